@@ -17,7 +17,7 @@ from bench.report import Column, Row, Table
 from fuzz.cluster import ClusterWorld
 from svc_proto.facts import Received
 from svc_proto.relay.fellows import Fellows
-from svc_proto.wire.resp import Push, reply
+from svc_proto.wire.resp import Push, encode_reply
 
 __all__ = ["PHONES", "hearing_table"]
 
@@ -52,7 +52,7 @@ class _Ear:
         for body in bodies:
             self.told += 1
             said = {"from": OTHER, "told": self.told, "word": word, "body": body}
-            texts.append(reply(Push([b"message", self.channel, json.dumps(said).encode()])))
+            texts.append(encode_reply(Push([b"message", self.channel, json.dumps(said).encode()])))
         pieces = [b"".join(texts[n : n + AT_ONCE]) for n in range(0, len(texts), AT_ONCE)]
         begun = time.process_time()
         for piece in pieces:

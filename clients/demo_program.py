@@ -29,7 +29,7 @@ from svc_proto.facts import Accepted, Failure, OperationId
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["Demo", "demo_programs"]
@@ -102,7 +102,7 @@ class Demo:
         record = yield from self._call("GET", "/bridge/activity", None, show=False)
         if record is None:
             return 1
-        for entry in reversed(record.rows("activity")):
+        for entry in reversed(record.objects("activity")):
             self._say(f"activity: {' '.join(f'{name}={entry[name]}' for name in SEEN if name in entry)}")
         return (yield from self._chat())
 
@@ -125,12 +125,12 @@ class Demo:
         return 1 if picture is None else 0
 
     def _told(self, texts: list[str], event: ServerSentEvent) -> None:
-        found = Members.parsed(event.data)
+        found = JsonObject.parse_or_empty(event.data)
         if event.event == "assistant.delta":
             return  # the whole text follows
         if event.event == "assistant.completed":
             texts.append(found.text("content"))
-        shown = " ".join(f"{name}={found[name]!r}" for name in SHOWN if found.identity(name))
+        shown = " ".join(f"{name}={found[name]!r}" for name in SHOWN if found.identifier(name))
         self._say(f"event: {event.event:20} {shown[:WIDTH]}".rstrip())
 
     def _call(
@@ -142,7 +142,7 @@ class Demo:
         show: bool = True,
         api: bool = False,
         name: str = "",
-    ) -> Flow[Members | None]:
+    ) -> Flow[JsonObject | None]:
         """One round trip: the answer's object, {} for a picture, or None for a refusal, with the problem told.
 
         It goes to the relay, or to the `api`; `name` is shown in place of a path that holds a secret.
@@ -161,8 +161,8 @@ class Demo:
         shown = text if show and not picture and len(text) <= WIDTH else f"{len(answer.body)} bytes"
         self._say(f"{method:4} {name or path:18} {answer.status}  {took}  {shown}")
         if picture:
-            return Members()
-        return Members.parse(answer.body) if answer.status in (200, 201) else None
+            return JsonObject()
+        return JsonObject.parse(answer.body) if answer.status in (200, 201) else None
 
     def _heard(self, news: Tell) -> None:
         if news.event == "paired" and self._pairing is not None:

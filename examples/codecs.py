@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 from svc_proto import RemoteProtocolError
 from svc_proto.wire import (
-    AcceptSocket,
+    AcceptWebSocket,
     BinaryMessage,
-    CloseSocket,
+    CloseWebSocket,
     Event,
     Headers,
     Http1Connection,
@@ -27,10 +27,10 @@ from svc_proto.wire import (
     ResponseEnd,
     ResponseHead,
     Role,
-    SocketAccepted,
-    SocketClosed,
     StreamId,
     TextMessage,
+    WebSocketAccepted,
+    WebSocketClosed,
 )
 
 PIECE = 64 * 1024  # bytes
@@ -58,7 +58,7 @@ def serve(sock: socket.socket) -> None:
         for event in events(conn, sock):
             match event:
                 case RequestHead(websocket=True):
-                    conn.send(AcceptSocket(event.stream))
+                    conn.send(AcceptWebSocket(event.stream))
                 case RequestHead():
                     head = event
                 case RequestEnd(stream=stream) if head is not None:
@@ -83,14 +83,14 @@ def ask(sock: socket.socket, target: str, *texts: str) -> list[str]:
     sock.sendall(conn.data_to_send())
     for event in events(conn, sock):
         match event:
-            case SocketAccepted():
+            case WebSocketAccepted():
                 for text in texts:
                     conn.send(TextMessage(stream, text))
             case TextMessage(text=text):
                 answers.append(text)
                 if len(answers) == len(texts):
-                    conn.send(CloseSocket(stream, 1000))
-            case SocketClosed():
+                    conn.send(CloseWebSocket(stream, 1000))
+            case WebSocketClosed():
                 break
             case _:
                 pass

@@ -106,7 +106,7 @@ def check_windows(engine: Engine) -> None:
         if isinstance(channel, Http2Channel) and not channel.conn._over:
             window = channel.conn._h2._inbound_flow_control_window_manager
             missing = window.max_window_size - window.current_window_size - window._bytes_processed
-            owed = sum(stream.owed for stream in channel.conn._streams.values())
+            owed = sum(stream.window_debt for stream in channel.conn._streams.values())
             if missing != owed:
                 _wrong(f"{missing} bytes of a connection's window are taken, and {owed} wait on its streams")
 

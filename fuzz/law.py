@@ -17,7 +17,7 @@ from svc_proto.wire import websocket
 from svc_proto.wire.connection import Role, ServerConnection
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
-from svc_proto.wire.websocket_deflate import InboundGuard
+from svc_proto.wire.websocket_deflate import InflateGuard
 
 
 class Law(Http1Connection, ServerConnection):
@@ -40,7 +40,7 @@ class LawCall(Http1Connection):
 class LawReader:
     """The frames of a WebSocket as wsproto reads them."""
 
-    def __init__(self, client: bool, guard: InboundGuard) -> None:
+    def __init__(self, client: bool, guard: InflateGuard) -> None:
         self._law = FrameProtocol(client, [guard])
         self.receive_bytes = self._law.receive_bytes
 

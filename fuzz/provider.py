@@ -19,16 +19,16 @@ from fuzz.upstream import Manner, Upstream
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.wire.events import (
-    AcceptSocket,
-    CloseSocket,
+    AcceptWebSocket,
+    CloseWebSocket,
     Event,
     Headers,
     RequestHead,
     ResponseData,
     ResponseEnd,
     ResponseHead,
-    SocketClosed,
     TextMessage,
+    WebSocketClosed,
 )
 from tests.support.sim_http import ServerSideConnection, listen
 
@@ -137,7 +137,7 @@ class _Call(ServerSideConnection):
         if self._playing or self._world.rng.random() < ABRUPT:
             self.end.abort()
             return
-        self._put(CloseSocket(self.stream, 1001))
+        self._put(CloseWebSocket(self.stream, 1001))
         self._flush()
         self._left = True
 
@@ -156,7 +156,7 @@ class _Call(ServerSideConnection):
                     self._begin()
                 case TextMessage(text=text):
                     self._hear(json.loads(text))
-                case SocketClosed():
+                case WebSocketClosed():
                     self._playing = ""
                     self._flush()
                     self.end.close_write()
@@ -169,7 +169,7 @@ class _Call(ServerSideConnection):
         if self._provider.trouble is Manner.REFUSE:
             self.answer(503, b"no")
         else:
-            self._put(AcceptSocket(self.stream))
+            self._put(AcceptWebSocket(self.stream))
             self._tell("session.created", session={"id": "sess", "model": "m"})
 
     # --- what it is told ---

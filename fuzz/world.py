@@ -71,7 +71,7 @@ GATEWAY = "/usr/bin/gateway"
 PROVIDER_KEY = "voice-key-0b72ee"
 PHONE_CODE = "PHONE1"
 KIB = 1024
-FEW = {"stranger_connections": 64, "stranger_budget": 1024 * KIB, "stranger_share": 256 * KIB}
+FEW = {"unauthenticated_connections": 64, "unauthenticated_budget": 1024 * KIB, "unauthenticated_share": 256 * KIB}
 LIMITS = Limits(
     max_unsent=256 * KIB, max_message=64 * KIB, high_water=16 * KIB, low_water=4 * KIB, **FEW
 )  # small ones are reached sooner
@@ -599,8 +599,8 @@ class World:
         for stream in channel.conn._streams.values():
             if stream.queued > LIMITS.max_unsent + (MAX_UNREAD if process is self.api else ONE_WRITE):
                 violated(Invariant.BOUNDED, f"{stream.queued} bytes wait on a stream of {process.name}")
-            if stream.owed > STREAM_WINDOW:
-                violated(Invariant.BOUNDED, f"{stream.owed} bytes of a body were let in by {process.name}")
+            if stream.window_debt > STREAM_WINDOW:
+                violated(Invariant.BOUNDED, f"{stream.window_debt} bytes of a body were let in by {process.name}")
 
 
 def _carrier(party: SimClient) -> TcpClient:

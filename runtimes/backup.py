@@ -29,7 +29,7 @@ from attrs import asdict, field, frozen
 from runtimes.folders import make_private, private_folder, sync_folder, synced_file, temporary_name
 from runtimes.log_file import LOG_FOLDER
 from runtimes.running import FOLDER, ROLES, TakenError, claim
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.version import VERSION
 
 __all__ = ["BackupError", "Summary", "back_up", "restore"]
@@ -276,11 +276,11 @@ def _extract(file: IO[bytes], to: Path, mode: int) -> str:
 
 def _summary(data: bytes, archive: Path) -> Summary:
     try:
-        about = Members.load(data, ours=True)
+        about = JsonObject.load(data, ours=True)
         if about.pop("format") != FORMAT:
             raise BackupError(f"{archive} is of a newer version: restore it with that one")
         found = Summary(**cast("dict[str, Any]", about))
-        if about.nested("files") is None:
+        if about.object_or_none("files") is None:
             raise TypeError
     except (ValueError, TypeError, KeyError):
         raise BackupError(f"{archive} is no backup: it does not say what it holds") from None

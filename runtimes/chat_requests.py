@@ -50,7 +50,7 @@ from svc_proto.api.store import (
     SearchMessages,
     UpdateChat,
 )
-from svc_proto.basics.strict_json import reread
+from svc_proto.basics.strict_json import loads_trusted
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from svc_proto.schema.json_object import content_text
@@ -486,10 +486,10 @@ def _as_message(row: Sequence[Any]) -> Message:
         id=identity,
         session_id=session,
         role=role,
-        content=text if exact is None else _content(reread(exact)),
+        content=text if exact is None else _content(loads_trusted(exact)),
         timestamp=timestamp,
         run_id=run_id,
-        tool_calls=() if calls is None else tuple(reread(calls)),
+        tool_calls=() if calls is None else tuple(loads_trusted(calls)),
         tool_call_id=call_id,
         tool_name=tool,
         finish_reason=finish,

@@ -31,7 +31,7 @@ from runtimes.tls import PinnedTls
 from runtimes.tls_reload import TlsReload
 from runtimes.waker import Handle
 from runtimes.workers import Workers
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.moment import Moment
 from svc_proto.boundary import Core
 from svc_proto.commands import Exit, SendFile, Tell
@@ -56,7 +56,7 @@ def now() -> Moment:
     return _moment((time.monotonic(), time.time()))
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class Services:
     """What one core's commands are carried out with. Whatever is None answers `UNSUPPORTED`."""
 
@@ -70,7 +70,7 @@ class Services:
     logger: logging.Logger = field(factory=lambda: logging.getLogger("svc"))
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class Program:
     """A core with what it listens on and works with. The callbacks are called on the loop's thread."""
 

@@ -16,7 +16,7 @@ from runtimes.loop import Source
 from runtimes.pump import Pump
 from runtimes.tls import HANDSHAKE_TIMEOUT, MAX_HANDSHAKES
 from runtimes.tls_channel import TlsChannel
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.facts import Accepted, Address, ChannelId, Failure
 
 __all__ = ["Acceptor", "MAX_PORT", "BindError", "Listener", "adopt", "bind", "plain_address", "tune"]
@@ -35,7 +35,7 @@ class BindError(Exception):
     """An address cannot be listened on; the text names it and why."""
 
 
-@fixed
+@fast_frozen
 class Listener:
     """A bound, listening socket and the TLS it speaks, if any; `ReloadTls` replaces that of a `ServerContext`."""
 

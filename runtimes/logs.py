@@ -114,5 +114,5 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _value(value: object) -> str:
-    text = "null" if value is None else coercion.text(value, flags=True) or str(value)
+    text = "null" if value is None else coercion.coerce_text(value, flags=True) or str(value)
     return text if _PLAIN.fullmatch(text) else json.dumps(text)

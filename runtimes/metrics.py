@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.metrics import BOUNDS, MetricFamily, MetricKind, Spread
+from svc_proto.basics.metrics import HISTOGRAM_BOUNDS, HistogramSnapshot, MetricFamily, MetricKind
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
 __all__ = ["metrics_text"]
 
-EDGES = (*map(str, BOUNDS), "+Inf")
+EDGES = (*map(str, HISTOGRAM_BOUNDS), "+Inf")
 
 
 def metrics_text(families: Iterable[MetricFamily], *, of_process: bool = True) -> bytes:
@@ -50,12 +50,12 @@ def _metric(family: MetricFamily) -> Metric:
     if kind is MetricKind.HISTOGRAM:
         histogram = HistogramMetricFamily(name, text, labels=labels)
         for which, spread in values:
-            assert isinstance(spread, Spread)
+            assert isinstance(spread, HistogramSnapshot)
             buckets = [(edge, float(count)) for edge, count in zip(EDGES, accumulate(spread.counts), strict=True)]
             histogram.add_metric(which, buckets, spread.total)
         return histogram
     metric = (CounterMetricFamily if kind is MetricKind.COUNTER else GaugeMetricFamily)(name, text, labels=labels)
     for which, value in values:
-        assert not isinstance(value, Spread)
+        assert not isinstance(value, HistogramSnapshot)
         metric.add_metric(which, value)
     return metric

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runtimes.folders import private_folder
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["ROLES", "HomeClaim", "Running", "TakenError", "claim", "find_all", "find_running", "is_held"]
 
@@ -149,11 +149,11 @@ def _read(fd: int) -> bytes:
 
 
 def _pid(text: bytes) -> int | None:
-    return Members.parsed(text).whole("pid")
+    return JsonObject.parse_or_empty(text).integer("pid")
 
 
 def _parse(text: bytes) -> Running | None:
-    members: dict[str, Any] = Members.parsed(text)
+    members: dict[str, Any] = JsonObject.parse_or_empty(text)
     try:
         return Running(**{name: members[name] for name in Running._fields if name in members})
     except TypeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from svc_proto.basics.dotenv import with_settings
+from svc_proto.basics.dotenv import merge_env_file
 
 __all__ = ["ENV_FILE", "find_home", "with_env_file"]
 
@@ -28,7 +28,7 @@ def with_env_file(env: Mapping[str, str]) -> dict[str, str]:
         text = (find_home(env) / ENV_FILE).read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         text = ""
-    found = with_settings(env, text)
+    found = merge_env_file(env, text)
     if "API_SERVER_KEY" not in env:
         found.pop("API_SERVER_KEY", None)
     return found

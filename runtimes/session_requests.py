@@ -11,7 +11,7 @@ from runtimes.failures import HostError
 from runtimes.hand import Hand
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.store import DeleteSession, LoadSessions, Ping, SaveSession
 
 __all__ = ["SESSION_READS", "SESSION_REQUESTS"]
@@ -28,7 +28,7 @@ def _load(hand: Hand, request: LoadSessions) -> tuple[Mapping[str, object], ...]
     else:
         rows = hand.rows(f"{_SESSIONS} ORDER BY token_hash")
     # One row that cannot be read has no members: it keeps no other phone out, and stays where it is.
-    return tuple({**Members.parsed(record), "token_hash": token_hash} for token_hash, record in rows)
+    return tuple({**JsonObject.parse_or_empty(record), "token_hash": token_hash} for token_hash, record in rows)
 
 
 def _save(hand: Hand, request: SaveSession) -> None:

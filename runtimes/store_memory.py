@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtimes.failures import HostError
 from runtimes.store_service import StoreError, outcome_of
-from svc_proto.basics.strict_json import reread
+from svc_proto.basics.strict_json import loads_trusted
 from svc_proto.facts import FailureKind
 from svc_proto.store import DeleteSession, LoadSessions, Ping, SaveSession
 
@@ -85,5 +85,7 @@ class MemoryStore:
         return packer.compress(data) + packer.flush()
 
     def _unpacked(self, packed: bytes) -> Mapping[str, object]:
-        record: Mapping[str, object] = reread(zlib.decompressobj(-zlib.MAX_WBITS, self._alike).decompress(packed))
+        record: Mapping[str, object] = loads_trusted(
+            zlib.decompressobj(-zlib.MAX_WBITS, self._alike).decompress(packed)
+        )
         return record

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from svc_proto.basics.certificate_pins import pin_of
-from svc_proto.basics.entropy import same_secret
+from svc_proto.basics.entropy import secrets_equal
 from svc_proto.facts import HTTP1, HTTP2
 
 __all__ = [
@@ -144,7 +144,7 @@ class PinnedTls:
         except ValueError:
             return (host, port) not in self._expected
         expected = self._expected.get((host, port))
-        if expected is not None and not same_secret(expected, pin):
+        if expected is not None and not secrets_equal(expected, pin):
             return False
         self._seen[host, port] = pin
         return True

@@ -223,5 +223,5 @@ def _count(listed: Fetched | Failure) -> int | None:
     """How many devices are paired."""
     if isinstance(listed, Failure) or listed.status != 200:
         return None
-    sessions = listed.members.listed("sessions")
+    sessions = listed.members.array_or_none("sessions")
     return None if sessions is None else len(sessions)

@@ -34,8 +34,8 @@ from servers.supervised import given_place
 from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.api.service import Api
 from svc_proto.api.settings import agent_settings, misspelt
-from svc_proto.basics.dotenv import file_settings
-from svc_proto.basics.sanitize import plain
+from svc_proto.basics.dotenv import parse_own_settings
+from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.engine.core import Engine
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK
@@ -120,7 +120,7 @@ def api_program(
         if public and place.listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
         for name, meant in misspelt(_settings(bound)).items():
-            problem = f"{plain(name)} is no setting that is known here: is {meant} meant?"
+            problem = f"{sanitize_line(name)} is no setting that is known here: is {meant} meant?"
             logger.warning(LogMessage("configuration not used", {"path": str(path), "problem": problem}))
         model = model_of(bound)
         key = _key_place(bound)
@@ -167,7 +167,7 @@ def _yaml_file(path: str) -> dict[str, str]:
 
 
 def _env_file(path: str) -> dict[str, str]:
-    return file_settings(_file(path) or "")
+    return parse_own_settings(_file(path) or "")
 
 
 def _key_place(config: ApiConfig) -> str:

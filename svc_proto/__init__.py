@@ -5,7 +5,7 @@ The names that embedders may use: docs/reference/public-names.md.
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.lazy_exports import exports
+from svc_proto.basics.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from svc_proto.basics.entropy import Entropy as Entropy
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from svc_proto.version import PROTOCOL_VERSION as PROTOCOL_VERSION
     from svc_proto.version import VERSION as VERSION
 else:
-    __all__, __getattr__, __dir__ = exports(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "svc_proto.boundary": "Core",

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from attrs import field
 
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.facts import HTTP1, Address, ChannelId, OperationId
 
 __all__ = [
@@ -76,12 +76,12 @@ class Level(IntEnum):
 # --- the process ---------------------------------------------------------------------------------------------
 
 
-@fixed
+@fast_frozen
 class Ready:
     """The core has loaded what it needs: start accepting. Not answered."""
 
 
-@fixed
+@fast_frozen
 class Exit:
     """The core's work is over: close what is left and end with `code`; `reason` is one line for people, or empty."""
 
@@ -89,7 +89,7 @@ class Exit:
     reason: str = ""
 
 
-@fixed
+@fast_frozen
 class Log:
     """A log record. `fields` are plain values; no secret is ever among them. Not answered."""
 
@@ -98,7 +98,7 @@ class Log:
     fields: Mapping[str, object]
 
 
-@fixed
+@fast_frozen
 class Tell:
     """News for the program that runs the core, such as a fresh token: may hold what a log must not. Not answered."""
 
@@ -109,7 +109,7 @@ class Tell:
 # --- channels ------------------------------------------------------------------------------------------------
 
 
-@fixed
+@fast_frozen
 class Send:
     """Write bytes, after what was sent before. Answered by `Sent` facts that add up to `len(data)`.
 
@@ -122,14 +122,14 @@ class Send:
     late: bool = field(default=False, eq=False)
 
 
-@fixed
+@fast_frozen
 class CloseWrite:
     """Send a FIN (TLS: close_notify too) after everything sent so far. `Closed` follows once both sides did."""
 
     ch: ChannelId
 
 
-@fixed
+@fast_frozen
 class Abort:
     """Drop the channel now, unsent bytes included. Answered by `Closed`.
 
@@ -139,14 +139,14 @@ class Abort:
     ch: ChannelId
 
 
-@fixed
+@fast_frozen
 class PauseReading:
     """Deliver no more `Received` or `ReadClosed` (one already under way excepted) until `ResumeReading`."""
 
     ch: ChannelId
 
 
-@fixed
+@fast_frozen
 class ResumeReading:
     """Read on from a channel that was paused."""
 
@@ -156,7 +156,7 @@ class ResumeReading:
 # --- operations ----------------------------------------------------------------------------------------------
 
 
-@fixed
+@fast_frozen
 class Operation(Generic[T_co]):
     """An order with exactly one answer. `answer` is the type of `Done.result`."""
 
@@ -173,14 +173,14 @@ class Operation(Generic[T_co]):
         return None
 
 
-@fixed
+@fast_frozen
 class Cancel:
     """Give up an operation. It still gets exactly one answer: what it had, or `Failed` with `CANCELLED`."""
 
     op: OperationId
 
 
-@fixed
+@fast_frozen
 class Connected:
     """Result of `Connect`: where the channel leads, and the protocol that ALPN chose."""
 
@@ -188,7 +188,7 @@ class Connected:
     alpn: str | None = None
 
 
-@fixed
+@fast_frozen
 class Connect(Operation[Connected]):
     """Open channel `ch` to `host:port` over TCP, with TLS when `tls`. Facts of `ch` follow the `Done`.
 
@@ -208,14 +208,14 @@ class Connect(Operation[Connected]):
         return Abort(self.ch)
 
 
-@fixed
+@fast_frozen
 class TlsReloaded:
     """Result of `ReloadTls`: the pins (wire core 10.8) of the keys that are shown now, one for each listener."""
 
     pins: tuple[str, ...]
 
 
-@fixed
+@fast_frozen
 class ReloadTls(Operation[TlsReloaded]):
     """Read the certificate and the key of every listener with TLS again, and show them to new connections.
 
@@ -225,7 +225,7 @@ class ReloadTls(Operation[TlsReloaded]):
     answer = TlsReloaded
 
 
-@fixed
+@fast_frozen
 class TerminalSize:
     """The size of a pseudo-terminal, in character cells; both at least 1."""
 
@@ -233,14 +233,14 @@ class TerminalSize:
     rows: int
 
 
-@fixed
+@fast_frozen
 class Spawned:
     """Result of `Spawn`: the child runs."""
 
     pid: int
 
 
-@fixed
+@fast_frozen
 class Spawn(Operation[Spawned]):
     """Start a child process whose input and output are channel `ch`; facts of `ch` follow the `Done`.
 
@@ -280,7 +280,7 @@ class SignalName(Enum):
     KILL = "SIGKILL"
 
 
-@fixed
+@fast_frozen
 class Signal:
     """Send a signal to the process group of the child behind `ch`; nothing if it has exited. Not answered."""
 
@@ -288,7 +288,7 @@ class Signal:
     signal: SignalName
 
 
-@fixed
+@fast_frozen
 class ResizeTerminal:
     """Change the size of the pseudo-terminal behind `ch`. Not answered."""
 
@@ -296,7 +296,7 @@ class ResizeTerminal:
     size: TerminalSize
 
 
-@fixed
+@fast_frozen
 class OpenedFile:
     """Result of `OpenFile`: judge `real_path`, the path of what was really opened (no check-then-open race)."""
 
@@ -307,7 +307,7 @@ class OpenedFile:
     regular: bool = True
 
 
-@fixed
+@fast_frozen
 class OpenFile(Operation[OpenedFile]):
     """Open a file for reading."""
 
@@ -320,7 +320,7 @@ class OpenFile(Operation[OpenedFile]):
         return ReleaseFile(result.handle)
 
 
-@fixed
+@fast_frozen
 class ReadFile(Operation[bytes]):
     """Read up to `n` bytes at `offset`; fewer only at the end of the file."""
 
@@ -331,7 +331,7 @@ class ReadFile(Operation[bytes]):
     n: int
 
 
-@fixed
+@fast_frozen
 class SendFile(Operation[int]):
     """Write `n` bytes of a file to a channel after what was sent before, without passing them through the core.
 
@@ -346,14 +346,14 @@ class SendFile(Operation[int]):
     n: int
 
 
-@fixed
+@fast_frozen
 class ReleaseFile:
     """Close a file handle. Not answered."""
 
     handle: int
 
 
-@fixed
+@fast_frozen
 class CreateBlob(Operation[int]):
     """Start an upload: a new private file in the spool folder whose name ends in `suffix`. Result: a handle.
 
@@ -370,7 +370,7 @@ class CreateBlob(Operation[int]):
         return DiscardBlob(result)
 
 
-@fixed
+@fast_frozen
 class WriteBlob(Operation[int]):
     """Append to an upload. Result: the bytes written so far."""
 
@@ -380,7 +380,7 @@ class WriteBlob(Operation[int]):
     data: bytes
 
 
-@fixed
+@fast_frozen
 class FinishBlob(Operation[str]):
     """Close an upload. Result: its absolute path."""
 
@@ -389,14 +389,14 @@ class FinishBlob(Operation[str]):
     handle: int
 
 
-@fixed
+@fast_frozen
 class DiscardBlob:
     """Close an upload and delete its file. Not answered."""
 
     handle: int
 
 
-@fixed
+@fast_frozen
 class DeleteBlob:
     """Delete a finished upload by its path; nothing outside the spool folder. Not answered."""
 
@@ -406,7 +406,7 @@ class DeleteBlob:
 # A name of the next ones is relative to the state folder, or absolute and in one of the rooms that the program opened.
 
 
-@fixed
+@fast_frozen
 class WriteFile(Operation[str]):
     """Write a file of the state folder atomically, mode 0600, its folder made if missing. Result: its absolute path."""
 
@@ -416,7 +416,7 @@ class WriteFile(Operation[str]):
     data: bytes
 
 
-@fixed
+@fast_frozen
 class AppendFile(Operation[int]):
     """Append to a file, made if missing, mode 0600, its folder too; then `head` takes the place of its first bytes.
 
@@ -431,7 +431,7 @@ class AppendFile(Operation[int]):
     head: bytes = b""
 
 
-@fixed
+@fast_frozen
 class SweepFolder(Operation[int]):
     """Delete the files of a folder of the state folder last changed before epoch second `before`. Result: how many.
 
@@ -445,7 +445,7 @@ class SweepFolder(Operation[int]):
     prefix: str = ""
 
 
-@fixed
+@fast_frozen
 class ReadConfig(Operation[str]):
     """Read a text file of the state folder by name; `NOT_FOUND` if there is none."""
 
@@ -454,7 +454,7 @@ class ReadConfig(Operation[str]):
     name: str
 
 
-@fixed
+@fast_frozen
 class WriteConfig(Operation[None]):
     """Replace a text file of the state folder atomically, mode 0600."""
 
@@ -464,7 +464,7 @@ class WriteConfig(Operation[None]):
     text: str
 
 
-@fixed
+@fast_frozen
 class EnsureSecret(Operation[bytes]):
     """Read a secret file of the state folder; when it is missing or under 16 bytes, create it with `fresh`."""
 
@@ -474,14 +474,14 @@ class EnsureSecret(Operation[bytes]):
     fresh: bytes
 
 
-@fixed
+@fast_frozen
 class StoreRequest(Generic[T_co]):
     """A named request to the store (never SQL): see `svc_proto.store` for those there are."""
 
     answer: ClassVar[Any] = object
 
 
-@fixed
+@fast_frozen
 class Query(Operation[T_co]):
     """Ask the store. Requests of one core are carried out in the order given."""
 
@@ -492,7 +492,7 @@ class Query(Operation[T_co]):
         return isinstance(result, self.request.answer)
 
 
-@fixed
+@fast_frozen
 class Compute(Operation[object]):
     """Run blocking host work by name, in a worker thread. The runtime's table of names is in `runtimes.compute`."""
 

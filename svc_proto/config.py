@@ -13,7 +13,7 @@ from enum import Enum
 from attrs import field
 
 from svc_proto.basics.brand import SVC, Brand
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import MAX_SECONDS
 from svc_proto.commands import Level
 from svc_proto.settings import Bucket, ConfigError, RedisAddress, Settings, http_address
@@ -51,7 +51,7 @@ class LocalTrust(Enum):
     SECRET = "secret"
 
 
-@fixed
+@fast_frozen
 class ApiAddress:
     """Where the API server is."""
 
@@ -60,7 +60,7 @@ class ApiAddress:
     tls: bool
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class RelayConfig:
     """Everything that the relay was told at its start. Sizes and times in the unit that the name ends in."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NewType, TypeAlias
 
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 
 __all__ = [
     "HTTP1",
@@ -42,7 +42,7 @@ ChannelId = NewType("ChannelId", int)
 OperationId = NewType("OperationId", int)
 
 
-@fixed
+@fast_frozen
 class Address:
     """A socket address: a textual IP (or a name in a simulation) and a port."""
 
@@ -67,7 +67,7 @@ class FailureKind(Enum):
     INTERNAL = "internal"
 
 
-@fixed
+@fast_frozen
 class Failure:
     """A failed effect as data. `detail` is for a log line and holds no secret."""
 
@@ -75,12 +75,12 @@ class Failure:
     detail: str = ""
 
 
-@fixed
+@fast_frozen
 class Started:
     """First fact of a core's life: the runtime is ready to carry out commands."""
 
 
-@fixed
+@fast_frozen
 class Accepted:
     """A peer opened a channel to us. `tls` and `alpn` say what was negotiated before the first byte."""
 
@@ -91,7 +91,7 @@ class Accepted:
     alpn: str | None = None
 
 
-@fixed
+@fast_frozen
 class Received:
     """Bytes arrived; never empty."""
 
@@ -99,14 +99,14 @@ class Received:
     data: bytes
 
 
-@fixed
+@fast_frozen
 class ReadClosed:
     """The peer will send no more (FIN); writing may go on."""
 
     ch: ChannelId
 
 
-@fixed
+@fast_frozen
 class Sent:
     """`n` more bytes of earlier `Send`s, or of a `SendFile`, have left for the kernel. May stand for several writes."""
 
@@ -114,7 +114,7 @@ class Sent:
     n: int
 
 
-@fixed
+@fast_frozen
 class Closed:
     """The channel is gone in both directions; `why` is free text for logs. No further fact names it.
 
@@ -127,7 +127,7 @@ class Closed:
     exit: int | None = None
 
 
-@fixed
+@fast_frozen
 class Done:
     """An operation succeeded; `result` has the operation's `answer` type."""
 
@@ -135,7 +135,7 @@ class Done:
     result: object
 
 
-@fixed
+@fast_frozen
 class Failed:
     """An operation failed."""
 
@@ -143,14 +143,14 @@ class Failed:
     error: Failure
 
 
-@fixed
+@fast_frozen
 class Stopping:
     """Someone asked the process to stop: finish within `grace` seconds, then `Exit`."""
 
     grace: float
 
 
-@fixed
+@fast_frozen
 class Reloading:
     """Someone asked the process (SIGHUP) to read again what may change while it runs: certificates and keys."""
 

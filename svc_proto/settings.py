@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from attrs import field
 
 from svc_proto.basics.brand import BRANDS, Brand
-from svc_proto.basics.fast_frozen import fixed
-from svc_proto.basics.sanitize import is_visible
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.basics.validate import FALSE_WORDS, MAX_SECONDS, TRUE_WORDS
 from svc_proto.commands import Level
 
@@ -35,7 +35,7 @@ class ConfigError(ValueError):
     """A setting cannot be used. The message names the variable or option and says what it must be."""
 
 
-@fixed
+@fast_frozen
 class HttpAddress:
     """Where an HTTP server is."""
 
@@ -44,7 +44,7 @@ class HttpAddress:
     tls: bool
 
 
-@fixed
+@fast_frozen
 class RedisAddress:
     """Where a Redis or Valkey is, or Sentinels that say where, and who we are there."""
 
@@ -60,7 +60,7 @@ class RedisAddress:
     sentinel_password: str = field(default="", repr=False)
 
 
-@fixed
+@fast_frozen
 class Bucket:
     """A store that is compatible with S3: where objects are, and who we are there."""
 
@@ -83,7 +83,7 @@ def http_address(url: str) -> HttpAddress | None:
     return HttpAddress(host, port, scheme == "https")
 
 
-@fixed
+@fast_frozen
 class Settings:
     """One environment, and the start options that were given (`None` ones left out)."""
 
@@ -240,7 +240,7 @@ class Settings:
     def metrics_token(self) -> str:
         """What a monitor shows; empty: none is asked for, and only programs of this host may look."""
         token = self.text("SVC_METRICS_TOKEN", None) or ""
-        if token and (len(token) < MIN_TOKEN or not is_visible(token)):
+        if token and (len(token) < MIN_TOKEN or not is_printable_ascii(token)):
             text = f"at least {MIN_TOKEN} characters, all of them printable ASCII without spaces"
             raise ConfigError(f"SVC_METRICS_TOKEN must have {text}")  # it is never quoted: it is a secret
         return token
@@ -291,7 +291,7 @@ class Settings:
         names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
         key, secret = (self.text(name, None) or "" for name in names)
         token = self.text("AWS_SESSION_TOKEN", None) or ""
-        if not key or not secret or not all(map(is_visible, (key, secret, token or "-"))):
+        if not key or not secret or not all(map(is_printable_ascii, (key, secret, token or "-"))):
             raise ConfigError(f"{variable} needs {' and '.join(names)}, in printable ASCII")  # which are never quoted
         bucket, prefix = found[1], found[2].rstrip("/")
         url = f"{endpoint.rstrip('/')}/{bucket}" if endpoint else f"https://{bucket}.s3.{region}.amazonaws.com"

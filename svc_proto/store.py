@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import StoreRequest
 
 __all__ = ["DeleteSession", "LoadSessions", "Ping", "SaveSession"]
 
 
-@fixed
+@fast_frozen
 class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
     """All session records that were saved and not deleted; with a hash that of this token, if there is one."""
 
@@ -22,14 +22,14 @@ class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
     token_hash: str = ""
 
 
-@fixed
+@fast_frozen
 class Ping(StoreRequest[None]):
     """Ask nothing of the store but an answer, if it would answer anything."""
 
     answer = type(None)
 
 
-@fixed
+@fast_frozen
 class SaveSession(StoreRequest[None]):
     """Create or replace the record under `token_hash` (SHA-256 hex of the token).
 
@@ -43,7 +43,7 @@ class SaveSession(StoreRequest[None]):
     again: bool = False
 
 
-@fixed
+@fast_frozen
 class DeleteSession(StoreRequest[None]):
     """Delete the record under `token_hash`; fine when there is none."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import Factory, field
 
 from svc_proto.basics.brand import SVC, Brand
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.settings import Settings
 
 __all__ = ["KEY_VARIABLES", "URL_VARIABLES", "VENDORS", "Vendor", "VoiceConfig", "voice_config"]
@@ -23,7 +23,7 @@ REALTIME_PREFIX = "RELAY_REALTIME_VOICE_"
 SLOW_TOOLS = ("cron", "desktop_", "browser", "execute_code", "terminal", "spawn")  # wire 6.9
 
 
-@fixed
+@fast_frozen
 class Vendor:
     """What is known of a vendor: where it is, without a slash at the end, and all names of its key, in the order in
     which they are looked for (wire 3.5, 4.10, 6.11).
@@ -63,7 +63,7 @@ def _below(name: str) -> Any:
     return field(default=Factory(lambda config: f"{config.home}/{name}", takes_self=True))
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class VoiceConfig:
     """Everything that the voice side was told at its start. Paths are absolute when they come from `servers`."""
 

@@ -24,7 +24,7 @@ from _pytest.runner import runtestprotocol  # there is no public name for it
 from hypothesis import HealthCheck, settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
-from svc_proto.basics.fast_frozen import refuse_changes
+from svc_proto.basics.fast_frozen import enforce_immutability
 from tests.plan import PLAIN, AsNodes, Where, is_in_short_suite, nodes_row_of, row_of, short_loop
 from tests.sentences import hold_sentences
 
@@ -35,7 +35,7 @@ settings.register_profile("ci", parent=settings.get_profile("default"), derandom
 settings.register_profile("full", parent=settings.get_profile("default"), max_examples=200)  # for --full
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-refuse_changes()  # of values, at run time too
+enforce_immutability()  # of values, at run time too
 hold_sentences()
 
 # Under nohup, or behind a shell's `&`, these are ignored, and every program that a test starts would inherit that.

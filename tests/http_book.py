@@ -17,7 +17,7 @@ from svc_proto.commands import Connect
 from svc_proto.engine.core import Service
 from svc_proto.facts import Address, Failure, Received
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     Event,
     Headers,
     RequestData,
@@ -131,7 +131,7 @@ class Upstream(Peer):
         match event:
             case RequestHead(websocket=True) if self.book.socket is not None:
                 self.upgraded = True
-                self.conn.send(AcceptSocket(FIRST))
+                self.conn.send(AcceptWebSocket(FIRST))
             case RequestEnd():
                 (head,) = [event for event in self.events if isinstance(event, RequestHead)]
                 body = b"".join(event.data for event in self.events if isinstance(event, RequestData))

@@ -26,7 +26,9 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Accepted, Address, ChannelId, Done, Fact, Failed, Failure, FailureKind
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
-PATIENT = evolve(DEFAULT_LIMITS, stranger_turn=1 << 30)  # time stands still in a playbook: nobody's turn would come
+PATIENT = evolve(
+    DEFAULT_LIMITS, unauthenticated_burst=1 << 30
+)  # time stands still in a playbook: nobody's turn would come
 START = Moment(1000.0, 1_800_000_000.0)
 CH = ChannelId(2)
 MOST_SHOWN = 400  # characters of one fact or command in a message

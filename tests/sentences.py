@@ -68,7 +68,7 @@ def mistake_of_family(family: MetricFamily) -> str:
     """The same of what is counted."""
     if not FAMILY.fullmatch(family.name):
         return f"no word for programs: {family.name!r}"
-    return "" if TEXT.fullmatch(family.text) else f"no sentence for people: {family.text!r}"
+    return "" if TEXT.fullmatch(family.help) else f"no sentence for people: {family.help!r}"
 
 
 def hold_sentences() -> None:

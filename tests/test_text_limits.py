@@ -18,9 +18,10 @@ from svc_proto.api.errors import no_such_session
 from svc_proto.api.routes.sessions import MAX_NAME
 from svc_proto.api.titles import MAX_ID, MAX_TITLE, check_session_id, clean_title
 from svc_proto.basics.errors import Refused, ToolError
-from svc_proto.basics.excerpt import MAX_QUOTED, quoted
-from svc_proto.basics.sanitize import MOST_SHOWN, plain
-from svc_proto.basics.validate import line
+from svc_proto.basics.excerpt import MAX_QUOTED, safe_excerpt
+from svc_proto.basics.sanitize import MAX_LINE_CHARS as MOST_SHOWN
+from svc_proto.basics.sanitize import sanitize_line
+from svc_proto.basics.validate import single_line
 from svc_proto.device.handset import HandsetCommand, Reply
 from svc_proto.device.safety.activity import MAX_RESULT, ActivityLog
 from svc_proto.device.transcript import CUT, LONGEST_TEXT, PhoneTranscript
@@ -31,9 +32,9 @@ from svc_proto.machines.session import MAX_DEVICE_TEXT, parse_device
 from svc_proto.peers.phone import PhoneAnswer
 from svc_proto.relay import media
 from svc_proto.schema import oauth
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.settings import LENGTHS, chosen_text
-from svc_proto.wire.websocket_frame_writer import close_payload
+from svc_proto.wire.websocket_frame_writer import encode_close_payload
 from tests.playbook import START
 
 SCRIPTS = {"ASCII": "a", "CJK": "語", "emoji": "😀", "combining": "e\u0301"}
@@ -62,7 +63,7 @@ def error_of_a_bridge_command(text: str) -> str | None:
     commands.begin("r1", socket=2, method="POST", path="/tap", params={}, body={}, now=START)
     commands.answer("r1", 2, {"status": 500, "error": text}, START)
     (record,) = commands.records()
-    return Members.of(record).string("error")
+    return JsonObject.of(record).string("error")
 
 
 def result_of_an_activity(text: str) -> str | None:
@@ -88,20 +89,20 @@ CUTS = {
     "device model": Limit(MAX_DEVICE_TEXT, lambda text: parse_device({"device_model": text}).model),
     "name of an OAuth client": Limit(
         oauth.MAX_NAME,
-        lambda text: oauth.parse_client(Members(client_name=text, redirect_uris=["https://a.example/"])).name,
+        lambda text: oauth.parse_client(JsonObject(client_name=text, redirect_uris=["https://a.example/"])).name,
     ),
     "error of a bridge command": Limit(MAX_SUMMARY, error_of_a_bridge_command),
     "result of an activity": Limit(MAX_RESULT, result_of_an_activity),
     "line of a transcript": Limit(LONGEST_TEXT, line_of_a_transcript, CUT),
     "failure of a phone": Limit(MAX_ERROR, failure_of_a_phone),
     "name of a media file": Limit(media.MAX_NAME, media.display_name),
-    "text of a peer": Limit(MOST_SHOWN, plain),
-    "quotation of a server": Limit(MAX_QUOTED, quoted, "…"),
+    "text of a peer": Limit(MOST_SHOWN, sanitize_line),
+    "quotation of a server": Limit(MAX_QUOTED, safe_excerpt, "…"),
     "preview of a result": Limit(MAX_PREVIEW, preview_of, "…", counts_ending=True),
     "id of a missing session": Limit(
         MOST_OF_AN_ID, lambda text: no_such_session(text).message.removeprefix("No such session: ")
     ),
-    "reason of a close frame": Limit(123, lambda text: close_payload(1000, text)[2:].decode(), in_bytes=True),
+    "reason of a close frame": Limit(123, lambda text: encode_close_payload(1000, text)[2:].decode(), in_bytes=True),
 }
 
 
@@ -124,11 +125,13 @@ def notification(text: str) -> str | None:
 REFUSALS = {
     "title": Limit(MAX_TITLE, clean_title),
     "session id": Limit(MAX_ID, check_session_id),
-    "model name": Limit(MAX_NAME, partial(line, field="model", most=MAX_NAME)),
+    "model name": Limit(MAX_NAME, partial(single_line, field="model", most=MAX_NAME)),
     "voice": Limit(LENGTHS["voice"], lambda text: chosen_text({"voice": text}, "voice")),
     "OAuth state": Limit(
         oauth.MAX_STATE,
-        lambda text: oauth.parse_question({**CHALLENGE, "state": text}, oauth.Client("n", ()), "r").state,
+        lambda text: (
+            oauth.parse_authorization_request({**CHALLENGE, "state": text}, oauth.OAuthClient("n", ()), "r").state
+        ),
     ),
     "notification": Limit(MAX_NOTIFICATION - len('{"t":""}'), notification),
     "call to be approved": Limit(MAX_SHOWN - len('t {"x":""}'), approved_call),

@@ -10,7 +10,7 @@ import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from runtimes.service_home import find_home
-from svc_proto.basics.sanitize import plain
+from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.client.problem import Problem
 
 __all__ = ["backup", "restore"]
@@ -69,7 +69,7 @@ def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
         print_json({"file": str(target), "files": len(done.files), "bytes": done.size, "left_out": left_out})
         return
     print(f"{target}: {len(done.files)} files, {done.size:,} bytes of {home}.")
-    print_lines([f"Not in it: {plain(each)}" for each in left_out])
+    print_lines([f"Not in it: {sanitize_line(each)}" for each in left_out])
 
 
 @click.command("restore", epilog=RESTORE, context_settings=SETTINGS)
@@ -97,6 +97,6 @@ def restore(*, file: Path, replace: bool, as_json: bool) -> None:
         print_json({"home": str(home), "files": len(done.files), "bytes": done.size, "kept": done.kept or None, **made})
         return
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(done.made))
-    print(f"{home}: {len(done.files)} files, {done.size:,} bytes, of {when}, version {plain(done.version)}.")
+    print(f"{home}: {len(done.files)} files, {done.size:,} bytes, of {when}, version {sanitize_line(done.version)}.")
     if done.kept:
         print(f"What was there before: {done.kept}")

@@ -36,7 +36,7 @@ def main(
     method: str, route: str, arguments: tuple[str, ...], remote: str | None, token: str | None, runtime: str
 ) -> int:
     """Send a command to a phone and print its answer as JSON. The phone's own safety gates apply."""
-    from svc_proto.basics.sanitize import plain
+    from svc_proto.basics.sanitize import sanitize_line
     from svc_proto.client.problem import MISUSED, Problem
     from svc_proto.client.remote import call_phone, read_arguments
 
@@ -50,6 +50,6 @@ def main(
     print_json(answer)
     if status < 300:
         return 0
-    said = plain(str(answer.get("error") or "")) if isinstance(answer, dict) else ""
+    said = sanitize_line(str(answer.get("error") or "")) if isinstance(answer, dict) else ""
     print(f"error: {said} (status {status})" if said else f"error: status {status}", file=sys.stderr)
     return 1

@@ -73,12 +73,12 @@ def revoke_device(
     from svc_proto.client.stored import StoredSession
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
-    from svc_proto.schema.json_object import Members
+    from svc_proto.schema.json_object import JsonObject
 
     who = whom(remote or outer["remote"], token or outer["token"])
     token_prefix(prefix)
 
-    def plan(engine: Engine, session: StoredSession) -> Flow[Members]:
+    def plan(engine: Engine, session: StoredSession) -> Flow[JsonObject]:
         relay = yield from target_for(engine, session)
         answer = yield from revoke(engine, relay, prefix)
         if answer.get("revoked_self") is True:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from runtimes.service_home import with_env_file
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     import socket
@@ -27,10 +27,10 @@ SECRET_FILE = "local-secret"
 SECRET_FIELD = "x-svc-local-secret"
 
 
-def glance(url: str, path: str, home: Path) -> Members | None:
+def glance(url: str, path: str, home: Path) -> JsonObject | None:
     """The object that `GET` answers with 200; None for anything else."""
     status, body = asked(url, path, home)
-    return Members.parse(body) if status == 200 else None
+    return JsonObject.parse(body) if status == 200 else None
 
 
 def asked(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
@@ -66,9 +66,9 @@ def nodes_at(url: str, home: Path) -> ServiceNodes | None:
     if status != 200 or b"svc_cluster_up" not in body:
         return None
     from svc_proto.client.nodes import nodes_of  # few have any
-    from svc_proto.schema.openmetrics import Numbers
+    from svc_proto.schema.openmetrics import MetricSamples
 
-    return nodes_of(Numbers(body.decode("utf-8", "replace")))
+    return nodes_of(MetricSamples(body.decode("utf-8", "replace")))
 
 
 def _all(sock: socket.socket) -> bytes:

@@ -133,14 +133,14 @@ def _merge(path: Path, entry: dict[str, Any]) -> None:
     """Put the server into a client's file, which is written whole or not at all."""
     from clients.commands.host import service_home
     from runtimes.state import StateFolder
-    from svc_proto.schema.json_object import Members, NotAnObject
+    from svc_proto.schema.json_object import JsonObject, NotJsonObjectError
 
     try:
         text = path.read_text("utf-8") if path.exists() else "{}"
-        settings = Members.load(text or "{}", ours=True)
-        servers = settings.nested("mcpServers") if "mcpServers" in settings else Members()
+        settings = JsonObject.load(text or "{}", ours=True)
+        servers = settings.object_or_none("mcpServers") if "mcpServers" in settings else JsonObject()
         if servers is None:
-            raise NotAnObject
+            raise NotJsonObjectError
         settings["mcpServers"] = {**servers, NAME: entry}
     except OSError as error:
         raise Problem(f"{path} cannot be read: {why(error)}") from None

@@ -37,14 +37,14 @@ def main(word: str, *, read_only: bool, days: int | None, refuse: bool, yes: boo
     from clients.commands.perform import perform
     from svc_proto.client.operator import answer_agent, asked_by_agent, local_relay
     from svc_proto.client.report import agent_lines
-    from svc_proto.schema.oauth import READ
+    from svc_proto.schema.oauth import SCOPE_READ
 
     config = read_relay_config()
     relay, home, trust = local_relay(config), service_home(), trust_for(config)
     asked = perform(lambda engine: asked_by_agent(engine, relay, word), runtime, home=home, client_tls=trust)
     print_lines(agent_lines(asked))
     allow = not refuse and (yes or click.confirm("Allow it?"))
-    scope, ttl = READ if read_only else None, None if days is None else days * DAY
+    scope, ttl = SCOPE_READ if read_only else None, None if days is None else days * DAY
     perform(
         lambda engine: answer_agent(engine, relay, asked, allow=allow, scope=scope, ttl=ttl),
         runtime,

@@ -164,7 +164,7 @@ def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, 
     """See who pairs. Ctrl-C leaves, and the code goes on working; the file that it `spends` goes with the waiting."""
     from clients.commands.host import trust_for
     from clients.commands.perform import perform
-    from svc_proto.basics.sanitize import plain
+    from svc_proto.basics.sanitize import sanitize_line
     from svc_proto.client.arrival import await_device
     from svc_proto.client.chore import doing
     from svc_proto.client.operator import local_relay
@@ -182,7 +182,7 @@ def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, 
             Path(spends).unlink(missing_ok=True)
     if name is None:
         raise Problem("the code is over, and nobody has paired: make another one with svc pair")
-    print(f"{plain(name)} is paired.")
+    print(f"{sanitize_line(name)} is paired.")
 
 
 def _draw(text: str) -> str | None:

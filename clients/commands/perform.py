@@ -54,7 +54,7 @@ def perform_chore(
 ) -> T:
     """The same for a chore with ways of its own; with `stdio` it is given standard input and output.
 
-    `last_words` is called before a second signal ends the process at once, when nothing else is.
+    `final_frames` is called before a second signal ends the process at once, when nothing else is.
     """
     handle = Handle()
     if last_words is not None:

@@ -14,10 +14,10 @@ from clients.commands.cli import SETTINGS, json_option, print_json, print_lines,
 from clients.commands.glance import asked, glance, nodes_at
 from runtimes.running import ROLES, Running, find_all, is_held
 from runtimes.service_home import find_home
-from svc_proto.basics.duration_text import short_span
-from svc_proto.basics.sanitize import plain
+from svc_proto.basics.duration_text import short_duration
+from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.client.problem import Problem
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.client.nodes import ServiceNodes
@@ -101,12 +101,12 @@ def down() -> None:
     print(f"Stopped: {', '.join(one.role for one in found)}.")
 
 
-def _devices(relay: Running | None, home: Path) -> list[Members] | None:
+def _devices(relay: Running | None, home: Path) -> list[JsonObject] | None:
     """The paired devices, those online first; None without a relay that answers."""
     answer = None if relay is None else glance(relay.inside, "/sessions", home)
     if answer is None or "sessions" not in answer:
         return None
-    return sorted(answer.rows("sessions"), key=lambda each: each.get("online") is not True)
+    return sorted(answer.objects("sessions"), key=lambda each: each.get("online") is not True)
 
 
 def _services(found: dict[str, Running], home: Path) -> dict[str, tuple[ServiceNodes, bool]]:
@@ -118,7 +118,7 @@ def _services(found: dict[str, Running], home: Path) -> dict[str, tuple[ServiceN
     return services
 
 
-def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[Members] | None) -> list[str]:
+def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[JsonObject] | None) -> list[str]:
     now, lines = time.time(), list[str]()
     for role in ROLES:
         one = found.get(role)
@@ -127,20 +127,20 @@ def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[Membe
             if role != "phone":  # nobody misses it
                 lines.append(f"{title:<11}does not run")
             continue
-        state = f"up {short_span(now - one.since)}" if well[role] else "DOES NOT ANSWER"
+        state = f"up {short_duration(now - one.since)}" if well[role] else "DOES NOT ANSWER"
         where = "simulated" if role == "phone" else one.url
         lines.append(f"{title:<11}{where}  {state}, pid {one.pid}, {one.version}")
     if "api" in found:
-        lines.append(f"{'Model':<11}{plain(found['api'].model)}")
+        lines.append(f"{'Model':<11}{sanitize_line(found['api'].model)}")
     if devices is not None:
         online = sum(each.get("online") is True for each in devices)
         lines.append(f"{'Devices':<11}{len(devices)} paired, {online} online")
-        lines += [f"  {_presence(each, now):<9}{plain(str(each.get('device_name')))}" for each in devices]
+        lines += [f"  {_presence(each, now):<9}{sanitize_line(str(each.get('device_name')))}" for each in devices]
     return lines
 
 
 def _presence(device: dict[str, Any], now: float) -> str:
-    seen = Members(device).number("last_seen")
+    seen = JsonObject(device).number("last_seen")
     if device.get("online") is True:
         return "online"
-    return "-" if seen is None else f"{short_span(now - seen)} ago"
+    return "-" if seen is None else f"{short_duration(now - seen)} ago"

@@ -86,13 +86,13 @@ class _Eyes:
         from svc_proto.client.nodes import nodes_of
         from svc_proto.client.top import silence
         from svc_proto.peers.vitals import VitalsReading
-        from svc_proto.schema.openmetrics import Numbers
+        from svc_proto.schema.openmetrics import MetricSamples
 
         now = Moment(time.monotonic(), time.time())
         self.found = [one for one in find_all(self._home) if one.role in ROLES]
         answers = {one.role: asked(one.inside, "/metrics", self._home, *self._fields) for one in self.found}
         servers = {
-            role: Numbers(body.decode("utf-8", "replace"))
+            role: MetricSamples(body.decode("utf-8", "replace"))
             for role, (status, body) in answers.items()
             if status == 200 and body.endswith(b"# EOF\n")  # all of it: half of a counter would look like a new start
         }
@@ -140,10 +140,10 @@ def _page(eyes: _Eyes, history: History, now: Vitals, width: int, every: float) 
     from rich.table import Table
     from rich.text import Text
 
-    from svc_proto.basics.duration_text import short_span
+    from svc_proto.basics.duration_text import short_duration
     from svc_proto.client.top import HEADS, shown
 
-    up = [f"{HEADS[one.role]} up {short_span(now.at - one.since)}" for one in eyes.found]
+    up = [f"{HEADS[one.role]} up {short_duration(now.at - one.since)}" for one in eyes.found]
     table = Table.grid(padding=(0, 2))
     for style in ("bold", "bold cyan", "", "cyan"):
         table.add_column(style=style, no_wrap=True, overflow="ellipsis")

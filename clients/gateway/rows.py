@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from svc_proto.schema.json_object import Members, content_text
+from svc_proto.schema.json_object import JsonObject, content_text
 
 __all__ = ["listed_session", "listed_toolset", "shown_message"]
 
 
-def listed_session(row: Members) -> dict[str, object]:
+def listed_session(row: JsonObject) -> dict[str, object]:
     """A row of `session.list`."""
     return {
         "id": str(row.get("id", "")),
         "title": row.text("title"),
         "preview": row.text("preview"),
         "started_at": row.number("started_at") or 0,
-        "message_count": row.whole("message_count") or 0,
+        "message_count": row.integer("message_count") or 0,
         "source": row.text("source") or "api_server",
     }
 
 
-def listed_toolset(row: Members) -> dict[str, object]:
+def listed_toolset(row: JsonObject) -> dict[str, object]:
     """A row of `tools.list`. What its tools do is told by servers of ours (`descriptions`)."""
-    names, words = row.texts("tools"), row.inner("descriptions")
+    names, words = row.texts("tools"), row.get_object("descriptions")
     return {
         "name": row.text("name"),
         "description": row.text("description"),
@@ -31,7 +31,7 @@ def listed_toolset(row: Members) -> dict[str, object]:
     }
 
 
-def shown_message(row: Members) -> dict[str, object] | None:
+def shown_message(row: JsonObject) -> dict[str, object] | None:
     """A message of `session.resume`; None for what is not shown."""
     text = content_text(row.get("content"))
     match row.get("role"):

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from svc_proto.schema.json_object import Members
-from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, read_object, write_note
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, parse_object, write_notification
 
 __all__ = ["BUSY", "INTERNAL", "NOT_STORED", "NO_SESSION", "UPSTREAM", "RpcCall", "event_line", "parse_call"]
 
@@ -23,7 +23,7 @@ class RpcCall:
     """One request; a notification has no answer."""
 
     method: str
-    params: Members
+    params: JsonObject
     identity: object
     notification: bool = False
 
@@ -37,8 +37,8 @@ class RpcCall:
 
 def parse_call(line: bytes) -> RpcCall:
     """Read one line. Raises `RpcError`."""
-    members = Members.of(read_object(line))
-    text, method, params = members.string("id"), members.string("method"), members.nested("params")
+    members = JsonObject.of(parse_object(line))
+    text, method, params = members.string("id"), members.string("method"), members.object_or_none("params")
     identity = members.number("id") if text is None else text
     if identity != members.get("id"):
         raise RpcError(INVALID_REQUEST, "id must be a string or a number")
@@ -46,7 +46,7 @@ def parse_call(line: bytes) -> RpcCall:
         raise RpcError(INVALID_REQUEST, "method must be a string", identity=identity)
     if params != members.get("params"):
         raise RpcError(INVALID_PARAMS, "params must be an object", identity=identity)
-    return RpcCall(method, Members.of(params), identity, "id" not in members)
+    return RpcCall(method, JsonObject.of(params), identity, "id" not in members)
 
 
 def event_line(kind: str, session_id: str | None = None, payload: Mapping[str, object] | None = None) -> bytes:
@@ -56,4 +56,4 @@ def event_line(kind: str, session_id: str | None = None, payload: Mapping[str, o
         params["session_id"] = session_id
     if payload is not None:
         params["payload"] = payload
-    return write_note("event", params)
+    return write_notification("event", params)

@@ -19,7 +19,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.readers import EventReader
 from svc_proto.peers.peer import PeerFailed
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, write_error, write_result
 from svc_proto.version import VERSION
 
@@ -150,7 +150,7 @@ class Gateway(LineService):
         }
 
     def _list(self, call: RpcCall) -> Flow[Result]:
-        wanted = call.params.whole("limit", 1) or 20
+        wanted = call.params.integer("limit", 1) or 20
         path = f"/api/sessions?limit={min(wanted, MAX_LISTED)}"
         rows = yield from self._api.listed(self.engine, path, "sessions")
         return {"sessions": [listed_session(row) for row in rows[:wanted]]}
@@ -204,7 +204,7 @@ class Gateway(LineService):
         if call_id := call.params.text("call_id"):
             order["call_id"] = call_id
         answer = yield from self._api.success(self._api.run(self.engine, turn.run_id, "approval", order))
-        return {"resolved": self._api.members(answer).whole("resolved") or 0}
+        return {"resolved": self._api.members(answer).integer("resolved") or 0}
 
     def _expired(self, call: RpcCall) -> Result:
         return {"status": "expired"}  # we never ask for what these answer
@@ -285,7 +285,7 @@ class Gateway(LineService):
 
     def _info(self, stored: Mapping[str, object] | None = None) -> dict[str, object]:
         return {
-            "model": Members.of(stored).text("model"),
+            "model": JsonObject.of(stored).text("model"),
             "tools": {},
             "skills": {},
             "cwd": "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from svc_proto.schema import chat_events as events
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["GatewayTurn"]
@@ -22,7 +22,7 @@ class GatewayTurn:
         self._started = False
         self._text: list[str] = []
         self._final: str | None = None
-        self._usage: Members = Members()
+        self._usage: JsonObject = JsonObject()
         self._interrupted = False
         self.over = False
         self.run_id: str | None = None
@@ -34,12 +34,12 @@ class GatewayTurn:
 
     def take(self, event: ServerSentEvent) -> None:
         """Take one event of the stream; what is no JSON object, or comes after the end, is passed over."""
-        data = Members.parse(event.data)
+        data = JsonObject.parse(event.data)
         if self.over or data is None:
             return
         self.run_id = data.text("run_id") or self.run_id
         if "usage" in data:
-            self._usage = data.inner("usage")
+            self._usage = data.get_object("usage")
         self._take(event.event, data)
 
     def complete(self, status: str) -> None:
@@ -62,8 +62,8 @@ class GatewayTurn:
             self._started = True
             self._tell("message.start", None)
 
-    def _take(self, kind: str, data: Members) -> None:
-        match events.read_event(kind, data):
+    def _take(self, kind: str, data: JsonObject) -> None:
+        match events.parse_event(kind, data):
             case events.AssistantDelta(delta=delta) if delta:
                 self.start()
                 self._text.append(delta)
@@ -82,7 +82,7 @@ class GatewayTurn:
             case event:
                 self._take_work(kind, event, data)
 
-    def _take_work(self, kind: str, event: events.ChatEvent | None, data: Members) -> None:
+    def _take_work(self, kind: str, event: events.ChatEvent | None, data: JsonObject) -> None:
         match event:
             case events.ToolPending(tool_name=name):
                 self._tell("tool.generating", {"name": name})
@@ -106,7 +106,7 @@ class GatewayTurn:
                 pass  # `session.created`, `run.started`, and what later servers may say
 
 
-def _call(data: Members, name: str) -> dict[str, object]:
+def _call(data: JsonObject, name: str) -> dict[str, object]:
     return {"tool_id": data.text("call_id", "tool_call_id") or name, "name": name}
 
 

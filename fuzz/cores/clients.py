@@ -19,11 +19,11 @@ from svc_proto.wire.events import (
     ResponseData,
     ResponseEnd,
     ResponseHead,
-    SocketAccepted,
-    SocketClosed,
     StreamId,
     StreamReset,
     TextMessage,
+    WebSocketAccepted,
+    WebSocketClosed,
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
@@ -83,7 +83,7 @@ class Client:
         if self.over:
             return
         if self._http2 is not None:
-            self._http2.at(0.0)
+            self._http2.set_time(0.0)
         self._conn.receive_data(data)
         try:
             while (event := self._conn.next_event()) is not None:
@@ -100,13 +100,13 @@ class Client:
             case ResponseData(stream=stream, data=data):
                 self.bodies += data
                 if self._http2 is not None:
-                    self._http2.taken(stream, len(data))
+                    self._http2.acknowledge_data(stream, len(data))
             case ResponseEnd():
                 self._busy = False
                 self.over = self._conn.must_close
-            case SocketAccepted(stream=stream):
+            case WebSocketAccepted(stream=stream):
                 self.sockets.append(stream)
-            case SocketClosed(stream=stream):
+            case WebSocketClosed(stream=stream):
                 self.sockets.remove(stream)
             case TextMessage(text=text):
                 self._read(json.loads(text))

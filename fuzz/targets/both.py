@@ -24,7 +24,7 @@ class MisusedError(Exception):
 class Both(Generic[Law, Lane]):
     """The law and the lane."""
 
-    properties: ClassVar[tuple[str, ...]] = ("must_close", "paused", "idle", "held", "head_pending")
+    properties: ClassVar[tuple[str, ...]] = ("must_close", "paused", "idle", "buffered_bytes", "has_partial_head")
 
     def __init__(self, law: Law, lane: Lane, stream: int = 1) -> None:
         self.law = law
@@ -65,7 +65,7 @@ class Both(Generic[Law, Lane]):
 
     def trust(self) -> None:
         """The peer is known."""
-        self.do(lambda end: end.trust(StreamId(self.stream)))
+        self.do(lambda end: end.lift_limits(StreamId(self.stream)))
 
     def do(self, what: Callable[[Connection], object]) -> object:
         """What comes of it."""

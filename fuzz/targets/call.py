@@ -11,7 +11,7 @@ from fuzz.mutate import chunked
 from fuzz.targets.both import Both, MisusedError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     Event,
     Headers,
     RequestData,
@@ -21,7 +21,7 @@ from svc_proto.wire.events import (
     StreamId,
 )
 from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.http1_fast_path_client import PlainCall
+from svc_proto.wire.http1_fast_path_client import FastPathClientConnection
 from svc_proto.wire.limits import Limits
 
 LIMITS = Limits(max_head=600, max_fields=8)
@@ -124,13 +124,13 @@ def _odd() -> tuple[Event, ...]:
         RequestHead(ONE, "GET", "/", Headers((HOST, CLOSE))),
         RequestHead(ONE, "GET", "/", Headers((HOST,)), websocket=True),
         ResponseEnd(ONE),
-        AcceptSocket(ONE),
+        AcceptWebSocket(ONE),
     )
 
 
-class BothCalls(Both[Http1Connection, PlainCall]):
+class BothCalls(Both[Http1Connection, FastPathClientConnection]):
     """The law and the lane of a call."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         law = Http1Connection(Role.CLIENT, limits=limits, entropy=bytes)
-        super().__init__(law, PlainCall(limits=limits, entropy=bytes))
+        super().__init__(law, FastPathClientConnection(limits=limits, entropy=bytes))

@@ -10,7 +10,7 @@ from fuzz.mutate import chunked
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Connection
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     BinaryMessage,
     Event,
     RequestData,
@@ -22,7 +22,7 @@ from svc_proto.wire.events import (
     StreamId,
     TextMessage,
 )
-from tests.wire.connection_pair import drain, merged, say
+from tests.wire.connection_pair import drain, merged, send_events
 
 Target: TypeAlias = Callable[[bytes], None]
 T = TypeVar("T")
@@ -56,9 +56,9 @@ class Replies:
             case RequestHead(websocket=True):
                 self._sockets[stream] = None
             case RequestEnd() if stream in self._sockets:
-                connection.send(AcceptSocket(stream))
+                connection.send(AcceptWebSocket(stream))
             case RequestEnd():
-                say(connection, ResponseHead(stream, 200), ResponseData(stream, b"ok"), ResponseEnd(stream))
+                send_events(connection, ResponseHead(stream, 200), ResponseData(stream, b"ok"), ResponseEnd(stream))
             case TextMessage() | BinaryMessage():
                 connection.send(event)
             case _:
@@ -76,7 +76,7 @@ def heard_again(events: Sequence[Event], client: Connection, server: Connection)
     if not mine or not isinstance(mine[-1], RequestEnd):
         return
     try:
-        say(client, *mine)
+        send_events(client, *mine)
     except LocalProtocolError:
         return
     server.receive_data(client.data_to_send())

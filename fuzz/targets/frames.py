@@ -12,7 +12,7 @@ from fuzz.law import LawReader
 from fuzz.mutate import chunked
 from fuzz.targets.both import Both
 from fuzz.targets.websocket import CLIENT, make_socket
-from svc_proto.wire.events import BinaryMessage, CloseSocket, Event, Ping, Pong, StreamId, TextMessage
+from svc_proto.wire.events import BinaryMessage, CloseWebSocket, Event, Ping, Pong, StreamId, TextMessage
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.websocket import WebSocket
 
@@ -63,15 +63,15 @@ SAYINGS: tuple[Event, ...] = (
     TextMessage(STREAM, "hi" * 600),
     Ping(STREAM, b"x"),
     Pong(STREAM),
-    CloseSocket(STREAM),
-    CloseSocket(STREAM, 1001, "gone"),
+    CloseWebSocket(STREAM),
+    CloseWebSocket(STREAM, 1001, "gone"),
 )
 
 
 class BothSockets(Both[WebSocket, WebSocket]):
     """The law and the lane of a WebSocket."""
 
-    properties = ("held", "state")
+    properties = ("buffered_bytes", "state")
 
     def __init__(self, bits: int) -> None:
         unknown = STRANGER if bits & UNKNOWN else None
@@ -82,7 +82,7 @@ class BothSockets(Both[WebSocket, WebSocket]):
 
     def hear_texts(self, data: bytes) -> None:
         """Bytes come, and the lane is asked for the plain texts that they begin with: the law's next events."""
-        texts, more = self.lane.texts(data)
+        texts, more = self.lane.receive_texts(data)
         self.law.receive_data(data)
         heard = [self.law.next_event() for _ in texts]
         assert heard == [TextMessage(STREAM, text) for text in texts]

@@ -8,7 +8,7 @@ from fuzz.targets.common import Replies, heard_again, same_however_cut
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, ResponseEnd
 from svc_proto.wire.http1 import Http1Connection
-from tests.wire.connection_pair import ONE, Outcome, outcome, say
+from tests.wire.connection_pair import ONE, ConnectionOutcome, outcome, send_events
 
 CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -37,18 +37,18 @@ def _server() -> Http1Connection:
     return Http1Connection(Role.SERVER, entropy=bytes)
 
 
-def _serve(pieces: list[bytes]) -> Outcome:
+def _serve(pieces: list[bytes]) -> ConnectionOutcome:
     connection = _server()
     return outcome(connection, pieces, Replies(connection).to)
 
 
-def _listen(pieces: list[bytes]) -> Outcome:
+def _listen(pieces: list[bytes]) -> ConnectionOutcome:
     """What answers the request. What follows answers nothing, and is noticed when it comes: how it is cut matters."""
     connection = Http1Connection(Role.CLIENT, entropy=bytes)
-    say(connection, RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),))), RequestEnd(ONE))
+    send_events(connection, RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),))), RequestEnd(ONE))
     found = outcome(connection, pieces, eof=True)
     kinds = [type(event) for event in found.heard]
-    return Outcome(found.heard[: kinds.index(ResponseEnd) + 1]) if ResponseEnd in kinds else found
+    return ConnectionOutcome(found.heard[: kinds.index(ResponseEnd) + 1]) if ResponseEnd in kinds else found
 
 
 def _h11_body(data: bytes) -> bytes:

@@ -17,7 +17,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE
-from tests.wire.connection_pair import FIVE, ONE, THREE, Outcome, outcome, say
+from tests.wire.connection_pair import FIVE, ONE, THREE, ConnectionOutcome, outcome, send_events
 
 HOST = Headers(((b"host", b"a"),))
 
@@ -38,30 +38,30 @@ def _server() -> Http2Connection:
     return Http2Connection(Role.SERVER, entropy=bytes)
 
 
-def _serve(pieces: list[bytes]) -> Outcome:
+def _serve(pieces: list[bytes]) -> ConnectionOutcome:
     connection = _server()
     replies = Replies(connection)
 
     def attend(event: Event) -> None:
         if isinstance(event, RequestData):
-            connection.taken(event.stream, len(event.data))
+            connection.acknowledge_data(event.stream, len(event.data))
         if connection.knows(event.stream):
             replies.to(event)
 
     return outcome(connection, pieces, attend)
 
 
-def _listen(pieces: list[bytes]) -> Outcome:
+def _listen(pieces: list[bytes]) -> ConnectionOutcome:
     connection = Http2Connection(Role.CLIENT, entropy=bytes)
-    say(connection, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
+    send_events(connection, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     connection.send(RequestHead(THREE, "POST", "/x", Headers((*HOST, (b"content-length", b"70000")))))
-    say(connection, RequestData(THREE, b"x" * 70_000), RequestEnd(THREE))  # more than a window
+    send_events(connection, RequestData(THREE, b"x" * 70_000), RequestEnd(THREE))  # more than a window
     connection.send(RequestHead(FIVE, "GET", "/ws", HOST, websocket=True))
     connection.data_to_send()
 
     def attend(event: Event) -> None:
         if isinstance(event, ResponseData):
-            connection.taken(event.stream, len(event.data))
+            connection.acknowledge_data(event.stream, len(event.data))
         elif isinstance(event, TextMessage) and connection.knows(event.stream):
             connection.send(event)
 

@@ -13,22 +13,22 @@ from fuzz.mutate import chunked
 from fuzz.targets.both import Both, MisusedError, say
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    AcceptSocket,
-    CloseSocket,
+    AcceptWebSocket,
+    CloseWebSocket,
     Event,
     Headers,
     Informational,
     RequestEnd,
     RequestHead,
+    ResponseBodyDelegated,
     ResponseData,
-    ResponseElsewhere,
     ResponseEnd,
     ResponseHead,
     StreamId,
     TextMessage,
 )
 from svc_proto.wire.http1 import BODILESS, Http1Connection
-from svc_proto.wire.http1_fast_path_server import PlainConnection
+from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
 from svc_proto.wire.limits import Limits
 
 Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]
@@ -143,28 +143,28 @@ def _sayings(stream: StreamId) -> tuple[tuple[Event, ...], ...]:
         (chunked, ResponseEnd(stream, Headers(((b"x-a", b"b"),)))),
         (named, ResponseData(stream, b"ok"), ResponseEnd(stream)),
         (chunked,),
-        (chunked, ResponseElsewhere(stream, 2)),
+        (chunked, ResponseBodyDelegated(stream, 2)),
         *((ResponseHead(stream, status, Headers(((b"date", value),))),) for status, value in ODD_HEADS),
         (ResponseHead(stream, 200), ResponseData(stream, b"ok"), ResponseEnd(stream)),
         (ResponseHead(stream, 200, sized), ResponseData(stream, b"ok"), ResponseEnd(stream)),
-        (ResponseHead(stream, 200, sized), ResponseElsewhere(stream, 2), ResponseEnd(stream)),
+        (ResponseHead(stream, 200, sized), ResponseBodyDelegated(stream, 2), ResponseEnd(stream)),
         (ResponseHead(stream, 200),),
         (ResponseData(stream, b"ok"),),
         (ResponseEnd(stream),),
         (Informational(stream, 100),),
-        (AcceptSocket(stream),),
+        (AcceptWebSocket(stream),),
         (TextMessage(stream, "hi"),),
-        (CloseSocket(stream),),
+        (CloseWebSocket(stream),),
         (RequestHead(stream, "GET", "/"),),
     )
 
 
-class BothServers(Both[Http1Connection, PlainConnection]):
+class BothServers(Both[Http1Connection, FastPathServerConnection]):
     """The law and the lane of a server."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         law = Http1Connection(Role.SERVER, limits=limits, entropy=bytes)
-        super().__init__(law, PlainConnection(limits=limits, entropy=bytes), stream=0)
+        super().__init__(law, FastPathServerConnection(limits=limits, entropy=bytes), stream=0)
         self.alone = 0  # messages that the lane read and answered by itself
 
     def on_event(self, event: Event) -> None:
@@ -174,7 +174,7 @@ class BothServers(Both[Http1Connection, PlainConnection]):
 
     def hear_request(self, data: bytes, *, begin_only: bool = False) -> bool:
         """Bytes come, and the lane is asked for a whole request. Whether it gave one."""
-        taken = self.lane.plain(data)
+        taken = self.lane.receive_simple_request(data)
         if taken is None:
             self.hear(data)
             return False
@@ -183,7 +183,7 @@ class BothServers(Both[Http1Connection, PlainConnection]):
         self.law.receive_data(data)
         assert self.law.next_event() == head, "the lane reads another head"
         if begin_only:
-            self.lane.retell()
+            self.lane.replay_as_events()
         else:
             rest = list(iter(self.law.next_event, None))
             told = b"".join(getattr(event, "data", b"") for event in rest)
@@ -200,7 +200,7 @@ class BothServers(Both[Http1Connection, PlainConnection]):
         if body and not bodiless:
             events.append(ResponseData(stream, body))
         events.append(ResponseEnd(stream))
-        at_once = self.lane.answer(stream, status, DATE, fields, body)
+        at_once = self.lane.send_simple_response(stream, status, DATE, fields, body)
         if not at_once:
             self.say(*events)
             return False

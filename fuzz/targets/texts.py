@@ -9,7 +9,7 @@ from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolE
 from svc_proto.machines.qr import MAX_INVITE, encode_payload, pairing_url, parse_invite, signed, verify
 from svc_proto.schema.envelope import parse_envelope, write_envelope
 from svc_proto.wire.multipart import MultipartDecoder, Part, PartBegin, PartData, encode_multipart
-from svc_proto.wire.resp import RespReader, command
+from svc_proto.wire.resp import RespReader, encode_command
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
 
 BOUNDARY = "----boundary-that-is-in-no-part-71fe90"
@@ -59,7 +59,7 @@ def resp(data: bytes) -> None:
     assert repr(slow) == repr((values, problem)), "chunking changed the values"
     for words in values:
         if isinstance(words, list) and all(isinstance(word, bytes) for word in words):
-            assert RespReader().feed(command(*words)) == [words], "a command does not come back"
+            assert RespReader().feed(encode_command(*words)) == [words], "a command does not come back"
 
 
 def _values(pieces: list[bytes]) -> tuple[list[object], bool]:

@@ -8,7 +8,7 @@ from svc_proto.wire.events import BinaryMessage, Event, Ping, Pong, StreamId, Te
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.websocket import WebSocket
 from svc_proto.wire.websocket_deflate import DeflateParameters
-from tests.wire.connection_pair import Outcome, outcome
+from tests.wire.connection_pair import ConnectionOutcome, outcome
 
 LIMITS = Limits(max_message=64 * 1024)
 STREAM = StreamId(1)
@@ -49,7 +49,7 @@ def make_socket(bits: int, *, limits: Limits = LIMITS, max_message: int | None =
     )
 
 
-def _hear(bits: int, pieces: list[bytes]) -> tuple[Outcome, str]:
+def _hear(bits: int, pieces: list[bytes]) -> tuple[ConnectionOutcome, str]:
     """What is heard, each message said back at once, and how it stands in the end."""
     socket = make_socket(bits)
 

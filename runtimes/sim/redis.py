@@ -16,7 +16,7 @@ from math import inf
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.strict_json import reread
+from svc_proto.basics.strict_json import loads_trusted
 from svc_proto.cluster.leases import DROP, RENEW, TAKE
 from svc_proto.cluster.places import GIVE_BACK, KEEP, TAKE_PLACE
 from svc_proto.commands import Ready
@@ -24,7 +24,7 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, ChannelId
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from svc_proto.wire.resp import Push, RespError, RespReader, reply
+from svc_proto.wire.resp import Push, RespError, RespReader, encode_reply
 
 __all__ = ["RedisService", "redis_core"]
 
@@ -303,7 +303,7 @@ class RedisService:
     def _places(self, client: _Client, key: bytes) -> dict[str, float]:
         """A sorted set, which is text here: who has what until when."""
         found = self._held(client, key)
-        known: dict[str, float] = {} if found is None else reread(found[0])
+        known: dict[str, float] = {} if found is None else loads_trusted(found[0])
         return {place: until for place, until in known.items() if until > self._now.mono}
 
     def _put_places(self, client: _Client, key: bytes, places: dict[str, float], span: bytes) -> None:
@@ -346,7 +346,7 @@ class _Client(Channel):
     def say(self, value: object) -> None:
         """An answer, or a push."""
         if not self.gone:
-            self._out.append(reply(value))
+            self._out.append(encode_reply(value))
             self.soil()
 
     def received(self, data: bytes) -> None:

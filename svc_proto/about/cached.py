@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from attrs import field
 
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.engine.message import Request, Response
 from svc_proto.wire.events import Headers
 
@@ -15,7 +15,7 @@ __all__ = ["Cached"]
 ASK_AGAIN = (b"cache-control", b"no-cache")  # a new version of the program is seen at once
 
 
-@fixed
+@fast_frozen
 class Cached:
     """One file of a kind. What has `policy`, header fields for a page, goes out without those of every answer."""
 

@@ -83,7 +83,7 @@ class Monitor:
 
     def families(self) -> tuple[MetricFamily, ...]:
         """All that there is to show at the moment."""
-        return (*self._engine.counts.families(), *self._gauges(), *self._more())
+        return (*self._engine.counts.metric_families(), *self._gauges(), *self._more())
 
     def check(self, request: Request) -> None:
         """Raise `Refused` 401, 403 or 429 unless the caller may see what was counted."""
@@ -136,7 +136,9 @@ class Monitor:
             gauge("svc_flows", "Pieces of work that wait for an answer or for somebody.", engine.flow_count),
             gauge("svc_strangers", "Connections whose peer nobody knows.", strangers.guests),
             gauge("svc_strangers_held_bytes", "Memory that is held for them.", strangers.held),
-            gauge("svc_strangers_budget_bytes", "Memory that may be held for them.", door.limits.stranger_budget),
+            gauge(
+                "svc_strangers_budget_bytes", "Memory that may be held for them.", door.limits.unauthenticated_budget
+            ),
             gauge("svc_strangers_in_line", "Those of them whose turn to be read has not come.", len(door.turns)),
             counter(
                 "svc_limiter_blocks",

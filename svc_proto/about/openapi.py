@@ -12,7 +12,7 @@ from attrs import field, frozen
 from svc_proto.about.says import Manual, Says, Shape
 from svc_proto.basics import strict_json
 from svc_proto.engine.router import Kind, Route
-from svc_proto.schema.json_schema import JsonSchema, Parts, members_of, schema_of
+from svc_proto.schema.json_schema import JsonSchema, SchemaComponents, inline_schema_of, schema_of
 from svc_proto.version import VERSION
 
 __all__ = ["COMMON", "JSON", "STREAM", "describe", "written"]
@@ -88,7 +88,7 @@ class _Writer:
     """Writer of one document, which holds each shared schema and refusal once."""
 
     manual: Manual
-    parts: Parts = field(factory=Parts)
+    parts: SchemaComponents = field(factory=SchemaComponents)
     refusals: dict[str, object] = field(factory=dict)
 
     def operation(self, route: Route, says: Says) -> dict[str, object]:
@@ -119,7 +119,7 @@ class _Writer:
         """The members of a class as parameters."""
         if kind is None:
             return []
-        whole = members_of(kind, self.parts)
+        whole = inline_schema_of(kind, self.parts)
         required = cast("list[str]", whole.get("required", []))
         return [
             {"name": name, "in": place, "required": name in required, "schema": schema}

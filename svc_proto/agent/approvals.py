@@ -19,7 +19,7 @@ from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import SECRET_KEYS, redact
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ class ApprovalMemory:
         if text is None:
             return ()
         if not isinstance(text, Failure):
-            found = Members.parsed(text)
-            if found.listed("always") is not None:
+            found = JsonObject.parse_or_empty(text)
+            if found.array_or_none("always") is not None:
                 return tuple(found.texts("always"))
             text = Failure(FailureKind.INVALID)
         self._engine.log(Level.WARNING, "approvals not read", problem=text.kind.value)

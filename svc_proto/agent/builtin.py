@@ -28,7 +28,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Failure
-from svc_proto.schema.json_object import Members, content_text
+from svc_proto.schema.json_object import JsonObject, content_text
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -64,7 +64,9 @@ class BuiltinAgent:
         prompt = content_text(turn.prompt).strip()
         plan = plan_for(prompt, self._toolbox.tools) if prompt.startswith("/") else Plan(say=GREETING)
         asked = (
-            _words(turn.system) + _words(prompt) + sum(_words(Members.of(row).text("content")) for row in turn.history)
+            _words(turn.system)
+            + _words(prompt)
+            + sum(_words(JsonObject.of(row).text("content")) for row in turn.history)
         )
         say = (yield from self._notes()) if plan.show_memory else plan.say
         host.tell(ModelAsked())

@@ -15,8 +15,8 @@ from attrs import define, field
 
 from svc_proto.agent.contract import ReasoningDelta, TextDelta
 from svc_proto.basics import strict_json
-from svc_proto.schema.completion_chunks import plain_words, words
-from svc_proto.schema.json_object import Members, error_text, json_value
+from svc_proto.schema.completion_chunks import chunk_text_fast, content_as_text
+from svc_proto.schema.json_object import JsonObject, error_text, json_value
 
 __all__ = ["MAX_CALLS", "MAX_TEXT", "Assembly", "Fragment", "UpstreamProblem"]
 
@@ -102,8 +102,8 @@ class Assembly:
         value = json_value(data, data)
         if value is data:
             raise UpstreamProblem("it sent an event that is not JSON")
-        chunk = Members.of(value)
-        text = plain_words(chunk)
+        chunk = JsonObject.of(value)
+        text = chunk_text_fast(chunk)
         size = self._text_size + len(text)
         if not text or size >= MAX_TEXT:
             return self._take(chunk)
@@ -112,24 +112,24 @@ class Assembly:
         self._text.append(text)
         return (TextDelta(text),)
 
-    def _take(self, chunk: Members) -> Iterator[Delta]:
+    def _take(self, chunk: JsonObject) -> Iterator[Delta]:
         error = chunk.get("error")
         if error:
             raise UpstreamProblem(error_text(error) or "it reported an error")
-        self._count(chunk.inner("usage"))
-        choice = Members.of(next(iter(chunk.array("choices")), None))
-        whole = choice.nested("message")
+        self._count(chunk.get_object("usage"))
+        choice = JsonObject.of(next(iter(chunk.array("choices")), None))
+        whole = choice.object_or_none("message")
         if whole is not None:
             self.done = True
-        delta = Members.of(choice.get("message") or choice.get("delta"))
+        delta = JsonObject.of(choice.get("message") or choice.get("delta"))
         yield from self._reason(delta)
         yield from self._say(delta)
         for fragment in delta.array("tool_calls"):
-            self._call(Members.of(fragment))
+            self._call(JsonObject.of(fragment))
         self.finish = choice.text("finish_reason") or self.finish
 
-    def _reason(self, delta: Members) -> Iterator[Delta]:
-        text = next((text for name in REASONING if (text := words(delta.get(name)))), "")
+    def _reason(self, delta: JsonObject) -> Iterator[Delta]:
+        text = next((text for name in REASONING if (text := content_as_text(delta.get(name)))), "")
         text = text[: MAX_TEXT - self._reasoning_size]
         if text:
             self._reasoning_size += len(text)
@@ -137,8 +137,8 @@ class Assembly:
             self._reasoning.append(text)
             yield ReasoningDelta(text)
 
-    def _say(self, delta: Members) -> Iterator[Delta]:
-        text = words(delta.get("content")) or words(delta.get("refusal"))
+    def _say(self, delta: JsonObject) -> Iterator[Delta]:
+        text = content_as_text(delta.get("content")) or content_as_text(delta.get("refusal"))
         text = text[: MAX_TEXT - self._text_size]
         if text:
             self._text_size += len(text)
@@ -146,14 +146,14 @@ class Assembly:
             self._text.append(text)
             yield TextDelta(text)
 
-    def _call(self, fragment: Members) -> None:
-        function = fragment.inner("function")
+    def _call(self, fragment: JsonObject) -> None:
+        function = fragment.get_object("function")
         identity, name = fragment.text("id")[:MAX_NAME], function.text("name")[:MAX_NAME]
-        call = self._slot(fragment.whole("index"), identity, name)
+        call = self._slot(fragment.integer("index"), identity, name)
         call.id = call.id or identity
         if name and name != call.name and not call.pieces:
             call.name = (call.name + name)[:MAX_NAME]
-        whole = function.nested("arguments")
+        whole = function.object_or_none("arguments")
         arguments = function.text("arguments") if whole is None else strict_json.dumps(whole)
         if arguments:
             self._argument_size += len(arguments)
@@ -181,8 +181,8 @@ class Assembly:
             self._places[index] = len(self.calls) - 1
         return fresh
 
-    def _count(self, usage: Members) -> None:
-        given, made = usage.whole("prompt_tokens", 0), usage.whole("completion_tokens", 0)
+    def _count(self, usage: JsonObject) -> None:
+        given, made = usage.integer("prompt_tokens", 0), usage.integer("completion_tokens", 0)
         self.input_tokens = self.input_tokens if given is None else given
         self.output_tokens = self.output_tokens if made is None else made
 
@@ -214,5 +214,5 @@ class _Mould:
         self._lessons -= 1
         for member in CONTENT:
             before, found, after = data.partition(f'{member}"{text}"')
-            if found and plain_words(Members.parsed(f'{before}{member}"{PROBE}"{after}')) == PROBE:
+            if found and chunk_text_fast(JsonObject.parse_or_empty(f'{before}{member}"{PROBE}"{after}')) == PROBE:
                 self._before, self._after = f'{before}{member}"', f'"{after}'

@@ -22,7 +22,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -63,7 +63,7 @@ class ModelAgent:
         spoken, carried = False, 0
         pictures = Pictures(takes=route.context is None or route.context >= SMALL_CONTEXT)
         has_read = self._toolbox.reads(
-            call.inner("function").text("name") for row in turn.history for call in _calls_of(row)
+            call.get_object("function").text("name") for row in turn.history for call in _calls_of(row)
         )
         for _ in range(turn.max_calls):
             host.tell(ModelAsked())
@@ -155,7 +155,7 @@ def _ids_in(turn: Turn) -> dict[str, None]:
 def _wanted(identity: str, fragment: Fragment) -> WantedCall:
     arguments = fragment.arguments.strip() or "{}"
     try:
-        args = Members.load(arguments)
+        args = JsonObject.load(arguments)
     except strict_json.JsonError as error:
         call = ToolCall(id=identity, name=fragment.name, args={}, arguments=arguments)
         return WantedCall(call, NO_OBJECT.format(why=error))
@@ -179,8 +179,8 @@ def _assistant_row(text: str, calls: tuple[WantedCall, ...]) -> Row:
     return {"role": "assistant", "content": text, "tool_calls": wanted}
 
 
-def _calls_of(row: Row) -> list[Members]:
-    return Members.of(row).rows("tool_calls")
+def _calls_of(row: Row) -> list[JsonObject]:
+    return JsonObject.of(row).objects("tool_calls")
 
 
 def _mended(row: Row) -> Row:
@@ -189,9 +189,9 @@ def _mended(row: Row) -> Row:
     return {**row, "tool_calls": [_mended_call(call) for call in calls]} if calls else row
 
 
-def _mended_call(call: Members) -> Row:
-    function = call.inner("function")
-    if not function or Members.parse(str(function.get("arguments"))) is not None:
+def _mended_call(call: JsonObject) -> Row:
+    function = call.get_object("function")
+    if not function or JsonObject.parse(str(function.get("arguments"))) is not None:
         return call
     return {**call, "function": {**function, "arguments": "{}"}}
 

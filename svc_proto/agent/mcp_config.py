@@ -14,12 +14,12 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from svc_proto.basics.sanitize import plain
+from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.basics.validate import FALSE_WORDS
 from svc_proto.peers.mcp_http import HttpParameters
 from svc_proto.peers.mcp_stdio import StdioParameters
 from svc_proto.schema import coercion
-from svc_proto.schema.json_object import Members, as_array
+from svc_proto.schema.json_object import JsonObject, as_array
 from svc_proto.settings import http_address
 
 __all__ = ["MAX_SERVERS", "OFF", "ServerConfig", "read_servers"]
@@ -58,17 +58,17 @@ def read_servers(found: Mapping[str, object]) -> tuple[list[ServerConfig], dict[
     problems: dict[str, str] = {}
     slugs: dict[str, None] = {}
     for given, value in found.items():
-        name = plain(str(given), 60)
+        name = sanitize_line(str(given), 60)
         try:
             if len(servers) >= MAX_SERVERS:
                 raise ValueError(f"there are more than {MAX_SERVERS}")
-            servers.append(_server(name, Members.of(value), slugs))
+            servers.append(_server(name, JsonObject.of(value), slugs))
         except ValueError as error:
             problems[name] = str(error)
     return servers, problems
 
 
-def _server(name: str, given: Members, slugs: dict[str, None]) -> ServerConfig:
+def _server(name: str, given: JsonObject, slugs: dict[str, None]) -> ServerConfig:
     enabled = given.get("enabled", True)
     if enabled is False or str(enabled).lower() in FALSE_WORDS:
         raise ValueError(OFF)
@@ -88,21 +88,21 @@ def _server(name: str, given: Members, slugs: dict[str, None]) -> ServerConfig:
     )
 
 
-def _way(given: Members) -> StdioParameters | HttpParameters:
-    command, url = given.word("command"), given.word("url")
+def _way(given: JsonObject) -> StdioParameters | HttpParameters:
+    command, url = given.first_text("command"), given.first_text("url")
     if bool(command) == bool(url):
         raise ValueError("it needs a command or a url, and not both")
     if url:
-        if given.word("transport", "type").lower() == "sse":
+        if given.first_text("transport", "type").lower() == "sse":
             raise ValueError("the old transport sse is not spoken: name the address of Streamable HTTP")
         if http_address(url) is None or "#" in url:
             raise ValueError("url must be an http:// or https:// URL with a host, without a password")
         return HttpParameters(url=url, headers=tuple(_field(name, value) for name, value in _texts(given, "headers")))
-    args = given.listed("args") if "args" in given else []
+    args = given.array_or_none("args") if "args" in given else []
     if args is None:
         raise ValueError("args must be a list")
     argv = (command, *(_text(each, "args") for each in args))
-    return StdioParameters(argv=argv, env=tuple(_texts(given, "env")), cwd=given.word("cwd") or None)
+    return StdioParameters(argv=argv, env=tuple(_texts(given, "env")), cwd=given.first_text("cwd") or None)
 
 
 def _field(name: str, value: str) -> tuple[bytes, bytes]:
@@ -111,21 +111,21 @@ def _field(name: str, value: str) -> tuple[bytes, bytes]:
     return name.lower().encode("ascii"), value.encode("ascii")
 
 
-def _texts(given: Members, name: str) -> list[tuple[str, str]]:
-    value = given.nested(name)
+def _texts(given: JsonObject, name: str) -> list[tuple[str, str]]:
+    value = given.object_or_none(name)
     if value is None and given.get(name) is not None:
         raise ValueError(f"{name} must be an object")
     return [(str(key), _text(member, name)) for key, member in (value or {}).items()]
 
 
 def _text(value: object, name: str) -> str:
-    found = coercion.text(value, flags=True)
+    found = coercion.coerce_text(value, flags=True)
     if found is None or "\x00" in found:
         raise ValueError(f"{name} must hold texts")
     return found
 
 
-def _seconds(given: Members, name: str) -> float:
+def _seconds(given: JsonObject, name: str) -> float:
     if name not in given:
         return 60.0
     value = given.number(name, 0.001, MAX_TIMEOUT)
@@ -135,7 +135,7 @@ def _seconds(given: Members, name: str) -> float:
 
 
 def _names(given: object, name: str) -> tuple[str, ...] | None:
-    found = Members.of(given).listed(name)
+    found = JsonObject.of(given).array_or_none(name)
     return None if found is None else tuple(map(str, found))
 
 

@@ -17,7 +17,7 @@ from svc_proto.commands import Compute
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.peers.peer import JSON, PeerFailed
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.json_object import Members, content_text
+from svc_proto.schema.json_object import JsonObject, content_text
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -56,7 +56,7 @@ class PairCommand:
             answer = yield from self._relay.request(self._engine, "POST", "/pairing/mint", {}, fields=fields)
             made, why = answer.members, ""
         except PeerFailed:
-            made, why = Members(), "it does not answer"
+            made, why = JsonObject(), "it does not answer"
         code, qr, invite, relay = (made.get(name) for name in ("code", "qr_payload", "pairing_url", "relay_url"))
         if not (isinstance(code, str) and isinstance(qr, str)):
             why = why or made.text("error") or "it said nothing of use"

@@ -23,7 +23,7 @@ from svc_proto.machines.sandbox import is_within, normal_path
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-from svc_proto.schema.json_object import Members, as_array, as_text
+from svc_proto.schema.json_object import JsonObject, as_array, as_text
 
 __all__ = ["MAX_FILE", "MAX_SKILLS", "Skill", "Skills"]
 
@@ -161,9 +161,9 @@ class Skills:
         members: object = {}
         if front is not None:
             members = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (front[1],)))
-        known = Members.of(members)
+        known = JsonObject.of(members)
         return Skill(
-            name=known.text("name") if known.word("name") else folder.rpartition("/")[2],
+            name=known.text("name") if known.first_text("name") else folder.rpartition("/")[2],
             description=_line(known.text("description")) or _first_line(content[front.end() :] if front else content),
             category=category,
             folder=folder,

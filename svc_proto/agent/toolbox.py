@@ -30,7 +30,7 @@ from svc_proto.agent.tools.tool import Arguments, Noted, Picture, Returned, Tool
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime, gather
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import summary
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _checked(wanted: WantedCall, tool: Tool | None) -> tuple[Tool, Arguments]:
 
 def preview_of(output: str) -> str:
     """The first line of a result, shortened; of a JSON object the secrets are hidden."""
-    if output.startswith("{") and (found := Members.parse(output)) is not None:  # else it was cut, or only looks so
+    if output.startswith("{") and (found := JsonObject.parse(output)) is not None:  # else it was cut, or only looks so
         return summary(found, MAX_PREVIEW)
     line = output.strip().partition("\n")[0]
     return line if len(line) <= MAX_PREVIEW else line[: MAX_PREVIEW - 1] + "…"

@@ -16,14 +16,14 @@ from attrs import frozen
 from svc_proto.agent.contract import ModelRoute, TextDelta, TurnHost
 from svc_proto.agent.deltas import Assembly, UpstreamProblem
 from svc_proto.basics import strict_json
-from svc_proto.basics.excerpt import quoted
-from svc_proto.basics.sanitize import is_visible
+from svc_proto.basics.excerpt import safe_excerpt
+from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level
 from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.readers import EventReader, events
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.json_object import Members, error_text
+from svc_proto.schema.json_object import JsonObject, error_text
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -84,7 +84,7 @@ def ask_model(
 
     A server that does not take a member is asked without it, but for those that are `needed`.
     """
-    if not is_visible(route.api_key):
+    if not is_printable_ascii(route.api_key):
         return AnswerProblem(text="the model's API key has characters that no header can carry")
     asked = {"model": route.model, "stream": True, "stream_options": {"include_usage": True}, **request}
     pause = limits.first_pause
@@ -136,7 +136,7 @@ def _attempt(
             return (yield from _whole(opened, tale, route))
         return (yield from _stream(engine, opened, tale, limits))
     except UpstreamProblem as problem:
-        text = f"the model's server failed: {quoted(str(problem), route.api_key)}"
+        text = f"the model's server failed: {safe_excerpt(str(problem), route.api_key)}"
         return AnswerProblem(text=text, reason="the model's server failed", again=not tale.assembly.begun)
     finally:
         if isinstance(opened, EventReader):
@@ -203,8 +203,8 @@ def _whole(answer: Fetched, tale: _Tale, route: ModelRoute) -> Flow[Assembly | A
 
 def _refusal(answer: Fetched, body: str, route: ModelRoute) -> AnswerProblem:
     status = answer.status
-    members = Members.parsed(body)
-    said = quoted(error_text(members), route.api_key)
+    members = JsonObject.parse_or_empty(body)
+    said = safe_excerpt(error_text(members), route.api_key)
     match status:
         case 401 | 403:
             what = "the model's server does not accept the key (SVC_MODEL_API_KEY)"
@@ -253,7 +253,7 @@ def _no_connection(failure: Failure, *, again: bool) -> AnswerProblem:
         case FailureKind.TLS:
             return AnswerProblem(text="the model's server has no certificate that can be trusted")
         case FailureKind.INVALID:
-            return AnswerProblem(text=f"the model's server cannot be used: {quoted(failure.detail)}")
+            return AnswerProblem(text=f"the model's server cannot be used: {safe_excerpt(failure.detail)}")
         case FailureKind.TOO_LARGE:
             return AnswerProblem(text="the model's server sent too much")
         case _:

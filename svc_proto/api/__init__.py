@@ -5,7 +5,7 @@ The names that embedders may use: docs/reference/public-names.md.
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.lazy_exports import exports
+from svc_proto.basics.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from svc_proto.api.config import ApiConfig as ApiConfig
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from svc_proto.api.store import UpdateChat as UpdateChat
     from svc_proto.settings import ConfigError as ConfigError
 else:
-    __all__, __getattr__, __dir__ = exports(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "svc_proto.api.service": "Api",

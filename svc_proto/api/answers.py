@@ -9,10 +9,10 @@ from svc_proto.api.projections.story import TurnEnded
 from svc_proto.api.subscriber import Subscriber
 from svc_proto.basics.brand import Brand
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import flag
+from svc_proto.basics.validate import boolean_word
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Streamed
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.events import Headers
 
 __all__ = ["RUN_ID", "branded", "event_stream", "failure", "read_flag", "read_object", "session_fields", "system_of"]
@@ -28,7 +28,7 @@ STATUSES = {"session_not_found": 404, "session_db_unavailable": 503, "gateway_dr
 Fields = tuple[tuple[bytes, bytes], ...]
 
 
-def read_object(request: Request) -> Flow[Members]:
+def read_object(request: Request) -> Flow[JsonObject]:
     """The body of a `streamed` route, as a JSON object. Refuses with 400; the code is null (wire api 2.1)."""
     pieces: list[bytes] = []
     while piece := (yield from request.stream.read()):
@@ -40,7 +40,7 @@ def read_object(request: Request) -> Flow[Members]:
 def read_flag(body: Mapping[str, object], name: str) -> bool:
     """A boolean, a word for one, 0 or 1; what is missing or empty is false (wire api 5.3)."""
     value = body.get(name)
-    return flag(False if value in (None, "") else value, name)
+    return boolean_word(False if value in (None, "") else value, name)
 
 
 def event_stream(reader: Subscriber, fields: Fields) -> Streamed:

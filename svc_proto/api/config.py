@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from svc_proto.agent.offer import TOOLSETS, ToolChoice
 from svc_proto.basics.brand import SVC, Brand
-from svc_proto.basics.sanitize import is_visible
+from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, RedisAddress, Settings, http_address
 
@@ -117,7 +117,7 @@ def api_key(source: Settings, host: str) -> str:
     key = source.text(variable, None) or ""
     if 0 < len(key) < MIN_KEY and host not in LOOPBACK and not host.startswith("127."):
         raise ConfigError(f"{variable} must have at least {MIN_KEY} characters where other hosts can guess at it")
-    if not is_visible(key):
+    if not is_printable_ascii(key):
         raise ConfigError(f"{variable} must be printable ASCII without spaces")  # it is never quoted: it is a secret
     return key
 

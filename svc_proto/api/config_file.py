@@ -9,12 +9,12 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.api.errors import invalid
 from svc_proto.api.settings import file_base_url, origin_of, sends_key_to_main_host, usable_base_url
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import line
+from svc_proto.basics.validate import single_line
 from svc_proto.commands import Level
 from svc_proto.engine.files import edit_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -31,7 +31,7 @@ def parse_change(body: Mapping[str, object]) -> dict[str, str]:
     for name, value in body.items():
         if name not in FIELDS:
             raise invalid(f"these fields can be changed: {', '.join(FIELDS)}")
-        change[name] = line(value, name, MAX_TEXT)
+        change[name] = single_line(value, name, MAX_TEXT)
     url = change.get("base_url", "").rstrip("/")
     if url and not usable_base_url(url):
         raise invalid("base_url must be an http:// or https:// URL with a host, without a password or a query")
@@ -68,7 +68,7 @@ class ConfigFile:
 
 def _edits(config: ApiConfig, found: object, change: Mapping[str, str]) -> dict[str, object]:
     """`model` stays a plain name as long as a name is all there is to say (wire api 9). `Refused` as `change_model`."""
-    there = Members.maybe(found)
+    there = JsonObject.of_or_none(found)
     if there is None:
         raise _failed("is not valid YAML: mend it by hand")
     before, after = file_base_url(there), change.get("base_url", "")

@@ -16,7 +16,7 @@ from attrs import frozen
 from svc_proto.api.errors import invalid
 from svc_proto.api.rows import Content
 from svc_proto.basics.errors import Refused
-from svc_proto.schema.json_object import Members, as_array, as_text, content_text
+from svc_proto.schema.json_object import JsonObject, as_array, as_text, content_text
 
 __all__ = ["MAX_MESSAGES", "MAX_PARTS", "MessageList", "read_conversation", "read_history", "read_prompt", "read_text"]
 
@@ -107,7 +107,7 @@ def read_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:
         role, content = _entry(entry, place)
         if role not in ("user", "assistant", "system"):
             raise invalid("the role must be user, assistant or system", param=f"{place}.role")
-        if role != "assistant" and Members.of(entry).get("content") is None:
+        if role != "assistant" and JsonObject.of(entry).get("content") is None:
             raise invalid("a message must have a content", param=f"{place}.content")
         if _is_visible(content):
             messages.append(_message(role, content))
@@ -124,7 +124,7 @@ def _entries(value: Sequence[object], name: str) -> list[tuple[str, object]]:
 
 
 def _entry(entry: object, place: str) -> tuple[str, Content]:
-    members = Members.maybe(entry)
+    members = JsonObject.of_or_none(entry)
     if members is None:
         raise invalid("a message must be an object", param=place)
     role, content = members.string("role"), members.get("content")
@@ -137,23 +137,23 @@ def _entry(entry: object, place: str) -> tuple[str, Content]:
 
 def _calls(entry: object, place: str) -> Mapping[str, object]:
     """The calls of an answer, as OpenAI has them."""
-    members = Members.of(entry)
+    members = JsonObject.of(entry)
     if not members.get("tool_calls"):
         return {}
-    calls = members.listed("tool_calls")
+    calls = members.array_or_none("tool_calls")
     if calls is None or not all(map(_is_call, calls)):
         raise invalid("calls must have an id, and a function with its arguments", param=f"{place}.tool_calls")
     return {"tool_calls": calls}
 
 
 def _is_call(call: object) -> bool:
-    members = Members.of(call)
-    function = members.inner("function")
+    members = JsonObject.of(call)
+    function = members.get_object("function")
     return None not in (members.string("id"), function.string("name"), function.string("arguments"))
 
 
 def _result(entry: object, place: str) -> Mapping[str, object]:
-    members = Members.of(entry)
+    members = JsonObject.of(entry)
     identity = members.text("tool_call_id")
     if not identity:
         raise invalid("a result must say whose it is", param=f"{place}.tool_call_id")
@@ -185,7 +185,7 @@ def _check_count(parts: Sequence[object], place: str) -> None:
 
 
 def _part(part: object, place: str) -> Mapping[str, object]:
-    text, members = as_text(part), Members.maybe(part)
+    text, members = as_text(part), JsonObject.of_or_none(part)
     if text is not None:
         return _text_part(text)
     if members is None:
@@ -210,7 +210,7 @@ def _text_part(text: str) -> Mapping[str, object]:
 
 def _image_part(value: object, place: str) -> Mapping[str, object]:
     found: dict[str, object] = {}
-    members = Members.maybe(value)
+    members = JsonObject.of_or_none(value)
     if members is not None:
         value, detail = members.get("url"), members.string("detail")
         if detail is not None:
@@ -232,7 +232,7 @@ def _attached(value: object) -> list[Mapping[str, object]]:
     entries = as_array(value) or []
     _check_count(entries, "attachments")
     for index, entry in enumerate(entries):
-        members = Members.of(entry)
+        members = JsonObject.of(entry)
         kind, packed = members.text("contentType"), "".join(members.text("content").split())
         if not _IMAGE_TYPE.fullmatch(kind):
             continue

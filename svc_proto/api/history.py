@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from svc_proto.api.rows import Message
 from svc_proto.basics import strict_json
-from svc_proto.schema.json_object import Members, as_array, content_text
+from svc_proto.schema.json_object import JsonObject, as_array, content_text
 
 __all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "Row", "history_of"]
 
@@ -74,7 +74,7 @@ def _newest(messages: list[Row]) -> tuple[Row, ...]:
 
 
 def _image_size(part: object) -> int:
-    return len(Members.of(part).inner("image_url").text("url"))
+    return len(JsonObject.of(part).get_object("image_url").text("url"))
 
 
 def _answers(results: Mapping[str, str] | None) -> Iterable[Row]:

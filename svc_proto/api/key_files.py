@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.api.config import ApiConfig, api_key
-from svc_proto.basics.dotenv import file_settings
+from svc_proto.basics.dotenv import parse_own_settings
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file, read_yaml
@@ -32,7 +32,7 @@ def read_key(engine: Engine, config: ApiConfig) -> Flow[str]:
     elif settings.kind is not FailureKind.NOT_FOUND:
         raise _kept("key_not_read", "the configuration file cannot be read")
     if not isinstance(lines, Failure):
-        found.update(file_settings(lines.decode("utf-8", "replace")))
+        found.update(parse_own_settings(lines.decode("utf-8", "replace")))
     elif lines.kind is not FailureKind.NOT_FOUND:
         raise _kept("key_not_read", ".env cannot be read")
     try:

@@ -60,8 +60,8 @@ class ModelList:
         answer = yield from fetch(self._engine, "GET", url, headers=headers, within=PATIENCE)
         problem = answer.kind.value if isinstance(answer, Failure) else f"status {answer.status}"
         if not isinstance(answer, Failure) and answer.status == 200:
-            if answer.members.listed("data") is not None:
-                names = (row.text("id") for row in answer.members.rows("data")[:MAX_MODELS])
+            if answer.members.array_or_none("data") is not None:
+                names = (row.text("id") for row in answer.members.objects("data")[:MAX_MODELS])
                 return tuple(name for name in names if 0 < len(name) <= MAX_NAME)
             problem = "not a list of models"
         self._engine.log(Level.WARNING, "models not listed", problem=problem)

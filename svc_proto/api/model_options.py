@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from svc_proto.api.errors import invalid
 from svc_proto.basics.validate import boolean, integer, number, optional
-from svc_proto.schema.json_object import Members, as_array, as_text
+from svc_proto.schema.json_object import JsonObject, as_array, as_text
 
 __all__ = ["ModelOptions", "read_model_options"]
 
@@ -81,7 +81,7 @@ def _stop(value: object) -> object:
 
 
 def _response_format(value: object) -> object:
-    if Members.of(value).string("type") is None:
+    if JsonObject.of(value).string("type") is None:
         raise invalid("response_format must be an object with a type", param="response_format")
     return value
 
@@ -92,13 +92,13 @@ def _tools(value: object) -> tuple[Mapping[str, object], ...] | None:
     tools = as_array(value)
     if tools is None or len(tools) > MAX_TOOLS:
         raise invalid(f"tools must be a list of at most {MAX_TOOLS} functions", param="tools")
-    for place, tool in enumerate(map(Members.of, tools)):
-        function = tool.nested("function") if tool.get("type") == "function" else None
+    for place, tool in enumerate(map(JsonObject.of, tools)):
+        function = tool.object_or_none("function") if tool.get("type") == "function" else None
         if function is None:
             raise invalid("a tool must be an object of the type function", param=f"tools[{place}]")
         if not function.text("name"):
             raise invalid("a function must have a name", param=f"tools[{place}].function.name")
-        if "parameters" in function and function.nested("parameters") is None:
+        if "parameters" in function and function.object_or_none("parameters") is None:
             text = "the parameters of a function must be a JSON schema"
             raise invalid(text, param=f"tools[{place}].function.parameters")
     return tuple(cast("list[Mapping[str, object]]", tools))
@@ -107,7 +107,7 @@ def _tools(value: object) -> tuple[Mapping[str, object], ...] | None:
 def _choice(body: Mapping[str, object], tools: tuple[Mapping[str, object], ...] | None) -> Mapping[str, object]:
     """`tool_choice` and `parallel_tool_calls`, which say something of a client's own tools only."""
     choice, parallel = body.get("tool_choice"), optional(body, "parallel_tool_calls", boolean)
-    if choice is not None and choice not in CHOICES and Members.maybe(choice) is None:
+    if choice is not None and choice not in CHOICES and JsonObject.of_or_none(choice) is None:
         raise invalid(f"tool_choice must be one of {', '.join(CHOICES)}, or name a tool", param="tool_choice")
     if tools is None:
         if choice not in (None, "none", "auto"):

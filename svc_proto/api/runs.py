@@ -154,7 +154,7 @@ class Runs:
         engine.held.pop(run, None)
         self._api.ownership.release(run.record.session_id)
         self.outcomes[run.record.state.value] += 1
-        self.took.add(engine.now.mono - run.begun_at)
+        self.took.observe(engine.now.mono - run.begun_at)
         self.usage += ended.usage
         self.model_calls += ended.api_calls
         engine.log(

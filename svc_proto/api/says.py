@@ -12,7 +12,7 @@ from svc_proto.api import shapes_turns as turns
 from svc_proto.api.access import Access
 from svc_proto.api.errors import MANAGEMENT
 from svc_proto.schema.chat_events import EVENTS
-from svc_proto.schema.json_rpc_types import RpcMessage
+from svc_proto.schema.json_rpc_types import RpcMessageJson
 
 __all__ = ["MANUAL"]
 
@@ -129,8 +129,8 @@ SAYS: Table = {
     "MCP": {
         "POST /mcp": Says(
             "Receive a message of the Model Context Protocol",
-            {"application/json": RpcMessage, "text/event-stream": str},
-            body=RpcMessage,
+            {"application/json": RpcMessageJson, "text/event-stream": str},
+            body=RpcMessageJson,
             also={202: None},
             no={406: "`Accept` must contain both types.", 415: "The message is not application/json."},
             details="Transport: Streamable HTTP, see docs/reference/mcp.md.",
@@ -202,7 +202,7 @@ PLACES = {
 
 def _refusal(path: str) -> tuple[str, Shape]:
     if path == "/mcp":
-        return "McpRefusal", RpcMessage | shapes.Refusal
+        return "McpRefusal", RpcMessageJson | shapes.Refusal
     return ("ShortRefusal", shapes.ShortRefusal) if path.startswith(MANAGEMENT) else ("Refusal", shapes.Refusal)
 
 

@@ -20,7 +20,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.json_object import Members, as_text
+from svc_proto.schema.json_object import JsonObject, as_text
 from svc_proto.settings import http_address
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class SettingsReader:
         if isinstance(found, Failure):
             if found.kind is not FailureKind.NOT_FOUND:
                 engine.log(Level.WARNING, "configuration not read", path=config.config_path, problem=found.kind.value)
-            found = Members()
+            found = JsonObject()
         unused = _unused(found)
         if unused is not None:
             engine.log(Level.WARNING, "configuration not used", path=config.config_path, problem=unused)
@@ -116,25 +116,25 @@ class SettingsReader:
 
 def agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSettings:
     """The settings, from the start-up configuration and the parsed file."""
-    found = Members.of(found)
-    model, agent, display = _model(found), found.inner("agent"), found.inner("display")
+    found = JsonObject.of(found)
+    model, agent, display = _model(found), found.get_object("agent"), found.get_object("display")
     extra = _extra(found)
     route = _route(config, model)
     personalities = _personalities(agent)
-    default = display.word("personality")
+    default = display.first_text("personality")
     return AgentSettings(
         route=route,
-        name=config.model_name or extra.word("model_name") or product(config.brand),
+        name=config.model_name or extra.first_text("model_name") or product(config.brand),
         personalities={name: _prompt(value) for name, value in personalities.items()},
         personality=None if default.lower() in SERVER_DEFAULT else default,
-        aliases=_aliases(extra.inner("model_routes"), route),
-        system=agent.word("system_prompt"),
-        max_tokens=config.max_tokens or model.whole("max_tokens", 1, MAX_TOKENS),
-        model=config.model or model.word("default"),
-        provider=model.word("provider"),
+        aliases=_aliases(extra.get_object("model_routes"), route),
+        system=agent.first_text("system_prompt"),
+        max_tokens=config.max_tokens or model.integer("max_tokens", 1, MAX_TOKENS),
+        model=config.model or model.first_text("default"),
+        provider=model.first_text("provider"),
         base_url=config.model_base_url or file_base_url(found),
-        api_mode=model.word("api_mode"),
-        servers=found.inner("mcp_servers"),
+        api_mode=model.first_text("api_mode"),
+        servers=found.get_object("mcp_servers"),
         shown={
             "agent": {"personalities": personalities},
             "display": {name: text for name in DISPLAY_MEMBERS if (text := display.string(name)) is not None},
@@ -170,7 +170,7 @@ def usable_base_url(url: str) -> bool:
 
 def file_base_url(found: Mapping[str, object]) -> str:
     """The endpoint that the file names; "" for none, or one that cannot be used."""
-    url = _model(found).word("base_url").rstrip("/")
+    url = _model(found).first_text("base_url").rstrip("/")
     return url if usable_base_url(url) else ""
 
 
@@ -182,94 +182,99 @@ def origin_of(url: str) -> tuple[str, str]:
 
 def sends_key_to_main_host(config: ApiConfig, found: Mapping[str, object]) -> bool:
     """Whether some key goes to the host that the file names as `model.base_url`."""
-    routes = _extra(found).inner("model_routes")
+    routes = _extra(found).get_object("model_routes")
     borrowing = any(
-        routes.inner(alias).word("api_key") and not routes.inner(alias).word("base_url") for alias in routes
+        routes.get_object(alias).first_text("api_key") and not routes.get_object(alias).first_text("base_url")
+        for alias in routes
     )
-    return borrowing or bool(_model(found).word("api_key")) or bool(config.model_api_key and not config.model_base_url)
+    return (
+        borrowing
+        or bool(_model(found).first_text("api_key"))
+        or bool(config.model_api_key and not config.model_base_url)
+    )
 
 
 # --- helpers ------------------------------------------------------------------------------------------------------
 
 
-def _model(found: Mapping[str, object]) -> Members:
+def _model(found: Mapping[str, object]) -> JsonObject:
     """`model` is a name, or an object (wire api 9)."""
     model = found.get("model")
-    return Members.of(model if as_text(model) is None else {"default": model})
+    return JsonObject.of(model if as_text(model) is None else {"default": model})
 
 
 def _unused(found: Mapping[str, object]) -> str | None:
     """What is said of the model in a way that nobody understands, so that another one answers."""
     model, members = found.get("model"), _model(found)
-    if model is not None and as_text(model) is None and Members.maybe(model) is None:
+    if model is not None and as_text(model) is None and JsonObject.of_or_none(model) is None:
         return "model is neither a name nor an object"
     if members.string("default") != members.get("default"):
         return "model.default is no text"
-    if members.word("base_url") and not file_base_url(found):
+    if members.first_text("base_url") and not file_base_url(found):
         return "model.base_url is no address of an endpoint"
     return None
 
 
-def _extra(found: Mapping[str, object]) -> Members:
-    return Members.of(found).inner("platforms", "api_server", "extra")
+def _extra(found: Mapping[str, object]) -> JsonObject:
+    return JsonObject.of(found).get_object("platforms", "api_server", "extra")
 
 
-def _route(config: ApiConfig, model: Members) -> ModelRoute | None:
+def _route(config: ApiConfig, model: JsonObject) -> ModelRoute | None:
     own, theirs = config.model_base_url, file_base_url({"model": model})
     if not (own or theirs):
         return None
-    key = config.model_api_key if own else model.word("api_key") or config.model_api_key
+    key = config.model_api_key if own else model.first_text("api_key") or config.model_api_key
     if own and not key and origin_of(own) == origin_of(theirs):
-        key = model.word("api_key")
-    name = config.model or model.word("default") or UNNAMED_MODEL
-    context = config.model_context or model.whole("context_length", 1, MAX_TOKENS)
+        key = model.first_text("api_key")
+    name = config.model or model.first_text("default") or UNNAMED_MODEL
+    context = config.model_context or model.integer("context_length", 1, MAX_TOKENS)
     return ModelRoute(base_url=own or theirs, model=name, api_key=key, context=context)
 
 
-def _aliases(routes: Members, main: ModelRoute | None) -> dict[str, ModelRoute]:
+def _aliases(routes: JsonObject, main: ModelRoute | None) -> dict[str, ModelRoute]:
     """`alias -> {model, base_url?, api_key?, context_length?}`; address and key are the main route's where left out.
 
     Its key goes to its host only.
     """
     aliases: dict[str, ModelRoute] = {}
     for alias in routes:
-        wanted = routes.inner(alias)
-        base_url = wanted.word("base_url").rstrip("/") or (main.base_url if main is not None else "")
-        model = wanted.word("model")
+        wanted = routes.get_object(alias)
+        base_url = wanted.first_text("base_url").rstrip("/") or (main.base_url if main is not None else "")
+        model = wanted.first_text("model")
         if not model or not usable_base_url(base_url):
             continue
-        key = wanted.word("api_key")
+        key = wanted.first_text("api_key")
         if not key and main is not None and origin_of(base_url) == origin_of(main.base_url):
             key = main.api_key
-        context = wanted.whole("context_length", 1, MAX_TOKENS)
+        context = wanted.integer("context_length", 1, MAX_TOKENS)
         aliases[alias] = ModelRoute(base_url=base_url, model=model, api_key=key, context=context)
     return aliases
 
 
-def _personalities(agent: Members) -> dict[str, object]:
+def _personalities(agent: JsonObject) -> dict[str, object]:
     """Those that have a prompt: text, or an object of texts (wire api 8.1)."""
-    listed = agent.inner("personalities")
+    listed = agent.get_object("personalities")
     return {
         name: value
         if each is None
         else {part: text for part in PROMPT_MEMBERS if (text := each.string(part)) is not None}
-        for name, value, each in ((name, value, Members.maybe(value)) for name, value in listed.items())
+        for name, value, each in ((name, value, JsonObject.of_or_none(value)) for name, value in listed.items())
         if _prompt(value)
     }
 
 
 def _prompt(value: object) -> str:
-    members = Members.of({"system_prompt": value} if as_text(value) is not None else value)
-    lines = [members.word("system_prompt")]
-    lines += [f"{label}: {text}" for label in ("tone", "style") if (text := members.word(label))]
+    members = JsonObject.of({"system_prompt": value} if as_text(value) is not None else value)
+    lines = [members.first_text("system_prompt")]
+    lines += [f"{label}: {text}" for label in ("tone", "style") if (text := members.first_text(label))]
     return "\n".join(line for line in lines if line)
 
 
-def _shown_model(model: Members) -> dict[str, object]:
+def _shown_model(model: JsonObject) -> dict[str, object]:
     shown = {
         name: model[name]
         for name in MODEL_MEMBERS
-        if as_text(model.get(name)) is not None or model.whole(name) is not None
+        if as_text(model.get(name)) is not None or model.integer(name) is not None
     }
     if "base_url" in shown:
         shown["base_url"] = file_base_url({"model": model})  # without a password that someone wrote into it

@@ -6,12 +6,12 @@ What clients send is `total=False`: all of it may be left out.
 
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
-from svc_proto.schema.json_schema import rule
+from svc_proto.schema.json_schema import schema_keywords
 
 Anything: TypeAlias = object
-Iso: TypeAlias = Annotated[str, rule(format="date-time")]
+Iso: TypeAlias = Annotated[str, schema_keywords(format="date-time")]
 Unix: TypeAlias = Annotated[float, "Unix seconds"]
-Natural: TypeAlias = Annotated[int, rule(minimum=0)]
+Natural: TypeAlias = Annotated[int, schema_keywords(minimum=0)]
 
 # --- refusals -------------------------------------------------------------------------------------------------------
 

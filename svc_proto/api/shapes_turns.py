@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
 from svc_proto.api.shapes import Anything, Content, ContentPart, Natural, ToolCall, Unix, Usage
 from svc_proto.basics.brand import BRANDS
-from svc_proto.schema.json_schema import rule
+from svc_proto.schema.json_schema import schema_keywords
 
 __all__ = ["COMPLETION_EVENTS", "RESPONSE_EVENTS", "RUN_EVENTS"]
 
@@ -18,7 +18,7 @@ class Attachment(TypedDict, total=False):
     """An image in the format of older phone apps."""
 
     contentType: str
-    content: Annotated[str, rule(contentEncoding="base64")]
+    content: Annotated[str, schema_keywords(contentEncoding="base64")]
 
 
 class Turn(TypedDict, total=False):
@@ -77,10 +77,10 @@ class CompletionBody(TypedDict, total=False):
     model: str | None
     stream: bool
     stream_options: StreamOptions | None
-    temperature: Annotated[float | None, rule(minimum=0, maximum=2)]
-    top_p: Annotated[float | None, rule(minimum=0, maximum=1)]
-    presence_penalty: Annotated[float | None, rule(minimum=-2, maximum=2)]
-    frequency_penalty: Annotated[float | None, rule(minimum=-2, maximum=2)]
+    temperature: Annotated[float | None, schema_keywords(minimum=0, maximum=2)]
+    top_p: Annotated[float | None, schema_keywords(minimum=0, maximum=1)]
+    presence_penalty: Annotated[float | None, schema_keywords(minimum=-2, maximum=2)]
+    frequency_penalty: Annotated[float | None, schema_keywords(minimum=-2, maximum=2)]
     seed: int | None
     stop: str | list[str] | None
     response_format: dict[str, object] | None

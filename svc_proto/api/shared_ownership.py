@@ -45,7 +45,7 @@ from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.machines.told_limiter import ToldLimiter
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
 
 if TYPE_CHECKING:
@@ -277,14 +277,14 @@ class SharedOwnership(Ownership):
         """Nobody has to know anything before they ask."""
         return {}
 
-    def take_state(self, node: str, state: Members) -> None:
+    def take_state(self, node: str, state: JsonObject) -> None:
         """The same."""
 
-    def take(self, node: str, word: str, body: Members) -> None:
+    def take(self, node: str, word: str, body: JsonObject) -> None:
         """What the others count."""
         self.limiter.hear(word, body.text("address"), self.api.engine.now)
 
-    def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
+    def answer(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
         """By the table of the module."""
         api = self.api
         return {"url": api.config.node_url} if word == "has" and api.runs.get(body.text("run")) is not None else {}

@@ -12,7 +12,7 @@ from svc_proto.agent.contract import ApprovalAsked, ApprovalGiven, NoteChanged, 
 from svc_proto.api.rows import ChatSession, Content, Message, Usage
 from svc_proto.basics.brand import Brand
 from svc_proto.schema.chat_events import ApprovalRequest, ApprovalResponded, MemoryUpdated
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = [
     "answer_event",
@@ -112,7 +112,7 @@ def usage_view(usage: Usage) -> dict[str, int]:
 
 def call_members(call: ToolCall) -> dict[str, Any]:
     """A tool call as the events of a chat have it (wire api 4.3)."""
-    return {"tool_name": call.name, "call_id": call.id, "tool_call_id": call.id, "args": Members(call.args)}
+    return {"tool_name": call.name, "call_id": call.id, "tool_call_id": call.id, "args": JsonObject(call.args)}
 
 
 def question_event(asked: ApprovalAsked) -> ApprovalRequest:
@@ -138,7 +138,7 @@ def answer_event(given: ApprovalGiven) -> ApprovalResponded:
 def note_event(event: NoteChanged) -> MemoryUpdated:
     """A note that was written, and the call of `/api/memory` that undoes it (wire api 4.3, 8.3)."""
     change = event.change
-    body = Members(target=change.target)
+    body = JsonObject(target=change.target)
     if change.added is not None:
         body["old_text"] = change.added
     if change.removed is not None:
@@ -150,5 +150,5 @@ def note_event(event: NoteChanged) -> MemoryUpdated:
         entry_count=change.count,
         added=change.added,
         removed=change.removed,
-        undo=Members(method=method, body=body),
+        undo=JsonObject(method=method, body=body),
     )

@@ -5,12 +5,12 @@ Input accepts both spellings, always; output uses the chosen one (`--brand`, `SV
 
 from __future__ import annotations
 
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 
 __all__ = ["BRANDS", "HERMES", "SVC", "Brand"]
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class Brand:
     """One spelling of every branded word."""
 

@@ -7,21 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["file_settings", "parse_dotenv", "set_dotenv", "with_settings"]
+__all__ = ["parse_own_settings", "parse_dotenv", "set_dotenv", "merge_env_file"]
 
 QUOTES = ("'", '"')
-OURS = ("API_SERVER_", "RELAY_", "SVC_", "HERMES_RELAY_")
-HOMES = ("SVC_HOME", "HERMES_HOME")
+OWN_PREFIXES = ("API_SERVER_", "RELAY_", "SVC_", "HERMES_RELAY_")
+HOME_VARIABLES = ("SVC_HOME", "HERMES_HOME")
 
 
-def with_settings(env: Mapping[str, str], text: str) -> dict[str, str]:
+def merge_env_file(env: Mapping[str, str], text: str) -> dict[str, str]:
     """An environment, and behind it what the file sets; a variable that is empty counts as unset."""
-    return {**file_settings(text), **{name: value for name, value in env.items() if value.strip()}}
+    return {**parse_own_settings(text), **{name: value for name, value in env.items() if value.strip()}}
 
 
-def file_settings(text: str) -> dict[str, str]:
+def parse_own_settings(text: str) -> dict[str, str]:
     """What the lines set of ours."""
-    return {name: value for name, value in parse_dotenv(text).items() if name.startswith(OURS) and name not in HOMES}
+    return {
+        name: value
+        for name, value in parse_dotenv(text).items()
+        if name.startswith(OWN_PREFIXES) and name not in HOME_VARIABLES
+    }
 
 
 def parse_dotenv(text: str) -> dict[str, str]:

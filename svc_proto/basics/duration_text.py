@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["short_span"]
+__all__ = ["short_duration"]
 
 
-def short_span(seconds: float) -> str:
+def short_duration(seconds: float) -> str:
     """`Ns`, `Nm`, `Nh` or `Nd`, rounded down (wire core 10.7)."""
     whole = max(int(seconds), 0)
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):

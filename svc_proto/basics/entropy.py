@@ -18,16 +18,16 @@ __all__ = [
     "new_media_token",
     "new_secret",
     "new_uuid",
-    "same_secret",
+    "secrets_equal",
     "sha256_hex",
-    "uuids",
+    "uuid_stream",
 ]
 
 Entropy: TypeAlias = Callable[[int], bytes]
 """Returns that many random bytes; `os.urandom` in a runtime, a seeded generator in a simulation."""
 
 CODE_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-AT_ONCE = 64  # UUIDs
+BATCH_SIZE = 64  # UUIDs
 CODE_LENGTH = 6  # characters, spec "Pairing code"
 _VERSION = bytes(0x40 | byte & 0x0F for byte in range(256))  # what becomes of the seventh byte, RFC 9562 section 4.2
 _VARIANT = bytes(0x80 | byte & 0x3F for byte in range(256))  # and of the ninth, section 4.1
@@ -37,10 +37,10 @@ _UNBIASED = 256 - 256 % len(CODE_ALPHABET)  # bytes at or above would favour the
 
 def new_uuid(entropy: Entropy) -> str:
     """A random UUID (RFC 9562 version 4) as text of 36 characters."""
-    return next(uuids(entropy, 1))
+    return next(uuid_stream(entropy, 1))
 
 
-def uuids(entropy: Entropy, at_once: int = AT_ONCE) -> Iterator[str]:
+def uuid_stream(entropy: Entropy, at_once: int = BATCH_SIZE) -> Iterator[str]:
     """The same without end, for what is no secret: entropy is asked once for many."""
     while True:
         block = bytearray(entropy(16 * at_once))
@@ -77,6 +77,6 @@ def sha256_hex(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def same_secret(left: str, right: str) -> bool:
+def secrets_equal(left: str, right: str) -> bool:
     """Compare two secrets in constant time."""
     return hmac.compare_digest(left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass"))

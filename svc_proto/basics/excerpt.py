@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["MAX_QUOTED", "quoted"]
+__all__ = ["MAX_QUOTED", "safe_excerpt"]
 
 MAX_QUOTED = 200  # characters of a server's own words
 _SECRET = re.compile(r"\b(?:(?:sk|pk|key|xai)[-_]|bearer )[A-Za-z0-9._~+/=*-]{6,}", re.IGNORECASE)
 
 
-def quoted(text: str, secret: str = "") -> str:
+def safe_excerpt(text: str, secret: str = "") -> str:
     """A server's words in one short line, without `secret` and without what looks like a key."""
     if secret:
         text = text.replace(secret, "[redacted]")

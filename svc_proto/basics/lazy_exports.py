@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-__all__ = ["exports"]
+__all__ = ["lazy_exports"]
 
 
-def exports(
+def lazy_exports(
     package: str, table: Mapping[str, str]
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
     """`__all__`, `__getattr__` and `__dir__` of a package; `table` has the names by module, with blanks between."""

@@ -13,11 +13,35 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-__all__ = ["BOUNDS", "NOWHERE", "Counts", "MetricFamily", "Histogram", "MetricKind", "Spread", "counter", "gauge"]
+__all__ = [
+    "HISTOGRAM_BOUNDS",
+    "UNMATCHED_LABEL",
+    "EngineMetrics",
+    "MetricFamily",
+    "Histogram",
+    "MetricKind",
+    "HistogramSnapshot",
+    "counter",
+    "gauge",
+]
 
-BOUNDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # s; the last: bridge time-out
-STATUSES = 600  # of HTTP, all below
-NOWHERE = "other none"  # the label of a request that has no route, whatever it asks for
+HISTOGRAM_BOUNDS = (
+    0.001,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+)  # s; the last: bridge time-out
+MAX_STATUS = 600  # of HTTP, all below
+UNMATCHED_LABEL = "other none"  # the label of a request that has no route, whatever it asks for
 
 
 class MetricKind(Enum):
@@ -28,22 +52,23 @@ class MetricKind(Enum):
     HISTOGRAM = "histogram"  # how long, since the start
 
 
-class Spread(NamedTuple):
-    """A histogram at one moment: for each of `BOUNDS` how many passed none of those before it and not it, and last how
-    many passed all; and their sum in seconds."""
+class HistogramSnapshot(NamedTuple):
+    """A histogram at one moment: for each of `HISTOGRAM_BOUNDS` how many passed none of those before it and not it, and
+    last how many passed all; and their sum in seconds."""
 
     counts: tuple[int, ...]
     total: float
 
 
 class MetricFamily(NamedTuple):
-    """All series of one name: for the values of its labels a number, or a `Spread` where it is a histogram."""
+    """All series of one name: for the values of its labels a number, or a `HistogramSnapshot` where it is a
+    histogram."""
 
     name: str  # as OpenMetrics has it: that of a counter without `_total`
     kind: MetricKind
-    text: str  # for people, one line
+    help: str  # for people, one line
     labels: tuple[str, ...]
-    values: tuple[tuple[tuple[str, ...], float | Spread], ...]
+    values: tuple[tuple[tuple[str, ...], float | HistogramSnapshot], ...]
 
 
 class Histogram:
@@ -52,36 +77,36 @@ class Histogram:
     __slots__ = ("counts", "total")
 
     def __init__(self) -> None:
-        self.counts = [0] * (len(BOUNDS) + 1)
+        self.counts = [0] * (len(HISTOGRAM_BOUNDS) + 1)
         self.total = 0.0  # s
 
-    def add(self, seconds: float) -> None:
+    def observe(self, seconds: float) -> None:
         """It took so long."""
-        self.counts[bisect_left(BOUNDS, seconds)] += 1
+        self.counts[bisect_left(HISTOGRAM_BOUNDS, seconds)] += 1
         self.total += seconds
 
-    def spread(self) -> Spread:
+    def snapshot(self) -> HistogramSnapshot:
         """What it holds now."""
-        return Spread(tuple(self.counts), self.total)
+        return HistogramSnapshot(tuple(self.counts), self.total)
 
     def family(self, name: str, text: str) -> MetricFamily:
         """As a family without labels."""
-        return MetricFamily(name, MetricKind.HISTOGRAM, text, (), (((), self.spread()),))
+        return MetricFamily(name, MetricKind.HISTOGRAM, text, (), (((), self.snapshot()),))
 
 
-class Counts:
-    """What one engine has counted. A request belongs to a label: `GET /health`, or `NOWHERE`."""
+class EngineMetrics:
+    """What one engine has counted. A request belongs to a label: `GET /health`, or `UNMATCHED_LABEL`."""
 
     __slots__ = ("answers", "lateness", "store", "store_failures", "waits")
 
     def __init__(self) -> None:
-        self.answers: defaultdict[str, list[int]] = defaultdict(lambda: [0] * STATUSES)  # by label and status
+        self.answers: defaultdict[str, list[int]] = defaultdict(lambda: [0] * MAX_STATUS)  # by label and status
         self.waits: defaultdict[str, Histogram] = defaultdict(Histogram)  # by label: the answers that were not at once
         self.lateness = Histogram()  # of the loop: from a deadline to the call in which its timer fired
         self.store = Histogram()  # from a request to its answer
         self.store_failures = 0
 
-    def families(self) -> list[MetricFamily]:
+    def metric_families(self) -> list[MetricFamily]:
         """What there is to show."""
         labels = {label: tuple(label.split(" ", 1)) for label in self.answers}
         answers = tuple(
@@ -107,10 +132,10 @@ class Counts:
             counter("svc_store_failures", "Requests that the store could not carry out.", self.store_failures),
         ]
 
-    def _spread(self, label: str) -> Spread:
+    def _spread(self, label: str) -> HistogramSnapshot:
         waited = self.waits.get(label)
-        counts, total = Histogram().spread() if waited is None else waited.spread()
-        return Spread((counts[0] + sum(self.answers[label]) - sum(counts), *counts[1:]), total)
+        counts, total = Histogram().snapshot() if waited is None else waited.snapshot()
+        return HistogramSnapshot((counts[0] + sum(self.answers[label]) - sum(counts), *counts[1:]), total)
 
 
 def counter(name: str, text: str, values: float | Mapping[str, float], label: str = "") -> MetricFamily:

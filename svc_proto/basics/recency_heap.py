@@ -5,14 +5,14 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
-__all__ = ["Latest"]
+__all__ = ["RecencyHeap"]
 
 K = TypeVar("K")
 
 _SLACK = 64  # entries of the heap that count no more, beside one for each that does
 
 
-class Latest(Generic[K]):
+class RecencyHeap(Generic[K]):
     """Keys, and when each came. Of two that came at the same time the one that was put last is the later."""
 
     def __init__(self) -> None:

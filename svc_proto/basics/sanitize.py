@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_visible", "plain", "readable"]
+__all__ = ["is_printable_ascii", "sanitize_line", "sanitize_text"]
 
-MOST_SHOWN = 200  # characters of a server's text that are shown (wire core 0.4)
+MAX_LINE_CHARS = 200  # characters of a server's text that are shown (wire core 0.4)
 _UNPRINTABLE = re.compile(
     r"[^\S ]+|[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]+"
 )
 
 
-def is_visible(text: str) -> bool:
+def is_printable_ascii(text: str) -> bool:
     """Whether all of it, if there is anything, is printable ASCII without spaces (VCHAR of RFC 5234)."""
     return text.isascii() and text.isprintable() and " " not in text
 
 
-def plain(text: str, limit: int = MOST_SHOWN) -> str:
+def sanitize_line(text: str, limit: int = MAX_LINE_CHARS) -> str:
     """A peer's text on one line, without anything that a terminal would obey."""
     return _UNPRINTABLE.sub(" ", text).strip()[:limit]
 
 
-def readable(text: str) -> str:
+def sanitize_text(text: str) -> str:
     """A peer's text with its lines, without anything else that a terminal would obey, or that cannot be seen."""
     return "\n".join(_UNPRINTABLE.sub(" ", line) for line in text.replace("\t", "    ").splitlines())

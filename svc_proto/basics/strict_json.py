@@ -8,7 +8,7 @@ Refused on input
   what would take longer than about 50 ms, however short it is: too many values or strings (`JsonTooLarge`)
 
 Depth and work are judged before parsing, on the text without its strings. Nearly every text needs no such look: one
-of up to `FREE` bytes can hold nothing that takes long, nor one with few brackets anything deep.
+of up to `UNCHECKED_SIZE` bytes can hold nothing that takes long, nor one with few brackets anything deep.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ __all__ = [
     "dumps_bytes",
     "encoder",
     "escaped",
-    "in_pieces",
+    "piecewise_encoder",
     "loads",
     "quoted",
-    "reread",
+    "loads_trusted",
 ]
 
 MAX_DEPTH = 64  # levels of objects and arrays
 MAX_NAME_SHOWN = 40  # characters of a name in an error text
-LONG = 1024  # characters of a text from which on a look at the whole of it pays
-FREE = 16 * 1024  # bytes of a text whose work is not judged: the worst takes 10 ms
+MIN_CHECKED_LENGTH = 1024  # characters of a text from which on a look at the whole of it pays
+UNCHECKED_SIZE = 16 * 1024  # bytes of a text whose work is not judged: the worst takes 10 ms
 MAX_STRINGS = 150_000  # names included
 MAX_ESCAPES = 1_500_000  # more than 8 MiB of \uXXXX hold, a text of letters that phones escape
 MAX_WORK = 40_000_000  # ns that the rest may take, by the table below: 77,000 names or empty objects, 440,000 digits
@@ -72,7 +72,7 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
         raise JsonError(f"not UTF-8 at byte {error.start}") from None
     if max_bytes is not None and size > max_bytes:
         raise JsonTooLarge(f"longer than {max_bytes} bytes")
-    if size > FREE or (size > max_depth and text.count("{") + ("[" in text and text.count("[")) > max_depth):
+    if size > UNCHECKED_SIZE or (size > max_depth and text.count("{") + ("[" in text and text.count("[")) > max_depth):
         _judge(text.encode("utf-8"), max_depth, ours=ours)
     try:
         try:
@@ -94,7 +94,7 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
     return value
 
 
-def reread(data: bytes | str) -> Any:
+def loads_trusted(data: bytes | str) -> Any:
     """What a text of our own says, which nobody else has had his hands on: it is not looked at, as others are."""
     return json.loads(data)
 
@@ -109,7 +109,7 @@ def dumps(value: object) -> str:
 
 def quoted(text: str) -> str:
     """A text as `dumps` writes it."""
-    if len(text) < LONG:
+    if len(text) < MIN_CHECKED_LENGTH:
         return _quote(text) if text.isascii() else dumps(text)
     try:
         return f'"{escaped(text.encode("utf-8")).decode("utf-8")}"'
@@ -136,11 +136,11 @@ def dumps_bytes(value: object) -> bytes:
 
 def encoder(made: json.JSONEncoder) -> Callable[[object], str]:
     """What `made.encode` does, of values without circles: it makes an encoder in C for each call, this makes one."""
-    write = in_pieces(made)
+    write = piecewise_encoder(made)
     return lambda value: "".join(write(value, 0))
 
 
-def in_pieces(made: json.JSONEncoder) -> Callable[[object, int], Iterable[str]]:
+def piecewise_encoder(made: json.JSONEncoder) -> Callable[[object, int], Iterable[str]]:
     """The same, with a 0 behind the value, for whoever joins the pieces of the text himself."""
     make = vars(json.encoder).get("c_make_encoder")  # not every Python has it
     if make is None:
@@ -212,7 +212,7 @@ def _float(text: str) -> float:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
 _BODY = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_encode = in_pieces(_BODY)
+_encode = piecewise_encoder(_BODY)
 _quote = json.encoder.encode_basestring
 _ESCAPES = [(mark.encode(), dumps_bytes(mark)[1:-1]) for mark in ("\\", '"', *map(chr, range(0x20)))]
 _scan: Callable[[str, int], tuple[object, int]] = vars(_DECODER)["scan_once"]

@@ -103,7 +103,7 @@ class Timers:
         self._heap[:] = [entry for entry in self._heap if entry[2].sweep(entry[0])]
         heapify(self._heap)
         self._sweep_at = max(SWEEP_FROM, 2 * len(self._heap))
-        self._look()
+        self._drop_stale()
 
     def next(self) -> float | None:
         """The next deadline (monotonic seconds), or None when no timer is set."""
@@ -114,7 +114,7 @@ class Timers:
                 return when
             heappop(heap)
             timer.unfile(when)
-            self._look()
+            self._drop_stale()
         return None
 
     def pop_due(self, mono: float) -> Timer | None:
@@ -122,10 +122,10 @@ class Timers:
         if self.first > mono or self.next() is None or self.first > mono:  # no timer is due before its entry
             return None
         timer = heappop(self._heap)[2]
-        self._look()
+        self._drop_stale()
         return timer
 
-    def _look(self) -> None:
+    def _drop_stale(self) -> None:
         self.first = self._heap[0][0] if self._heap else inf
 
 

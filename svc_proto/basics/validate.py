@@ -20,16 +20,16 @@ __all__ = [
     "array",
     "boolean",
     "choice",
-    "flag",
+    "boolean_word",
     "integer",
     "invalid",
-    "line",
+    "single_line",
     "number",
     "object_",
     "optional",
     "seconds",
     "text",
-    "unquoted",
+    "integer_text",
 ]
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ def integer(value: object, field: str, low: float = -math.inf, high: float = mat
     return value
 
 
-def unquoted(value: object) -> object:
+def integer_text(value: object) -> object:
     """The whole number that a text holds; any other value as it is."""
     if isinstance(value, str):
         word = value.strip()
@@ -106,7 +106,7 @@ def seconds(value: object, field: str) -> float:
     return result
 
 
-def line(value: object, field: str, most: int, least: int = 0) -> str:
+def single_line(value: object, field: str, most: int, least: int = 0) -> str:
     """Printable text of one line, without the blanks around it: so many characters at most, and at least."""
     if not isinstance(value, str) or not value.isprintable() or not least <= len(value.strip()) <= most:
         size = f"{least} to {most}" if least else f"at most {most}"
@@ -114,7 +114,7 @@ def line(value: object, field: str, most: int, least: int = 0) -> str:
     return value.strip()
 
 
-def flag(value: object, field: str) -> bool:
+def boolean_word(value: object, field: str) -> bool:
     """True or false: as a boolean, as 1 or 0, or as a word."""
     word = str(value).strip().lower() if isinstance(value, str | int) else ""
     if word not in (*TRUE_WORDS, *FALSE_WORDS):

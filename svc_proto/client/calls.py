@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from svc_proto.basics.certificate_pins import PIN_CHANGED
-from svc_proto.basics.sanitize import plain
+from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.client.problem import Problem, because
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.peer import PeerFailed, PeerFault, said_in
 
-__all__ = ["PAIRED", "distrust", "error_text", "explained", "plain", "problem_of"]
+__all__ = ["PAIRED", "distrust", "error_text", "explained", "sanitize_line", "problem_of"]
 
 PAIRED = {PeerFault.UNAUTHORIZED: "the relay does not know this session any more: pair again with svc-relay pair"}
 NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # what OpenSSL calls an answer in plain text
@@ -56,11 +56,11 @@ def problem_of(error: PeerFailed) -> Problem:
 
 def error_text(answer: Fetched) -> str:
     """What a server says is wrong, JSON or not, fit for a terminal; of a page for browsers its status alone."""
-    where = plain((answer.headers.get(b"location") or b"").decode("latin-1"))
+    where = sanitize_line((answer.headers.get(b"location") or b"").decode("latin-1"))
     if 300 <= answer.status < 400 and where:
         return f"it sends callers on to {where} (status {answer.status})"
     page = (answer.headers.get(b"content-type") or b"").startswith(b"text/html")
-    text = "" if page else plain(said_in(answer.body, other=True))
+    text = "" if page else sanitize_line(said_in(answer.body, other=True))
     return f"{text} (status {answer.status})" if text else f"status {answer.status}"
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from attrs import frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.client.calls import explained, plain, problem_of
+from svc_proto.client.calls import explained, problem_of, sanitize_line
 from svc_proto.client.chore import INTERRUPTED, Chore, doing
 from svc_proto.client.problem import Problem
 from svc_proto.client.questions import Questions
@@ -31,7 +31,7 @@ from svc_proto.peers.local_secret import operator_fields
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.reach import ANYWHERE, bracketed
 from svc_proto.schema import chat_events
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["ChatChore", "ChatEnd", "ChatOrder", "api_target"]
@@ -180,7 +180,7 @@ class _Turn:
         self._told = ""
 
     def take(self, event: ServerSentEvent) -> None:  # noqa: C901 - one row for each event
-        data = Members.parse(event.data)
+        data = JsonObject.parse(event.data)
         if data is None:
             return  # `[DONE]`, of some servers
         self.begun = True
@@ -189,7 +189,7 @@ class _Turn:
             return
         if self._raw:
             self._engine.emit(Tell("event", {"event": event.event, "data": data}))
-        match chat_events.read_event(event.event, data):
+        match chat_events.parse_event(event.event, data):
             case chat_events.AssistantDelta(delta=delta):
                 self._text(delta)
             case chat_events.AssistantCompleted(content=content) if not self._told:
@@ -204,7 +204,7 @@ class _Turn:
                 self.completed = completed
                 self._count(usage)
             case chat_events.Error(message=message):
-                self.problem = plain(message) or "no reason given"
+                self.problem = sanitize_line(message) or "no reason given"
             # What only servers of ours tell.
             case chat_events.ApprovalRequest() as asked:
                 self._questions.ask(asked)
@@ -225,13 +225,13 @@ class _Turn:
         if text and not self._raw:
             self._engine.emit(Tell("text", {"text": text}))
 
-    def _tool(self, sign: str, name: str, shown: str | Members | None) -> None:
+    def _tool(self, sign: str, name: str, shown: str | JsonObject | None) -> None:
         if self._raw:
             return
-        text = strict_json.dumps(shown) if isinstance(shown, Members) and shown else str(shown or "")
-        line = ": ".join(filter(None, (plain(name) or "tool", plain(text, PREVIEW))))
+        text = strict_json.dumps(shown) if isinstance(shown, JsonObject) and shown else str(shown or "")
+        line = ": ".join(filter(None, (sanitize_line(name) or "tool", sanitize_line(text, PREVIEW))))
         self._engine.emit(Tell("tool", {"line": f"{sign} {line}"}))
 
-    def _count(self, usage: Members) -> None:
-        known = [count for name in ("input_tokens", "output_tokens") if (count := usage.whole(name)) is not None]
+    def _count(self, usage: JsonObject) -> None:
+        known = [count for name in ("input_tokens", "output_tokens") if (count := usage.integer(name)) is not None]
         self.tokens = sum(known) if known else None

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from attrs import evolve, field, frozen
 
-from svc_proto.client.calls import PAIRED, explained, plain
+from svc_proto.client.calls import PAIRED, explained, sanitize_line
 from svc_proto.client.chore import doing
 from svc_proto.client.invites import Invitation, read_candidates
 from svc_proto.client.link import Identity, Unreachable, open_link
@@ -31,7 +31,7 @@ from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.peers.remote import Remote
 from svc_proto.peers.routes import Routes
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [
@@ -148,7 +148,7 @@ def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[Paired]:
     session = StoredSession(
         url=chosen.url,
         token=welcome.token,
-        server_version=plain(welcome.server_version) or "unknown",
+        server_version=sanitize_line(welcome.server_version) or "unknown",
         paired_at=int(engine.now.wall),
         cert_pin=(yield from _seen(engine, chosen.url)),
         grants=welcome.grants,
@@ -246,7 +246,7 @@ def find_relay(engine: Engine, who: WhichRelay) -> Flow[RelayClient]:
 # --- devices --------------------------------------------------------------------------------------------------
 
 
-def devices(engine: Engine, session: StoredSession) -> Flow[list[Members]]:
+def devices(engine: Engine, session: StoredSession) -> Flow[list[JsonObject]]:
     """The paired devices, as the relay lists them."""
     relay = yield from target_for(engine, session)
     found = yield from explained(relay.sessions(engine), PAIRED)
@@ -254,7 +254,7 @@ def devices(engine: Engine, session: StoredSession) -> Flow[list[Members]]:
     return found
 
 
-def extend(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flow[Members]:
+def extend(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flow[JsonObject]:
     """Give a session a new lifetime from now on. Raises `Problem`."""
     relay = yield from target_for(engine, session)
     asked = relay.json(engine, "PATCH", f"/sessions/{encode_segment(prefix)}", {"ttl_seconds": ttl})

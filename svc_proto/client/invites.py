@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, field, frozen
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.sanitize import is_visible
+from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.client.inputs import clean_remote, strip_controls
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.machines.pairing import normalise
@@ -15,7 +15,7 @@ from svc_proto.machines.qr import parse_invite
 from svc_proto.machines.route_choice import Candidate
 from svc_proto.peers.reach import bracketed
 from svc_proto.peers.routes import read_candidate
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import http_address
 
 __all__ = ["Invitation", "read_candidates", "read_invitation"]
@@ -41,7 +41,7 @@ def read_invitation(text: str, name: str = "--pair-qr") -> Invitation:
         payload = parse_invite(strip_controls(text))
     except Refused as error:
         raise Problem(f"{name} is no invite: {error.message}; {HOW}", code=MISUSED) from None
-    relay, key, direct = payload.inner("relay"), payload.text("key"), _api_url(payload)
+    relay, key, direct = payload.get_object("relay"), payload.text("key"), _api_url(payload)
     url, code = relay.string("url"), relay.string("code")
     if url is None or code is None:
         raise Problem(f"{name} leads to no relay: it was down when the invite was made; {HOW}", code=MISUSED)
@@ -51,13 +51,13 @@ def read_invitation(text: str, name: str = "--pair-qr") -> Invitation:
         raise Problem(f"{name} holds no usable pairing code; {HOW}", code=MISUSED) from None
     if not url.lower().startswith(("ws://", "wss://")):
         raise Problem(f"the relay's address in {name} must begin with ws:// or wss://; {HOW}", code=MISUSED)
-    known = key if is_visible(key) else ""
+    known = key if is_printable_ascii(key) else ""
     found = read_candidates(payload.array("endpoints"), "transport_hint")
     if not found:
         role = _role_of(payload.text("host"))
         only = Candidate(role, 0, clean_remote(url, f"the relay's address in {name}"))
         return Invitation(word, (only,), apis={only.url: direct} if direct else {}, api_key=known)
-    apis = {each.url: _api_url(Members.of(kept.get("api"))) or direct for each, kept in found}
+    apis = {each.url: _api_url(JsonObject.of(kept.get("api"))) or direct for each, kept in found}
     return Invitation(
         word,
         tuple(each for each, _ in found),
@@ -77,8 +77,8 @@ def _candidate(value: object, hint_name: str) -> tuple[Candidate, Mapping[str, o
     found = read_candidate(value)
     if found is None:
         return None
-    members = Members.of(value)
-    api, hint = members.inner("api"), members.inner("relay").string(hint_name)
+    members = JsonObject.of(value)
+    api, hint = members.get_object("api"), members.get_object("relay").string(hint_name)
     kept: dict[str, object] = {"role": found.role, "priority": found.priority}
     if api:
         kept["api"] = {name: api[name] for name in ("host", "port", "tls") if name in api}
@@ -86,10 +86,10 @@ def _candidate(value: object, hint_name: str) -> tuple[Candidate, Mapping[str, o
     return evolve(found, url=clean_remote(found.url)), kept
 
 
-def _api_url(members: Members) -> str:
+def _api_url(members: JsonObject) -> str:
     """Where an API server is that these describe; empty if they do not, or not so that it can be used."""
     scheme = "https" if members.get("tls") is True else "http"
-    url = f"{scheme}://{bracketed(members.text('host'))}:{members.whole('port')}"
+    url = f"{scheme}://{bracketed(members.text('host'))}:{members.integer('port')}"
     return "" if http_address(url) is None else url
 
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from attrs import frozen
 
-from svc_proto.client.calls import distrust, error_text, plain
+from svc_proto.client.calls import distrust, error_text, sanitize_line
 from svc_proto.client.problem import Problem, because
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine
@@ -66,7 +66,7 @@ def open_link(
 
 
 def _not_let_in(remote: str, error: PeerFailed, failure: Failure, remedy: str) -> Problem:
-    why = plain(failure.detail)
+    why = sanitize_line(failure.detail)
     match error.fault:
         case PeerFault.REJECTED:
             return CredentialRefused(f"the relay refuses: {why or 'no reason given'}; {remedy}")

@@ -11,7 +11,7 @@ from svc_proto.commands import Compute
 from svc_proto.engine.child import Finished, run_command
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["Mesh", "find_mesh", "read_served", "read_status"]
 
@@ -42,10 +42,10 @@ def find_mesh(engine: Engine) -> Flow[Mesh | None]:
 
 def read_status(text: bytes) -> Mesh | None:
     """The answer of `status --json`; None if this host is not up on the mesh."""
-    status = Members.parsed(text)
+    status = JsonObject.parse_or_empty(text)
     if status.get("BackendState", "Running") != "Running":
         return None
-    members = status.inner("Self")
+    members = status.get_object("Self")
     listed = [address for address in members.texts("TailscaleIPs") if address]
     if not listed:
         return None
@@ -55,6 +55,6 @@ def read_status(text: bytes) -> Mesh | None:
 
 def read_served(text: bytes) -> tuple[int, ...]:
     """The ports of `serve status --json` that are served with HTTPS."""
-    ports = Members.parsed(text).inner("TCP")
+    ports = JsonObject.parse_or_empty(text).get_object("TCP")
     named = (port for port in ports if port.isascii() and port.isdecimal() and len(port) <= 5)
-    return tuple(int(port) for port in named if ports.inner(port).get("HTTPS") is True)
+    return tuple(int(port) for port in named if ports.get_object(port).get("HTTPS") is True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from svc_proto.basics.duration_text import short_span
-from svc_proto.basics.sanitize import plain
-from svc_proto.schema.openmetrics import Numbers
+from svc_proto.basics.duration_text import short_duration
+from svc_proto.basics.sanitize import sanitize_line
+from svc_proto.schema.openmetrics import MetricSamples
 
 __all__ = ["ServiceNode", "ServiceNodes", "nodes_of"]
 
@@ -40,7 +40,7 @@ class ServiceNodes:
         one, many = WORDS[self.load]
         for node in self.nodes:
             count = f"{node.load} {one if node.load == 1 else many}"
-            told.append(f"  {plain(node.url)}  up {short_span(now - node.since)}, {count}")
+            told.append(f"  {sanitize_line(node.url)}  up {short_duration(now - node.since)}, {count}")
         return told
 
     def members(self) -> dict[str, object]:
@@ -49,7 +49,7 @@ class ServiceNodes:
         return {"redis": self.redis, "nodes": rows}
 
 
-def nodes_of(numbers: Numbers) -> ServiceNodes | None:
+def nodes_of(numbers: MetricSamples) -> ServiceNodes | None:
     """What a server shows of its service; None for one that is alone."""
     redis = numbers.total("svc_cluster_up")
     if redis is None:

@@ -6,7 +6,7 @@ the time limits of wire core 10.1.
 
 from __future__ import annotations
 
-from svc_proto.basics.sanitize import is_visible
+from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.client.calls import explained
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.config import RelayConfig
@@ -17,7 +17,7 @@ from svc_proto.machines.pairing import PairingMeta
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.reach import ANYWHERE, bracketed
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [
@@ -77,7 +77,7 @@ def register(engine: Engine, relay: RelayClient, code: str, meta: PairingMeta) -
     return (yield from explained(asked, _elsewhere(relay))).text("api_key") or None
 
 
-def revoke(engine: Engine, relay: RelayClient, text: str) -> Flow[Members]:
+def revoke(engine: Engine, relay: RelayClient, text: str) -> Flow[JsonObject]:
     """End the one session whose token begins so; `revoked` of the answer is its prefix. Raises `Problem`."""
     prefix = token_prefix(text)
     sentences = {
@@ -91,26 +91,32 @@ def revoke(engine: Engine, relay: RelayClient, text: str) -> Flow[Members]:
 def token_prefix(text: str) -> str:
     """The beginning of a token as a person may name it. Raises `Problem`, code 2."""
     prefix = text.strip()
-    if not MIN_PREFIX <= len(prefix) <= MAX_PREFIX or not is_visible(prefix):
+    if not MIN_PREFIX <= len(prefix) <= MAX_PREFIX or not is_printable_ascii(prefix):
         raise Problem(f"a token prefix has {MIN_PREFIX} to {MAX_PREFIX} characters, usually the 8 shown", code=MISUSED)
     return prefix
 
 
-def security(engine: Engine, relay: RelayClient, allow: bool | None) -> Flow[Members]:
+def security(engine: Engine, relay: RelayClient, allow: bool | None) -> Flow[JsonObject]:
     """The state of the switch for API keys over plain HTTP, turned first unless `allow` is None (wire core 8.3)."""
     if allow is None:
         return (yield from relay.json(engine, "GET", "/relay/security"))
     return (yield from relay.json(engine, "PATCH", "/relay/security", {"allow_insecure_api_bearer": allow}))
 
 
-def asked_by_agent(engine: Engine, relay: RelayClient, word: str) -> Flow[Members]:
+def asked_by_agent(engine: Engine, relay: RelayClient, word: str) -> Flow[JsonObject]:
     """The question of the agent whose page shows this word. Raises `Problem`."""
     return (yield from explained(relay.json(engine, "GET", _question(word)), _elsewhere(relay)))
 
 
 def answer_agent(
-    engine: Engine, relay: RelayClient, asked: Members, *, allow: bool, scope: str | None = None, ttl: int | None = None
-) -> Flow[Members]:
+    engine: Engine,
+    relay: RelayClient,
+    asked: JsonObject,
+    *,
+    allow: bool,
+    scope: str | None = None,
+    ttl: int | None = None,
+) -> Flow[JsonObject]:
     """Answer it: a scope of None is the one that was asked for, a lifetime in s of None the usual. Raises `Problem`."""
     body = {"ballot": asked.text("ballot"), "allow": allow, "scope": scope, "ttl_seconds": ttl}
     return (yield from explained(relay.json(engine, "POST", _question(asked.text("code")), body), _elsewhere(relay)))

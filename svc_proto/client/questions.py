@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from svc_proto.client.calls import plain
+from svc_proto.client.calls import sanitize_line
 from svc_proto.client.talk_ends import Ended, News
 from svc_proto.client.talk_ends import TypedLine as Typed
 from svc_proto.commands import Tell
@@ -48,7 +48,7 @@ class Questions:
         """There is a question."""
         if not asked.call_id:
             return  # it could not be answered
-        words = (plain(text, MAX_TEXT) for text in (asked.description, asked.command) if text)
+        words = (sanitize_line(text, MAX_TEXT) for text in (asked.description, asked.command) if text)
         offered = ("once", DENY) if asked.choices is None else tuple(asked.choices)
         self._open.append(_Question(asked.call_id, "\n".join(words), offered))
         if self._ended:

@@ -11,8 +11,8 @@ from attrs import frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
-from svc_proto.basics.duration_text import short_span
-from svc_proto.client.calls import PAIRED, explained, plain
+from svc_proto.basics.duration_text import short_duration
+from svc_proto.client.calls import PAIRED, explained, sanitize_line
 from svc_proto.client.chore import doing
 from svc_proto.client.desk import route_of, sign_in
 from svc_proto.client.problem import MISUSED, Problem
@@ -25,7 +25,7 @@ from svc_proto.peers.link import Link
 from svc_proto.peers.peer import JSON, PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.envelope import Envelope
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [
@@ -54,12 +54,12 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{8,64}")
 # --- terminals ------------------------------------------------------------------------------------------------
 
 
-def list_terminals(engine: Engine, session: StoredSession) -> Flow[list[Members]]:
+def list_terminals(engine: Engine, session: StoredSession) -> Flow[list[JsonObject]]:
     """The terminal sessions on the relay's host (wire terminal 1.7). Raises `Problem`."""
     answer = yield from _ask_terminals(engine, session, "terminal.list", {}, "terminal.sessions")
     if isinstance(answer, str):
         raise Problem(f"the relay lists no terminals: {answer}")
-    return answer.rows("sessions")
+    return answer.objects("sessions")
 
 
 def kill_terminal(engine: Engine, session: StoredSession, name: str) -> Flow[None]:
@@ -72,7 +72,7 @@ def kill_terminal(engine: Engine, session: StoredSession, name: str) -> Flow[Non
 
 def _ask_terminals(
     engine: Engine, session: StoredSession, kind: str, payload: Mapping[str, object], answered_by: str
-) -> Flow[Members | str]:
+) -> Flow[JsonObject | str]:
     """One message of the terminal channel, and the payload of its answer, or why there is none."""
     url = yield from route_of(engine, session)
     doing(engine, f"connecting to {url}")
@@ -80,7 +80,7 @@ def _ask_terminals(
     asked = _Asked(engine, link, kind, payload, answered_by)
     answer = yield from wait(asked.ticket, engine.now.mono + LIST_WITHIN)
     yield from link.finish()
-    return "no answer in time" if isinstance(answer, Failure) else cast("Members | str", answer)
+    return "no answer in time" if isinstance(answer, Failure) else cast("JsonObject | str", answer)
 
 
 class _Asked:
@@ -96,20 +96,20 @@ class _Asked:
             self._engine.resume(self.ticket, envelope.payload)
         elif envelope.id == self._id or envelope.type == "terminal.error":
             message = envelope.payload.text("message")
-            self._engine.resume(self.ticket, plain(message) or "no reason given")
+            self._engine.resume(self.ticket, sanitize_line(message) or "no reason given")
 
     def _lost(self, why: str) -> None:
-        self._engine.resume(self.ticket, f"connection lost: {plain(why)}")
+        self._engine.resume(self.ticket, f"connection lost: {sanitize_line(why)}")
 
 
-def terminal_rows(sessions: Sequence[Members], now: float) -> list[tuple[str, ...]]:
+def terminal_rows(sessions: Sequence[JsonObject], now: float) -> list[tuple[str, ...]]:
     """Rows of NAME, STATE, CLIENTS, AGE, SHELL."""
     rows: list[tuple[str, ...]] = []
     for session in sessions:
         created = session.number("created_at")
-        age = "-" if created is None else short_span(now - created)
+        age = "-" if created is None else short_duration(now - created)
         state = "attached" if session.get("live") is True else "waiting"
-        name, shell = plain(session.text("name")), plain(session.text("shell"))
+        name, shell = sanitize_line(session.text("name")), sanitize_line(session.text("shell"))
         rows.append((name, state, str(session.get("attached", "-")), age, shell))
     return rows
 
@@ -117,19 +117,19 @@ def terminal_rows(sessions: Sequence[Members], now: float) -> list[tuple[str, ..
 # --- notifications --------------------------------------------------------------------------------------------
 
 
-def notifications(engine: Engine, relay: RelayClient, limit: int) -> Flow[list[Members]]:
+def notifications(engine: Engine, relay: RelayClient, limit: int) -> Flow[list[JsonObject]]:
     """What phones have shown lately, newest first (wire core 7.3)."""
     asked = relay.json(engine, "GET", f"/notifications/recent?limit={limit}")
-    return (yield from explained(asked, PAIRED)).rows("notifications")
+    return (yield from explained(asked, PAIRED)).objects("notifications")
 
 
-def notification_rows(entries: Sequence[Members], now: float) -> list[tuple[str, ...]]:
+def notification_rows(entries: Sequence[JsonObject], now: float) -> list[tuple[str, ...]]:
     """Rows of AGE, APP, TITLE, TEXT."""
     rows: list[tuple[str, ...]] = []
     for entry in entries:
         posted = entry.number("posted_at")
-        age = "-" if posted is None else f"{short_span(now - posted / 1000)} ago"
-        rows.append((age, *(plain(entry.text(name)) for name in ("package_name", "title", "text"))))
+        age = "-" if posted is None else f"{short_duration(now - posted / 1000)} ago"
+        rows.append((age, *(sanitize_line(entry.text(name)) for name in ("package_name", "title", "text"))))
     return rows
 
 
@@ -185,12 +185,12 @@ def _save(engine: Engine, relay: RelayClient, path: str) -> Flow[FetchedMedia]:
             raise Problem("the relay sent an empty piece: try again")
         engine.emit(Tell("piece", {"data": body, "name": name}))
         offset += len(body)
-    return FetchedMedia(name, plain(kind), offset)
+    return FetchedMedia(name, sanitize_line(kind), offset)
 
 
 def _base_name(text: str) -> str:
     """A name that stays in the folder that it is put into."""
-    name = plain(text.replace("\\", "/").rpartition("/")[2])
+    name = sanitize_line(text.replace("\\", "/").rpartition("/")[2])
     return "" if name in (".", "..") else name
 
 
@@ -204,15 +204,15 @@ def read_arguments(arguments: Sequence[str]) -> dict[str, object]:
         key, equals, value = argument.partition("=")
         name = key.removesuffix(":")
         if not equals or not name:
-            raise Problem(f"an argument is key=text or key:=json, not {plain(argument, 40)!r}", code=MISUSED)
+            raise Problem(f"an argument is key=text or key:=json, not {sanitize_line(argument, 40)!r}", code=MISUSED)
         if name in found:
-            raise Problem(f"{plain(name, 40)!r} is given twice", code=MISUSED)
+            raise Problem(f"{sanitize_line(name, 40)!r} is given twice", code=MISUSED)
         found[name] = value
         if key.endswith(":"):
             try:
                 found[name] = strict_json.loads(value)
             except strict_json.JsonError as error:
-                raise Problem(f"{plain(name, 40)}:= is not JSON: {error}", code=MISUSED) from None
+                raise Problem(f"{sanitize_line(name, 40)}:= is not JSON: {error}", code=MISUSED) from None
     return found
 
 

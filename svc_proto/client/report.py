@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from svc_proto.basics.sanitize import plain
+from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.client.key_rotation import Rotated
 from svc_proto.client.pairing import NewInvite
 from svc_proto.client.spans import NEVER, span_label
 from svc_proto.machines.grants import CHANNELS, build_grants
 from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.sessions import session_expiry
-from svc_proto.schema.json_object import Members
-from svc_proto.schema.oauth import ACT
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.oauth import SCOPE_ACT
 
 __all__ = [
     "agent_lines",
@@ -33,15 +33,15 @@ HIDDEN = "not shown"
 NOT_HERE = "not shown, as this is no terminal: --show shows it, with code and key; --json is for programs"
 
 
-def agent_lines(asked: Members) -> list[str]:
+def agent_lines(asked: JsonObject) -> list[str]:
     """Who asks for the phone by OAuth, in the words of the relay: all but the numbers may be a stranger's."""
     there = " (a program on the computer that asks)" if asked.get("answer_stays_there") is True else ""
     return [
         "An agent asks for your phone.",
-        f"  Calls itself  {plain(asked.text('client_name'))}   (nobody has checked that)",
-        f"  Asked from    {plain(asked.text('address'))}",
-        f"  Answer goes   to {plain(asked.text('answer_goes_to'))}{there}",
-        f"  May           {'look and act' if asked.text('scope') == ACT else 'look'} ({plain(asked.text('scope'))})",
+        f"  Calls itself  {sanitize_line(asked.text('client_name'))}   (nobody has checked that)",
+        f"  Asked from    {sanitize_line(asked.text('address'))}",
+        f"  Answer goes   to {sanitize_line(asked.text('answer_goes_to'))}{there}",
+        f"  May           {'look and act' if asked.text('scope') == SCOPE_ACT else 'look'} ({sanitize_line(asked.text('scope'))})",
         "Allow it only if you have just connected it yourself.",
     ]
 

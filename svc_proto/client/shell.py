@@ -13,7 +13,7 @@ from typing import cast
 
 from attrs import evolve, field, frozen
 
-from svc_proto.client.calls import plain
+from svc_proto.client.calls import sanitize_line
 from svc_proto.client.chore import INTERRUPTED, Chore, doing
 from svc_proto.client.desk import candidates_of, route_of, sign_in
 from svc_proto.client.exec_output import ExecOutput, typed_line
@@ -195,10 +195,10 @@ class ShellChore(Chore[ShellEnd]):
         yield from self._flushed()
         if self._exec is not None:
             if self._exec.status is None:
-                raise Problem(f"the command ended without a word of its status: {plain(reason)}")
+                raise Problem(f"the command ended without a word of its status: {sanitize_line(reason)}")
             return ShellEnd(self._exec.status)
         if reason != "eof":
-            return ShellEnd(0 if reason in QUIET else 1, f"[{plain(reason)}]")
+            return ShellEnd(0 if reason in QUIET else 1, f"[{sanitize_line(reason)}]")
         status = self._status or 0
         return ShellEnd(status, f"[the shell has ended with status {status}]" if status else "[the shell has ended]")
 
@@ -239,10 +239,10 @@ class ShellChore(Chore[ShellEnd]):
                 self._tell("attached")
             case ("terminal", "terminal.detached"):
                 self._attached = False
-                self._status = payload.whole("exit_status", 0, 255)
-                self._tell("ended", plain(payload.text("reason")))
+                self._status = payload.integer("exit_status", 0, 255)
+                self._tell("ended", sanitize_line(payload.text("reason")))
             case ("terminal" | "system", "terminal.error" | "error") if envelope.id == self._attach_id:
-                self._tell("refused", plain(payload.text("message")))
+                self._tell("refused", sanitize_line(payload.text("message")))
             case _:
                 pass
 
@@ -263,7 +263,7 @@ class ShellChore(Chore[ShellEnd]):
     def _lost(self, why: str) -> None:
         self._attached, self._link = False, None
         self._govern()
-        self._tell("lost", f"connection lost: {plain(why)}")
+        self._tell("lost", f"connection lost: {sanitize_line(why)}")
 
     def typed(self, data: bytes) -> None:
         """Keys, or what standard input holds."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
-from svc_proto.basics.duration_text import short_span
-from svc_proto.client.calls import plain
+from svc_proto.basics.duration_text import short_duration
+from svc_proto.client.calls import sanitize_line
 from svc_proto.client.desk import Paired
 from svc_proto.client.spans import short_expiry
 from svc_proto.client.stored import StoredSession
 from svc_proto.engine.callers import is_loopback_name
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.urls import parse_url
 
 __all__ = [
@@ -37,7 +37,7 @@ def paired_lines(paired: Paired, file: str) -> list[str]:
     now = float(session.paired_at)  # so that 30 days are 30 days, and not a moment less
     lines = [f"Paired with {session.url}", f"  Session   {session.token[:8]}…, expires {_expiry(session, now)}"]
     if session.role is not None:
-        lines.append(f"  Route     {plain(session.role)}")
+        lines.append(f"  Route     {sanitize_line(session.role)}")
     lines += _grants(session, now)
     if session.cert_pin is not None:
         lines.append(f"  Pin       {session.cert_pin[7 : 7 + PIN_SHOWN]}…")
@@ -73,20 +73,20 @@ def status_lines(sessions: Mapping[str, StoredSession], now: float, *, reveal: b
         pin = "none" if session.cert_pin is None else f"{session.cert_pin[7 : 7 + PIN_SHOWN]}…"
         lines += [
             *([""] if lines else []),
-            plain(url),
-            f"  Server    {plain(session.server_version or 'unknown')}",
-            f"  Paired    {short_span(now - session.paired_at)} ago",
+            sanitize_line(url),
+            f"  Server    {sanitize_line(session.server_version or 'unknown')}",
+            f"  Paired    {short_duration(now - session.paired_at)} ago",
             f"  Token     {session.token if reveal else '(redacted)'}",
             f"  Expires   {_expiry(session, now)}",
             f"  Tools     consent {consent}",
-            f"  Route     {plain(session.role or 'as typed')}",
+            f"  Route     {sanitize_line(session.role or 'as typed')}",
             *_grants(session, now),
             f"  Pin       {pin}",
         ]
     return lines
 
 
-def device_rows(devices: Sequence[Members], now: float) -> list[tuple[str, ...]]:
+def device_rows(devices: Sequence[JsonObject], now: float) -> list[tuple[str, ...]]:
     """A row for each device, in the order of `DEVICE_COLUMNS`."""
     return [_device(device, now) for device in devices]
 
@@ -119,26 +119,28 @@ def grants_text(grants: Mapping[str, float | None] | None, now: float) -> str:
     if not grants:
         return "unknown" if grants is None else "none"
     return " ".join(
-        f"{plain(channel)}={short_expiry(expiry, now).replace(' ', '')}" for channel, expiry in sorted(grants.items())
+        f"{sanitize_line(channel)}={short_expiry(expiry, now).replace(' ', '')}"
+        for channel, expiry in sorted(grants.items())
     )
 
 
-def _device(device: Members, now: float) -> tuple[str, ...]:
-    name = plain(device.text("device_name")) or "unknown"
+def _device(device: JsonObject, now: float) -> tuple[str, ...]:
+    name = sanitize_line(device.text("device_name")) or "unknown"
     details = [
-        plain(device.text(key)) for key in ("device_model", "device_platform", "client_surface", "device_form_factor")
+        sanitize_line(device.text(key))
+        for key in ("device_model", "device_platform", "client_surface", "device_form_factor")
     ]
     known = list(dict.fromkeys(each for each in details if each and each != "unknown"))
-    seen, grants = device.number("last_seen"), device.inner("grants")
+    seen, grants = device.number("last_seen"), device.get_object("grants")
     times = {channel: grants.number(channel) for channel in grants}
     return (
-        plain(device.text("token_prefix")),
+        sanitize_line(device.text("token_prefix")),
         f"{name} (this one)" if device.get("is_current") is True else name,
         ", ".join(known) or "-",
-        "online" if device.get("online") is True else "-" if seen is None else f"{short_span(now - seen)} ago",
+        "online" if device.get("online") is True else "-" if seen is None else f"{short_duration(now - seen)} ago",
         short_expiry(device.number("expires_at"), now),
-        plain(device.text("transport_hint")),
-        grants_text(None if device.nested("grants") is None else times, now),
+        sanitize_line(device.text("transport_hint")),
+        grants_text(None if device.object_or_none("grants") is None else times, now),
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from svc_proto.basics.duration_text import short_span
+from svc_proto.basics.duration_text import short_duration
 from svc_proto.basics.validate import MAX_SECONDS
-from svc_proto.client.calls import plain
+from svc_proto.client.calls import sanitize_line
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.machines.grants import CHANNELS
 
@@ -78,12 +78,14 @@ def short_expiry(expires_at: float | None, now: float) -> str:
     if expires_at is None:
         return "never"
     left = expires_at - now
-    return "expired" if left <= 0 else f"in {short_span(left + MOMENT if left > 3_600 - MOMENT else left)}"
+    return "expired" if left <= 0 else f"in {short_duration(left + MOMENT if left > 3_600 - MOMENT else left)}"
 
 
 def _channel(word: str, field: str) -> str:
     if word not in CHANNELS:
-        raise Problem(f"{field}: {plain(word, 40)!r} is no channel; there are {', '.join(CHANNELS)}", code=MISUSED)
+        raise Problem(
+            f"{field}: {sanitize_line(word, 40)!r} is no channel; there are {', '.join(CHANNELS)}", code=MISUSED
+        )
     return word
 
 

@@ -13,8 +13,8 @@ from typing import TypeAlias
 from attrs import field, frozen
 
 from svc_proto.basics.certificate_pins import is_pin
-from svc_proto.basics.sanitize import is_visible
-from svc_proto.schema.json_object import Members
+from svc_proto.basics.sanitize import is_printable_ascii
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import http_address
 
 __all__ = [
@@ -79,8 +79,8 @@ Change: TypeAlias = Put | Forget
 
 def parse_sessions(text: str) -> dict[str, StoredSession]:
     """The records by address, in the order of the file. Anything that cannot be read is an empty store."""
-    found = Members.parsed(text).inner("sessions")
-    records = ((url, _record(url, found.inner(url))) for url in found)
+    found = JsonObject.parse_or_empty(text).get_object("sessions")
+    records = ((url, _record(url, found.get_object(url))) for url in found)
     return {url: record for url, record in records if record is not None}
 
 
@@ -92,19 +92,19 @@ def latest_api(sessions: Mapping[str, StoredSession]) -> StoredSession | None:
 
 def is_damaged(text: str) -> bool:
     """Whether there is something that the next change would lose."""
-    return bool(text.strip()) and Members.parse(text) is None
+    return bool(text.strip()) and JsonObject.parse(text) is None
 
 
 def change_text(text: str, change: Change) -> str:
     """The file after a change."""
-    document = Members.parsed(text)
-    sessions = document.inner("sessions")
-    record = sessions.inner(change.url)
+    document = JsonObject.parse_or_empty(text)
+    sessions = document.get_object("sessions")
+    record = sessions.get_object(change.url)
     if isinstance(change, Put):
         sessions[change.url] = {**(record or DEFAULTS), **change.members}
     elif record.get("token") == change.token:
         del sessions[change.url]
-    document = Members({"version": VERSION, **document, "sessions": sessions})
+    document = JsonObject({"version": VERSION, **document, "sessions": sessions})
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -165,11 +165,11 @@ def _status(session: StoredSession, reveal: bool) -> dict[str, object]:
     return found
 
 
-def _record(url: str, members: Members) -> StoredSession | None:
+def _record(url: str, members: JsonObject) -> StoredSession | None:
     token, api_url, api_key = (members.text(name) for name in ("token", "api_url", "api_key"))
-    if not token or not is_visible(token):
+    if not token or not is_printable_ascii(token):
         return None
-    grants, pins = members.nested("grants"), members.inner("route_cert_pins")
+    grants, pins = members.object_or_none("grants"), members.get_object("route_cert_pins")
     return StoredSession(
         url=url,
         token=token,
@@ -179,16 +179,16 @@ def _record(url: str, members: Members) -> StoredSession | None:
         grants=None if grants is None else _grants(grants),
         expires_at=members.number("ttl_expires_at", *TIMES),
         role=members.text("endpoint_role") or None,
-        candidates=tuple(members.rows("route_candidates")),
+        candidates=tuple(members.objects("route_candidates")),
         route_pins={key: pin for key in pins if is_pin(pin := pins.text(key))},
         prefer_secure_routes=members.get("prefer_secure_routes") is True,
         tools_consented=members.get("tools_consented") is True,
         computer_use_consented=members.get("computer_use_consented") is True,
         api_url=api_url if http_address(api_url) is not None else None,
-        api_key=api_key if is_visible(api_key) else "",
+        api_key=api_key if is_printable_ascii(api_key) else "",
     )
 
 
-def _grants(members: Members) -> dict[str, float | None]:
+def _grants(members: JsonObject) -> dict[str, float | None]:
     numbers = {channel: members.number(channel, *TIMES) for channel in members}
     return {channel: expiry for channel, expiry in numbers.items() if expiry is not None or members[channel] is None}

@@ -16,7 +16,7 @@ from enum import Enum
 from attrs import frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.client.calls import explained, plain
+from svc_proto.client.calls import explained, sanitize_line
 from svc_proto.client.chore import Chore, doing
 from svc_proto.client.problem import Problem
 from svc_proto.client.promises import Promises
@@ -44,7 +44,7 @@ from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.table import Table, step
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["LIFE", "MAX_SECONDS", "RECORDER_RATE", "TalkChore", "TalkOrder", "TalkState", "TalkTrigger"]
@@ -166,7 +166,7 @@ class TalkChore(Chore[None]):
                     self._news.extendleft(reversed(early))
                     return
                 case RelayEvent(event=event) if event.get("type") == "voice.error":
-                    raise Problem(f"{relay.name} refuses: {plain(event.text('message'))}")
+                    raise Problem(f"{relay.name} refuses: {sanitize_line(event.text('message'))}")
                 case Lost(why=why):
                     raise Problem(f"the voice session ended: {why}")
                 case None:
@@ -264,11 +264,11 @@ class TalkChore(Chore[None]):
         self._question = self._question if self._promises else None  # a task in the background still wants to know
         doing(self.engine, "the agent is at work")
 
-    def _hear(self, socket: Socket, event: Members) -> Flow[None]:
+    def _hear(self, socket: Socket, event: JsonObject) -> Flow[None]:
         kind = str(event.get("type"))
         match kind:
             case "voice.input_transcript.final":
-                self.engine.emit(Tell("heard", {"text": plain(event.text("text"))}))
+                self.engine.emit(Tell("heard", {"text": sanitize_line(event.text("text"))}))
             case "voice.response.delta":
                 self._tell_text(event, "delta")
             case "voice.response.turn_completed" if not self._told:
@@ -278,7 +278,7 @@ class TalkChore(Chore[None]):
             case "voice.playback_drain.requested":  # the player has it: the relay waits for no more than 2.5 s
                 _say(socket, "playback.drained", call_id=event.get("call_id"))
             case "voice.error":
-                self._problem(plain(event.text("message")) or "no reason given")
+                self._problem(sanitize_line(event.text("message")) or "no reason given")
                 if self._promises.is_broken() and self.state is _S.WAITING:
                     self._promises.keep()  # the turn goes on
                 else:
@@ -291,7 +291,7 @@ class TalkChore(Chore[None]):
             case _:
                 yield from self._run(socket, kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
 
-    def _run(self, socket: Socket, kind: str, event: Members) -> Flow[None]:
+    def _run(self, socket: Socket, kind: str, event: JsonObject) -> Flow[None]:
         match kind:
             case "tool.started":
                 self._tool("→", event, "message")
@@ -300,8 +300,8 @@ class TalkChore(Chore[None]):
             case "tool.failed":
                 self._tool("✗", event, "error")
             case "confirmation.requested":
-                self._question = plain(event.text("confirmation_id")) or None
-                self.engine.emit(Tell("question", {"text": plain(event.text("message"))}))
+                self._question = sanitize_line(event.text("confirmation_id")) or None
+                self.engine.emit(Tell("question", {"text": sanitize_line(event.text("message"))}))
             case "run.queued":
                 self._promises.make()
                 self.engine.emit(Tell("tool", {"line": "… this task waits for the one before it"}))
@@ -326,11 +326,13 @@ class TalkChore(Chore[None]):
         if self.state is _S.IDLE and self._input_over and not self._promises:
             self._step(_T.LEAVE)
 
-    def _tool(self, sign: str, event: Members, name: str) -> None:
-        line = ": ".join(text for text in (plain(event.text("tool_name")), plain(event.text(name))) if text)
+    def _tool(self, sign: str, event: JsonObject, name: str) -> None:
+        line = ": ".join(
+            text for text in (sanitize_line(event.text("tool_name")), sanitize_line(event.text(name))) if text
+        )
         self.engine.emit(Tell("tool", {"line": f"{sign} {line}"}))
 
-    def _tell_text(self, event: Members, name: str) -> None:
+    def _tell_text(self, event: JsonObject, name: str) -> None:
         if value := event.text(name):
             self._told = True
             self.engine.emit(Tell("text", {"text": value}))
@@ -361,8 +363,8 @@ class TalkChore(Chore[None]):
         elif not self._promises:
             self._step(_T.LEAVE)
 
-    def _play(self, event: Members) -> Flow[None]:
-        sound, rate = event.binary("audio_base64"), event.whole("sample_rate")
+    def _play(self, event: JsonObject) -> Flow[None]:
+        sound, rate = event.binary("audio_base64"), event.integer("sample_rate")
         if self._order.player is None or not sound or rate is None:
             return
         if self._speaker is None:

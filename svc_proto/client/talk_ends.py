@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from svc_proto.client.calls import plain
+from svc_proto.client.calls import sanitize_line
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.core import Engine
@@ -15,7 +15,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.limits import DEFAULT_LIMITS, MAX_TEXT
 
 __all__ = [
@@ -62,7 +62,7 @@ class Recorded:
 class RelayEvent:
     """An event of the relay."""
 
-    event: Members
+    event: JsonObject
 
 
 @frozen
@@ -124,7 +124,7 @@ class Ear:
 
     def on_text(self, text: str) -> None:
         """Tell an event; what is none says nothing."""
-        value = Members.parse(text)
+        value = JsonObject.parse(text)
         if value is not None:
             self._tell(RelayEvent(value))
 
@@ -136,7 +136,7 @@ class Ear:
 
     def on_closed(self, code: int, reason: str) -> None:
         """It is over."""
-        self._tell(Lost(plain(reason) or f"code {code}"))
+        self._tell(Lost(sanitize_line(reason) or f"code {code}"))
 
 
 class Microphone:

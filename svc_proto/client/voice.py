@@ -7,14 +7,14 @@ from urllib.parse import urlencode
 
 from attrs import field, frozen
 
-from svc_proto.client.calls import PAIRED, explained, plain
+from svc_proto.client.calls import PAIRED, explained, sanitize_line
 from svc_proto.client.chore import doing
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.commands import Tell
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.limits import MAX_TEXT
 from svc_proto.wire.multipart import Part
 
@@ -83,32 +83,32 @@ def save_speech(
     whole = yield from explained(asked, PAIRED)
     if not whole.body:
         raise Problem(f"{relay.name} gave no sound")
-    kind = plain((whole.headers.get(b"content-type") or b"").decode("latin-1")).partition(";")[0]
+    kind = sanitize_line((whole.headers.get(b"content-type") or b"").decode("latin-1")).partition(";")[0]
     engine.emit(Tell("piece", {"data": whole.body, "name": f"speech.{SUFFIXES.get(kind, 'bin')}"}))
     return kind
 
 
-def voice_config(engine: Engine, relay: RelayClient, profile: str | None = None) -> Flow[Members]:
+def voice_config(engine: Engine, relay: RelayClient, profile: str | None = None) -> Flow[JsonObject]:
     """`GET /voice/config` (wire terminal-voice 3.1). Raises `Problem`."""
     return (yield from relay.json(engine, "GET", f"/voice/config{_query(profile)}"))
 
 
-def config_rows(config: Members) -> list[tuple[str, ...]]:
+def config_rows(config: JsonObject) -> list[tuple[str, ...]]:
     """Rows of name and value, for people."""
     rows: list[tuple[str, ...]] = []
     for key, name in (("tts", "speaks"), ("stt", "listens")):
-        engine = config.inner(key)
-        provider = plain(engine.text("provider")) or "nothing"
-        parts = [provider, plain(engine.text("model")), plain(engine.text("voice"))]
+        engine = config.get_object(key)
+        provider = sanitize_line(engine.text("provider")) or "nothing"
+        parts = [provider, sanitize_line(engine.text("model")), sanitize_line(engine.text("voice"))]
         shown = ", ".join(part for part in parts if part)
         rows.append((name, shown if engine.get("enabled") is True else f"{shown} (off)"))
-    scope = plain(config.text("config_scope")) or "global"
-    settings = f"{scope} {plain(config.text('config_path'))}".strip()
+    scope = sanitize_line(config.text("config_scope")) or "global"
+    settings = f"{scope} {sanitize_line(config.text('config_path'))}".strip()
     if config.get("fallback_to_global") is True:  # a name that was mistyped looks the same
         settings += ", since the profile says nothing of speech, or is not there"
     rows.append(("settings", settings))
-    if missing := config.inner("requirements").array("missing_packages"):
-        rows.append(("not installed", plain(", ".join(str(name) for name in missing))))
+    if missing := config.get_object("requirements").array("missing_packages"):
+        rows.append(("not installed", sanitize_line(", ".join(str(name) for name in missing))))
     return rows
 
 

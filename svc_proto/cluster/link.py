@@ -19,7 +19,7 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.facts import ChannelId, Failure, FailureKind
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from svc_proto.wire.resp import Argument, Push, RespError, RespReader, command
+from svc_proto.wire.resp import Argument, Push, RespError, RespReader, encode_command
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -118,7 +118,7 @@ class Link(Channel):
             return GONE
         if self._is_full:
             return FULL
-        self._out.append(command(*arguments))
+        self._out.append(encode_command(*arguments))
         if answered:
             self._pending.append((self.engine.now.mono, take))
             if self._watch.when is None:

@@ -38,7 +38,7 @@ from svc_proto.cluster.redis import Redis, RedisListener, Reply
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, FailureKind, OperationId
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
 
 if TYPE_CHECKING:
@@ -88,13 +88,13 @@ class Fellow(Protocol):
     def state(self) -> dict[str, object]:
         """All that others have to know of what is here."""
 
-    def take_state(self, node: str, state: Members) -> None:
+    def take_state(self, node: str, state: JsonObject) -> None:
         """What is at another node, all of it."""
 
-    def take(self, node: str, word: str, body: Members) -> None:
+    def take(self, node: str, word: str, body: JsonObject) -> None:
         """Another node has told something, to all or to this one."""
 
-    def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
+    def answer(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
         """Another node asks something."""
 
     def missed(self) -> None:
@@ -182,7 +182,7 @@ class Node(RedisListener):
         """Tell one node, once. False, or its loss, if nobody is there to hear it."""
         return node in self.members and self._publish(self._inbox(node), word, body, partial(self._reached, node))
 
-    def ask(self, node: str, word: str, body: Mapping[str, object]) -> Flow[Members | Failure]:
+    def ask(self, node: str, word: str, body: Mapping[str, object]) -> Flow[JsonObject | Failure]:
         """Ask one node something."""
         ticket = self._engine.new_op()
         self._asked[ticket] = node
@@ -192,7 +192,7 @@ class Node(RedisListener):
             answer = yield from wait(ticket, self._engine.now.mono + ANSWER_WITHIN)
         finally:
             del self._asked[ticket]
-        return cast("Members | Failure", answer)
+        return cast("JsonObject | Failure", answer)
 
     def _publish(
         self, channel: str, word: str, body: Mapping[str, object], take: Callable[[Reply], object] | None = None
@@ -222,8 +222,8 @@ class Node(RedisListener):
 
     def on_message(self, channel: str, data: bytes) -> None:
         """Another node's word, or our own."""
-        message = Members.parse(data, ours=True) or Members()
-        node, word, told = message.text("from"), message.text("word"), message.whole("told")
+        message = JsonObject.parse(data, ours=True) or JsonObject()
+        node, word, told = message.text("from"), message.text("word"), message.integer("told")
         if node == self.id:
             return
         if not node or not word or told is None:
@@ -236,12 +236,12 @@ class Node(RedisListener):
         if self._told == _LEAVING and word in ("hello", "which", "asks"):
             return  # nobody is to count on us
         if told == _LEAVING:
-            self._take(node, word, Members.of(message.get("body")))
+            self._take(node, word, JsonObject.of(message.get("body")))
             return
         counted = channel == self._all and word not in _UNCOUNTED
         if not self._known(node, told, told - counted):
             return
-        self._take(node, word, Members.of(message.get("body")))
+        self._take(node, word, JsonObject.of(message.get("body")))
 
     # --- hearing ---
 
@@ -265,10 +265,10 @@ class Node(RedisListener):
         self.tell(node, "which", {})
         self._fellow.missed()
 
-    def _take(self, node: str, word: str, body: Members) -> None:
+    def _take(self, node: str, word: str, body: JsonObject) -> None:
         match word:
             case "beat":
-                member, since, load = self.members.get(node), body.number("since"), body.whole("load")
+                member, since, load = self.members.get(node), body.number("since"), body.integer("load")
                 if member is not None and since is not None and load is not None:
                     member.pulse = Pulse(name=body.text("name") or node, since=since, load=load)
             case "hello" | "which":
@@ -276,12 +276,12 @@ class Node(RedisListener):
             case "state":
                 self._fellow.take_state(node, body)
             case "asks":
-                answer = self._fellow.answer(node, body.text("word"), Members.of(body.get("body")))
+                answer = self._fellow.answer(node, body.text("word"), JsonObject.of(body.get("body")))
                 self.tell(node, "says", {"ticket": body.get("ticket"), "body": answer})
             case "says":
-                ticket = body.whole("ticket")
+                ticket = body.integer("ticket")
                 if ticket is not None and self._asked.get(OperationId(ticket)) == node:
-                    self._engine.resume(OperationId(ticket), Members.of(body.get("body")))
+                    self._engine.resume(OperationId(ticket), JsonObject.of(body.get("body")))
             case _:
                 self._fellow.take(node, word, body)
 

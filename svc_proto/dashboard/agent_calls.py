@@ -24,7 +24,7 @@ from svc_proto.peers.api import ApiClient
 from svc_proto.peers.host_api import host_api_key
 from svc_proto.peers.local_secret import operator_fields
 from svc_proto.peers.peer import JSON
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent, encode_event
 from svc_proto.wire.urls import encode_segment
@@ -104,7 +104,7 @@ class _AgentCalls:
         if self._server is None:
             return json_response(200, {"chat": False, "model": None}, (PRIVATE,))
         answer = yield from self._server.call(self._dashboard.engine, "GET", "/api/config")
-        model = Members.parsed(answer.body).text("model") or None
+        model = JsonObject.parse_or_empty(answer.body).text("model") or None
         return json_response(200, {"chat": True, "model": model}, (PRIVATE,))
 
     def turn(self, request: Request) -> Flow[Response | Streamed]:

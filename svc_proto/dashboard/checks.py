@@ -5,7 +5,7 @@ from __future__ import annotations
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request, parse_json
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["body_of", "flag_of", "prefix_of", "text_of", "unprocessable", "whole_of"]
 
@@ -53,21 +53,21 @@ def flag_of(request: Request, name: str) -> bool | None:
     return flag
 
 
-def body_of(request: Request) -> Members:
+def body_of(request: Request) -> JsonObject:
     """The body as a JSON object; no body is an empty one."""
     if not request.body:
-        return Members()
+        return JsonObject()
     try:
         value = parse_json(request.body)
     except strict_json.JsonError as error:
         raise unprocessable("json_invalid", f"not valid JSON: {error}", "body") from None
-    found = Members.maybe(value)
+    found = JsonObject.of_or_none(value)
     if found is None:
         raise unprocessable("dict_type", "must be a JSON object", "body")
     return found
 
 
-def text_of(body: Members, name: str) -> str | None:
+def text_of(body: JsonObject, name: str) -> str | None:
     """Take a text out of a body; None if it is absent, null or blank."""
     text, given = body.string(name), body.pop(name, None)
     if text != given or len(text or "") > MAX_TEXT:

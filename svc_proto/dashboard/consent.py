@@ -17,8 +17,8 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route
 from svc_proto.peers.peer import said_in
-from svc_proto.schema.json_object import Members
-from svc_proto.schema.oauth import ACT, READ
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.oauth import SCOPE_ACT, SCOPE_READ
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import encode_segment, parse_query
 
@@ -33,7 +33,10 @@ MAX_CODE = 16  # characters of a word that is passed on
 DAY = 86_400  # s
 DAYS = {"1": "a day", "7": "a week", "30": "30 days", "365": "a year"}
 USUAL = "30"
-DOES = {ACT: "Look at the phone and act on it", READ: "Only look: screen, notifications, clipboard, contacts, location"}
+DOES = {
+    SCOPE_ACT: "Look at the phone and act on it",
+    SCOPE_READ: "Only look: screen, notifications, clipboard, contacts, location",
+}
 PAGE_FIELDS = (
     *(field for field in FIELDS if field[0] not in (b"content-security-policy", b"referrer-policy")),
     (b"content-security-policy", POLICY.replace(b"form-action 'none'", b"form-action 'self'")),
@@ -68,20 +71,20 @@ class _Desk:
         said: dict[str, object] = {"ballot": form.get("ballot", ""), "allow": allow}
         if allow:
             days = form.get("days", USUAL)
-            said |= {"scope": form.get("scope", READ), "ttl_seconds": int(days if days in DAYS else USUAL) * DAY}
+            said |= {"scope": form.get("scope", SCOPE_READ), "ttl_seconds": int(days if days in DAYS else USUAL) * DAY}
         problem, found = yield from self._call("POST", form.get("code", "")[:MAX_CODE], strict_json.dumps_bytes(said))
         if problem:
             return _page(_ask_for_the_word(problem))
         self._dashboard.engine.log(Level.INFO, "agent answered by the dashboard", allowed=allow)
         return _page(_told(found.text("client_name"), allow))
 
-    def _call(self, method: str, code: str, body: bytes = b"") -> Flow[tuple[str, Members]]:
+    def _call(self, method: str, code: str, body: bytes = b"") -> Flow[tuple[str, JsonObject]]:
         """What is wrong, if anything is; and what the relay says."""
         engine, relay = self._dashboard.engine, self._relay
         path = f"/mcp/questions/{encode_segment(code)}"
         answer = yield from relay.told(relay.peer.request(engine, method, path, body))
         if 400 <= answer.status < 500:
-            return said_in(answer.body) or "the relay refuses", Members()
+            return said_in(answer.body) or "the relay refuses", JsonObject()
         relay.judge(answer)
         return "", answer.members
 
@@ -96,10 +99,10 @@ def _ask_for_the_word(problem: str = "") -> str:
     )
 
 
-def _question(found: Members) -> str:
+def _question(found: JsonObject) -> str:
     name, goes_to = escape(found.text("client_name")), escape(found.text("answer_goes_to"))
     there = " (a program on the computer that asks)" if found.get("answer_stays_there") is True else ""
-    scopes = (ACT, READ) if found.text("scope") == ACT else (READ,)
+    scopes = (SCOPE_ACT, SCOPE_READ) if found.text("scope") == SCOPE_ACT else (SCOPE_READ,)
     radios = "".join(
         f'<p><label><input type="radio" name="scope" value="{scope}"{" checked" if scope == scopes[0] else ""}> '
         f"{DOES[scope]} <code>{scope}</code></label></p>"

@@ -23,7 +23,7 @@ from svc_proto.dashboard.checks import text_of, unprocessable
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.reach import for_phones, lan_address, relay_address
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["Wish", "find_endpoints", "take_wish"]
 
@@ -42,7 +42,7 @@ class Wish:
     tls: bool | None
 
 
-def take_wish(body: Members) -> Wish | None:
+def take_wish(body: JsonObject) -> Wish | None:
     """Take `mode`, `public_url` and `prefer` out of a request; None if it names no mode. Raises `Refused` 400, 422."""
     word, public_url, first = text_of(body, "mode"), text_of(body, "public_url"), text_of(body, "prefer")
     if word is None:
@@ -52,7 +52,7 @@ def take_wish(body: Members) -> Wish | None:
         raise Refused(400, "bad_mode", "mode must be auto, lan, mesh or public")
     if mode is Mode.PUBLIC and public_url is None:
         raise Refused(400, "no_public_url", "mode public needs public_url, such as https://relay.example")
-    host, port, tls = body.string("host"), body.whole("port", 1, 65_535), body.flag("tls")
+    host, port, tls = body.string("host"), body.integer("port", 1, 65_535), body.boolean("tls")
     if host != body.get("host"):
         raise unprocessable("string_type", "must be text", "body", "host")
     if port != body.get("port"):

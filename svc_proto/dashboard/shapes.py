@@ -7,7 +7,7 @@ Most of its answers are those of the relay, the API and the reference phone, as 
 from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
 from svc_proto.relay.shapes import Mint
-from svc_proto.schema.json_schema import rule
+from svc_proto.schema.json_schema import schema_keywords
 
 
 class Problem(TypedDict):
@@ -27,7 +27,7 @@ class Refusal(TypedDict):
 class Rows(TypedDict):
     """A QR, without a margin."""
 
-    rows: list[Annotated[str, rule(pattern="^[01]+$")]]
+    rows: list[Annotated[str, schema_keywords(pattern="^[01]+$")]]
 
 
 class Push(TypedDict):

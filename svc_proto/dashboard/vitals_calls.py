@@ -16,7 +16,7 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.peers.peer import Peer, PeerFailed
 from svc_proto.peers.vitals import EVERY, NAMES, SPAN, History, Vitals, VitalsReading
-from svc_proto.schema.openmetrics import Numbers
+from svc_proto.schema.openmetrics import MetricSamples
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -81,13 +81,13 @@ class VitalsWatch:
         }
         return json_response(200, body, (PRIVATE,))
 
-    def _look(self) -> Flow[tuple[Vitals, dict[str, Numbers]]]:
-        engine, servers = self._engine, dict[str, Numbers]()
+    def _look(self) -> Flow[tuple[Vitals, dict[str, MetricSamples]]]:
+        engine, servers = self._engine, dict[str, MetricSamples]()
         begun = engine.now
         for role, peer in self._peers.items():
             try:
                 answer = yield from peer.success(peer.request(engine, "GET", "/metrics", fields=()))
             except PeerFailed:
                 continue  # a gap in what is shown, and the other tabs say what is wrong
-            servers[role] = Numbers(answer.body.decode("utf-8", "replace"))
+            servers[role] = MetricSamples(answer.body.decode("utf-8", "replace"))
         return self._history.take(VitalsReading(begun, servers)), servers

@@ -5,7 +5,7 @@ The names that embedders may use: docs/reference/public-names.md.
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.lazy_exports import exports
+from svc_proto.basics.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from svc_proto.device.controls import Controls as Controls
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from svc_proto.machines.route_choice import Candidate as Candidate
     from svc_proto.machines.route_choice import RouteChoice as RouteChoice
 else:
-    __all__, __getattr__, __dir__ = exports(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "svc_proto.device.phone": "Phone PhoneConfig PhoneState",

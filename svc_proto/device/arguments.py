@@ -79,7 +79,7 @@ class Arguments:
 
     def boolean(self, *names: str) -> bool | None:
         """A bool-ish value, or None."""
-        return coercion.flag(self.text(*names))
+        return coercion.coerce_boolean(self.text(*names))
 
     def mapping(self, name: str) -> Mapping[str, object]:
         """An object, empty when missing; 400 for anything else."""
@@ -100,10 +100,10 @@ class Arguments:
 
 def scalar_text(value: object, name: str) -> str:
     """A JSON scalar as text; 400 naming the field for an array or an object."""
-    number = None if as_text(value) is not None else coercion.whole(value)
+    number = None if as_text(value) is not None else coercion.coerce_integer(value)
     if number is not None and number.bit_length() > 1024:  # far past any use, far below the interpreter's limit
         raise Refusal(400, f"{name} is out of range")
-    text = coercion.text(value, flags=True)
+    text = coercion.coerce_text(value, flags=True)
     if text is None:
         raise Refusal(400, f"{name} must be a string, a number or a boolean")
     return sendable(text)

@@ -25,7 +25,7 @@ from svc_proto.machines.table import Table, step
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.schema.envelope import Envelope
-    from svc_proto.schema.json_object import Members
+    from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["LIFE", "PAIR_ANEW", "Consoles", "LineState", "LineTrigger"]
 
@@ -89,7 +89,7 @@ class Consoles:
         """A message of one of the two channels."""
         (self.terminal if envelope.channel == "terminal" else self.agent).hear(envelope.type, envelope.payload)
 
-    def refused(self, payload: Members) -> None:
+    def refused(self, payload: JsonObject) -> None:
         """`system/error`: of a line that was asked for, most likely that the session has no grant for it.
 
         A session of an earlier pairing may lack what this phone can do: it is told what to do about it.
@@ -164,7 +164,7 @@ class _Line(ABC):
         return True
 
     @abstractmethod
-    def hear(self, kind: str, payload: Members) -> None:
+    def hear(self, kind: str, payload: JsonObject) -> None:
         """A message of its channel."""
 
     @abstractmethod
@@ -202,7 +202,7 @@ class _Terminal(_Line):
         super().__init__(engine, send, tell)
         self._wanted = self._session = session
 
-    def hear(self, kind: str, payload: Members) -> None:
+    def hear(self, kind: str, payload: JsonObject) -> None:
         match kind:
             case "terminal.attached" if self.state is LineState.COMING:
                 self._session = payload.text("session_name") or self._wanted  # what the relay made of the name
@@ -239,24 +239,24 @@ class _Agent(_Line):
         self._calls = 0
         self._session = ""
 
-    def hear(self, kind: str, payload: Members) -> None:
+    def hear(self, kind: str, payload: JsonObject) -> None:
         match kind:
             case "tui.attached" if self.state is LineState.COMING:
                 self._call("session.create", {"cols": SIZE["cols"]})
             case "tui.rpc.response":
                 self._answered(payload)
             case "tui.rpc.event" if self.state is LineState.HERE:
-                params = payload.inner("params")
-                self._event(params.text("type"), params.inner("payload"))
+                params = payload.get_object("params")
+                self._event(params.text("type"), params.get_object("payload"))
             case "tui.error":
                 self.leave(payload.text("message"))
             case _:
                 pass
 
-    def _answered(self, response: Members) -> None:
-        session = response.inner("result").text("session_id")
+    def _answered(self, response: JsonObject) -> None:
+        session = response.get_object("result").text("session_id")
         if response.get("error") is not None:
-            why = response.inner("error").text("message")
+            why = response.get_object("error").text("message")
             if self.state is LineState.COMING:
                 self._bye()
                 self.leave(why)
@@ -268,7 +268,7 @@ class _Agent(_Line):
             self._session = session
             self._came()
 
-    def _event(self, kind: str, payload: Members) -> None:
+    def _event(self, kind: str, payload: JsonObject) -> None:
         match kind:
             case "message.delta":
                 self._tell("answer", {"text": payload.text("text")})

@@ -30,7 +30,7 @@ class Invite:
 def read_invite(text: str, preferences: Preferences) -> Invite:
     """Read an invite in any form. `Refused` 400: `invalid_invite`, or `plain_route` where consent is missing."""
     payload = parse_invite(text)
-    relay = payload.inner("relay")
+    relay = payload.get_object("relay")
     url, code = relay.text("url"), relay.text("code")
     if not (code and is_usable(url)):
         raise Refused(400, "invalid_invite", "the invite names no relay and code")

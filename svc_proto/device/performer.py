@@ -25,7 +25,7 @@ from svc_proto.device.safety.settings import Answerer
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.multipart import Part
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Performer:
         self._taken: OrderedDict[str, None] = OrderedDict()  # request ids
         self._count = 0
 
-    def perform(self, payload: Members, relay: RelayClient) -> None:
+    def perform(self, payload: JsonObject, relay: RelayClient) -> None:
         """Take the payload of a `bridge.command`. A malformed one, and one that was taken before, is ignored."""
         command = _parse(payload)
         if command is None:
@@ -224,13 +224,13 @@ class Performer:
         return reply
 
 
-def _parse(payload: Members) -> HandsetCommand | None:
+def _parse(payload: JsonObject) -> HandsetCommand | None:
     request_id, method, path = payload.text("request_id"), payload.string("method"), payload.string("path")
     if not 0 < len(request_id) <= LONGEST_ID or method is None or path is None:
         return None
-    body = payload.nested("body")
+    body = payload.object_or_none("body")
     if body is None:
-        body = payload.inner("params")  # which count only where there is no body (wire bridge 1.1)
+        body = payload.get_object("params")  # which count only where there is no body (wire bridge 1.1)
     return HandsetCommand(method, path, body, request_id)
 
 

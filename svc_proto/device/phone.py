@@ -32,7 +32,7 @@ from enum import Enum
 from attrs import field, frozen
 
 from svc_proto.basics.entropy import new_uuid
-from svc_proto.basics.sanitize import plain
+from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.commands import Compute, Level, Ready, Tell
 from svc_proto.device.consoles import Consoles
 from svc_proto.device.controls import Controls
@@ -59,7 +59,7 @@ from svc_proto.peers.relay import RelayClient
 from svc_proto.peers.remote import Remote
 from svc_proto.peers.routes import Routes
 from svc_proto.schema.envelope import parse_envelope, write_envelope
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["LIFE", "Phone", "PhoneConfig", "PhoneState", "PhoneTrigger"]
 
@@ -445,7 +445,7 @@ class Phone:
 
     # --- signing in ---
 
-    def _welcomed(self, payload: Members) -> None:
+    def _welcomed(self, payload: JsonObject) -> None:
         token = payload.text("session_token")
         if not token or not (token.isascii() and token.isprintable()):
             self._give_up("the relay sent no session token")
@@ -476,8 +476,8 @@ class Phone:
     def _expect(self, where: tuple[str, int], pin: str) -> Flow[None]:
         yield from ask(self.engine, Compute(self.engine.new_op(), "tls.expect", (*where, pin)))
 
-    def _refused(self, payload: Members) -> None:
-        reason = plain(payload.text("reason") or "no reason given", LONGEST_REASON)
+    def _refused(self, payload: JsonObject) -> None:
+        reason = sanitize_line(payload.text("reason") or "no reason given", LONGEST_REASON)
         if "auth" in reason and "timeout" in reason:
             return  # too slow, not wrong (wire core 1.6): the relay closes, and we come back
         self._give_up(f"the relay refused: {reason}")

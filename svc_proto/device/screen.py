@@ -195,8 +195,8 @@ class SeenPhone:
 
     def _answer(self, request: Request) -> Response:
         body = request.json_object()
-        question, allow = body.string("question"), body.flag("allow")
-        remember = body.flag("remember") if "remember" in body else False
+        question, allow = body.string("question"), body.boolean("allow")
+        remember = body.boolean("remember") if "remember" in body else False
         if question is None or allow is None or remember is None:
             raise Refused(400, "invalid", "question must be text; allow and remember, true or false")
         if not self.phone.controls.decide(question, allow=allow, remember=remember):
@@ -204,7 +204,7 @@ class SeenPhone:
         return self._done()
 
     def _toggle(self, request: Request) -> Response:
-        on = request.json_object().flag("on")
+        on = request.json_object().boolean("on")
         if on is None:
             raise Refused(400, "invalid", "on must be true or false")
         if not self.phone.controls.turn(Switch.MASTER, on):
@@ -214,7 +214,7 @@ class SeenPhone:
 
     def _say(self, request: Request) -> Response:
         body = request.json_object()
-        text, aloud = body.text("text"), body.flag("aloud") if "aloud" in body else False
+        text, aloud = body.text("text"), body.boolean("aloud") if "aloud" in body else False
         if not text.strip() or aloud is None:
             raise Refused(400, "invalid", "text must be some text; aloud, true or false")
         self._talk.said(text)

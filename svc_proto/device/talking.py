@@ -21,7 +21,7 @@ from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.limits import MAX_TEXT
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class _Hearing:
         self._socket = socket
 
     def on_text(self, text: str) -> None:
-        event = Members.parsed(text)
+        event = JsonObject.parse_or_empty(text)
         kind = event.text("type")
         self.chat = event.text("chat_session_id") or self.chat
         if kind.startswith("voice."):
@@ -178,7 +178,7 @@ class _Hearing:
             self.over = f"the voice session ended ({code})"
         self._engine.resume(self.ticket, None)
 
-    def _voice(self, kind: str, event: Members) -> None:
+    def _voice(self, kind: str, event: JsonObject) -> None:
         match kind:
             case "voice.session.ready" if not self.asked:
                 self.asked = True
@@ -200,7 +200,7 @@ class _Hearing:
             case _:
                 pass
 
-    def _run(self, kind: str, event: Members) -> None:
+    def _run(self, kind: str, event: JsonObject) -> None:
         match kind:
             case "confirmation.requested":
                 self._say("svc.confirm", confirmation_id=event.get("confirmation_id"), answer="deny")
@@ -209,8 +209,8 @@ class _Hearing:
             case _:
                 pass
 
-    def _hear(self, event: Members) -> None:
-        self.rate = event.whole("sample_rate", 1, MAX_RATE) or self.rate
+    def _hear(self, event: JsonObject) -> None:
+        self.rate = event.integer("sample_rate", 1, MAX_RATE) or self.rate
         self.sound += event.binary("audio_base64")[: MOST_SOUND - len(self.sound)]
 
     def _speak(self) -> None:

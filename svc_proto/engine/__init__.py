@@ -5,7 +5,7 @@ The names that embedders may use: docs/reference/public-names.md.
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.lazy_exports import exports
+from svc_proto.basics.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from svc_proto.boundary import Core as Core
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from svc_proto.store import Ping as Ping
     from svc_proto.store import SaveSession as SaveSession
 else:
-    __all__, __getattr__, __dir__ = exports(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "svc_proto.boundary": "Core",

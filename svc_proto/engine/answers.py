@@ -40,12 +40,14 @@ def say_at_once(
     common = () if response.alone else channel.app.fields(head, secure=channel.secure)
     fields = (*common, *response.headers)
     alone = channel.alone
-    if alone is None or not alone.answer(head.stream, response.status, http_date(int(engine.now.wall)), fields, body):
+    if alone is None or not alone.send_simple_response(
+        head.stream, response.status, http_date(int(engine.now.wall)), fields, body
+    ):
         return False
     engine.dirty[channel] = None
     engine.counts.answers[label][response.status] += 1
     if begun is not None:
-        engine.counts.waits[label].add(engine.now.mono - begun)
+        engine.counts.waits[label].observe(engine.now.mono - begun)
     if engine.log_level <= _DEBUG:
         begun = engine.now.mono if begun is None else begun
         channel.note("request", begun, method=head.method, route=path_of(label), status=response.status)
@@ -77,7 +79,7 @@ def say_head(exchange: Exchange, answer: Response | Streamed, *, length: int | N
     channel.put(ResponseHead(exchange.stream, status, Headers(fields)))
     counts = channel.engine.counts
     counts.answers[exchange.label][status] += 1
-    counts.waits[exchange.label].add(channel.engine.now.mono - exchange.begun)
+    counts.waits[exchange.label].observe(channel.engine.now.mono - exchange.begun)
     channel.note("request", exchange.begun, method=head.method, route=path_of(exchange.label), status=status)
 
 

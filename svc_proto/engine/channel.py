@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.commands import Abort, PauseReading, ResumeReading, Send
 from svc_proto.facts import ChannelId, Closed
-from svc_proto.wire.backpressure import Credit
+from svc_proto.wire.backpressure import Backpressure
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Channel(ABC):
         self.engine = engine
         self.ch = ch
         self.limits = limits
-        self.credit = Credit(limits.high_water, limits.low_water)
+        self.credit = Backpressure(limits.high_water, limits.low_water)
         self.gone = False  # dropped or closed: nothing is ordered for it any more
         self._holding = False  # someone above asked not to read
         self._paused = False
@@ -59,7 +59,7 @@ class Channel(ABC):
             self._stall.cancel()
             self.all_sent()
             return
-        drained = credit.sent(min(credit.unsent, n))
+        drained = credit.mark_sent(min(credit.unsent, n))
         if credit.unsent or self._passing:
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)
         else:
@@ -106,7 +106,7 @@ class Channel(ABC):
         if not credit.unsent:
             self._stall.set(engine.now.mono + self.limits.write_timeout)
         credit.unsent += len(data)  # `backpressure.queued` is called for what goes over the mark alone
-        if credit.unsent > self.limits.high_water and credit.queued(0):
+        if credit.unsent > self.limits.high_water and credit.add_unsent(0):
             self._govern()
 
     def passes(self, passing: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, cast
 
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import CloseWrite, ResizeTerminal, Send, Signal, SignalName, Spawn, TerminalSize
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, ask, wait
@@ -45,7 +45,7 @@ class ChildHandler(Protocol):
         ...
 
 
-@fixed
+@fast_frozen
 class Finished:
     """What became of a command that ran to its end."""
 

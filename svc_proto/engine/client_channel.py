@@ -12,7 +12,7 @@ from svc_proto.commands import Connect
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.socket import SocketHandler
 from svc_proto.facts import Failure, FailureKind, OperationId
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.events import (
     Event,
@@ -21,12 +21,12 @@ from svc_proto.wire.events import (
     ResponseData,
     ResponseEnd,
     ResponseHead,
-    SocketAccepted,
     StreamId,
     StreamReset,
+    WebSocketAccepted,
 )
 from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.http1_fast_path_client import PlainCall
+from svc_proto.wire.http1_fast_path_client import FastPathClientConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class Fetched:
     body: bytes
 
     @property
-    def members(self) -> Members:
+    def members(self) -> JsonObject:
         """Those of the JSON object that the body is; none of any other body."""
-        return Members.parsed(self.body)
+        return JsonObject.parse_or_empty(self.body)
 
 
 class Reader(Protocol):
@@ -106,7 +106,7 @@ class ClientChannel(HttpChannel):
 
             conn = self._http2 = Http2Connection(role, limits=limits, entropy=entropy, secure=order.tls)
         elif into.handler is None:
-            conn = PlainCall(limits=limits, entropy=entropy)
+            conn = FastPathClientConnection(limits=limits, entropy=entropy)
         else:
             conn = Http1Connection(role, limits=limits, entropy=entropy)
         super().__init__(engine, order.ch, limits, conn)
@@ -150,9 +150,9 @@ class ClientChannel(HttpChannel):
     def received(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
         if self._http2 is not None:
-            self._http2.at(self.engine.now.mono)
+            self._http2.set_time(self.engine.now.mono)
         elif self.lane is not None and not (self._holding or self.closing):
-            body = cast("PlainCall", self.conn).whole(data)
+            body = cast("FastPathClientConnection", self.conn).try_whole_body(data)
             if body is not None and self.lane(body):
                 return
         super().received(data)
@@ -182,7 +182,7 @@ class ClientChannel(HttpChannel):
             super().spill()
             return
         if self.socket is not None or not self._holding:
-            http2.taken(STREAM, MAX_ANSWER)
+            http2.acknowledge_data(STREAM, MAX_ANSWER)
         in_socket = self.credit.unsent - self._waiting
         data = http2.data_to_send(max(0, self.limits.high_water + 1 - in_socket))
         if data:
@@ -219,7 +219,7 @@ class ClientChannel(HttpChannel):
             case ResponseEnd():
                 answer = self._answer
                 self._tell(Fetched(answer.status, answer.headers, bytes(self._body)))
-            case SocketAccepted(stream=stream):
+            case WebSocketAccepted(stream=stream):
                 self._open(stream)
             case StreamReset(why=why):
                 self._fail(FailureKind.UNREACHABLE, why)
@@ -268,7 +268,7 @@ class ClientChannel(HttpChannel):
 
     def _open(self, stream: StreamId) -> None:
         handler = cast("SocketHandler", self._into.handler)  # a 101 that nobody asked for does not get past the wire
-        frames = None if self._http2 is not None else cast("Http1Connection", self.conn).switched()
+        frames = None if self._http2 is not None else cast("Http1Connection", self.conn).detach_websocket()
         socket = self.become(stream, handler, frames)
         socket.opened()
         self._tell(socket)

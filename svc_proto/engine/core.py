@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.metrics import Counts
+from svc_proto.basics.metrics import EngineMetrics
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.timers import Timers
 from svc_proto.commands import Abort, Cancel, Command, Exit, Level, Log, Operation, Send
@@ -97,7 +97,7 @@ class Engine:
         self.now = Moment(0.0, 0.0)
         self.timers = Timers()
         self.pauses = Timers()
-        self.counts = Counts()
+        self.counts = EngineMetrics()
         self.stopping = False
         self.out: list[Command] = []  # what is ordered in this `handle`
         self.dirty: dict[Flushed, None] = {}  # what is to be flushed at the end of this `handle`
@@ -251,7 +251,7 @@ class Engine:
     # --- facts ---
 
     def _fire_due(self, now: Moment) -> None:
-        self.counts.lateness.add(now.mono - self.timers.first)
+        self.counts.lateness.observe(now.mono - self.timers.first)
         while (timer := self.timers.pop_due(now.mono)) is not None:
             assert timer.when is not None  # a cancelled timer never surfaces
             self.now = now.at(max(timer.when, self.now.mono))

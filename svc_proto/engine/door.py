@@ -53,9 +53,11 @@ class Door:
         self.limits = limits
         self.behind = behind
         self.strangers = Strangers(
-            budget=limits.stranger_budget, share=limits.stranger_share, most=limits.stranger_connections
+            budget=limits.unauthenticated_budget,
+            share=limits.unauthenticated_share,
+            most=limits.unauthenticated_connections,
         )
-        self.turns = Turns[Visit](at_once=limits.stranger_turn, rate=limits.stranger_rate)
+        self.turns = Turns[Visit](at_once=limits.unauthenticated_burst, rate=limits.unauthenticated_rate)
         self._app = app
         self._next_turn = engine.pauses.timer(self._go_on)
         self._quiet_until = 0.0
@@ -72,7 +74,7 @@ class Door:
         visit = Visit(self, channel)
         if not self.strangers.admit(visit, None if self.behind is not None else fact.peer.host):
             channel.closed("")
-            self.complain("too many connections of one address", limit=self.limits.stranger_connections)
+            self.complain("too many connections of one address", limit=self.limits.unauthenticated_connections)
             return None
         channel.receive(visit)
         self._crowd = max(self._crowd, self.strangers.guests)
@@ -201,7 +203,7 @@ class Visit(Guest):
         door = self.door
         assert door.behind is not None
         if not door.strangers.move(self, door.behind(request)):
-            door.complain("too many connections of one address", limit=door.limits.stranger_connections)
+            door.complain("too many connections of one address", limit=door.limits.unauthenticated_connections)
             raise Refused(429, "too_many_connections", "too many connections of this address are open")
 
     def known(self) -> None:
@@ -223,7 +225,7 @@ class Visit(Guest):
         if self._timer is None:
             engine = self.door.engine
             self._timer = engine.pauses.timer(self._out_of_patience)
-            self._timer.set(engine.now.mono + self.door.limits.stranger_patience)
+            self._timer.set(engine.now.mono + self.door.limits.unauthenticated_timeout)
 
     def _calm(self) -> None:
         if self._timer is not None:

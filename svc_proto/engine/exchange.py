@@ -6,7 +6,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.basics.metrics import NOWHERE
+from svc_proto.basics.metrics import UNMATCHED_LABEL
 from svc_proto.commands import Level
 from svc_proto.engine.answers import deliver_file, produce, say_at_once, say_head, say_whole
 from svc_proto.engine.flow import Later, Task
@@ -15,7 +15,7 @@ from svc_proto.engine.router import Kind, Route, path_of
 from svc_proto.engine.socket import SocketHandler
 from svc_proto.engine.stream import BodyStream, ResponseWriter
 from svc_proto.machines.exchange import COMING, HALF_SAID, KEEPING, LIFE, UNANSWERED, ExchangeState, ExchangeTrigger
-from svc_proto.wire.events import AcceptSocket, Informational, RequestHead, ResponseEnd
+from svc_proto.wire.events import AcceptWebSocket, Informational, RequestHead, ResponseEnd
 from svc_proto.wire.websocket_handshake import handshake_problem
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Exchange:
         self.channel, self.head, self.stream = channel, head, head.stream
         self._route: Route = route  # type: ignore[assignment]  # both are there from the admission on
         self._request: Request = request  # type: ignore[assignment]  # the same
-        self.label = NOWHERE if route is None else route.label  # for the log and the counts
+        self.label = UNMATCHED_LABEL if route is None else route.label  # for the log and the counts
         self.state = _READING
         self.begun = self.heard = channel.engine.now.mono  # when its head came, and the last piece of its body
         self.received = self._length = 0  # bytes of body: so far, and that were announced
@@ -245,13 +245,15 @@ class Exchange:
     def _open_socket(self, handler: SocketHandler) -> None:
         channel = self.channel
         stranger = self._request.principal is STRANGER
-        channel.put(AcceptSocket(self.stream, max_message=channel.limits.stranger_message if stranger else None))
+        channel.put(
+            AcceptWebSocket(self.stream, max_message=channel.limits.unauthenticated_message if stranger else None)
+        )
         begun, route = self.begun, path_of(self.label)
         channel.note("request", begun, method=self.head.method, route=route, status=101)
         channel.engine.counts.answers[self.label][101] += 1
         self._step(ExchangeTrigger.LOST)
         channel.exchange = None
-        frames = None if channel.alone is None else channel.alone.switched()
+        frames = None if channel.alone is None else channel.alone.detach_websocket()
         socket = channel.become(self.stream, handler, frames)
         if channel.engine.log_level <= Level.DEBUG:
             socket.on_end = lambda code: channel.note("socket", begun, route=route, code=code)

@@ -21,7 +21,7 @@ from svc_proto.commands import (
 )
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.json_object import Members, as_object
+from svc_proto.schema.json_object import JsonObject, as_object
 
 if TYPE_CHECKING:
     from svc_proto.basics.errors import Refused
@@ -49,7 +49,7 @@ def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[byt
         engine.emit(ReleaseFile(opened.handle))
 
 
-def read_yaml(engine: Engine, path: str) -> Flow[Members | Failure]:
+def read_yaml(engine: Engine, path: str) -> Flow[JsonObject | Failure]:
     """Read a YAML mapping. An empty file is an empty mapping."""
     text = yield from _read_text(engine, path)
     if isinstance(text, Failure):
@@ -60,7 +60,7 @@ def read_yaml(engine: Engine, path: str) -> Flow[Members | Failure]:
     found = as_object({} if value is None else value)
     if found is None:
         return Failure(FailureKind.INVALID, "not a mapping")
-    return Members({str(key): member for key, member in found.items()})
+    return JsonObject({str(key): member for key, member in found.items()})
 
 
 def edit_yaml(

@@ -17,7 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import Cancel, Operation, Query
 from svc_proto.facts import Failure, FailureKind, OperationId
 
@@ -30,7 +30,7 @@ __all__ = ["Flow", "Later", "Task", "Wait", "ask", "sleep", "wait"]
 T = TypeVar("T")
 
 
-@fixed
+@fast_frozen
 class Wait:
     """What a flow yields: the ticket it waits for and the monotonic second at which it gives up."""
 
@@ -49,7 +49,7 @@ def ask(engine: Engine, operation: Operation[T], *, within: float = 30.0) -> Flo
     asked = engine.now.mono
     answer = yield Wait(operation.op, asked + within, operation)
     if type(operation) is Query:
-        engine.counts.store.add(engine.now.mono - asked)
+        engine.counts.store.observe(engine.now.mono - asked)
         engine.counts.store_failures += isinstance(answer, Failure)
     return cast("T | Failure", answer)  # the engine has checked it
 

@@ -68,7 +68,7 @@ class Http2Channel(HttpChannel):
     def parse(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
         self._heads = 0
-        self.conn.at(self.engine.now.mono)
+        self.conn.set_time(self.engine.now.mono)
         for lane in self.lanes.values():
             if lane.socket is not None:
                 lane.socket.heard()
@@ -163,7 +163,7 @@ class Http2Channel(HttpChannel):
         if not (self.lanes or self.unheard) and (self.conn.must_close or self.engine.stopping or self.eof):
             self.shut()
             return
-        phase = Phase.HEAD if self.conn.head_pending else Phase.WORKING if self.lanes else Phase.IDLE
+        phase = Phase.HEAD if self.conn.has_partial_head else Phase.WORKING if self.lanes else Phase.IDLE
         if phase is not self.phase:
             self.enter(phase)
 
@@ -267,7 +267,7 @@ class Lane(ServerChannel):
         """A handler that has to read first holds its stream back; the peer may go on once it has."""
         if self._owed and not holding:
             owed, self._owed = self._owed, 0
-            self._under.conn.taken(self.stream, owed)
+            self._under.conn.acknowledge_data(self.stream, owed)
             self._under.soil()
 
     def spill(self) -> None:
@@ -284,13 +284,13 @@ class Lane(ServerChannel):
     def say_end(self) -> None:
         """Give the stream up behind what was said."""
         http2 = self._under.conn
-        if http2.knows(self.stream) and not http2.lingers(self.stream):
+        if http2.knows(self.stream) and not http2.awaits_request_end(self.stream):
             http2.send(StreamReset(self.stream))
         self.account()
 
     def all_sent(self) -> None:
         """Behind the end of the stream there is at most the rest of the request to wait for: then the linger begins."""
-        if self._fin_sent and not self._under.conn.lingers(self.stream):
+        if self._fin_sent and not self._under.conn.awaits_request_end(self.stream):
             self._under.end(self)
         else:
             super().all_sent()
@@ -300,7 +300,7 @@ class Lane(ServerChannel):
         self.closing = True
         self._timer.cancel()
         self._stall.cancel()
-        self._under.conn.abandon(self.stream)
+        self._under.conn.reset_stream(self.stream)
         self._under.end(self)
 
     def _govern(self) -> None:

@@ -17,7 +17,7 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import ChannelId, Closed
 from svc_proto.wire.connection import Connection
-from svc_proto.wire.events import BinaryMessage, Event, SocketClosed, StreamId, TextMessage
+from svc_proto.wire.events import BinaryMessage, Event, StreamId, TextMessage, WebSocketClosed
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class HttpChannel(Channel):
         assert socket is not None
         self._pumping = True
         try:
-            texts, more = frames.texts(data)
+            texts, more = frames.receive_texts(data)
             socket.heard(texts)
         finally:
             self._pumping = False
@@ -203,7 +203,7 @@ class HttpChannel(Channel):
     @property
     def held(self) -> int:
         """Bytes that are held for the peer."""
-        return self.conn.held
+        return self.conn.buffered_bytes
 
     @property
     def unheard(self) -> bool:
@@ -225,7 +225,7 @@ class HttpChannel(Channel):
 
     def trust(self, stream: StreamId) -> None:
         """The peer of a WebSocket is known."""
-        self.conn.trust(stream)
+        self.conn.lift_limits(stream)
         self.vouch()
 
     def put(self, event: Event) -> None:
@@ -237,7 +237,7 @@ class HttpChannel(Channel):
     def say(self, stream: StreamId, message: str | bytes, binary: bool) -> None:
         """Say a message of a WebSocket."""
         if self._frames is not None:
-            self._frames.say(message, binary)
+            self._frames.send_message(message, binary)
             self.engine.dirty[self] = None
         elif isinstance(message, str):
             self.put(TextMessage(stream, message))
@@ -249,7 +249,7 @@ class HttpChannel(Channel):
         if change > 0:
             if not self.credit.unsent:
                 self._stall.set(self.engine.now.mono + self.limits.write_timeout)
-            self.credit.queued(change)
+            self.credit.add_unsent(change)
         else:
             Channel.sent(self, -change)
 
@@ -303,7 +303,7 @@ class HttpChannel(Channel):
         """Pass an event on to its socket. When that is over, so is its HTTP/1.1 connection."""
         assert self.socket is not None
         self.socket.event(event)
-        if isinstance(event, SocketClosed):
+        if isinstance(event, WebSocketClosed):
             self.socket = None
             self.shut()
 

@@ -11,10 +11,10 @@ from attrs import define, field
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.events import NO_HEADERS, Headers
 from svc_proto.wire.urls import parse_query
 from svc_proto.wire.websocket_handshake import WEBSOCKET_VERSION
@@ -100,15 +100,15 @@ class Request:
         except strict_json.JsonError as error:
             raise Refused(400, "invalid_json", f"the body is not valid JSON: {error}") from None
 
-    def json_object(self) -> Members:
+    def json_object(self) -> JsonObject:
         """The body as a JSON object; refuses with 400 otherwise."""
-        found = Members.maybe(self.json())
+        found = JsonObject.of_or_none(self.json())
         if found is None:
             raise Refused(400, "invalid_body", "the body must be a JSON object")
         return found
 
 
-@fixed
+@fast_frozen
 class Response:
     """One response with a body of known length; `content-length` and `date` are added when it is sent.
 
@@ -124,7 +124,7 @@ class Response:
     alone: bool = False
 
 
-@fixed
+@fast_frozen
 class Streamed:
     """A response whose length nobody knows: `producer` writes it, and its end is the end of the response.
 

@@ -178,7 +178,7 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
     def _show(self, data: bytes) -> bool:
         self._heard = self._channel.engine.now.mono
         found = _ONE.fullmatch(data)
-        if found is None or self._pieces or len(data) > LONGEST_TAPPED or not self._decoder.between:
+        if found is None or self._pieces or len(data) > LONGEST_TAPPED or not self._decoder.is_between_events:
             return False
         try:
             return self._tap(found[1].decode("ascii"), found[2].decode("utf-8"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from attrs import field
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.engine.flow import Flow, Later
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.wire.events import Headers
@@ -34,7 +34,7 @@ class Kind(Enum):
     WEBSOCKET = "websocket"
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class Route:
     """One row of a service's route table.
 

@@ -33,7 +33,7 @@ from svc_proto.engine.router import Kind, Match, Route, Router
 from svc_proto.facts import HTTP1, HTTP2, Accepted, ChannelId
 from svc_proto.wire.connection import Connection, ServerConnection
 from svc_proto.wire.events import Event, RequestData, RequestEnd, RequestHead, StreamId
-from svc_proto.wire.http1_fast_path_server import PlainConnection
+from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class ServerChannel(HttpChannel):
         """`http2` makes what takes over if its peer speaks that; None: nobody does. A `lane` shares its connection."""
         self.alone: ServerConnection | None = None  # the connection, if nobody else speaks on it
         if lane is None:
-            self.alone = PlainConnection(limits=limits, entropy=engine.entropy)
+            self.alone = FastPathServerConnection(limits=limits, entropy=engine.entropy)
             super().__init__(engine, accepted.ch, limits, self.alone)
             self.enter(Phase.HEAD)  # a fresh connection owes us a request at once
         else:
@@ -126,7 +126,7 @@ class ServerChannel(HttpChannel):
             self._fresh = None
         alone = self.alone
         if alone is not None and not (self._holding or self.closing or self.credit.blocked):
-            taken = alone.plain(data)
+            taken = alone.receive_simple_request(data)
             if taken is not None:
                 self._take_turn(alone, *taken)
                 return
@@ -241,7 +241,7 @@ class ServerChannel(HttpChannel):
             or route.kind is _SOCKET
             or len(body) > (route.body_limit or self.limits.max_skipped)
         ):
-            alone.retell()
+            alone.replay_as_events()
             self.exchange = exchange = Exchange(self, head, route, request)
             exchange.begin(principal)
             self.pump()
@@ -289,7 +289,7 @@ class ServerChannel(HttpChannel):
     @property
     def held(self) -> int:
         """Bytes that are held for the peer."""
-        return self.conn.held if self.exchange is None else self.conn.held + self.exchange.held
+        return self.conn.buffered_bytes if self.exchange is None else self.conn.buffered_bytes + self.exchange.held
 
     def settle(self) -> None:
         """Set the phase and its deadline; pause reading while a pipelined request or the reader of a body waits."""
@@ -315,7 +315,7 @@ class ServerChannel(HttpChannel):
         """The phase took too long, or the linger is over."""
         if self.closing:
             self.drop()
-        elif self.phase is Phase.BODY or self.conn.head_pending:
+        elif self.phase is Phase.BODY or self.conn.has_partial_head:
             what = "body" if self.phase is Phase.BODY else "head"
             self.protocol_error(RemoteProtocolError(f"the request {what} took too long", status=408))
         else:
@@ -342,4 +342,4 @@ class ServerChannel(HttpChannel):
             return Phase.BODY if self.exchange.waits_for_body else _WORKING
         if self.socket is not None or self.credit.blocked:
             return _WORKING
-        return Phase.HEAD if self.conn.head_pending else _IDLE
+        return Phase.HEAD if self.conn.has_partial_head else _IDLE

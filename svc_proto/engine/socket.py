@@ -20,12 +20,12 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.machines.table import Table, step
 from svc_proto.wire.events import (
     BinaryMessage,
-    CloseSocket,
+    CloseWebSocket,
     Event,
     Ping,
-    SocketClosed,
     StreamId,
     TextMessage,
+    WebSocketClosed,
 )
 from svc_proto.wire.keepalive import Keepalive, KeepaliveAction
 
@@ -92,7 +92,7 @@ class Socket:
         self._carrier = carrier
         self._handler = handler
         self.on_end: Callable[[int], None] | None = None  # gets the close code, once, for the log
-        self._keepalive = Keepalive(limits.ping_interval, limits.ping_patience, engine.now.mono)
+        self._keepalive = Keepalive(limits.ping_interval, limits.ping_timeout, engine.now.mono)
         self._timer = engine.timers.timer(self._due)
         self._timer.set(self._keepalive.due)
         self.stream = stream
@@ -135,13 +135,13 @@ class Socket:
         """
         if self.state is _OPEN:
             self._carrier.hold(holding)
-            self._keepalive.hold(holding, self._carrier.engine.now.mono)
+            self._keepalive.set_paused(holding, self._carrier.engine.now.mono)
             self._timer.set(self._keepalive.due)
 
     def ping_every(self, seconds: float) -> None:
         """Ping after so much silence, in place of `ping_interval`."""
         engine = self._carrier.engine
-        self._keepalive = Keepalive(seconds, self._carrier.limits.ping_patience, engine.now.mono)
+        self._keepalive = Keepalive(seconds, self._carrier.limits.ping_timeout, engine.now.mono)
         if self.state is _OPEN:
             self._timer.set(self._keepalive.due)
 
@@ -154,7 +154,7 @@ class Socket:
         if self.state is _OPEN:
             if self._keepalive.held:
                 self._carrier.hold(False)  # the peer's close frame is to be read
-            self._carrier.put(CloseSocket(self.stream, code, reason))
+            self._carrier.put(CloseWebSocket(self.stream, code, reason))
             self._timer.set(self._carrier.engine.now.mono + self._carrier.limits.close_timeout)
             self.state = step(LIFE, self.state, SocketTrigger.CLOSE)
 
@@ -166,7 +166,7 @@ class Socket:
 
     def heard(self, texts: Sequence[str] = ()) -> None:
         """Bytes came from the peer, and it said these messages: it lives."""
-        if self._keepalive.heard(self._carrier.engine.now.mono) and self.state is _OPEN:
+        if self._keepalive.mark_received(self._carrier.engine.now.mono) and self.state is _OPEN:
             self._timer.set(self._keepalive.due)  # else it is due later than it was, and finds out
         for text in texts:
             if self.state is not _OPEN:
@@ -187,7 +187,7 @@ class Socket:
                 self._tell(self._handler.on_text, text)
             case BinaryMessage(data=data):
                 self._tell(self._handler.on_binary, data)
-            case SocketClosed(code=code, reason=reason):
+            case WebSocketClosed(code=code, reason=reason):
                 self.end(code, reason)
             case _:
                 pass  # pings are answered by the wire, pongs counted by `heard`

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import ReadFile, SendFile
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.wire.events import ResponseData, ResponseElsewhere, StreamId
+from svc_proto.wire.events import ResponseBodyDelegated, ResponseData, StreamId
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -31,7 +31,7 @@ MOST_FOR_STEP = 86_400.0  # s for each of them, a little at a time; who takes no
 PATIENCE = 60.0  # s after which a wait looks again; the connection's own deadlines end it
 
 
-@fixed
+@fast_frozen
 class FilePart:
     """`length` bytes of an open file from `offset` on."""
 
@@ -115,7 +115,7 @@ class ResponseWriter:
 def send_file(channel: HttpChannel, stream: StreamId, file: FilePart) -> Flow[Failure | None]:
     """Send a part of a file as the body of the response whose head was just said. A `Failure` if not all of it left."""
     engine, offset, left = channel.engine, file.offset, file.length
-    channel.conn.send(ResponseElsewhere(stream, left))
+    channel.conn.send(ResponseBodyDelegated(stream, left))
     channel.spill()
     while left:
         n = min(left, FILE_STEP)

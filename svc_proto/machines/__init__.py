@@ -5,7 +5,7 @@ The names that embedders may use: docs/reference/public-names.md.
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.lazy_exports import exports
+from svc_proto.basics.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from svc_proto.machines.approvals import Answer as Answer
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from svc_proto.machines.table import Table as Table
     from svc_proto.machines.table import step as step
 else:
-    __all__, __getattr__, __dir__ = exports(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "svc_proto.machines.table": "Table step",

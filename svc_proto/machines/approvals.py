@@ -20,7 +20,7 @@ from attrs import define, field, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.table import Table, step
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = [
     "APPROVAL_TABLE",
@@ -148,9 +148,9 @@ class Approvals:
         self._pending.remove(approval)
 
 
-def parse_approval(body: Members) -> Answer:
+def parse_approval(body: JsonObject) -> Answer:
     """The body of an answer. `Refused` 400 `invalid_approval_choice`."""
-    word = body.word("choice").lower()
+    word = body.first_text("choice").lower()
     word = SYNONYMS.get(word, word)
     if word not in CHOICES:
         raise _invalid(f"choice must be one of {', '.join(CHOICES)}", "choice")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import array, invalid, optional
 from svc_proto.schema import coercion
 from svc_proto.schema.json_object import as_text
@@ -22,7 +22,7 @@ Arguments: TypeAlias = Mapping[str, object]
 Check: TypeAlias = Callable[[Arguments], None]
 
 
-@fixed
+@fast_frozen
 class Demand:
     """What is checked, and for the documents which members it is about: of what kind they are, and whether all of them
     have to be there; `words` say what else there is to say.
@@ -50,7 +50,7 @@ def _text(*names: str, blank: bool = False) -> Demand:
             value = arguments.get(name)
             if value is None:
                 continue
-            found = coercion.text(value)
+            found = coercion.coerce_text(value)
             if found is None:
                 raise invalid(name, "a string")
             if not blank and not found.strip():
@@ -70,7 +70,7 @@ def _whole(*names: str, required: bool = True, least: int | None = None) -> Dema
             value = arguments.get(name)
             if value is None and not required:
                 continue
-            number = coercion.whole(value)  # 3.0 is none to a phone
+            number = coercion.coerce_integer(value)  # 3.0 is none to a phone
             if number is None:
                 raise invalid(name, "a whole number")
             if least is not None and number < least:
@@ -84,7 +84,7 @@ def _flag(name: str, *, required: bool = False) -> Demand:
 
     def check(arguments: Arguments) -> None:
         value = arguments.get(name)
-        if coercion.flag(value) is None and (required or value is not None):
+        if coercion.coerce_boolean(value) is None and (required or value is not None):
             raise invalid(name, "true or false")
 
     return Demand(check, {name: "flag"}, required)

@@ -14,12 +14,12 @@ from itertools import takewhile
 from attrs import define, field
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.metrics import Histogram
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.table import Table
-from svc_proto.schema.json_object import Members, as_object, as_text
-from svc_proto.schema.redact import abridge, is_harmless, redact, summary, written
+from svc_proto.schema.json_object import JsonObject, as_object, as_text
+from svc_proto.schema.redact import abridge, needs_no_redaction, redact, summary, unredacted_text
 
 __all__ = [
     "BRIDGE_TABLE",
@@ -108,7 +108,7 @@ _RELAY_MADE: dict[str, tuple[int, str]] = {  # code -> status and text, wire bri
 }
 
 
-@fixed
+@fast_frozen
 class Outcome:
     """The HTTP answer of a command: `body` is a JSON object or array, `text` its compact JSON if that is known."""
 
@@ -210,7 +210,7 @@ class BridgeCommands:
         if len(self._pending) >= self._cap:
             raise Refused(503, "too_many_commands", "too many commands wait for their phones")
         sent = {**params, **body}
-        harmless = 0 < len(text) < MAX_PARAMS and is_harmless(text)
+        harmless = 0 < len(text) < MAX_PARAMS and needs_no_redaction(text)
         shown = sent if harmless else self._shown(sent)
         typed = self._hide_text and not harmless and redact(sent, hide_text=True) != redact(sent)
         # In their order, as in `engine.server`.
@@ -241,15 +241,17 @@ class BridgeCommands:
         command = self._pending.get(as_text(request_id) or "")
         if command is None or command.socket != socket or command.deadline <= now.mono:
             return None
-        self.took.add(now.mono - command.deadline + RESPONSE_TIMEOUT)
+        self.took.observe(now.mono - command.deadline + RESPONSE_TIMEOUT)
         result = as_object(payload.get("result"))
-        text = "" if result is None else written(result, MAX_SUMMARY, size)  # once, for the record and for the caller
+        text = (
+            "" if result is None else unredacted_text(result, MAX_SUMMARY, size)
+        )  # once, for the record and for the caller
         plain = text and payload.get("status") is _OK and _ASIDE.isdisjoint(payload)
         if plain and result is not None and _SIGNS.isdisjoint(result):  # as mostly
             command.response_status, command.result_summary = 200, HIDDEN if command.typed else text
             outcome, trigger = Outcome(200, result, (), text), _SUCCESS
         else:
-            said = _Said(Members.of(payload), text)
+            said = _Said(JsonObject.of(payload), text)
             outcome, trigger = said.outcome(), said.trigger()
             if said.status is not None and not said.impossible:
                 command.response_status = said.status
@@ -324,7 +326,7 @@ def phone_outcome(payload: Mapping[str, object]) -> Outcome:
 
     What cannot be the status of a final response (below 200, above 599) becomes a 502.
     """
-    return _Said(Members.of(payload)).outcome()
+    return _Said(JsonObject.of(payload)).outcome()
 
 
 def relay_outcome(code: str) -> Outcome:
@@ -347,13 +349,13 @@ class _Said:
 
     __slots__ = ("blocked", "error", "impossible", "members", "result", "status", "text")
 
-    def __init__(self, payload: Members, text: str = "") -> None:
-        self.status = payload.whole("status")
+    def __init__(self, payload: JsonObject, text: str = "") -> None:
+        self.status = payload.integer("status")
         # An interim status cannot end an HTTP exchange, so 1xx is as impossible as 600.
         self.impossible = self.status is not None and not 200 <= self.status <= 599
         self.error = payload.string("error")
         self.result = payload.get("result")
-        self.members = payload.inner("result")
+        self.members = payload.get_object("result")
         self.blocked = payload.get("blocked") is True or self.members.get("blocked") is True
         self.text = text  # of the result, if it was written
 

@@ -21,15 +21,15 @@ from enum import Enum
 
 from attrs import define, frozen
 
-from svc_proto.basics.entropy import Entropy, new_code, new_secret, same_secret, sha256_hex
+from svc_proto.basics.entropy import Entropy, new_code, new_secret, secrets_equal, sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.limiter import address_key
 from svc_proto.machines.session import Session
 from svc_proto.machines.table import Table, step
-from svc_proto.schema.json_object import Members
-from svc_proto.schema.oauth import AuthorizationRequest, proves, read_client
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.oauth import AuthorizationRequest, decode_client_id, verifier_matches
 
 __all__ = ["CONSENT_TABLE", "Allowed", "Consent", "ConsentState", "ConsentTrigger", "OwnerConsents", "read_consent"]
 
@@ -126,9 +126,9 @@ class Consent:
         }
 
 
-def read_consent(record: Members, now: Moment) -> Consent | None:
+def read_consent(record: JsonObject, now: Moment) -> Consent | None:
     """A question that another node has given away; None for what is none."""
-    client, allowed = read_client(record.text("client")), record.inner("allowed")
+    client, allowed = decode_client_id(record.text("client")), record.get_object("allowed")
     stage = next((state for state in ConsentState if state.value == record.text("stage")), None)
     if client is None or stage is None or not record.text("ticket"):
         return None
@@ -188,12 +188,12 @@ class OwnerConsents:
         self.expire(now)
         word = code.strip().upper()
         found = (each for each in self._consents.values() if each.state is ConsentState.ASKED)
-        return next((each for each in found if same_secret(each.code, word)), None)
+        return next((each for each in found if secrets_equal(each.code, word)), None)
 
     def of_secret(self, secret: str, now: Moment) -> Consent | None:
         """The question that an authorisation code answers, by the code's SHA-256."""
         self.expire(now)
-        return next((each for each in self._consents.values() if same_secret(each.secret, secret)), None)
+        return next((each for each in self._consents.values() if secrets_equal(each.secret, secret)), None)
 
     def find(self, by: str, value: str, now: Moment) -> Consent | None:
         """That of a `ticket`, of a `code` that the owner types, or of the SHA-256 of a `secret`."""
@@ -250,7 +250,7 @@ class OwnerConsents:
             consent.state is ConsentState.ISSUED
             and asked.client.identity == client
             and redirect in (None, asked.redirect)
-            and proves(verifier, asked.challenge)
+            and verifier_matches(verifier, asked.challenge)
         )
         consent.step(ConsentTrigger.TRADE if good else ConsentTrigger.FAIL)
         if good:

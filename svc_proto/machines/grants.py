@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, object_, seconds
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = [
     "CHANNELS",
@@ -103,7 +103,7 @@ def parse_grants(value: object, field: str = "grants", *, more: tuple[str, ...] 
 
 def lenient_grants(value: object, field: str = "grants") -> dict[str, float | None] | None:
     """The good entries of what a phone asked for; None when nothing is left (wire core 1.3)."""
-    asked, kept = Members.of(value), dict[str, float | None]()
+    asked, kept = JsonObject.of(value), dict[str, float | None]()
     for channel in CHANNELS:
         try:
             kept.update({channel: _span(channel, asked[channel], field, CHANNELS)} if channel in asked else {})

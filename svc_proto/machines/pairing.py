@@ -13,15 +13,15 @@ from functools import partial
 
 from attrs import define, field
 
-from svc_proto.basics.entropy import CODE_LENGTH, same_secret
+from svc_proto.basics.entropy import CODE_LENGTH, secrets_equal
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import array, boolean, choice, invalid, object_, optional, seconds, text
 from svc_proto.machines.grants import Preset, lenient_grants, parse_grants
 from svc_proto.machines.table import Table, step
-from svc_proto.schema.oauth import READ
+from svc_proto.schema.oauth import SCOPE_READ
 
 __all__ = [
     "CODE_LIFETIME",
@@ -71,7 +71,7 @@ CODE_TABLE: Table[CodeState, CodeTrigger] = {
 }
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class PairingMeta:
     """What the operator attached to a code; None where nothing was preset. Spans in seconds, 0 for never.
 
@@ -135,7 +135,7 @@ class PairingCodes:
     def have_key(self, key_hash: str, now: Moment) -> bool:
         """Whether the key of this hash came with a code that may be used now."""
         return any(
-            same_secret(entry.meta.key_hash, key_hash) and self._codes.get(word, now.mono) is not None
+            secrets_equal(entry.meta.key_hash, key_hash) and self._codes.get(word, now.mono) is not None
             for word, entry in self._codes.items()
         )
 
@@ -177,7 +177,7 @@ def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> Pairin
     """The values that may be attached to a code; null counts as absent. `Refused` 400 names the field."""
     return PairingMeta(
         ttl_seconds=optional(members, "ttl_seconds", seconds),
-        grants=optional(members, "grants", partial(parse_grants, more=(READ,))),
+        grants=optional(members, "grants", partial(parse_grants, more=(SCOPE_READ,))),
         transport_hint=optional(members, "transport_hint", partial(choice, allowed=TRANSPORT_HINTS)),
         endpoints=optional(members, "endpoints", _endpoints) if with_endpoints else None,
         carries_key=optional(members, "carries_key", boolean) or False,

@@ -14,7 +14,7 @@ from attrs import define, field
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import text
-from svc_proto.schema.json_object import Members, as_object
+from svc_proto.schema.json_object import JsonObject, as_object
 from svc_proto.schema.redact import redact, summary
 
 __all__ = ["ASKS_ITS_USER", "MAX_STATUS", "SELECTOR_KEYS", "Phone", "Phones", "take_selector"]
@@ -50,7 +50,7 @@ class Phone:
     @property
     def asks(self) -> bool:
         """Whether it has gates of its own, and so asks its user about calls and messages (wire bridge 1.3, 5.5)."""
-        return bool(Members.of((self.status or {}).get("safety")))
+        return bool(JsonObject.of((self.status or {}).get("safety")))
 
     def is_called(self, selector: str) -> bool:
         """Whether a selector means this phone: one of its aliases, literally or without case and punctuation."""
@@ -236,7 +236,7 @@ class Phones:
 
     def _report(self, phone: Phone, now: Moment) -> dict[str, object]:
         report = _groups(phone)
-        report["device"] = {"device_id": phone.device_id, "name": phone.name, **Members.of(report["device"])}
+        report["device"] = {"device_id": phone.device_id, "name": phone.name, **JsonObject.of(report["device"])}
         report.setdefault("device_id", phone.device_id)
         report.setdefault("device_name", phone.name)
         report.update(
@@ -277,12 +277,12 @@ def _without_selectors(members: Mapping[str, object]) -> dict[str, object]:
 def _groups(phone: Phone) -> dict[str, object]:
     """A copy of the last status in which the three members exist, as objects."""
     report = _copy(phone.status or {})
-    report.update({group: Members.of(report.get(group)) for group in _GROUPS})
+    report.update({group: JsonObject.of(report.get(group)) for group in _GROUPS})
     return report
 
 
 def _copy(payload: Mapping[str, object]) -> dict[str, object]:
-    return Members.of(redact(payload))  # a status has no secrets; if one had, it would not be for inspectors
+    return JsonObject.of(redact(payload))  # a status has no secrets; if one had, it would not be for inspectors
 
 
 def _age(phone: Phone, now: Moment) -> int | None:

@@ -16,12 +16,12 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
 from svc_proto.basics.brand import BRANDS, SVC, Brand
-from svc_proto.basics.entropy import same_secret
+from svc_proto.basics.entropy import secrets_equal
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.strict_json import JsonError, canonical, loads
 from svc_proto.machines.pairing import PairingMeta
-from svc_proto.schema.json_object import Members, as_text
+from svc_proto.schema.json_object import JsonObject, as_text
 
 __all__ = [
     "MAX_INVITE",
@@ -47,7 +47,7 @@ _WORD = re.compile(r"[^\s\"<>`#]+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+")
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class RelayBlock:
     """The `relay` member: where the relay is, the code, and what the operator preset. Spans in seconds, 0 never."""
 
@@ -120,7 +120,7 @@ def signed(payload: Mapping[str, object], secret: bytes) -> dict[str, object]:
 def verify(payload: Mapping[str, object], secret: bytes) -> bool:
     """Whether the payload of an invite carries the signature that this secret gives."""
     sig = as_text(payload.get("sig"))
-    return sig is not None and same_secret(sig, sign(payload, secret))
+    return sig is not None and secrets_equal(sig, sign(payload, secret))
 
 
 def encode_payload(payload: Mapping[str, object]) -> str:
@@ -137,7 +137,7 @@ def pairing_url(brand: Brand, text: str) -> str:
     return f"{brand.scheme}://pair?payload={value}"
 
 
-def parse_invite(text: str) -> Members:
+def parse_invite(text: str) -> JsonObject:
     """The payload of what a person scanned or pasted; `Refused` 400 `invalid_invite` if there is none in it.
 
     Accepted, under either brand: the invite URL, alone or within other text, with the value as `payload`, as `p`
@@ -151,7 +151,7 @@ def parse_invite(text: str) -> Members:
     payload = _decode(value)
     if not isinstance(payload, dict):
         raise _refusal("the invite holds no JSON object")
-    return Members.of(payload)
+    return JsonObject.of(payload)
 
 
 def _relay_member(relay: RelayBlock) -> dict[str, object]:

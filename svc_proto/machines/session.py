@@ -14,11 +14,11 @@ from attrs import asdict, define, field
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import array, boolean, invalid, number, object_, optional, seconds, text
 from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, parse_grants
 from svc_proto.machines.table import Table, step
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = [
     "PREFIX_LENGTH",
@@ -78,7 +78,7 @@ SESSION_TABLE: Table[SessionState, SessionTrigger] = {
 _ACTIVE = SessionState.ACTIVE  # a member of an Enum takes Python 3.11 long to find, and each message asks
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class DeviceInfo:
     """What a device says about itself (wire core 1.3)."""
 
@@ -100,7 +100,7 @@ DEVICE_MEMBERS = {  # of the payload of `system/auth`; the first that says somet
 }
 
 
-@fixed
+@fast_frozen
 class Given:
     """What the pairing gave: the lifetime, and the span of each channel that it did not withhold; in s, 0 for never."""
 
@@ -124,7 +124,7 @@ class Given:
         return cls(ttl, dict(grants))
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class Tokens:
     """What an OAuth client shows instead of the session's own token, by their SHA-256 (decision 153)."""
 
@@ -263,10 +263,10 @@ def session_record(session: Session, is_current: bool, *, online: bool = False) 
 
 def parse_device(payload: Mapping[str, object]) -> DeviceInfo:
     """The device fields of a `system/auth` payload; what is missing, empty or no text gets its default."""
-    members = Members.of(payload)
+    members = JsonObject.of(payload)
     # Lone surrogates can be written neither to a store nor to a terminal.
     found = {
-        name: members.word(*names)[:MAX_DEVICE_TEXT].encode("utf-8", "replace").decode("utf-8")
+        name: members.first_text(*names)[:MAX_DEVICE_TEXT].encode("utf-8", "replace").decode("utf-8")
         for name, names in DEVICE_MEMBERS.items()
     }
     return DeviceInfo(**{name: word for name, word in found.items() if word})

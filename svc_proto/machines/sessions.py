@@ -14,7 +14,7 @@ from typing import assert_never
 
 from attrs import evolve
 
-from svc_proto.basics.entropy import Entropy, new_secret, new_uuid, same_secret, sha256_hex
+from svc_proto.basics.entropy import Entropy, new_secret, new_uuid, secrets_equal, sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
@@ -170,7 +170,7 @@ class Sessions:
         session = self._sessions.peek(sha256_hex(family))
         if session is None or session.tokens is None or not self._is_alive(session, now):
             return None, False
-        return session, same_secret(session.tokens.refresh, sha256_hex(part))
+        return session, secrets_equal(session.tokens.refresh, sha256_hex(part))
 
     def keyed(self, key_hash: str) -> Session | None:
         """The session whose own key has this hash; None once it was revoked or has left by `expire_due`."""

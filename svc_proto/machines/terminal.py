@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 
-from svc_proto.basics.validate import number, unquoted
+from svc_proto.basics.validate import integer_text, number
 from svc_proto.commands import TerminalSize
 from svc_proto.machines.table import Table
 
@@ -163,7 +163,7 @@ def parse_tmux_list(text: str, prefix: str) -> list[dict[str, object]]:
 
 
 def _cells(payload: Mapping[str, object], key: str, default: int) -> int:
-    value = unquoted(payload.get(key))
+    value = integer_text(payload.get(key))
     if value is None or value == 0:
         return default
     return max(int(number(value, key, -MAX_CELLS, MAX_CELLS)), 1)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from attrs import define, field, frozen
 
-from svc_proto.basics.entropy import same_secret, sha256_hex
+from svc_proto.basics.entropy import secrets_equal, sha256_hex
 from svc_proto.basics.validate import integer, invalid
 from svc_proto.machines.table import Table, step
 from svc_proto.schema.json_object import as_text
@@ -179,7 +179,7 @@ class VoiceLife:
         """A socket asks for the session. `Refused` 400 for a cursor that is no whole number changes nothing."""
         if self.state in (_S.CLOSED, _S.STARTING):
             return self.denial()
-        if not same_secret(sha256_hex(as_text(token) or ""), self.token_hash):
+        if not secrets_equal(sha256_hex(as_text(token) or ""), self.token_hash):
             return BAD_TOKEN
         if self.state is _S.FRESH:
             return NOT_CLAIMED  # it comes from a socket that the session was released from

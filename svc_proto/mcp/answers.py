@@ -23,7 +23,7 @@ from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.flow import Flow, Later, wait
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.mcp.updates import Listening, Resource
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 from svc_proto.schema.mcp_messages import NOT_FOUND
 
@@ -56,7 +56,7 @@ Asking: TypeAlias = (
 )
 Telling: TypeAlias = "Callable[[str], None]"  # says how a call is getting on
 Row = TypeVar("Row")
-Handler: TypeAlias = "Callable[[Members, Call], Flow[Result] | Later | Result]"
+Handler: TypeAlias = "Callable[[JsonObject, Call], Flow[Result] | Later | Result]"
 
 NOBODY = (
     "This needs the user's word, and nobody can be asked: the phone does not ask about it by itself, and this client "
@@ -202,16 +202,16 @@ class Answers:
 
     # --- tools ---
 
-    def _list_tools(self, params: Members, call: Call) -> Result:
+    def _list_tools(self, params: JsonObject, call: Call) -> Result:
         acts = self.offer.may_act()
         rows = [row for row in self.offer.tools if acts or row.reads_only]
         return _list("tools", _shown_tool, rows, params, call)
 
-    def _call(self, params: Members, call: Call) -> Flow[Result] | Later | Result:
+    def _call(self, params: JsonObject, call: Call) -> Flow[Result] | Later | Result:
         offered = self._tools.get(params.text("name"))
         if offered is None:
             raise RpcError(INVALID_PARAMS, f"no tool {str(params.get('name'))[:100]!r}")
-        given = params.nested("arguments") if "arguments" in params else Members()
+        given = params.object_or_none("arguments") if "arguments" in params else JsonObject()
         if given is None:
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
         tool, run = offered.tool, offered.run
@@ -270,7 +270,7 @@ class Answers:
 
     # --- resources ---
 
-    def resource(self, params: Members) -> Resource:
+    def resource(self, params: JsonObject) -> Resource:
         """The one that is named by its URI. Raises `RpcError`."""
         uri = params.text("uri")
         found = (each.find(uri) for each in self.offer.templates)
@@ -279,7 +279,7 @@ class Answers:
             raise RpcError(NOT_FOUND, "there is no such resource", data={"uri": str(params.get("uri"))[:300]})
         return resource
 
-    def _read(self, params: Members, call: Call) -> Flow[Result]:
+    def _read(self, params: JsonObject, call: Call) -> Flow[Result]:
         resource = self.resource(params)
         try:
             found = yield from resource.read()
@@ -290,8 +290,8 @@ class Answers:
 
     # --- prompts ---
 
-    def _prompt(self, params: Members, call: Call) -> Result:
-        prompt, given = self._prompts.get(params.text("name")), params.inner("arguments")
+    def _prompt(self, params: JsonObject, call: Call) -> Result:
+        prompt, given = self._prompts.get(params.text("name")), params.get_object("arguments")
         if prompt is None:
             raise RpcError(INVALID_PARAMS, f"no prompt {str(params.get('name'))[:100]!r}")
         blanks = dict[str, str]()
@@ -351,7 +351,7 @@ def _list(
     name: str,
     show: Callable[[Row], Result],
     rows: Sequence[Row],
-    params: Members,
+    params: JsonObject,
     call: Call,
 ) -> Result:
     """Lists are whole: there is no second page, and no cursor to one."""

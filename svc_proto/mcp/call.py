@@ -12,20 +12,27 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.engine.flow import Flow, Later, Task, sleep
 from svc_proto.mcp.answers import Asking, InputRequired, Result, Telling
 from svc_proto.mcp.updates import Listening
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     RpcError,
     write_error,
-    write_note,
+    write_notification,
     write_result_text,
 )
-from svc_proto.schema.mcp_messages import HANDSHAKES, INTERNAL, UNSUPPORTED_VERSION, RequestId, RpcRequest, progress_of
+from svc_proto.schema.mcp_messages import (
+    HANDSHAKE_VERSIONS,
+    INTERNAL,
+    UNSUPPORTED_VERSION,
+    RequestId,
+    RpcRequest,
+    progress_token_of,
+)
 
 if TYPE_CHECKING:
     from svc_proto.agent.tools.tool import Arguments
@@ -66,7 +73,7 @@ EVERY = 5.0  # s between two notes of progress
 NO_FORM = {"type": "object", "properties": {}}  # a question that is answered by accepting it
 
 
-@fixed
+@fast_frozen
 class Context:
     """What a request is carried out under."""
 
@@ -75,7 +82,7 @@ class Context:
     modern: bool = False  # it stands by itself
 
 
-@fixed
+@fast_frozen
 class Said:
     """A message of ours, or that there is none: a `final` one without a text is for a request that was cancelled."""
 
@@ -106,7 +113,7 @@ class Call:
         """Carry it out, as far as that goes without waiting."""
         request = self.request
         try:
-            token = progress_of(request.params)
+            token = progress_token_of(request.params)
             if token is not None:
                 self._progress = _Progress(self._engine, token, self._say)
             handler = self._answers.handlers.get(request.method) or self._other(request.method)
@@ -152,20 +159,20 @@ class Call:
             return self._listen
         raise RpcError(METHOD_NOT_FOUND, f"no method {method[:100]!r}")
 
-    def _discover(self, params: Members, call: Call) -> Result:
-        return {"supportedVersions": [MODERN, *HANDSHAKES], **self._answers.about()}
+    def _discover(self, params: JsonObject, call: Call) -> Result:
+        return {"supportedVersions": [MODERN, *HANDSHAKE_VERSIONS], **self._answers.about()}
 
-    def _listen(self, params: Members, call: Call) -> Later:
+    def _listen(self, params: JsonObject, call: Call) -> Later:
         """Tell of changes from now on; what cannot be told of is left out of what is acknowledged."""
-        wanted = params.nested("notifications")
-        asked = Members.of(wanted).get("resourceSubscriptions") or []
-        uris = Members.of(wanted).texts("resourceSubscriptions")
+        wanted = params.object_or_none("notifications")
+        asked = JsonObject.of(wanted).get("resourceSubscriptions") or []
+        uris = JsonObject.of(wanted).texts("resourceSubscriptions")
         if wanted is None or asked != uris:
             raise RpcError(INVALID_PARAMS, "notifications must be an object, resourceSubscriptions an array of strings")
         meta = {SUBSCRIPTION: self.request.identity}
 
         def note(method: str, **said: object) -> None:
-            self._say(Said(write_note(f"notifications/{method}", {**said, "_meta": meta}), notes=True))
+            self._say(Said(write_notification(f"notifications/{method}", {**said, "_meta": meta}), notes=True))
 
         answers = self._answers
         found = answers.watched(uris)
@@ -185,7 +192,7 @@ class Call:
         yield from ()
         params = self.request.params
         if self._answers.was_asked(params.text("requestState"), name, arguments):
-            return params.inner("inputResponses", "confirm").get("action") == "accept"
+            return params.get_object("inputResponses", "confirm").get("action") == "accept"
         question = {"mode": "form", "message": text, "requestedSchema": NO_FORM}
         requests = {"confirm": {"method": "elicitation/create", "params": question}}
         state = self._answers.note(name, arguments)
@@ -249,7 +256,7 @@ class _Progress:
         """Say so. "The progress value MUST increase with each notification"."""
         self._last = max(self._last + 1, round(self._engine.now.mono - self._begun))
         params = {"progressToken": self._token, "progress": self._last, "message": text}
-        self._say(Said(write_note("notifications/progress", params)))
+        self._say(Said(write_notification("notifications/progress", params)))
 
     def _wait(self) -> Flow[None]:
         while True:
@@ -261,7 +268,7 @@ def modern_context(meta: Mapping[str, object]) -> Context:
     """Of a request that says by itself what it speaks. Raises `RpcError`."""
     if meta.get(VERSION) != MODERN:
         raise unsupported(meta.get(VERSION))
-    capabilities = Members.maybe(meta.get(CAPABILITIES))
+    capabilities = JsonObject.of_or_none(meta.get(CAPABILITIES))
     if capabilities is None:
         raise RpcError(INVALID_PARAMS, f"_meta needs {CAPABILITIES}")
     return _ASKABLE if "elicitation" in capabilities else _MUTE
@@ -272,7 +279,7 @@ _ASKABLE, _MUTE = Context(MODERN, elicits=True, modern=True), Context(MODERN, el
 
 def unsupported(version: object) -> RpcError:
     """A version was asked for that is not spoken."""
-    data = {"supported": [MODERN, *HANDSHAKES], "requested": str(version)[:100]}
+    data = {"supported": [MODERN, *HANDSHAKE_VERSIONS], "requested": str(version)[:100]}
     return RpcError(UNSUPPORTED_VERSION, "this version of the protocol is not spoken here", data=data)
 
 

@@ -25,17 +25,24 @@ from svc_proto.machines.table import step as follow
 from svc_proto.mcp.answers import Result
 from svc_proto.mcp.call import NO_FORM, VERSION, Call, Context, Said, Say, failed, modern_context, unheard
 from svc_proto.mcp.updates import Subscriptions
-from svc_proto.schema.json_object import Members
-from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, write_error, write_note, write_request
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.json_rpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    RpcError,
+    write_error,
+    write_notification,
+    write_request,
+)
 from svc_proto.schema.mcp_messages import (
-    HANDSHAKES,
+    HANDSHAKE_VERSIONS,
     TOO_MANY,
     Message,
     RequestId,
     RpcNotification,
     RpcRequest,
     RpcResponse,
-    parse,
+    parse_mcp_message,
     request_id,
 )
 
@@ -46,7 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LIFE", "Conversation", "State", "Trigger"]
 
-ELICITS = HANDSHAKES[2:]  # those in which a server may ask
+ELICITS = HANDSHAKE_VERSIONS[2:]  # those in which a server may ask
 MAX_CALLS = 32  # under way for one client
 PATIENCE = 180.0  # s for a person to answer
 NOTHING_AGREED = Context("", elicits=False)
@@ -113,7 +120,7 @@ class Conversation:
     def heard(self, data: bytes) -> None:
         """Take one message, as bytes."""
         try:
-            message = parse(data)
+            message = parse_mcp_message(data)
         except RpcError as error:
             self._say(Said(write_error(error)))
             return
@@ -185,21 +192,21 @@ class Conversation:
 
     def _context(self, request: RpcRequest) -> Context:
         params = request.params
-        meta = params.inner("_meta") if "_meta" in params else params
+        meta = params.get_object("_meta") if "_meta" in params else params
         if VERSION in meta and meta is not params:
             return modern_context(meta)
         if self._state is State.NEW and request.method not in ("initialize", "ping"):
             raise RpcError(INVALID_REQUEST, "initialize comes first, or _meta with the version of the protocol")
         return self._agreed
 
-    def _initialize(self, params: Members, call: Call) -> Result:
+    def _initialize(self, params: JsonObject, call: Call) -> Result:
         if (self._state, Trigger.INITIALIZE) not in LIFE:
             raise RpcError(INVALID_REQUEST, "this was initialized already")
         wanted = params.string("protocolVersion")
         if wanted is None:
             raise RpcError(INVALID_PARAMS, "protocolVersion must be a string")
-        version = wanted if wanted in HANDSHAKES else HANDSHAKES[-1]
-        elicits = version in ELICITS and "elicitation" in params.inner("capabilities")
+        version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+        elicits = version in ELICITS and "elicitation" in params.get_object("capabilities")
         self._agreed = Context(version, elicits=elicits)
         self._state = follow(LIFE, self._state, Trigger.INITIALIZE)
         about = self._answers.about()
@@ -228,7 +235,7 @@ class Conversation:
 
     # --- subscriptions --------------------------------------------------------------------------------------------
 
-    def _subscribe(self, method: str, params: Members, call: Call) -> Result:
+    def _subscribe(self, method: str, params: JsonObject, call: Call) -> Result:
         resource = self._answers.resource(params)
         if self._subscriptions is None:
             self._subscriptions = Subscriptions(self._engine, self._updated)
@@ -239,7 +246,7 @@ class Conversation:
         return {}
 
     def _updated(self, uri: str) -> None:
-        self._say(Said(write_note("notifications/resources/updated", {"uri": uri})))
+        self._say(Said(write_notification("notifications/resources/updated", {"uri": uri})))
 
     # --- questions ------------------------------------------------------------------------------------------------
 
@@ -255,8 +262,8 @@ class Conversation:
         finally:
             if self._questions.pop(identity, None) is not None:
                 told = {"requestId": identity, "reason": "nobody waits for it any more"}
-                say(Said(write_note("notifications/cancelled", told)))
-        return Members.of(answer).get("action") == "accept"
+                say(Said(write_notification("notifications/cancelled", told)))
+        return JsonObject.of(answer).get("action") == "accept"
 
 
 class _Kept(Call):
@@ -286,5 +293,5 @@ class _Kept(Call):
             self.home.over(self.request.identity, self._say, said)
 
 
-def _pong(params: Members, call: Call) -> Result:
+def _pong(params: JsonObject, call: Call) -> Result:
     return {}

@@ -32,7 +32,7 @@ from svc_proto.mcp.http_rules import (
 from svc_proto.mcp.http_sessions import HttpSession, HttpSessions
 from svc_proto.mcp.http_stream import Notices, ReplayLog
 from svc_proto.schema.json_rpc import INVALID_REQUEST, RpcError, write_error
-from svc_proto.schema.mcp_messages import RequestId, RpcRequest, parse
+from svc_proto.schema.mcp_messages import RequestId, RpcRequest, parse_mcp_message
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class McpServer:
             raise Refused(415, "unsupported_media_type", "a message is application/json")
         asked = None  # what has to be answered
         try:
-            message = parse(request.body)
+            message = parse_mcp_message(request.body)
             asked = message if isinstance(message, RpcRequest) else None
             context = stateless_context(request, message)
         except RpcError as error:

@@ -16,14 +16,14 @@ from svc_proto.mcp.call import CAPABILITIES, MODERN, Context, modern_context, un
 from svc_proto.mcp.call import VERSION as OF_BODY
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError
 from svc_proto.schema.mcp_messages import (
-    HANDSHAKES,
+    HANDSHAKE_VERSIONS,
     HEADER_MISMATCH,
     NOTHING,
     UNSUPPORTED_VERSION,
     Message,
     RpcRequest,
     RpcResponse,
-    about,
+    meta_of,
 )
 from svc_proto.wire.events import Headers
 
@@ -38,7 +38,7 @@ EVENT_STREAM: Final = b"text/event-stream"
 _A_NOTE = Context(MODERN, elicits=False, modern=True)
 AGAIN = (VERSION, METHOD, NAME)  # what the head says again of the body
 BY_ITSELF: Final = MODERN.encode("ascii")
-WITH_SESSIONS = frozenset(version.encode("ascii") for version in HANDSHAKES)
+WITH_SESSIONS = frozenset(version.encode("ascii") for version in HANDSHAKE_VERSIONS)
 USUAL: Final = JSON + b", " + EVENT_STREAM  # what clients of MCP say as a rule
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # what `Mcp-Name` says again
 STATUSES = {
@@ -76,7 +76,7 @@ def stateless_context(request: Request, message: Message) -> Context | None:
     """
     fields = request.fields
     version = fields.get(VERSION)
-    asked = about(message.params) if isinstance(message, RpcRequest) else NOTHING
+    asked = meta_of(message.params) if isinstance(message, RpcRequest) else NOTHING
     if OF_BODY not in asked and (version is None or version in WITH_SESSIONS):
         return None
     if isinstance(message, RpcRequest):

@@ -156,7 +156,7 @@ def _read(link: PhoneLink, path: str) -> Flow[str]:
 
 def _devices(link: PhoneLink) -> Flow[str]:
     answer = yield from link.call("GET", DEVICES, {})
-    rows = [{name: row.get(name) for name in OF_A_DEVICE} for row in body_of("devices", answer).rows("devices")]
+    rows = [{name: row.get(name) for name in OF_A_DEVICE} for row in body_of("devices", answer).objects("devices")]
     return strict_json.dumps({"devices": rows})
 
 

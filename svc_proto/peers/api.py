@@ -13,7 +13,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.readers import SILENCE, EventReader, events
 from svc_proto.facts import Failure
 from svc_proto.peers.peer import JSON, Fields, Peer, PeerFailed, PeerFault
-from svc_proto.schema.json_object import Members, as_object
+from svc_proto.schema.json_object import JsonObject, as_object
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
 
@@ -33,28 +33,28 @@ class ApiClient(Peer):
     def create_session(self, engine: Engine, wish: Mapping[str, object]) -> Flow[str]:
         """A new session, with what is wished for of `title` and `profile`; its id."""
         answer = self.check((yield from self.request(engine, "POST", "/api/sessions", wish)))
-        found = Members.of(self.value(answer))
+        found = JsonObject.of(self.value(answer))
         names = ("id", "session_id")
-        identity = found.identity(*names) or found.inner("session").identity(*names)
+        identity = found.identifier(*names) or found.get_object("session").identifier(*names)
         if not identity:
             raise PeerFailed(self, PeerFault.LACKING, answer, lacks="session id")
         return identity
 
-    def listed(self, engine: Engine, path: str, *names: str, within: float | None = None) -> Flow[list[Members]]:
+    def listed(self, engine: Engine, path: str, *names: str, within: float | None = None) -> Flow[list[JsonObject]]:
         """The rows of a list, which servers call by one of these names, or by none."""
         value = self.value(self.check((yield from self.request(engine, "GET", path, within=within))))
         found = as_object(value)
-        return Members.of({"data": value} if found is None else found).rows(*names, "items", "data")
+        return JsonObject.of({"data": value} if found is None else found).objects(*names, "items", "data")
 
-    def messages(self, engine: Engine, session: str, *, within: float | None = None) -> Flow[list[Members]]:
+    def messages(self, engine: Engine, session: str, *, within: float | None = None) -> Flow[list[JsonObject]]:
         """The messages of a session, oldest first."""
         path = f"/api/sessions/{encode_segment(session)}/messages"
         return (yield from self.listed(engine, path, "messages", within=within))
 
-    def session(self, engine: Engine, session: str) -> Flow[Members]:
+    def session(self, engine: Engine, session: str) -> Flow[JsonObject]:
         """What the server has stored of one session."""
         found = yield from self.json(engine, "GET", f"/api/sessions/{encode_segment(session)}")
-        return found.inner("session") or found
+        return found.get_object("session") or found
 
     def turn(
         self,

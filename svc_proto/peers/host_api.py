@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from attrs import field
 
 from svc_proto.basics.dotenv import parse_dotenv
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.config import RelayConfig
 from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.json_object import Members, as_array, as_identity
+from svc_proto.schema.json_object import JsonObject, as_array, as_identity
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -33,7 +33,7 @@ EXTRA = {  # members of `platforms.api_server.extra`, and where some may stand b
 }
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class ApiServer:
     """Host, port, key and whether it serves TLS; an empty key means open access."""
 
@@ -68,8 +68,8 @@ def host_api_key(engine: Engine, config_path: str, home: str, known: str, *, nam
 
 def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
     """What a parsed configuration file sets, as the variables that it stands for, so that they are checked once."""
-    server = Members.of(found).inner("platforms", "api_server")
-    extra, gateway = server.inner("extra"), Members.of(found).inner("gateway", "api_server")
+    server = JsonObject.of(found).get_object("platforms", "api_server")
+    extra, gateway = server.get_object("extra"), JsonObject.of(found).get_object("gateway", "api_server")
     variables = {
         variable: _text(extra.get(name)) or _text(server.get(beside)) for name, (variable, beside) in EXTRA.items()
     }
@@ -79,8 +79,8 @@ def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
 
 def with_key(found: Mapping[str, object], key: str) -> dict[str, object]:
     """What of a parsed configuration file has to change for it to hold this key and no other; empty: it holds none."""
-    server = Members.of(found).inner("platforms", "api_server")
-    changed: dict[str, object] = {"extra": {"key": key}} if _text(server.inner("extra").get("key")) else {}
+    server = JsonObject.of(found).get_object("platforms", "api_server")
+    changed: dict[str, object] = {"extra": {"key": key}} if _text(server.get_object("extra").get("key")) else {}
     if _text(server.get("api_key")):
         changed["api_key"] = key
     return {"platforms": {"api_server": changed}} if changed else {}

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, cast
 from attrs import field, frozen
 
 from svc_proto.basics.entropy import new_uuid
-from svc_proto.basics.sanitize import is_visible
+from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.table import Table, step
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -191,9 +191,9 @@ def open_link(
 _FAULTS = {FailureKind.DENIED: PeerFault.REJECTED, FailureKind.INVALID: PeerFault.LACKING}
 
 
-def _welcome(payload: Members) -> Welcome | Failure:
-    token, grants = payload.text("session_token"), payload.inner("grants")
-    if not token or not is_visible(token):
+def _welcome(payload: JsonObject) -> Welcome | Failure:
+    token, grants = payload.text("session_token"), payload.get_object("grants")
+    if not token or not is_printable_ascii(token):
         return Failure(FailureKind.INVALID, "no session token")
     times = {channel: grants.number(channel) for channel in grants}
     return Welcome(

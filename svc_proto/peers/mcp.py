@@ -21,13 +21,27 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import define
 
-from svc_proto.basics.excerpt import quoted
+from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
 from svc_proto.machines.table import Table, step
-from svc_proto.schema.json_object import Members
-from svc_proto.schema.json_rpc import METHOD_NOT_FOUND, RpcError, write_error, write_note, write_request, write_result
-from svc_proto.schema.mcp_messages import HANDSHAKES, RequestId, RpcNotification, RpcRequest, RpcResponse, parse
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.json_rpc import (
+    METHOD_NOT_FOUND,
+    RpcError,
+    write_error,
+    write_notification,
+    write_request,
+    write_result,
+)
+from svc_proto.schema.mcp_messages import (
+    HANDSHAKE_VERSIONS,
+    RequestId,
+    RpcNotification,
+    RpcRequest,
+    RpcResponse,
+    parse_mcp_message,
+)
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
@@ -133,7 +147,7 @@ class McpClient:
         self._count = 0
         self._why = McpFailed("it is not connected")
         self.state = McpState.NEW
-        self.offers = Members()  # its capabilities
+        self.offers = JsonObject()  # its capabilities
         self.title = ""  # what it calls itself
         self.ignored = 0  # messages that answer nothing, or are none
 
@@ -144,21 +158,26 @@ class McpClient:
         self._step(McpTrigger.OPEN)
         try:
             yield from self._carrier.open()
-            about = {"protocolVersion": HANDSHAKES[-1], "capabilities": {}, "clientInfo": CLIENT}
+            about = {"protocolVersion": HANDSHAKE_VERSIONS[-1], "capabilities": {}, "clientInfo": CLIENT}
             answer = yield from self.ask("initialize", about, within=within)
             version = answer.text("protocolVersion")
-            if version not in HANDSHAKES:
-                raise McpFailed(f"it speaks version {quoted(version)!r} of the protocol, which is not spoken here")
-            yield from self._carrier.agree(version, write_note("notifications/initialized", {}))
+            if version not in HANDSHAKE_VERSIONS:
+                raise McpFailed(
+                    f"it speaks version {safe_excerpt(version)!r} of the protocol, which is not spoken here"
+                )
+            yield from self._carrier.agree(version, write_notification("notifications/initialized", {}))
         except McpFailed:
             self.close()
             raise
-        self.offers, self.title = answer.inner("capabilities"), quoted(answer.inner("serverInfo").text("title", "name"))
+        self.offers, self.title = (
+            answer.get_object("capabilities"),
+            safe_excerpt(answer.get_object("serverInfo").text("title", "name")),
+        )
         if self.state is McpState.OVER:
             raise self._why
         self._step(McpTrigger.AGREE)
 
-    def ask(self, method: str, params: Mapping[str, object], *, within: float) -> Flow[Members]:
+    def ask(self, method: str, params: Mapping[str, object], *, within: float) -> Flow[JsonObject]:
         """Make a request; its result. Raises `McpFailed`: what it refuses, no answer in time, or a lost connection."""
         engine = self._engine
         if self.state not in (McpState.OPENING, McpState.OPEN):
@@ -179,23 +198,23 @@ class McpClient:
             self._carrier.forget(identity)
             if asked.answer is None and patient and self.state is McpState.OPEN:
                 note = {"requestId": identity, "reason": "nobody waits for it any more"}
-                self._carrier.send(write_note("notifications/cancelled", note), None)
+                self._carrier.send(write_notification("notifications/cancelled", note), None)
         answer = asked.answer
         if answer is None:
             raise McpFailed(f"there was no answer in {engine.now.mono - now:g} s")
         if isinstance(answer, McpFailed):
             raise answer
         if answer.error is not None:
-            raise McpFailed(f"it refuses: {quoted(answer.error) or 'no reason given'}")
+            raise McpFailed(f"it refuses: {safe_excerpt(answer.error) or 'no reason given'}")
         return answer.result
 
-    def rows(self, method: str, name: str, *, within: float) -> Flow[list[Members]]:
+    def rows(self, method: str, name: str, *, within: float) -> Flow[list[JsonObject]]:
         """A list with all of its pages, `MAX_ROWS` at the most. Raises `McpFailed`."""
-        found: list[Members] = []
+        found: list[JsonObject] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             page = yield from self.ask(method, {} if cursor is None else {"cursor": cursor}, within=within)
-            found += page.rows(name)
+            found += page.objects(name)
             cursor = page.string("nextCursor")
             if cursor is None or len(found) >= MAX_ROWS:
                 break
@@ -212,7 +231,7 @@ class McpClient:
         if self.state is McpState.OVER:
             return
         try:
-            message = parse(data)
+            message = parse_mcp_message(data)
         except RpcError:
             self.ignored += 1
             return
@@ -231,7 +250,7 @@ class McpClient:
             case RpcNotification(method="notifications/tools/list_changed"):
                 self._on_changed()
             case RpcNotification(method="notifications/progress", params=params):
-                self._progress(params.whole("progressToken"))
+                self._progress(params.integer("progressToken"))
             case _:
                 self.ignored += 1
 

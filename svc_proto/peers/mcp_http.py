@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import field, frozen
 
-from svc_proto.basics.excerpt import quoted
-from svc_proto.basics.sanitize import is_visible
+from svc_proto.basics.excerpt import safe_excerpt
+from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.readers import EVENT_STREAM, SILENCE, EventReader, events
@@ -141,7 +141,7 @@ class HttpCarrier:
             self._session = b""
             self._ends.over(McpFailed(GONE), refused=identity)
         elif answer.status >= 300:
-            what, said = STATUSES.get(answer.status, "it refuses the request"), quoted(said_in(answer.body))
+            what, said = STATUSES.get(answer.status, "it refuses the request"), safe_excerpt(said_in(answer.body))
             raise McpFailed(f"{what} (status {answer.status}{f', {said}' if said else ''})")
         elif answer.status != 202:
             self._ends.heard(answer.body)
@@ -213,7 +213,7 @@ class HttpCarrier:
 
 
 def _is_number(text: str) -> bool:
-    return is_visible(text) and len(text) <= MAX_NUMBER
+    return is_printable_ascii(text) and len(text) <= MAX_NUMBER
 
 
 def _drop(answer: EventReader | Fetched) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from attrs import field, frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.basics.excerpt import quoted
+from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.commands import SignalName
 from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.flow import Flow
@@ -166,7 +166,7 @@ class _Complaint:
     def text(self) -> str:
         """Its last line."""
         lines = self._kept.decode("utf-8", "replace").strip().splitlines()
-        return quoted(lines[-1]) if lines else ""
+        return safe_excerpt(lines[-1]) if lines else ""
 
     def on_output(self, data: bytes) -> None:
         """See `ChildHandler`."""

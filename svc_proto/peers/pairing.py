@@ -14,7 +14,7 @@ from svc_proto.machines.grants import CHANNELS
 from svc_proto.peers.link import open_link
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.oauth import READ
+from svc_proto.schema.oauth import SCOPE_READ
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -25,7 +25,7 @@ DEVICE_NAME = "Agent on this host"
 WITHIN = 10.0  # s for each of the steps
 WITHHELD = dict.fromkeys(CHANNELS, False)
 GRANTS = {**WITHHELD, "bridge": 0}  # s; 0: as long as the session; false: withheld
-LOOKS = {**WITHHELD, READ: 0}  # which only the operator gives
+LOOKS = {**WITHHELD, SCOPE_READ: 0}  # which only the operator gives
 
 
 def pair(

@@ -1,6 +1,6 @@
 """A server of this system that is called: its address, what lets us in, and the one error of all that goes wrong.
 
-    found = yield from peer.json(engine, "GET", "/sessions")               # `Members`, or `PeerFailed`
+    found = yield from peer.json(engine, "GET", "/sessions")               # `JsonObject`, or `PeerFailed`
     answer = yield from peer.request(engine, "GET", "/media/x")            # whatever its status is
     socket = yield from peer.socket(engine, "/ws", handler, within=10.0)
 
@@ -22,7 +22,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Failure
 from svc_proto.peers.local_secret import secret_fields
-from svc_proto.schema.json_object import Members, json_value
+from svc_proto.schema.json_object import JsonObject, json_value
 from svc_proto.wire.multipart import Part, encode_multipart
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Peer:
         body: Mapping[str, object] | bytes = b"",
         *,
         within: float | None = None,
-    ) -> Flow[Members]:
+    ) -> Flow[JsonObject]:
         """The object that it answers with. Raises `PeerFailed` for any other answer, and from status 300 on."""
         return self.members((yield from self.success(self.request(engine, method, path, body, within=within))))
 
@@ -189,9 +189,9 @@ class Peer:
             raise PeerFailed.by_status(self, answer)
         return answer
 
-    def members(self, answer: Fetched) -> Members:
+    def members(self, answer: Fetched) -> JsonObject:
         """The object in an answer. Raises `PeerFailed`."""
-        found = Members.maybe(self.value(answer))
+        found = JsonObject.of_or_none(self.value(answer))
         if found is None:
             raise PeerFailed(self, PeerFault.NO_OBJECT, answer)
         return found
@@ -206,6 +206,6 @@ class Peer:
 
 def said_in(body: bytes, *, other: bool = False) -> str:
     """What the body of a refusal says is wrong; of one without JSON nothing, or all of it."""
-    found = Members({"error": json_value(body, body.decode("utf-8", "replace") if other else "")})
-    told = found.inner("error")
-    return found.text("error") or told.text("error", "detail") or told.inner("error").text("message")
+    found = JsonObject({"error": json_value(body, body.decode("utf-8", "replace") if other else "")})
+    told = found.get_object("error")
+    return found.text("error") or told.text("error", "detail") or told.get_object("error").text("message")

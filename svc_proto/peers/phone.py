@@ -13,8 +13,8 @@ from attrs import field
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
-from svc_proto.basics.fast_frozen import fixed
-from svc_proto.basics.sanitize import is_visible
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.callers import is_loopback_name
 from svc_proto.engine.client import Fetched
@@ -26,7 +26,7 @@ from svc_proto.peers.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema import coercion
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -44,7 +44,7 @@ NO_TOKEN = (
 )
 
 
-@fixed
+@fast_frozen
 class PhoneAnswer:
     """What came back: the HTTP status, and the body, an object (text that is no JSON is its `error`).
 
@@ -74,7 +74,7 @@ class PhoneLink(Protocol):
         """
         ...
 
-    def activity(self) -> Flow[list[Members]]:
+    def activity(self) -> Flow[list[JsonObject]]:
         """What was asked for over it lately, newest first (wire bridge 4.2). Raises `ToolError`."""
         ...
 
@@ -103,7 +103,7 @@ class RelayLink:
         if not self._is_here:
             return self.configured
         status = yield from self._status()
-        able = status.inner("bridge").get("device_control_supported") is not False
+        able = status.get_object("bridge").get("device_control_supported") is not False
         return status.get("phone_connected") is True and able
 
     def bound_to_gates(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
@@ -115,12 +115,12 @@ class RelayLink:
         asks = status.get("phone_connected") is True and bool(status.get("safety"))
         return {**arguments, ASKS_ITS_USER: True} if asks else None
 
-    def _status(self, query: str = "") -> Flow[Members]:
+    def _status(self, query: str = "") -> Flow[JsonObject]:
         try:
             asked = self._here.request(self._engine, "GET", f"/bridge/status{query}", fields=(), within=QUICK)
             return _members((yield from asked))
         except PeerFailed:
-            return Members()
+            return JsonObject()
 
     def media(self, token: str) -> Flow[bytes]:
         """A file that the phone has uploaded, by the token that its answer had. Raises `ToolError`."""
@@ -132,14 +132,14 @@ class RelayLink:
             raise ToolError(f"the relay does not hand out the phone's picture ({found.status})")
         return found.body
 
-    def activity(self) -> Flow[list[Members]]:
+    def activity(self) -> Flow[list[JsonObject]]:
         """As the relay's operator sees it, so of a relay on this host alone. Raises `ToolError`."""
         if not self._is_here:
             raise ToolError("a relay on another host does not tell what was done")
         found = yield from _reached(self._here.request(self._engine, "GET", "/bridge/activity", fields=()))
         if found.status != 200:
             raise ToolError(f"the relay does not tell what was done ({found.status})")
-        rows = _members(found).rows("activity")
+        rows = _members(found).objects("activity")
         return [row for row in rows if row.get("asked_by") == self._who]
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
@@ -148,7 +148,7 @@ class RelayLink:
         A phone may answer 401, too, and then it has had the command: only the relay's word ends a token.
         """
         token = self._set or (yield from self._get_token(""))
-        if not is_visible(token):
+        if not is_printable_ascii(token):
             raise ToolError("SVC_RELAY_TOKEN has characters that no token has")
         again = not self._set
         while True:
@@ -216,9 +216,9 @@ class RelayLink:
         text = yield from ask(engine, ReadConfig(engine.new_op(), self._file))
         if isinstance(text, Failure):
             return ""
-        members = Members.parsed(text)
+        members = JsonObject.parse_or_empty(text)
         token = members.text("token")
-        return token if members.get("url") == self._url and is_visible(token) else ""
+        return token if members.get("url") == self._url and is_printable_ascii(token) else ""
 
 
 def _reached(request: Flow[Fetched]) -> Flow[Fetched]:
@@ -232,14 +232,14 @@ def _no_relay(error: PeerFailed) -> ToolError:
     return ToolError(f"{NO_RELAY}: {cast('Failure', error.failure).kind.value}")
 
 
-def _members(answer: Fetched) -> Members:
+def _members(answer: Fetched) -> JsonObject:
     text = answer.body.decode("utf-8", "replace")
-    members = Members.parsed(text)
+    members = JsonObject.parse_or_empty(text)
     if not members and text.strip() not in ("", "{}"):
-        return Members({"error" if answer.status >= 400 else "value": text.strip()})
+        return JsonObject({"error" if answer.status >= 400 else "value": text.strip()})
     return members
 
 
 def query_text(value: object) -> str:
     """An argument as a query has it."""
-    return coercion.text(value, flags=True) or str(value)
+    return coercion.coerce_text(value, flags=True) or str(value)

@@ -14,7 +14,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
 from svc_proto.peers.local_secret import make_secret, read_secret
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["PHONE_DOOR", "PhoneDoor", "close_phone_door", "find_phone_door", "open_phone_door"]
 
@@ -44,6 +44,6 @@ def close_phone_door(engine: Engine) -> Flow[None]:
 
 def find_phone_door(engine: Engine) -> Flow[PhoneDoor | None]:
     """The phone of this host; None if there is none."""
-    found = Members.parsed((yield from read_secret(engine, PHONE_DOOR)))
+    found = JsonObject.parse_or_empty((yield from read_secret(engine, PHONE_DOOR)))
     url, secret = found.text("url"), found.text("secret")
     return PhoneDoor(url, secret) if url.startswith("http://127.0.0.1:") and secret else None

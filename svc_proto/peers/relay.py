@@ -10,7 +10,7 @@ from attrs import define
 from svc_proto.basics.entropy import new_code
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.multipart import Part
 from svc_proto.wire.urls import encode_segment
 
@@ -24,7 +24,7 @@ __all__ = ["RelayClient"]
 class RelayClient(Peer):
     """Calls to the relay. Each raises `PeerFailed`."""
 
-    def health(self, engine: Engine, *, within: float) -> Flow[Members]:
+    def health(self, engine: Engine, *, within: float) -> Flow[JsonObject]:
         """What the relay says of its health, such as its version, when it is well."""
         answer = yield from self.request(engine, "GET", "/health", within=within)
         found = self.members(answer)
@@ -53,15 +53,15 @@ class RelayClient(Peer):
             raise PeerFailed(self, PeerFault.LACKING, answer, lacks="token")
         return token
 
-    def sessions(self, engine: Engine) -> Flow[list[Members]]:
+    def sessions(self, engine: Engine) -> Flow[list[JsonObject]]:
         """The paired devices, as the relay lists them."""
-        return (yield from self.json(engine, "GET", "/sessions")).rows("sessions")
+        return (yield from self.json(engine, "GET", "/sessions")).objects("sessions")
 
-    def revoke(self, engine: Engine, prefix: str) -> Flow[Members]:
+    def revoke(self, engine: Engine, prefix: str) -> Flow[JsonObject]:
         """End the one session whose token begins so."""
         answer = self.check((yield from self.request(engine, "DELETE", f"/sessions/{encode_segment(prefix)}")))
         if answer.status == 204:
-            return Members({"ok": True, "revoked": prefix[:8], "revoked_self": False})
+            return JsonObject({"ok": True, "revoked": prefix[:8], "revoked_self": False})
         return self.members(answer)
 
     def voice_session(self, engine: Engine, wish: Mapping[str, object], *, within: float | None = None) -> Flow[str]:

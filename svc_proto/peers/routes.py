@@ -26,7 +26,7 @@ from svc_proto.machines.route_choice import (
     RouteChoice,
 )
 from svc_proto.peers.remote import DERIVED_PROBE, Remote
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.urls import parse_url
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ class Routes:
 
 def read_candidate(value: object) -> Candidate | None:
     """One of an invite's routes (wire core 3.3); None for what cannot be used."""
-    members = Members.of(value)
-    role, url = members.text("role"), members.inner("relay").text("url")
-    priority = members.whole("priority") if "priority" in members else 0
+    members = JsonObject.of(value)
+    role, url = members.text("role"), members.get_object("relay").text("url")
+    priority = members.integer("priority") if "priority" in members else 0
     if priority is None or not 0 < len(role) <= LONGEST_ROLE:
         return None
     return Candidate(role, priority, url) if is_usable(url) else None

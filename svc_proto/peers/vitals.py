@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from attrs import fields, frozen
 
-from svc_proto.basics.metrics import BOUNDS
+from svc_proto.basics.metrics import HISTOGRAM_BOUNDS
 from svc_proto.basics.moment import Moment
-from svc_proto.schema.openmetrics import Numbers
+from svc_proto.schema.openmetrics import MetricSamples
 
 __all__ = ["EVERY", "NAMES", "SPAN", "History", "VitalsReading", "Vitals"]
 
@@ -32,7 +32,7 @@ class VitalsReading:
     """What servers said when they were asked at one moment, by role (`relay`, `api`); who is silent is not there."""
 
     now: Moment
-    servers: Mapping[str, Numbers]
+    servers: Mapping[str, MetricSamples]
 
 
 @frozen(kw_only=True)
@@ -56,7 +56,9 @@ class Vitals:
     processor: float | None  # seconds of it a second: 1 is one core
     descriptors: float | None  # open
     lag: float | None  # s by which timers fired late, in the mean
-    latest: float | None  # s: none of them later than that; the last of `BOUNDS` stands for all that is longer
+    latest: (
+        float | None
+    )  # s: none of them later than that; the last of `HISTOGRAM_BOUNDS` stands for all that is longer
     store: float | None  # s for an answer of the store, in the mean
     strangers: float | None  # bytes that are held for peers whom nobody knows
 
@@ -118,13 +120,15 @@ def _look(before: VitalsReading | None, reading: VitalsReading) -> Vitals:
         processor=since.rate("process_cpu_seconds_total", processes=True),
         descriptors=_sum(processes, "process_open_fds"),
         lag=late / count if count else None,
-        latest=next((bound for bound in BOUNDS if within[bound] >= count), BOUNDS[-1]) if count else None,
+        latest=next((bound for bound in HISTOGRAM_BOUNDS if within[bound] >= count), HISTOGRAM_BOUNDS[-1])
+        if count
+        else None,
         store=stored / asked if stored is not None and asked else None,
         strangers=_sum(servers.values(), "svc_strangers_held_bytes"),
     )
 
 
-Count = Callable[[Numbers, str], float | None]
+Count = Callable[[MetricSamples, str], float | None]
 
 
 class _Since:
@@ -137,12 +141,12 @@ class _Since:
         starts = {new.total("process_start_time_seconds"): (old, new) for old, new in self._pairs}
         self._processes = list(starts.values())
 
-    def rate(self, name: str, count: Count = Numbers.total, *, processes: bool = False) -> float | None:
+    def rate(self, name: str, count: Count = MetricSamples.total, *, processes: bool = False) -> float | None:
         """By how much a counter grew in a second."""
         grown = self.grown(name, count, processes=processes)
         return None if grown is None else grown / self._seconds
 
-    def grown(self, name: str, count: Count = Numbers.total, *, processes: bool = False) -> float | None:
+    def grown(self, name: str, count: Count = MetricSamples.total, *, processes: bool = False) -> float | None:
         """By how much a counter grew."""
         sums = [
             _growth(count(old, name), new)
@@ -152,11 +156,12 @@ class _Since:
         return sum(sums) if sums else None
 
     def spread(self, name: str) -> tuple[dict[float, float], float, float]:
-        """Of a histogram what has come to it: how many within each of `BOUNDS`, how many at all, and their sum in s."""
-        within = dict.fromkeys(BOUNDS, 0.0)
+        """Of a histogram what has come to it: how many within each of `HISTOGRAM_BOUNDS`, how many at all, and their
+        sum in s."""
+        within = dict.fromkeys(HISTOGRAM_BOUNDS, 0.0)
         for old, new in self._pairs:
             before, after = old.by(f"{name}_bucket", "le"), new.by(f"{name}_bucket", "le")
-            for bound in BOUNDS:
+            for bound in HISTOGRAM_BOUNDS:
                 within[bound] += _growth(before.get(str(bound)), after.get(str(bound), 0.0))
         count = self.grown(f"{name}_count") or 0.0
         return within, count, self.grown(f"{name}_sum") or 0.0
@@ -166,22 +171,22 @@ def _growth(old: float | None, new: float) -> float:
     return new if old is None or new < old else new - old
 
 
-def _sum(servers: Iterable[Numbers], name: str, **only: Collection[str]) -> float | None:
+def _sum(servers: Iterable[MetricSamples], name: str, **only: Collection[str]) -> float | None:
     found = [total for each in servers if (total := each.total(name, **only)) is not None]
     return sum(found) if found else None
 
 
-def _of_others(numbers: Numbers, name: str) -> float | None:
+def _of_others(numbers: MetricSamples, name: str) -> float | None:
     return _without(numbers.total(name), numbers.total(name, route=OURS))
 
 
-def _faults(numbers: Numbers, name: str) -> float | None:
+def _faults(numbers: MetricSamples, name: str) -> float | None:
     if numbers.total(name) is None:
         return None
     return sum(value for status, value in numbers.by(name, "status").items() if status >= "500")
 
 
-def _failures(numbers: Numbers, name: str) -> float | None:
+def _failures(numbers: MetricSamples, name: str) -> float | None:
     return _without(numbers.total(name), numbers.total(name, outcome=WELL))
 
 

@@ -13,7 +13,7 @@ from svc_proto.engine.callers import is_foreign_page, names_this_network, shows_
 from svc_proto.engine.message import STRANGER, Request, Stranger
 from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.relay.local_door import LocalDoor
-from svc_proto.schema.oauth import READ
+from svc_proto.schema.oauth import SCOPE_READ
 
 __all__ = ["BASIC_PATHS", "GRANTS", "Access", "authorize", "driver", "may_look", "need_bridge", "session_of"]
 __all__ += ["token_of"]
@@ -117,7 +117,7 @@ def need_bridge(session: Session, now: Moment, *, looks: bool = False) -> Sessio
 
 def may_look(session: Session, now: Moment) -> bool:
     """Whether it may see what is on the phone, at least."""
-    return session.holds("bridge", now.wall) or session.holds(READ, now.wall)
+    return session.holds("bridge", now.wall) or session.holds(SCOPE_READ, now.wall)
 
 
 def token_of(request: Request) -> str:

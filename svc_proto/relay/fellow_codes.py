@@ -21,7 +21,7 @@ from svc_proto.cluster.node import unavailable
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing import CODE_LIFETIME, MAX_CODES, PairingMeta, normalise, parse_meta
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
@@ -89,7 +89,7 @@ class FellowCodes:
         invites = [{"code": code, "key_hash": key, "age": now - since} for code, (key, since) in known]
         return {"invites": invites} if invites else {}
 
-    def take_state(self, rows: list[Members]) -> None:
+    def take_state(self, rows: list[JsonObject]) -> None:
         """What another node knows, as far as it is still so."""
         for row in rows:
             self._compare(row.text("code"), row.text("key_hash"), row.number("age") or 0.0)
@@ -105,7 +105,7 @@ class FellowCodes:
 
     def _compared(self, code: str, key_hash: str, age: float, answer: Reply) -> None:
         if not isinstance(answer, Failure):  # else we missed something again
-            there = isinstance(answer, bytes) and Members.parsed(answer).text("key_hash") == key_hash
+            there = isinstance(answer, bytes) and JsonObject.parse_or_empty(answer).text("key_hash") == key_hash
             self.invited(code, key_hash if there else "", age)
 
     def _key(self, code: str) -> str:
@@ -127,5 +127,5 @@ def _described(meta: PairingMeta) -> dict[str, object]:
 
 
 def _read(text: bytes) -> PairingMeta:
-    members = Members.parsed(text)
+    members = JsonObject.parse_or_empty(text)
     return evolve(parse_meta(members, with_endpoints=True), key_hash=members.text("key_hash"))

@@ -50,7 +50,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.metrics import MetricFamily
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.recency_heap import Latest
+from svc_proto.basics.recency_heap import RecencyHeap
 from svc_proto.cluster.node import LEASE, Node, unavailable
 from svc_proto.cluster.passing import was_passed_on
 from svc_proto.cluster.shown import families
@@ -71,7 +71,7 @@ from svc_proto.relay.fellow_codes import FellowCodes
 from svc_proto.relay.fellow_sessions import FellowSessions
 from svc_proto.relay.passing import Intermediary
 from svc_proto.schema.envelope import parse_envelope
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Fellows(Commons):
         self._elsewhere: dict[int, _Elsewhere] = {}
         self._numbers: dict[str, dict[int, int]] = {}  # below zero, by node and by number there
         self._next = 0
-        self._since: Latest[int] = Latest()  # every phone, by number, on Redis's clock
+        self._since: RecencyHeap[int] = RecencyHeap()  # every phone, by number, on Redis's clock
         self._seeking = 0
         self._active = ""  # the device id that all nodes were told last, connected or not
         self._active_since = 0.0
@@ -228,7 +228,7 @@ class Fellows(Commons):
 
     def pass_on(self, client: ClientSocket, payload: Mapping[str, object]) -> None:
         """To the node that has asked, if it was this phone that was asked."""
-        request_id = Members.of(payload).text("request_id")
+        request_id = JsonObject.of(payload).text("request_id")
         node, number = self._passing.get(request_id, self.relay.engine.now.mono) or ("", 0)
         if number == client.number:
             self._passing.discard(request_id)
@@ -238,7 +238,7 @@ class Fellows(Commons):
         """Ours and those of the others that say so in time."""
         records = self.relay.bridge.records(limit)
         for answer in (yield from self._asked("activity", {"limit": limit})):
-            records += answer.rows("records")
+            records += answer.objects("records")
         return sorted(records, key=_sent_at, reverse=True)[:limit]
 
     def online(self) -> Flow[frozenset[str]]:
@@ -277,7 +277,7 @@ class Fellows(Commons):
         finally:
             self._seeking -= 1
 
-    def _asked(self, word: str, body: Mapping[str, object]) -> Flow[list[Members]]:
+    def _asked(self, word: str, body: Mapping[str, object]) -> Flow[list[JsonObject]]:
         """The answers of those who say something in time."""
         asked = [self.node.ask(node, word, body) for node in self.node.members]
         answers = yield from gather(self.relay.engine, asked)
@@ -320,23 +320,23 @@ class Fellows(Commons):
             **({"uploads": uploads} if (uploads := self.relay.media.uploads.records()) else {}),
         }
 
-    def take_state(self, node: str, state: Members) -> None:
+    def take_state(self, node: str, state: JsonObject) -> None:
         """In place of what we knew."""
         self._joined_at = self.relay.engine.now.mono
         for token_hash in state.texts("ended"):
             self.sessions.cut(token_hash)
-        entries = state.rows("phones")
-        there = {entry.whole("socket"): None for entry in entries}
+        entries = state.objects("phones")
+        there = {entry.integer("socket"): None for entry in entries}
         for socket, number in list(self._numbers.get(node, {}).items()):
             if socket not in there:
                 self.relay.remove_phone(number)
         for entry in sorted(entries, key=_since):
             self._came(node, entry)
-        self.codes.take_state(state.rows("invites"))
-        self.relay.media.take_state(node, state.rows("uploads"))
-        self._selected(Members({"device_id": state.get("active"), "since": state.get("active_since")}))
+        self.codes.take_state(state.objects("invites"))
+        self.relay.media.take_state(node, state.objects("uploads"))
+        self._selected(JsonObject({"device_id": state.get("active"), "since": state.get("active_since")}))
 
-    def take(self, node: str, word: str, body: Members) -> None:
+    def take(self, node: str, word: str, body: JsonObject) -> None:
         """By the table of the module."""
         now = self.relay.engine.now
         match word:
@@ -362,12 +362,12 @@ class Fellows(Commons):
             case "command":
                 self._command(node, body)
             case "answered" if (number := self._number(node, body)) is not None:
-                payload = body.inner("payload")
+                payload = body.get_object("payload")
                 self.relay.bridge.answer(payload.get("request_id"), number, payload, now)
             case _:
                 pass  # of a phone that has gone, or of a later version
 
-    def _take_over(self, node: str, word: str, body: Members) -> None:
+    def _take_over(self, node: str, word: str, body: JsonObject) -> None:
         """What was another node's, or is everybody's."""
         match word:
             case "kept":
@@ -379,11 +379,11 @@ class Fellows(Commons):
             case _:
                 self.relay.oauth.take(body)
 
-    def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
+    def answer(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
         """By the same table."""
         match word:
             case "activity":
-                return {"records": self.relay.bridge.records(body.whole("limit", 1) or 1)}
+                return {"records": self.relay.bridge.records(body.integer("limit", 1) or 1)}
             case "consent" if (oauth := self.relay.open_oauth) is not None:
                 oauth.give(body.text("by"), body.text("value"), partial(self.node.tell, node, "consent"))
                 return {}
@@ -406,11 +406,11 @@ class Fellows(Commons):
         unheard = self._joined_at > self.relay.engine.now.mono - LEASE  # who has just joined may not have heard it
         self.relay.media.uploads.orphan(node, tell=unheard)
 
-    def _number(self, node: str, body: Members) -> int | None:
-        return self._numbers.get(node, {}).get(body.whole("socket") or 0)
+    def _number(self, node: str, body: JsonObject) -> int | None:
+        return self._numbers.get(node, {}).get(body.integer("socket") or 0)
 
-    def _came(self, node: str, entry: Members) -> None:
-        relay, socket = self.relay, entry.whole("socket")
+    def _came(self, node: str, entry: JsonObject) -> None:
+        relay, socket = self.relay, entry.integer("socket")
         device_id, since = entry.text("device_id"), _since(entry)
         if socket is None or not device_id or node not in self.node.members:
             return
@@ -463,16 +463,16 @@ class Fellows(Commons):
         phone = phones.of_socket(self._since.last or 0)
         phones.prefer(active=self._active, most_recent=None if phone is None else phone.device_id)
 
-    def _selected(self, body: Members) -> None:
+    def _selected(self, body: JsonObject) -> None:
         since = _since(body)
         if since >= self._active_since:
             self._active, self._active_since = body.text("device_id"), since
             self._prefer()
             self.relay.changes.tell(DEVICES)
 
-    def _command(self, node: str, body: Members) -> None:
+    def _command(self, node: str, body: JsonObject) -> None:
         """A command of another node for a phone of ours; if that is gone, so is its number there."""
-        number, text = body.whole("socket"), body.text("text")
+        number, text = body.integer("socket"), body.text("text")
         client = None if number is None else self.relay.clients.get(number)
         envelope = parse_envelope(text)
         sent = False
@@ -484,9 +484,9 @@ class Fellows(Commons):
             self.node.tell(node, "left", {"socket": number})
 
 
-def _since(entry: Members) -> float:
+def _since(entry: JsonObject) -> float:
     return entry.number("since") or 0.0
 
 
 def _sent_at(record: Mapping[str, object]) -> float:
-    return Members.of(record).number("sent_at") or 0.0
+    return JsonObject.of(record).number("sent_at") or 0.0

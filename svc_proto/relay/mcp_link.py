@@ -24,7 +24,7 @@ from svc_proto.peers.phone import PhoneAnswer, query_text
 from svc_proto.relay.access import may_look, need_bridge
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.routes.control import ask_phone
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.machines.bridge import Outcome
@@ -82,14 +82,14 @@ class RelayPhones:
             return PhoneAnswer(refused.status, {"code": refused.code, "error": refused.message})
         return None if told is None else _answer(told)
 
-    def activity(self) -> Flow[list[Members]]:
+    def activity(self) -> Flow[list[JsonObject]]:
         """What this session has asked for, and nobody else."""
         yield from ()
         try:
             need_bridge(self._session, self._relay.engine.now, looks=True)
         except Refused as refused:
             raise ToolError(f"{refused.status} {refused.code}: {refused.message}") from None
-        return [Members(row) for row in self._relay.bridge.records(by=self._session.token_prefix)]
+        return [JsonObject(row) for row in self._relay.bridge.records(by=self._session.token_prefix)]
 
     def may_act(self) -> bool:
         """Whether the session may do more than look."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import invalid, text
 from svc_proto.commands import Compute, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
 from svc_proto.config import RelayConfig
@@ -27,8 +27,8 @@ from svc_proto.machines.inbox import image_type
 from svc_proto.machines.media import MediaEntry, MediaRegistry, base_name
 from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protected_paths
 from svc_proto.relay.uploads import MediaUpload, Tell, Uploads
-from svc_proto.schema.json_object import Members
-from svc_proto.wire.conditional_requests import NOT_MODIFIED, failed_condition
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.wire.conditional_requests import NOT_MODIFIED, precondition_status
 from svc_proto.wire.events import Headers
 from svc_proto.wire.ranges import Unsatisfiable, content_disposition, entity_tag, requested_range
 
@@ -190,7 +190,7 @@ class Media:
         """An upload of a session grows; see `Uploads`."""
         self.uploads.reserve(owner, size, lambda token: self._drop(self.registry.evict(token)))
 
-    def adopt(self, node: str, record: Members) -> None:
+    def adopt(self, node: str, record: JsonObject) -> None:
         """Another node has taken an upload in, and it is to be had here, too."""
         for old in self.uploads.adopt(node, record):
             self._drop(old)
@@ -202,7 +202,7 @@ class Media:
             self.uploads.drop(self.registry.evict(token), heard=True)
             self._watch()
 
-    def take_state(self, node: str, rows: Sequence[Members]) -> None:
+    def take_state(self, node: str, rows: Sequence[JsonObject]) -> None:
         """What another node has taken in, all of it."""
         for token in self.uploads.missing(node, rows):
             self.forget(token)
@@ -391,7 +391,7 @@ class Media:
             self._timer.set(expiry)
 
 
-@fixed
+@fast_frozen
 class _Part:
     """What a request gets of a file: the status, the fields that say so, and which bytes."""
 
@@ -417,7 +417,7 @@ def _part(request: Request, size: int, modified: float, now: float, *, sensitive
     ]
     if sensitive:
         fields.append((b"x-media-sensitive", b"1"))
-    failed = failed_condition(request.headers, tag, modified, now)
+    failed = precondition_status(request.headers, tag, modified, now)
     if failed == NOT_MODIFIED:
         return _Part(NOT_MODIFIED, fields)
     if failed is not None:

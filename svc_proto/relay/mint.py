@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, field
 
-from svc_proto.basics.fast_frozen import fixed
-from svc_proto.basics.validate import boolean, integer, invalid, text, unquoted
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.basics.validate import boolean, integer, integer_text, invalid, text
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["MintRequest", "key_for", "mint_invite", "parse_mint"]
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class MintRequest:
     """What a mint request asks for, defaults filled in; null counts as absent. `key` None: none was named."""
 
@@ -112,4 +112,4 @@ def mint_invite(
 
 
 def _port(value: object) -> int:
-    return integer(unquoted(value), "port", 1, 65_535)
+    return integer(integer_text(value), "port", 1, 65_535)

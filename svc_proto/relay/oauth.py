@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.basics.entropy import same_secret, sha256_hex
+from svc_proto.basics.entropy import secrets_equal, sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import boolean, choice, invalid, optional, seconds, text
 from svc_proto.commands import Level
@@ -23,21 +23,21 @@ from svc_proto.machines.session import DeviceInfo, Session
 from svc_proto.machines.sessions import DEFAULT_TTL
 from svc_proto.relay.oauth_pages import failed_page, lead_to, over_page, waiting_page
 from svc_proto.relay.place import MCP, place_of
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import (
-    ACT,
-    READ,
+    SCOPE_ACT,
+    SCOPE_READ,
     SCOPES,
+    add_query_fields,
     check_resource,
     client_metadata,
-    form_of,
+    decode_client_id,
     is_loopback,
+    parse_authorization_request,
     parse_client,
-    parse_question,
-    read_client,
+    parse_form,
     resource_metadata,
     server_metadata,
-    with_fields,
 )
 from svc_proto.wire.urls import parse_query_list
 
@@ -123,23 +123,23 @@ class OAuth:
             if request.headers.get(b"sec-fetch-dest") not in (None, b"document"):
                 # A picture or a frame of another page would use up what its reader may ask.
                 raise Refused(400, "invalid_request", "a browser goes to this page, other pages do not load it")
-            query = form_of(parse_query_list(request.raw_query))
-            client = read_client(query.get("client_id", ""))
+            query = parse_form(parse_query_list(request.raw_query))
+            client = decode_client_id(query.get("client_id", ""))
             if client is None:
                 raise Refused(400, "invalid_client", "its client_id is not one of ours, it has to register")
             redirect = query.get("redirect_uri", "")
-            if not client.leads_to(redirect):
+            if not client.allows_redirect(redirect):
                 raise Refused(400, "invalid_request", "its redirect_uri is none that it has registered")
         except Refused as refused:
             return failed_page(refused.status, refused.message)
         try:
-            question = parse_question(query, client, place + MCP)
+            question = parse_authorization_request(query, client, place + MCP)
             engine = relay.engine
             consent = self.consents.ask(question, relay.proxies.address(request), engine.now, engine.entropy)
         except Refused as refused:
             if is_loopback(redirect):
                 fields = {"error": refused.code, "error_description": refused.message, "state": query.get("state")}
-                return lead_to(with_fields(redirect, **fields, iss=place))
+                return lead_to(add_query_fields(redirect, **fields, iss=place))
             # Anybody may register any address: whoever is led there without having been asked was led by a stranger.
             return failed_page(refused.status, refused.message)
         self._watch()
@@ -163,7 +163,7 @@ class OAuth:
         code = self.consents.collect(consent, engine.now, engine.entropy)
         self._watch()
         error = None if code else "access_denied"
-        return lead_to(with_fields(asked.redirect, code=code, error=error, state=asked.state, iss=place))
+        return lead_to(add_query_fields(asked.redirect, code=code, error=error, state=asked.state, iss=place))
 
     # --- for the owner, by the local door ---
 
@@ -180,8 +180,8 @@ class OAuth:
             "code": consent.code,
             "ballot": consent.ballot,
             "client_name": asked.client.name,
-            "answer_goes_to": asked.goes_to,
-            "answer_stays_there": asked.stays_here,
+            "answer_goes_to": asked.redirect_host,
+            "answer_stays_there": asked.is_loopback_redirect,
             "address": consent.address,
             "scope": asked.scope,
             "expires_in": int(consent.until - engine.now.mono),
@@ -194,12 +194,12 @@ class OAuth:
 
     def _answer(self, request: Request) -> Response:
         relay, consent, body = self._relay, self._asked(request), request.json_object()
-        if not same_secret(text(body.get("ballot"), "ballot"), consent.ballot):
+        if not secrets_equal(text(body.get("ballot"), "ballot"), consent.ballot):
             raise Refused(409, "wrong_ballot", "this answers another question: look at it again")
         allowed, asked = None, consent.question
         if boolean(body.get("allow"), "allow"):
             scope = optional(body, "scope", lambda value, name: choice(value, name, allowed=SCOPES)) or asked.scope
-            if scope == ACT and asked.scope == READ:
+            if scope == SCOPE_ACT and asked.scope == SCOPE_READ:
                 raise invalid("scope", "no more than was asked for")
             ttl = optional(body, "ttl_seconds", seconds)
             allowed = Allowed(scope, DEFAULT_TTL if ttl is None else ttl)
@@ -223,7 +223,7 @@ class OAuth:
             self.consents.give(consent)
         self._watch()
 
-    def take(self, record: Members) -> None:
+    def take(self, record: JsonObject) -> None:
         """A question that another node has given away."""
         consent = read_consent(record, self._relay.engine.now)
         if consent is not None:
@@ -260,7 +260,7 @@ class OAuth:
         self._place(request)
         if (request.headers.get(b"content-type") or b"").partition(b";")[0].strip().lower() != FORM:
             raise Refused(400, "invalid_request", f"the body must be {FORM.decode()}")
-        return form_of(parse_query_list(request.body.decode("utf-8", "replace")))
+        return parse_form(parse_query_list(request.body.decode("utf-8", "replace")))
 
     def _trade(self, form: dict[str, str]) -> Flow[Response]:
         relay = self._relay
@@ -296,7 +296,7 @@ class OAuth:
             session = None
         if session is None or session.tokens is None or session.tokens.client != sha256_hex(client):
             raise Refused(400, "invalid_grant", "the refresh token is not known, over, used, or of another client")
-        if not set(form.get("scope", "").split()) <= set(SCOPES if _scope(session) == ACT else (READ,)):
+        if not set(form.get("scope", "").split()) <= set(SCOPES if _scope(session) == SCOPE_ACT else (SCOPE_READ,)):
             raise Refused(400, "invalid_scope", "more than was allowed")
         return (yield from self._tokens(session, token.partition(".")[0], client, again=True))
 
@@ -336,7 +336,7 @@ class OAuth:
 
 
 def _scope(session: Session) -> str:
-    return ACT if ACT in session.grants else READ
+    return SCOPE_ACT if SCOPE_ACT in session.grants else SCOPE_READ
 
 
 def _after(seeking: Flow[None], then: Callable[[Request], Response], request: Request) -> Flow[Response]:

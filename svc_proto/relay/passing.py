@@ -71,7 +71,7 @@ class Intermediary:
             for node, answer in zip(nodes, answers, strict=True):
                 if isinstance(answer, Failure):
                     continue
-                self._relay.media.adopt(node, answer.inner("upload"))
+                self._relay.media.adopt(node, answer.get_object("upload"))
                 if self._relay.has(what, name):
                     return None  # it is here, too: the news of it was still on its way
                 if url := answer.text("url"):

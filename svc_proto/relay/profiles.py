@@ -12,7 +12,7 @@ from svc_proto.commands import Compute, Level
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -39,10 +39,10 @@ def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) ->
 
 def profile(name: str, config: Mapping[str, object]) -> dict[str, object]:
     """One entry, from the parsed configuration of that profile."""
-    config = Members.of(config)
+    config = JsonObject.of(config)
     return {
         "name": name,
-        "model": config.inner("model").text("default") or "unknown",
+        "model": config.get_object("model").text("default") or "unknown",
         "description": config.text("description"),
         "system_message": None,
         "gateway_running": False,

@@ -16,7 +16,7 @@ from svc_proto.relay.access import BASIC_PATHS, GRANTS, Access
 from svc_proto.relay.place import MCP, METADATA
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from svc_proto.relay.shapes_control import ARGUMENTS, QUERIES
-from svc_proto.schema.json_rpc_types import RpcMessage
+from svc_proto.schema.json_rpc_types import RpcMessageJson
 
 __all__ = ["MANUAL"]
 
@@ -186,8 +186,8 @@ SAYS: dict[str, dict[str, Says]] = {
     "MCP": {
         "POST /mcp": Says(
             "Receive a message of the Model Context Protocol",
-            {JSON: RpcMessage, STREAM: str},
-            body=RpcMessage,
+            {JSON: RpcMessageJson, STREAM: str},
+            body=RpcMessageJson,
             also={202: None},
             no={406: "`Accept` must contain both types.", 415: "The message is not application/json."},
             details="Transport: Streamable HTTP, see docs/reference/mcp.md.",
@@ -325,7 +325,7 @@ def _refusal(path: str) -> tuple[str, Shape]:
     if path in CONTROLLED:
         return "PhoneRefusal", object
     if path == "/mcp":
-        return "McpRefusal", RpcMessage | shapes.Refusal
+        return "McpRefusal", RpcMessageJson | shapes.Refusal
     if path in ("/oauth/authorize", "/oauth/wait/{ticket}"):
         return "OAuthPage", {**PAGE, JSON: oauth.OAuthRefusal}
     if path.startswith("/oauth/"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.about.documents import Documents
 from svc_proto.about.monitor import Monitor
-from svc_proto.basics.entropy import uuids
+from svc_proto.basics.entropy import uuid_stream
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Ready
@@ -119,7 +119,7 @@ class Relay:
     def bind(self, engine: Engine) -> None:
         """Keep the engine; make the timers."""
         self.engine = engine
-        self.command_ids = uuids(engine.entropy)
+        self.command_ids = uuid_stream(engine.entropy)
         self._door = Door(
             engine, self, self.limits, behind=self.proxies.address if self.config.trusted_proxies else None
         )

@@ -6,12 +6,12 @@ What clients send is `total=False`: all of it may be left out, unless it says `R
 
 from typing import Annotated, Literal, NotRequired, Required, TypeAlias, TypedDict
 
-from svc_proto.schema.json_schema import rule
+from svc_proto.schema.json_schema import schema_keywords
 
 Unix: TypeAlias = Annotated[float, "Unix seconds"]
-Natural: TypeAlias = Annotated[int, rule(minimum=0)]
-Span: TypeAlias = Annotated[float, rule(minimum=0, maximum=315_360_000), "seconds; 0 means no expiry"]
-Base64: TypeAlias = Annotated[str, rule(contentEncoding="base64")]
+Natural: TypeAlias = Annotated[int, schema_keywords(minimum=0)]
+Span: TypeAlias = Annotated[float, schema_keywords(minimum=0, maximum=315_360_000), "seconds; 0 means no expiry"]
+Base64: TypeAlias = Annotated[str, schema_keywords(contentEncoding="base64")]
 Preset: TypeAlias = Annotated[dict[str, Span | Literal[False]], "seconds by channel; false withholds the channel"]
 Grants: TypeAlias = Annotated[dict[str, float | None], "expiry by channel in Unix seconds; null means no expiry"]
 
@@ -310,7 +310,7 @@ class Upload(TypedDict, total=False):
 class Form(TypedDict):
     """A file as a part of a form."""
 
-    file: Annotated[str, rule(contentMediaType="application/octet-stream")]
+    file: Annotated[str, schema_keywords(contentMediaType="application/octet-stream")]
 
 
 class PathQuery(TypedDict):
@@ -374,4 +374,4 @@ class Notifications(TypedDict):
 class NotificationQuery(TypedDict, total=False):
     """Maximum number of notifications."""
 
-    limit: Annotated[int, rule(minimum=1), "at most 100; 20 if absent"]
+    limit: Annotated[int, schema_keywords(minimum=1), "at most 100; 20 if absent"]

@@ -11,17 +11,17 @@ from typing import Annotated, Any, Literal, get_type_hints
 from svc_proto.machines.arguments import ARGUMENTS as RULES
 from svc_proto.machines.arguments import Demand
 from svc_proto.relay.shapes import Selector
-from svc_proto.schema.json_schema import rule
+from svc_proto.schema.json_schema import schema_keywords
 
 __all__ = ["ARGUMENTS", "QUERIES"]
 
 Switch = bool | Literal["true", "false"]
 MEMBERS: Mapping[str, Any] = {
-    "word": Annotated[str | float, rule(pattern=r"\S")],
+    "word": Annotated[str | float, schema_keywords(pattern=r"\S")],
     "text": str | float,
     "name": str,
-    "whole": Annotated[int | str, rule(pattern="^ *-?[0-9]{1,19} *$")],
-    "place": Annotated[int | str, rule(minimum=0, pattern="^ *[0-9]{1,19} *$")],
+    "whole": Annotated[int | str, schema_keywords(pattern="^ *-?[0-9]{1,19} *$")],
+    "place": Annotated[int | str, schema_keywords(minimum=0, pattern="^ *[0-9]{1,19} *$")],
     "flag": Switch,
     "array": list[object],
     "any": object,

@@ -7,7 +7,7 @@ Clients in use decode them strictly: numbers and booleans are JSON numbers and b
 from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
 from svc_proto.relay.shapes import Natural
-from svc_proto.schema.json_schema import rule
+from svc_proto.schema.json_schema import schema_keywords
 
 
 class VoiceRefusal(TypedDict):
@@ -78,7 +78,7 @@ class VoiceConfig(TypedDict):
 class Recording(TypedDict):
     """A form with a recording."""
 
-    file: Annotated[str, rule(contentMediaType="application/octet-stream")]
+    file: Annotated[str, schema_keywords(contentMediaType="application/octet-stream")]
 
 
 class Transcript(TypedDict):
@@ -93,7 +93,7 @@ class Transcript(TypedDict):
 class Speech(TypedDict, total=False):
     """Text to speak."""
 
-    text: Required[Annotated[str, rule(minLength=1, maxLength=5_000)]]
+    text: Required[Annotated[str, schema_keywords(minLength=1, maxLength=5_000)]]
     profile: str | None
     voice: str | None
     language: str | None

@@ -21,7 +21,7 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.lines import MAX_LINE, LineBuffer
 from svc_proto.schema.envelope import Envelope
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Tui:
         others = (each for each in mine.relay.clients_of(cast("Session", mine.session)) if each is not mine)
         return sum(each.tui is not None and each.tui.busy for each in others)
 
-    def _environment(self, payload: Members) -> tuple[tuple[str, str], ...]:
+    def _environment(self, payload: JsonObject) -> tuple[tuple[str, str], ...]:
         config = self.client.relay.config
         brand = config.brand.name.upper()
         wanted = {
@@ -245,7 +245,7 @@ class _Gateway:
         if not line.strip():
             return
         try:
-            members = Members.maybe(strict_json.loads(line, max_bytes=MAX_LINE, ours=True))
+            members = JsonObject.of_or_none(strict_json.loads(line, max_bytes=MAX_LINE, ours=True))
         except strict_json.JsonError as error:
             self._tui.engine.log(Level.WARNING, "agent gateway line dropped", problem=str(error))
             return

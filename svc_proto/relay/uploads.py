@@ -18,7 +18,7 @@ from attrs import define
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import DeleteBlob
 from svc_proto.machines.media import MediaEntry, MediaRegistry, base_name
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import Bucket
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Uploads:
 
     # --- what other nodes know ---
 
-    def answer(self, asked: Members) -> dict[str, object]:
+    def answer(self, asked: JsonObject) -> dict[str, object]:
         """What is said beside where a file is: what it is, if there is no need to go there."""
         record = self.record(asked.text("name")) if asked.text("what") == "media" else {}
         return {"upload": record} if record else {}
@@ -132,10 +132,10 @@ class Uploads:
         """Those that were taken in here, and those that nobody else would tell of."""
         return [self.record(token) for token, upload in self._owned.items() if upload.node in (HERE, NOWHERE)]
 
-    def adopt(self, node: str, record: Members) -> list[MediaEntry]:
+    def adopt(self, node: str, record: JsonObject) -> list[MediaEntry]:
         """What another node has taken in is to be had here, too. The entries that had to go for it."""
         token, name, left = record.text("token"), record.text("name"), record.number("left", 0.0)
-        size, created = record.whole("size", 0), record.number("created_at")
+        size, created = record.integer("size", 0), record.number("created_at")
         if not self.shared or not _TOKEN.fullmatch(token) or not _NAME.fullmatch(name):
             return []
         if left is None or size is None or created is None or token in self._owned:
@@ -158,7 +158,7 @@ class Uploads:
         self._used[owner] = self._used.get(owner, 0) + size
         return self._registry.adopt(entry, now)
 
-    def missing(self, node: str, rows: Sequence[Members]) -> list[str]:
+    def missing(self, node: str, rows: Sequence[JsonObject]) -> list[str]:
         """Of what a node has taken in, the tokens that it says no more."""
         there = {row.text("token") for row in rows}
         return [token for token, upload in self._owned.items() if upload.node == node and token not in there]

@@ -16,7 +16,7 @@ from attrs import fields, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = [
     "THINKING",
@@ -38,13 +38,13 @@ __all__ = [
     "ToolPending",
     "ToolProgress",
     "ToolStarted",
-    "read_event",
-    "words_in",
-    "words_of",
+    "parse_event",
+    "parse_delta_text",
+    "delta_text",
 ]
 
 THINKING = "_thinking"  # wire api 4.3: the tool name of a reasoning chunk
-NOTHING = Members()
+NOTHING = JsonObject()
 EMPTY = '""}'  # how the members of an empty delta end
 
 
@@ -67,19 +67,19 @@ class ChatEvent:
         return f"event: {_KINDS[type(self)]}\ndata: {head}", f",{members[1:].removesuffix(EMPTY)}"
 
 
-def read_event(kind: str, data: Members) -> ChatEvent | None:
+def parse_event(kind: str, data: JsonObject) -> ChatEvent | None:
     """An event by its name, under any brand; None for one that is not known."""
     known = _KNOWN.get(kind)
     return None if known is None else known(*[read(data) for read in _READERS[known].values()])
 
 
-def words_of(data: Mapping[str, object]) -> str:
+def delta_text(data: Mapping[str, object]) -> str:
     """The words of an `assistant.delta`, which most events are, and nothing but them; empty where there are none."""
     found = data.get("delta")
     return found if type(found) is str else ""
 
 
-def words_in(text: str) -> str:
+def parse_delta_text(text: str) -> str:
     """The same, of its data as they came."""
     try:
         data = strict_json.loads(text)
@@ -101,14 +101,14 @@ class SessionCreated(ChatEvent):
 class RunStarted(ChatEvent):
     """The user's message is stored: `{id, role, content}`."""
 
-    user_message: Members = NOTHING
+    user_message: JsonObject = NOTHING
 
 
 @frozen
 class MessageStarted(ChatEvent):
     """The answer begins: `{id, role}`."""
 
-    message: Members = NOTHING
+    message: JsonObject = NOTHING
 
 
 @frozen(slots=False)  # made in half the time
@@ -129,29 +129,29 @@ class ToolProgress(ChatEvent):
 
 
 @frozen
-class _Call(ChatEvent):
+class _ToolCallEvent(ChatEvent):
     tool_name: str = ""
     call_id: str = ""
     tool_call_id: str = ""
-    args: Members | None = None
+    args: JsonObject | None = None
 
 
 @frozen
-class ToolPending(_Call):
+class ToolPending(_ToolCallEvent):
     """A tool call waits for its turn or for approval."""
 
     preview: str | None = None
 
 
 @frozen
-class ToolStarted(_Call):
+class ToolStarted(_ToolCallEvent):
     """A tool call has started."""
 
     preview: str | None = None
 
 
 @frozen
-class ToolCompleted(_Call):
+class ToolCompleted(_ToolCallEvent):
     """A tool call has a result. `duration` is in seconds."""
 
     duration: float | None = None
@@ -160,7 +160,7 @@ class ToolCompleted(_Call):
 
 
 @frozen
-class ToolFailed(_Call):
+class ToolFailed(_ToolCallEvent):
     """A tool call has failed. `duration` is in seconds."""
 
     duration: float | None = None
@@ -176,7 +176,7 @@ class ApprovalRequest(ChatEvent):
     tool_name: str = ""
     call_id: str = ""
     tool_call_id: str = ""
-    args: Members | None = None
+    args: JsonObject | None = None
     command: str = ""
     description: str = ""
     pattern_key: str = ""
@@ -196,34 +196,34 @@ class ApprovalResponded(ChatEvent):
 
 
 @frozen
-class MemoryUpdated(_Call):
+class MemoryUpdated(_ToolCallEvent):
     """A note was changed; `undo` is the request to `/api/memory` that undoes it: `{method, body}`."""
 
     target: str = ""
     entry_count: int = 0
     added: str | None = None
     removed: str | None = None
-    undo: Members = NOTHING
+    undo: JsonObject = NOTHING
 
 
 @frozen
-class _Ended(ChatEvent):
+class _CompletionEvent(ChatEvent):
     message_id: str = ""
     completed: bool = True
     partial: bool = False
     interrupted: bool = False
-    usage: Members = NOTHING
+    usage: JsonObject = NOTHING
 
 
 @frozen
-class AssistantCompleted(_Ended):
+class AssistantCompleted(_CompletionEvent):
     """The complete answer."""
 
     content: str = ""
 
 
 @frozen
-class RunCompleted(_Ended):
+class RunCompleted(_CompletionEvent):
     """The turn has ended, with its result."""
 
     api_calls: int = 0
@@ -246,8 +246,8 @@ class Done(ChatEvent):
 
 # --- how a field is read ------------------------------------------------------------------------------------------
 
-Reader: TypeAlias = Callable[[Members], object]
-ALSO = {  # other names that are in use
+Reader: TypeAlias = Callable[[JsonObject], object]
+ALTERNATIVE_NAMES = {  # other names that are in use
     "tool_name": ("tool", "name"),
     "call_id": ("tool_call_id", "id"),
     "args": ("arguments",),
@@ -258,7 +258,7 @@ ALSO = {  # other names that are in use
 
 
 def _reader(name: str, kind: object, default: object) -> Reader:
-    others = ALSO.get(name, ())
+    others = ALTERNATIVE_NAMES.get(name, ())
     names = (name, *others)
     match kind:
         case "str":  # of each delta: as a rule no call more than it takes
@@ -268,15 +268,17 @@ def _reader(name: str, kind: object, default: object) -> Reader:
         case "bool":
             return lambda data: found if isinstance(found := data.get(name), bool) else default
         case "int":
-            return lambda data: data.whole(name) or 0
+            return lambda data: data.integer(name) or 0
         case "float | None":
             return lambda data: data.number(name)
         case "Sequence[str]" | "Sequence[str] | None":
             return lambda data: data.texts(name) if isinstance(data.get(name), list) else default
         case "Members":
-            return lambda data: data.inner(name)
+            return lambda data: data.get_object(name)
         case _:  # an object or None
-            return lambda data: next((data.inner(each) for each in names if isinstance(data.get(each), dict)), None)
+            return lambda data: next(
+                (data.get_object(each) for each in names if isinstance(data.get(each), dict)), None
+            )
 
 
 _EVENTS = [each for each in globals().values() if isinstance(each, type) and issubclass(each, ChatEvent)]

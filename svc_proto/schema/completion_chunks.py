@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from svc_proto.schema.json_object import Members, as_array, as_text
+from svc_proto.schema.json_object import JsonObject, as_array, as_text
 
-__all__ = ["plain_words", "words"]
+__all__ = ["chunk_text_fast", "content_as_text"]
 
 
-def plain_words(chunk: Mapping[str, object]) -> str:
+def chunk_text_fast(chunk: Mapping[str, object]) -> str:
     """The words of a chunk that says nothing else, as nearly all do; empty for any other."""
     if chunk.get("error") or chunk.get("usage"):
         return ""
@@ -24,7 +24,11 @@ def plain_words(chunk: Mapping[str, object]) -> str:
     return text if isinstance(text, str) else ""
 
 
-def words(value: object) -> str:
+def content_as_text(value: object) -> str:
     """Text, or the text of the parts that stand for it."""
     parts = as_array(value)
-    return as_text(value) or "" if parts is None else "".join(words(Members.of(part).get("text")) for part in parts)
+    return (
+        as_text(value) or ""
+        if parts is None
+        else "".join(content_as_text(JsonObject.of(part).get("text")) for part in parts)
+    )

@@ -8,20 +8,20 @@ from attrs import field
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.basics.fast_frozen import fixed
-from svc_proto.schema.json_object import Members, json_object
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.schema.json_object import JsonObject, json_object
 
 __all__ = ["Envelope", "parse_envelope", "parse_message", "write_envelope"]
 
 
-@fixed
+@fast_frozen
 class Envelope:
     """One message of the relay's WebSocket. `id` is empty if the peer sent none; `payload` is always an object."""
 
     channel: str
     type: str
     id: str
-    payload: Members
+    payload: JsonObject
     size: int = field(default=0, eq=False)  # characters of the message, if it was read
 
 
@@ -43,7 +43,7 @@ def parse_envelope(text: str) -> Envelope | None:
         channel if isinstance(channel, str) else "",
         kind if isinstance(kind, str) else "",
         identity if isinstance(identity, str) else "",
-        Members(payload) if isinstance(payload, dict) else Members(),
+        JsonObject(payload) if isinstance(payload, dict) else JsonObject(),
         len(text),
     )
 

@@ -14,8 +14,8 @@ from typing import cast
 from svc_proto.basics import strict_json
 
 __all__ = [
-    "Members",
-    "NotAnObject",
+    "JsonObject",
+    "NotJsonObjectError",
     "as_array",
     "as_identity",
     "as_object",
@@ -29,42 +29,43 @@ __all__ = [
 _ERRORS = ("error", "message", "detail", "msg", "errors")  # where servers put what is wrong
 
 
-class NotAnObject(strict_json.JsonError):
+class NotJsonObjectError(strict_json.JsonError):
     """What was read is JSON, but no object."""
 
 
-class Members(dict[str, object]):
+class JsonObject(dict[str, object]):
     """The members of one JSON object, with readers by type. An ordinary dict otherwise: compared and written as one."""
 
     __slots__ = ()
 
     @classmethod
-    def of(cls, value: object) -> Members:
+    def of(cls, value: object) -> JsonObject:
         """The members of an object; none of anything else."""
         if isinstance(value, cls):
             return value
         return cls(value) if isinstance(value, dict) else cls()
 
     @classmethod
-    def maybe(cls, value: object) -> Members | None:
+    def of_or_none(cls, value: object) -> JsonObject | None:
         """The members of an object; None of anything else."""
         return cls(value) if isinstance(value, dict) else None
 
     @classmethod
-    def load(cls, text: bytes | str, *, max_bytes: int | None = None, ours: bool = False) -> Members:
-        """The members of a text that is a JSON object. Raises `JsonError`, where it is other JSON `NotAnObject`."""
-        value = cls.maybe(strict_json.loads(text, max_bytes=max_bytes, ours=ours))
+    def load(cls, text: bytes | str, *, max_bytes: int | None = None, ours: bool = False) -> JsonObject:
+        """The members of a text that is a JSON object. Raises `JsonError`, where it is other JSON
+        `NotJsonObjectError`."""
+        value = cls.of_or_none(strict_json.loads(text, max_bytes=max_bytes, ours=ours))
         if value is None:
-            raise NotAnObject("it is of another type")
+            raise NotJsonObjectError("it is of another type")
         return value
 
     @classmethod
-    def parse(cls, text: bytes | str, *, ours: bool = False) -> Members | None:
+    def parse(cls, text: bytes | str, *, ours: bool = False) -> JsonObject | None:
         """The members of a text that is a JSON object; None for any other text."""
-        return cls.maybe(json_value(text, ours=ours))
+        return cls.of_or_none(json_value(text, ours=ours))
 
     @classmethod
-    def parsed(cls, text: bytes | str) -> Members:
+    def parse_or_empty(cls, text: bytes | str) -> JsonObject:
         """The members of a text; of one that is no JSON object none."""
         return cls.of(json_value(text))
 
@@ -80,16 +81,16 @@ class Members(dict[str, object]):
         """The text in this member, empty or not; None where there is none."""
         return as_text(self.get(name))
 
-    def flag(self, name: str) -> bool | None:
+    def boolean(self, name: str) -> bool | None:
         """True or false, where this member is that."""
         value = self.get(name)
         return value if isinstance(value, bool) else None
 
-    def word(self, *names: str) -> str:
+    def first_text(self, *names: str) -> str:
         """The first of these members that is text, and not blank, without the blanks around it; else empty."""
         return next((word for name in names if (word := self.text(name).strip())), "")
 
-    def identity(self, *names: str) -> str:
+    def identifier(self, *names: str) -> str:
         """The first of these members that names something: text that is not empty, or a whole number; else empty."""
         return next((found for name in names if (found := as_identity(self.get(name)))), "")
 
@@ -100,7 +101,7 @@ class Members(dict[str, object]):
         except ValueError:
             return b""
 
-    def whole(self, name: str, low: float = -inf, high: float = inf) -> int | None:
+    def integer(self, name: str, low: float = -inf, high: float = inf) -> int | None:
         """A whole number in these bounds, both included."""
         value = self.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high else None
@@ -111,28 +112,28 @@ class Members(dict[str, object]):
         good = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
         return cast("float", value) if good else None
 
-    def inner(self, *names: str) -> Members:
+    def get_object(self, *names: str) -> JsonObject:
         """The object that these names lead to, one inside the other; without members where there is none."""
         found = self
         for name in names:
-            found = Members.of(found.get(name))
+            found = JsonObject.of(found.get(name))
         return found
 
-    def nested(self, name: str) -> Members | None:
+    def object_or_none(self, name: str) -> JsonObject | None:
         """The object in this member, empty or not; None where there is none."""
-        return self.maybe(self.get(name))
+        return self.of_or_none(self.get(name))
 
     def array(self, *names: str) -> list[object]:
         """The first of these members that is an array; else an empty one."""
-        return next((found for name in names if (found := self.listed(name)) is not None), [])
+        return next((found for name in names if (found := self.array_or_none(name)) is not None), [])
 
-    def listed(self, name: str) -> list[object] | None:
+    def array_or_none(self, name: str) -> list[object] | None:
         """The array in this member, empty or not; None where there is none."""
         return as_array(self.get(name))
 
-    def rows(self, *names: str) -> list[Members]:
+    def objects(self, *names: str) -> list[JsonObject]:
         """The objects in the first of these members that is an array."""
-        return [Members.of(row) for row in self.array(*names) if isinstance(row, dict)]
+        return [JsonObject.of(row) for row in self.array(*names) if isinstance(row, dict)]
 
     def texts(self, *names: str) -> list[str]:
         """The texts in the first of these members that is an array, empty ones too."""
@@ -184,7 +185,7 @@ def error_text(value: object, depth: int = 6) -> str:
         return value if isinstance(value, str) else ""
     if isinstance(value, list):
         return error_text(value[0], depth - 1) if value else ""
-    members = Members.of(value)
+    members = JsonObject.of(value)
     return next((text for name in _ERRORS if (text := error_text(members.get(name), depth - 1))), "")
 
 
@@ -193,4 +194,4 @@ def content_text(content: object) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list | tuple) else ()
-    return "\n".join(text for part in parts if isinstance(text := Members.of(part).get("text"), str))
+    return "\n".join(text for part in parts if isinstance(text := JsonObject.of(part).get("text"), str))

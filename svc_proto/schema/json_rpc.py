@@ -12,9 +12,9 @@ __all__ = [
     "METHOD_NOT_FOUND",
     "PARSE_ERROR",
     "RpcError",
-    "read_object",
+    "parse_object",
     "write_error",
-    "write_note",
+    "write_notification",
     "write_request",
     "write_result",
     "write_result_text",
@@ -36,7 +36,7 @@ class RpcError(Exception):
         self.identity = identity
 
 
-def read_object(text: bytes | str) -> dict[str, object]:
+def parse_object(text: bytes | str) -> dict[str, object]:
     """The members of one message. Raises `RpcError`; batches are refused."""
     try:
         value = strict_json.loads(text)
@@ -66,7 +66,7 @@ def write_error(error: RpcError, identity: object = None) -> bytes:
     return _write({"id": identity if error.identity is None else error.identity, "error": told})
 
 
-def write_note(method: str, params: Mapping[str, object]) -> bytes:
+def write_notification(method: str, params: Mapping[str, object]) -> bytes:
     """A notification of ours."""
     return _write({"method": method, "params": params})
 

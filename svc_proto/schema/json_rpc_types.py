@@ -3,10 +3,10 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-__all__ = ["RpcMessage"]
+__all__ = ["RpcMessageJson"]
 
 
-class RpcMessage(TypedDict):
+class RpcMessageJson(TypedDict):
     """A message of JSON-RPC."""
 
     jsonrpc: Literal["2.0"]

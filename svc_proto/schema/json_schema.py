@@ -32,7 +32,15 @@ from typing import (
 
 from attrs import define, field, fields, frozen, has
 
-__all__ = ["REFERENCE", "JsonSchema", "Parts", "Rule", "members_of", "rule", "schema_of"]
+__all__ = [
+    "REFERENCE",
+    "JsonSchema",
+    "SchemaComponents",
+    "SchemaKeywords",
+    "inline_schema_of",
+    "schema_keywords",
+    "schema_of",
+]
 
 JsonSchema: TypeAlias = dict[str, object]
 
@@ -44,26 +52,26 @@ OBJECTS = (dict, Mapping)
 
 
 @frozen
-class Rule:
+class SchemaKeywords:
     """Keywords of JSON Schema for what stands in an `Annotated`."""
 
     keywords: tuple[tuple[str, object], ...]
 
 
-def rule(**keywords: object) -> Rule:
-    """`rule(minimum=0)`."""
-    return Rule(tuple(keywords.items()))
+def schema_keywords(**keywords: object) -> SchemaKeywords:
+    """`schema_keywords(minimum=0)`."""
+    return SchemaKeywords(tuple(keywords.items()))
 
 
 @define
-class Parts:
+class SchemaComponents:
     """The schemas of classes, by the names of these."""
 
     schemas: dict[str, JsonSchema] = field(factory=dict)
     kinds: dict[str, type] = field(factory=dict)
 
 
-def schema_of(kind: object, parts: Parts) -> JsonSchema:
+def schema_of(kind: object, parts: SchemaComponents) -> JsonSchema:
     """The schema of a type. Classes that it names become parts of their own, by their names. Raises `TypeError`."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
@@ -90,10 +98,10 @@ def schema_of(kind: object, parts: Parts) -> JsonSchema:
     raise TypeError(f"{kind!r} is no type of JSON")
 
 
-def _annotated(arguments: Sequence[Any], parts: Parts) -> JsonSchema:
+def _annotated(arguments: Sequence[Any], parts: SchemaComponents) -> JsonSchema:
     found = dict(schema_of(arguments[0], parts))
     for more in arguments[1:]:
-        found.update(more.keywords if isinstance(more, Rule) else {"description": more})
+        found.update(more.keywords if isinstance(more, SchemaKeywords) else {"description": more})
     return found
 
 
@@ -103,7 +111,7 @@ def _union(schemas: list[JsonSchema]) -> JsonSchema:
     return {"type": names} if len(names) == len(schemas) else {"anyOf": schemas}
 
 
-def members_of(kind: type, parts: Parts) -> JsonSchema:
+def inline_schema_of(kind: type, parts: SchemaComponents) -> JsonSchema:
     """The schema of a class, which does not become a part."""
     hints = get_type_hints(kind, include_extras=True)
     if has(kind):  # and is written, so each member is there
@@ -117,12 +125,12 @@ def members_of(kind: type, parts: Parts) -> JsonSchema:
     return {"description": words, **schema} if words else schema
 
 
-def _reference(kind: type, parts: Parts) -> JsonSchema:
+def _reference(kind: type, parts: SchemaComponents) -> JsonSchema:
     name = kind.__name__.removesuffix("Json")
     if name not in parts.kinds:
         parts.kinds[name] = kind
         parts.schemas[name] = {}  # so that one that holds itself comes to an end
-        parts.schemas[name] = members_of(kind, parts)
+        parts.schemas[name] = inline_schema_of(kind, parts)
     elif parts.kinds[name] is not kind:
         raise TypeError(f"{kind!r} and {parts.kinds[name]!r} have one name")
     return {"$ref": REFERENCE + name}

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from svc_proto.basics.fast_frozen import fixed
-from svc_proto.schema.json_object import Members
-from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, read_object
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, parse_object
 
 __all__ = [
-    "HANDSHAKES",
+    "HANDSHAKE_VERSIONS",
     "HEADER_MISMATCH",
     "INTERNAL",
     "NOT_FOUND",
@@ -24,13 +24,13 @@ __all__ = [
     "RpcNotification",
     "RpcRequest",
     "RequestId",
-    "about",
-    "parse",
-    "progress_of",
+    "meta_of",
+    "parse_mcp_message",
+    "progress_token_of",
     "request_id",
 ]
 
-HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # versions that begin with one
+HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # versions that begin with one
 INTERNAL = -32603
 TOO_MANY = -32000  # ours
 NOT_FOUND = -32002  # of a resource, until 2025-11-25; INVALID_PARAMS since
@@ -42,64 +42,64 @@ NOTHING: Final[Mapping[str, object]] = {}
 RequestId: TypeAlias = "int | str"
 
 
-@fixed
+@fast_frozen
 class RpcRequest:
     """A request, which is answered under its number."""
 
     identity: RequestId
     method: str
-    params: Members
+    params: JsonObject
 
 
-@fixed
+@fast_frozen
 class RpcNotification:
     """A notification: there is no answer."""
 
     method: str
-    params: Members
+    params: JsonObject
 
 
-@fixed
+@fast_frozen
 class RpcResponse:
     """What a request of ours has led to; where that is an `error`, there are no members."""
 
     identity: RequestId
-    result: Members
+    result: JsonObject
     error: str | None = None  # what is said of it
 
 
 Message: TypeAlias = RpcRequest | RpcNotification | RpcResponse
 
 
-def parse(data: bytes | str) -> Message:
+def parse_mcp_message(data: bytes | str) -> Message:
     """Read one message. Raises `RpcError`."""
-    members = read_object(data)
+    members = parse_object(data)
     number, method, params = members.get("id"), members.get("method"), members.get("params", {})
     ours = members.get("jsonrpc") == "2.0"
     if ours and (type(number) is int or type(number) is str) and type(method) is str and type(params) is dict:
-        return RpcRequest(number, method, Members(params))
+        return RpcRequest(number, method, JsonObject(params))
     identity = request_id(number)
     if not ours:
         raise RpcError(INVALID_REQUEST, 'jsonrpc must be "2.0"', identity=identity)
     if "id" in members and identity is None:
         raise RpcError(INVALID_REQUEST, "id must be a string or a whole number")
     if "method" not in members and identity is not None and ("result" in members or "error" in members):
-        error = Members.of(members["error"]).text("message") if "error" in members else None
-        return RpcResponse(identity, Members.of(None if error is not None else members["result"]), error)
+        error = JsonObject.of(members["error"]).text("message") if "error" in members else None
+        return RpcResponse(identity, JsonObject.of(None if error is not None else members["result"]), error)
     if not isinstance(method, str):
         raise RpcError(INVALID_REQUEST, "method must be a string", identity=identity)
     if not isinstance(params, dict):
         raise RpcError(INVALID_PARAMS, "params must be an object", identity=identity)
-    return RpcNotification(method, Members(params))
+    return RpcNotification(method, JsonObject(params))
 
 
-def about(params: Members) -> Mapping[str, object]:
+def meta_of(params: JsonObject) -> Mapping[str, object]:
     """What a request says of itself (`_meta`)."""
     meta = params.get("_meta")
     return meta if isinstance(meta, dict) else NOTHING
 
 
-def progress_of(params: Members) -> RequestId | None:
+def progress_token_of(params: JsonObject) -> RequestId | None:
     """What names the progress that is to be told of a request; None: nobody asks for it."""
     meta = params.get("_meta")
     return request_id(meta.get("progressToken")) if isinstance(meta, dict) else None

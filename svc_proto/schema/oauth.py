@@ -16,39 +16,39 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.fast_frozen import fixed
-from svc_proto.basics.sanitize import plain
-from svc_proto.schema.json_object import Members
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.basics.sanitize import sanitize_line
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = [
-    "ACT",
-    "READ",
+    "SCOPE_ACT",
+    "SCOPE_READ",
     "SCOPES",
-    "Client",
+    "OAuthClient",
     "AuthorizationRequest",
     "check_resource",
     "client_metadata",
-    "form_of",
+    "parse_form",
     "is_loopback",
     "parse_client",
-    "parse_question",
-    "proves",
-    "read_client",
+    "parse_authorization_request",
+    "verifier_matches",
+    "decode_client_id",
     "resource_metadata",
     "server_metadata",
-    "with_fields",
+    "add_query_fields",
 ]
 
-ACT: Final = "bridge"  # drive the phone, which includes to look at it
-READ: Final = "bridge:read"  # look at it: the tools that are told to be read-only
-SCOPES: Final = (ACT, READ)
+SCOPE_ACT: Final = "bridge"  # drive the phone, which includes to look at it
+SCOPE_READ: Final = "bridge:read"  # look at it: the tools that are told to be read-only
+SCOPES: Final = (SCOPE_ACT, SCOPE_READ)
 MAX_NAME = 80  # characters of a client's name: the rest is cut
 MAX_REDIRECTS = 8  # of one client: VS Code registers six
 MAX_REDIRECT = 255  # characters of each
 MAX_ID = 3_300  # characters: more than the largest registration has
 MAX_STATE = 512  # characters
-NAMELESS = "an agent that gives no name"
-ANSWERED = ("code", "state", "iss", "error", "error_description")  # what an answer adds to a redirect URI
+UNNAMED_CLIENT = "an agent that gives no name"
+RESPONSE_PARAMETERS = ("code", "state", "iss", "error", "error_description")  # what an answer adds to a redirect URI
 _REST = r"(?:[/?][A-Za-z0-9._~:/?\[\]@!$&'()*+,;=%-]*)?"
 _LOOPBACK = re.compile(rf"(http://(?:127\.0\.0\.1|\[::1\]|localhost))(?::[0-9]{{1,5}})?({_REST})")
 _HTTPS = re.compile(rf"https://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::[0-9]{{1,5}})?{_REST}")
@@ -56,8 +56,8 @@ _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # a SHA-256 as base64url, RFC 763
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")  # RFC 7636 section 4.1
 
 
-@fixed
-class Client:
+@fast_frozen
+class OAuthClient:
     """Who asks: a name, which anybody may have chosen, and where answers may go."""
 
     name: str
@@ -69,7 +69,7 @@ class Client:
         text = strict_json.dumps_bytes([self.name, *self.redirects])
         return urlsafe_b64encode(text).rstrip(b"=").decode("ascii")
 
-    def leads_to(self, redirect: str) -> bool:
+    def allows_redirect(self, redirect: str) -> bool:
         """Whether answers may go there: exactly, but for the port of this computer's own (RFC 8252 section 7.3)."""
         if redirect in self.redirects:
             return True
@@ -79,23 +79,23 @@ class Client:
         )
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class AuthorizationRequest:
     """What a client asks the owner for."""
 
-    client: Client
+    client: OAuthClient
     redirect: str
     scope: str
     challenge: str  # of PKCE, S256
     state: str | None
 
     @property
-    def goes_to(self) -> str:
+    def redirect_host(self) -> str:
         """Who gets the answer, for people."""
         return urlsplit(self.redirect).netloc
 
     @property
-    def stays_here(self) -> bool:
+    def is_loopback_redirect(self) -> bool:
         """Whether the answer goes to a program on the computer of whoever asks."""
         return is_loopback(self.redirect)
 
@@ -103,7 +103,7 @@ class AuthorizationRequest:
 # --- registration (RFC 7591) ---
 
 
-def parse_client(members: Members) -> Client:
+def parse_client(members: JsonObject) -> OAuthClient:
     """Read a registration. Raises `Refused` 400."""
     redirects = members.get("redirect_uris")
     if not isinstance(redirects, list) or not 1 <= len(redirects) <= MAX_REDIRECTS:
@@ -112,10 +112,10 @@ def parse_client(members: Members) -> Client:
         if not isinstance(redirect, str) or not _is_redirect(redirect):
             text = "a redirect URI is https, or http on the loopback of the client, without a fragment"
             raise Refused(400, "invalid_redirect_uri", f"{text}, of at most {MAX_REDIRECT} characters")
-    return Client(plain(members.text("client_name"), MAX_NAME).strip() or NAMELESS, tuple(redirects))
+    return OAuthClient(sanitize_line(members.text("client_name"), MAX_NAME).strip() or UNNAMED_CLIENT, tuple(redirects))
 
 
-def read_client(identity: str) -> Client | None:
+def decode_client_id(identity: str) -> OAuthClient | None:
     """The client that has this id; None for an id that was never given."""
     if len(identity) > MAX_ID:
         return None
@@ -123,13 +123,13 @@ def read_client(identity: str) -> Client | None:
         found = strict_json.loads(urlsafe_b64decode(identity + "=" * (-len(identity) % 4)))
         if not isinstance(found, list):
             return None
-        client = parse_client(Members(client_name=found[0] if found else None, redirect_uris=found[1:]))
+        client = parse_client(JsonObject(client_name=found[0] if found else None, redirect_uris=found[1:]))
     except (ValueError, Refused):  # the former of JSON, too
         return None
     return client if client.identity == identity else None
 
 
-def client_metadata(client: Client) -> dict[str, object]:
+def client_metadata(client: OAuthClient) -> dict[str, object]:
     """The answer to a registration: a public client, whatever it asked to be."""
     return {
         "client_id": client.identity,
@@ -144,7 +144,7 @@ def client_metadata(client: Client) -> dict[str, object]:
 # --- a request for authorisation (RFC 6749 section 4.1.1, RFC 7636, RFC 8707) ---
 
 
-def parse_question(query: Mapping[str, str], client: Client, resource: str) -> AuthorizationRequest:
+def parse_authorization_request(query: Mapping[str, str], client: OAuthClient, resource: str) -> AuthorizationRequest:
     """What is asked, whoever the client is. Raises `Refused` 400 with what is wrong."""
     if query.get("response_type") != "code":
         raise Refused(400, "unsupported_response_type", "response_type must be code")
@@ -162,7 +162,7 @@ def parse_question(query: Mapping[str, str], client: Client, resource: str) -> A
     return AuthorizationRequest(
         client=client,
         redirect=query.get("redirect_uri", ""),
-        scope=known[0] if known else ACT,
+        scope=known[0] if known else SCOPE_ACT,
         challenge=challenge,
         state=state,
     )
@@ -174,7 +174,7 @@ def check_resource(wanted: str | None, resource: str) -> None:
         raise Refused(400, "invalid_target", "tokens of this server are for its own /mcp alone")
 
 
-def proves(verifier: str, challenge: str) -> bool:
+def verifier_matches(verifier: str, challenge: str) -> bool:
     """Whether a verifier is the one of a challenge, S256."""
     if not _VERIFIER.fullmatch(verifier):
         return False
@@ -182,7 +182,7 @@ def proves(verifier: str, challenge: str) -> bool:
     return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii") == challenge
 
 
-def form_of(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+def parse_form(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Parameters by name. Raises `Refused` 400: none may come twice (RFC 6749 section 3.1)."""
     if len({name for name, _ in pairs}) != len(pairs):
         raise Refused(400, "invalid_request", "a parameter is there twice")
@@ -194,7 +194,7 @@ def is_loopback(redirect: str) -> bool:
     return _LOOPBACK.fullmatch(redirect) is not None
 
 
-def with_fields(url: str, **fields: str | None) -> str:
+def add_query_fields(url: str, **fields: str | None) -> str:
     """A redirect URI with an answer."""
     return f"{url}{'&' if '?' in url else '?'}{urlencode({name: text for name, text in fields.items() if text})}"
 
@@ -236,4 +236,4 @@ def _is_redirect(text: str) -> bool:
     if len(text) > MAX_REDIRECT or not (_HTTPS.fullmatch(text) or _LOOPBACK.fullmatch(text)):
         return False
     # An answer of ours in the URI itself would be one that we have never given.
-    return not {name for name, _ in parse_qsl(urlsplit(text).query, keep_blank_values=True)} & set(ANSWERED)
+    return not {name for name, _ in parse_qsl(urlsplit(text).query, keep_blank_values=True)} & set(RESPONSE_PARAMETERS)

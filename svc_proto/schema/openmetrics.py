@@ -10,13 +10,13 @@ import re
 from collections.abc import Collection
 from math import isfinite
 
-__all__ = ["Numbers"]
+__all__ = ["MetricSamples"]
 
 _LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\(.)")
 
 
-class Numbers:
+class MetricSamples:
     """The samples of one server at one moment."""
 
     __slots__ = ("_samples",)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from svc_proto.basics.strict_json import in_pieces
+from svc_proto.basics.strict_json import piecewise_encoder
 from svc_proto.schema.json_object import as_text
 
 __all__ = [
@@ -20,17 +20,17 @@ __all__ = [
     "TEXT_KEYS",
     "TOO_DEEP",
     "abridge",
-    "is_harmless",
+    "needs_no_redaction",
     "redact",
     "summary",
-    "written",
+    "unredacted_text",
 ]
 
 SECRET_KEYS = ("password", "token", "secret", "otp", "bearer")
 TEXT_KEYS = ("text", "body")  # what a person typed, or a message to somebody
 REDACTED = "[redacted]"
 _marked = re.compile(f'"(?:{"|".join((*SECRET_KEYS, *TEXT_KEYS))})"').search
-_compact = in_pieces(json.JSONEncoder(separators=(",", ":"), default=lambda _: "[not JSON]"))
+_compact = piecewise_encoder(json.JSONEncoder(separators=(",", ":"), default=lambda _: "[not JSON]"))
 TOO_DEEP = "[too deep]"
 MAX_DEPTH = 32  # levels of containers; what lies deeper is replaced by `TOO_DEEP`
 
@@ -48,7 +48,7 @@ def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
     return abridge(value, limit, hide_text=hide_text)[1]
 
 
-def written(value: dict[str, object], limit: int, size: int) -> str:
+def unredacted_text(value: dict[str, object], limit: int, size: int) -> str:
     """The compact JSON of an object that is its own summary, in either use of `hide_text`; else empty.
 
     `size` is that of the JSON that it was read from, in characters: a large one is not even tried.
@@ -56,10 +56,10 @@ def written(value: dict[str, object], limit: int, size: int) -> str:
     if size > 2 * limit:
         return ""
     text = "".join(_compact(value, 0))
-    return text if len(text) <= limit and "\\u" not in text and is_harmless(text) else ""
+    return text if len(text) <= limit and "\\u" not in text and needs_no_redaction(text) else ""
 
 
-def is_harmless(text: str) -> bool:
+def needs_no_redaction(text: str) -> bool:
     """Whether nothing is redacted of what this JSON of ours says, in either use of `hide_text`; in doubt False."""
     short = len(text) < 2 * MAX_DEPTH  # what is opened is closed
     return _marked(text.lower()) is None and (short or text.count("{") + text.count("[") <= MAX_DEPTH)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import FALSE_WORDS, invalid, line, text
+from svc_proto.basics.validate import FALSE_WORDS, invalid, single_line, text
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
 from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.providers.command import Command, CommandLine
@@ -83,7 +83,7 @@ class BasicVoice:
         speaks = yield from self._engine("tts", profile)
         listens = yield from self._engine("stt", profile)
         scope = profile.scope
-        if scope.config_scope == "profile" and not (profile.data.inner("tts") or profile.data.inner("stt")):
+        if scope.config_scope == "profile" and not (profile.data.get_object("tts") or profile.data.get_object("stt")):
             scope = Scope(config_scope="global", fallback_to_global=True)  # wire 3.1: it gets the global values
         return {
             "success": True,
@@ -161,20 +161,20 @@ class BasicVoice:
     def _engine(self, kind: str, profile: Profile) -> Flow[SpeechEngine]:
         """With a profile its section decides; what it does not name, the root's does (wire 3.2)."""
         voice = self._voice
-        said = profile.data.inner(kind)
-        provider = said.word("provider").lower()
+        said = profile.data.get_object(kind)
+        provider = said.first_text("provider").lower()
         if not provider and profile.path != voice.config.config_path:
-            root = (yield from find_profile(voice.engine, voice.config.config_path, None)).data.inner(kind)
-            provider = root.word("provider").lower()
+            root = (yield from find_profile(voice.engine, voice.config.config_path, None)).data.get_object(kind)
+            provider = root.first_text("provider").lower()
             said = said or root
         own = CommandLine.of(provider, said) if provider and provider not in BUILT_IN else None
-        fields = Members(own.values) if own is not None else said.inner(provider) if provider else Members()
+        fields = JsonObject(own.values) if own is not None else said.get_object(provider) if provider else JsonObject()
         return SpeechEngine(
             provider=provider or (yield from self._auto(kind)),
             enabled=str(said.get("enabled", True)).strip().lower() not in FALSE_WORDS,
-            model=fields.word("model", "model_id"),
-            voice=fields.word("voice_id", "voice"),
-            language=fields.word("language"),
+            model=fields.first_text("model", "model_id"),
+            voice=fields.first_text("voice_id", "voice"),
+            language=fields.first_text("language"),
             command=own,
         )
 
@@ -206,8 +206,8 @@ class BasicVoice:
 
 def _overrides(body: Mapping[str, object]) -> dict[str, str]:
     """What a request may choose, at the top or inside `enhanced`. Never an address (wire 3.4)."""
-    given = ((name, holder.get(name)) for holder in (Members.of(body.get("enhanced")), body) for name in CHOOSABLE)
-    return {name: line(value, name, MAX_NAME) for name, value in given if value is not None}
+    given = ((name, holder.get(name)) for holder in (JsonObject.of(body.get("enhanced")), body) for name in CHOOSABLE)
+    return {name: single_line(value, name, MAX_NAME) for name, value in given if value is not None}
 
 
 def _enhanced(engine: SpeechEngine) -> dict[str, object] | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from svc_proto.basics.entropy import same_secret
+from svc_proto.basics.entropy import secrets_equal
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.flow import Flow
@@ -161,7 +161,7 @@ class Family:
     def end_bearer(self, bearer_hash: str, reason: str) -> None:
         """A token is accepted no more: close what was opened with it, and stop the sessions' runs."""
         for session in self.sessions():
-            if same_secret(session.principal.bearer_hash, bearer_hash):
+            if secrets_equal(session.principal.bearer_hash, bearer_hash):
                 session.revoke(reason)
             else:
                 for socket in session.opened_with(bearer_hash):  # the session stays for the caller's others

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.flow import Flow
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import SUPPORTS, ProviderError, ProviderInfo
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
 from svc_proto.voice.settings import AnySettings, OutputSettings
@@ -115,7 +115,7 @@ def compatible_voices(offer: Offer, model: str) -> list[str] | None:
 
 def check_choice(offer: Offer, choice: AnySettings) -> list[dict[str, str]]:
     """`{id, status, message}` each; the choice is valid if none is an `error` (wire terminal-voice 4.5)."""
-    known = Members(provider_object(offer.info, offer))
+    known = JsonObject(provider_object(offer.info, offer))
     checks = [_check_model(known.texts("models"), choice.model), _check_voice(offer, known.texts("voices"), choice)]
     if rates := offer.info.sample_rates:
         fits = choice.sample_rate in rates

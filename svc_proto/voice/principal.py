@@ -7,7 +7,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from svc_proto.basics.entropy import same_secret
+from svc_proto.basics.entropy import secrets_equal
 
 __all__ = ["Principal"]
 
@@ -32,4 +32,4 @@ class Principal:
             return False
         if self.kind == "session" and self.device_id is not None:
             return self.device_id == other.device_id
-        return other.device_id is None and same_secret(self.bearer_hash, other.bearer_hash)
+        return other.device_id is None and secrets_equal(self.bearer_hash, other.bearer_hash)

@@ -22,7 +22,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.settings import Scope
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Profile:
 
     scope: Scope
     path: str
-    data: Members = field(repr=False)  # of the file
+    data: JsonObject = field(repr=False)  # of the file
 
 
 def profile_of(query: Mapping[str, str], body: Mapping[str, object] | None = None) -> str | None:
@@ -71,9 +71,9 @@ def find_profile(engine: Engine, root: str, name: str | None) -> Flow[Profile]:
     return Profile(scope=scope, path=root, data=data)
 
 
-def _usable(engine: Engine, path: str, found: Members | Failure) -> Members:
+def _usable(engine: Engine, path: str, found: JsonObject | Failure) -> JsonObject:
     if not isinstance(found, Failure):
         return found
     if found.kind is not FailureKind.NOT_FOUND:
         engine.log(Level.WARNING, "configuration not read", path=path, problem=found.kind.value)
-    return Members()
+    return JsonObject()

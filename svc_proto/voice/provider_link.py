@@ -21,7 +21,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import AudioDelta, ProviderError, ProviderEvent
 from svc_proto.voice.providers.realtime import Dialect
 from svc_proto.voice.realtime.orders import ProviderOrder
@@ -98,7 +98,7 @@ class ProviderLink:
 
     def on_text(self, text: str) -> None:
         """Something of the provider; what is no JSON object is passed over."""
-        message = Members.parse(text)
+        message = JsonObject.parse(text)
         if message is not None and self._problem is None:
             for event in self._dialect.parse(message):
                 self._events.append(event)

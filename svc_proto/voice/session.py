@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
-from svc_proto.basics.entropy import same_secret, sha256_hex
+from svc_proto.basics.entropy import secrets_equal, sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.pcm import SAMPLE_WIDTH, levels
 from svc_proto.commands import Level
@@ -34,7 +34,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import Bell
 from svc_proto.machines.voice_session import UNATTENDED, Cursor, Denied, Ids, VoiceLife, VoiceState
 from svc_proto.schema.envelope import parse_message
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, run_name
 from svc_proto.voice.settings import RealtimeSettings
@@ -340,7 +340,7 @@ class VoiceSession:
     def opened_with(self, bearer_hash: str) -> list[VoiceSocket]:
         """Whoever is here by that token: candidates, and the owner."""
         here = [*self.candidates.values(), *([self.socket] if self.socket is not None else [])]
-        return [socket for socket in here if same_secret(socket.bearer_hash, bearer_hash)]
+        return [socket for socket in here if secrets_equal(socket.bearer_hash, bearer_hash)]
 
     def refuse(self, socket: VoiceSocket, denied: Denied) -> None:
         """A candidate does not get the session."""
@@ -506,7 +506,7 @@ def problem_of(engine: Engine, error: Exception) -> str:
 def _parse(text: str) -> dict[str, object]:
     """A JSON object with a `type`; `Refused` otherwise, or `RemoteProtocolError` (1009)."""
     try:
-        message = Members.maybe(parse_message(text))
+        message = JsonObject.of_or_none(parse_message(text))
     except strict_json.JsonError as error:
         raise Refused(400, "invalid_json", f"the message is not valid JSON: {error}") from None
     if message is None:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 from attrs import evolve, field, fields, frozen
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import choice, flag, integer, line, unquoted
+from svc_proto.basics.validate import boolean_word, choice, integer, integer_text, single_line
 from svc_proto.voice.registry import LOCAL, PROVIDERS, canonical_id
 
 __all__ = ["MAX_RATE", "MIN_RATE", "OutputSettings", "Promotion", "RealtimeSettings", "Rule", "Rules", "Scope"]
@@ -44,11 +44,11 @@ DELIVERIES = ("speak_verbatim", "speak_when_idle", "notify_then_speak", "visual_
 
 def whole(value: object, name: str, low: int, high: int) -> int:
     """A whole number in a range, or its digits as text. `Refused` 400."""
-    return integer(unquoted(value), name, low, high)
+    return integer(integer_text(value), name, low, high)
 
 
 def _text(value: object, name: str) -> str:
-    return line(value, name, LENGTHS[name], 1)
+    return single_line(value, name, LENGTHS[name], 1)
 
 
 def _provider(kind: str) -> Rule:
@@ -93,7 +93,7 @@ class OutputSettings:
     """Of streaming speech output."""
 
     scope: Scope = Scope()
-    enabled: bool = _of(True, flag)
+    enabled: bool = _of(True, boolean_word)
     provider: str = _of("xai_tts", _provider("tts"))
     model: str = _of("xai-tts", _text)
     voice: str = _of("eve", _text)
@@ -101,19 +101,19 @@ class OutputSettings:
     language: str = _of("en", _text)
     codec: str = _of("pcm", _among(*CODECS))
     optimize_streaming_latency: int = _of(1, _between(0, 1), env="OPTIMIZE_LATENCY")
-    text_normalization: bool = _of(False, flag)
-    fallback_enabled: bool = _of(True, flag)
-    auto_speech_tags: bool = _of(False, flag)
+    text_normalization: bool = _of(False, boolean_word)
+    fallback_enabled: bool = _of(True, boolean_word)
+    auto_speech_tags: bool = _of(False, boolean_word)
 
 
 @frozen(kw_only=True)
 class Promotion:
     """Of runs that go on in the background."""
 
-    enabled: bool = _of(True, flag, said="promotion_enabled")
+    enabled: bool = _of(True, boolean_word, said="promotion_enabled")
     promote_after_ms: int = _of(6_000, _between(0, 120_000))
     background_default_mode: str = _of("promote", _among(*MODES))
-    spoken_handoff: bool = _of(True, flag)
+    spoken_handoff: bool = _of(True, boolean_word)
     progress_spoken_after_ms: int = _of(0, _between(0, 600_000))
     progress_repeat_ms: int = _of(30_000, _between(0, 600_000))
     result_delivery: str = _of("speak_verbatim", _among(*DELIVERIES))
@@ -125,14 +125,14 @@ class RealtimeSettings:
     """Of the realtime lab and the realtime agent."""
 
     scope: Scope = Scope()
-    enabled: bool = _of(True, flag)
+    enabled: bool = _of(True, boolean_word)
     provider: str = _of("xai_realtime", _provider("realtime"))
     model: str = _of("grok-voice-latest", _text)
     voice: str = _of("eve", _text)
     sample_rate: int = _of(24_000, _between(MIN_RATE, MAX_RATE))  # Hz
     promotion: Promotion = Promotion()
     run_retention_days: int = _of(14, _between(0, 36_500), file_only=True)  # 0: event logs are kept
-    debug_audio_tap: bool = _of(False, flag, file_only=True)
+    debug_audio_tap: bool = _of(False, boolean_word, file_only=True)
 
 
 SettingsT = TypeVar("SettingsT", OutputSettings, RealtimeSettings)
@@ -164,7 +164,7 @@ def lenient(rules: Rules, found: Mapping[str, object]) -> dict[str, object]:
 def chosen_text(body: Mapping[str, object], name: str, otherwise: str = "") -> str:
     """A member that is text of one line, no longer than its kind may be, without blanks around. `Refused` 400."""
     value = body.get(name)
-    return otherwise if value is None else line(value, name, LENGTHS[name])
+    return otherwise if value is None else single_line(value, name, LENGTHS[name])
 
 
 def choose(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:

@@ -11,7 +11,7 @@ from attrs import define, field
 
 from svc_proto.basics.pcm import duration
 from svc_proto.basics.validate import invalid, object_, optional, text
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import REDACTED
 from svc_proto.voice.contract import Rendered
 from svc_proto.wire.limits import MAX_TEXT
@@ -72,7 +72,7 @@ def expression_of(message: Mapping[str, object]) -> dict[str, object]:
 
 def options_of(message: Mapping[str, object]) -> dict[str, object]:
     """The harmless members of `provider_options`, and of `provider_overrides` in `expression`; the others left out."""
-    overrides = _picked(Members.of(message.get("expression")), "provider_overrides", OPTIONS)
+    overrides = _picked(JsonObject.of(message.get("expression")), "provider_overrides", OPTIONS)
     return overrides | _picked(message, "provider_options", OPTIONS)
 
 
@@ -127,13 +127,13 @@ def _ms(seconds: float) -> float:
 
 
 def _picked(message: Mapping[str, object], name: str, allowed: tuple[str, ...]) -> dict[str, object]:
-    members = Members(optional(message, name, object_) or {})
+    members = JsonObject(optional(message, name, object_) or {})
     return {key: members[key] for key in allowed if _harmless(members, key)}
 
 
-def _harmless(members: Members, key: str) -> bool:
-    items, word = members.listed(key), members.string(key)
+def _harmless(members: JsonObject, key: str) -> bool:
+    items, word = members.array_or_none(key), members.string(key)
     if items is None and word is None:
-        return members.flag(key) is not None or members.number(key) is not None
+        return members.boolean(key) is not None or members.number(key) is not None
     words = members.texts(key) if word is None else [word]
     return len(words) == len(items or words) <= MAX_ITEMS and all(len(each) <= MAX_WORD for each in words)

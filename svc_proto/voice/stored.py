@@ -19,7 +19,7 @@ from svc_proto.engine.files import edit_yaml, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure
-from svc_proto.schema.json_object import Members, as_text
+from svc_proto.schema.json_object import JsonObject, as_text
 from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.registry import LOCAL, PROVIDERS, canonical_id, is_renderer
 from svc_proto.voice.settings import (
@@ -65,7 +65,7 @@ class SectionFamily(Generic[SettingsT]):
 
     def from_file(self, holder: Mapping[str, object], section: str | None = None) -> dict[str, object]:
         """What the section of a file says, or another one; empty if there is none."""
-        return lenient(self.rules, self._flat(Members.of(holder).inner(section or self.section)))
+        return lenient(self.rules, self._flat(JsonObject.of(holder).get_object(section or self.section)))
 
     def _flat(self, found: Mapping[str, object]) -> dict[str, object]:
         """The block of the provider first, then what stands beside it."""
@@ -107,8 +107,8 @@ def profile_values(family: SectionFamily[Any], profile: Profile) -> dict[str, ob
     return values if info is not None and is_renderer(info) else {}
 
 
-def _blocks(section: Mapping[str, object]) -> dict[str, Members]:
-    return {name: block for name, value in section.items() if (block := Members.maybe(value)) is not None}
+def _blocks(section: Mapping[str, object]) -> dict[str, JsonObject]:
+    return {name: block for name, value in section.items() if (block := JsonObject.of_or_none(value)) is not None}
 
 
 def laid_over(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
@@ -124,7 +124,7 @@ def with_its_own(
     """A change of a file's section. One of the provider alone takes along what stands beside the last one's name, and
     what the new one does not know: a voice, a model.
     """
-    said = Members.of(holder).inner(family.section)
+    said = JsonObject.of(holder).get_object(family.section)
     info = PROVIDERS.get(str(change.get("provider")))
     before = said.string("provider")
     if info is None or before is None or canonical_id(before, family.kind) == info.id:
@@ -225,7 +225,7 @@ class StoredSettings:
                 shown = profile_values(family, profile)  # of `tts:`, which will not count any more
 
         def edits(stored: object) -> dict[str, object]:
-            return {family.section: with_its_own(family, Members.of(stored), {**shown, **change})}
+            return {family.section: with_its_own(family, JsonObject.of(stored), {**shown, **change})}
 
         yield from edit_yaml(
             engine, path, edits, _unchangeable, unfit="is not YAML that can be edited: mend it by hand"

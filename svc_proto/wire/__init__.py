@@ -5,21 +5,21 @@ The names that embedders may use: docs/reference/public-names.md.
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.lazy_exports import exports
+from svc_proto.basics.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from svc_proto.schema.envelope import Envelope as Envelope
     from svc_proto.schema.envelope import parse_envelope as parse_envelope
     from svc_proto.schema.envelope import parse_message as parse_message
     from svc_proto.schema.envelope import write_envelope as write_envelope
-    from svc_proto.wire.backpressure import Credit as Credit
+    from svc_proto.wire.backpressure import Backpressure as Backpressure
     from svc_proto.wire.connection import Connection as Connection
     from svc_proto.wire.connection import Role as Role
     from svc_proto.wire.connection import ServerConnection as ServerConnection
-    from svc_proto.wire.events import AcceptSocket as AcceptSocket
+    from svc_proto.wire.events import AcceptWebSocket as AcceptWebSocket
     from svc_proto.wire.events import BadRequest as BadRequest
     from svc_proto.wire.events import BinaryMessage as BinaryMessage
-    from svc_proto.wire.events import CloseSocket as CloseSocket
+    from svc_proto.wire.events import CloseWebSocket as CloseWebSocket
     from svc_proto.wire.events import Event as Event
     from svc_proto.wire.events import Headers as Headers
     from svc_proto.wire.events import Informational as Informational
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from svc_proto.wire.events import RequestData as RequestData
     from svc_proto.wire.events import RequestEnd as RequestEnd
     from svc_proto.wire.events import RequestHead as RequestHead
+    from svc_proto.wire.events import ResponseBodyDelegated as ResponseBodyDelegated
     from svc_proto.wire.events import ResponseData as ResponseData
-    from svc_proto.wire.events import ResponseElsewhere as ResponseElsewhere
     from svc_proto.wire.events import ResponseEnd as ResponseEnd
     from svc_proto.wire.events import ResponseHead as ResponseHead
-    from svc_proto.wire.events import SocketAccepted as SocketAccepted
-    from svc_proto.wire.events import SocketClosed as SocketClosed
     from svc_proto.wire.events import StreamId as StreamId
     from svc_proto.wire.events import StreamReset as StreamReset
     from svc_proto.wire.events import TextMessage as TextMessage
+    from svc_proto.wire.events import WebSocketAccepted as WebSocketAccepted
+    from svc_proto.wire.events import WebSocketClosed as WebSocketClosed
     from svc_proto.wire.http1 import Http1Connection as Http1Connection
     from svc_proto.wire.http2 import Http2Connection as Http2Connection
     from svc_proto.wire.keepalive import Keepalive as Keepalive
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from svc_proto.wire.urls import split_target as split_target
     from svc_proto.wire.websocket import WebSocket as WebSocket
 else:
-    __all__, __getattr__, __dir__ = exports(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "svc_proto.wire.connection": "Connection Role ServerConnection",
@@ -76,9 +76,9 @@ else:
             "svc_proto.wire.http2": "Http2Connection",
             "svc_proto.wire.websocket": "WebSocket",
             "svc_proto.wire.events": (
-                "AcceptSocket BadRequest BinaryMessage CloseSocket Event Headers Informational Ping Pong "
-                "RequestData RequestEnd RequestHead ResponseData ResponseElsewhere ResponseEnd ResponseHead "
-                "SocketAccepted SocketClosed StreamId StreamReset TextMessage"
+                "AcceptWebSocket BadRequest BinaryMessage CloseWebSocket Event Headers Informational Ping Pong "
+                "RequestData RequestEnd RequestHead ResponseData ResponseBodyDelegated ResponseEnd ResponseHead "
+                "WebSocketAccepted WebSocketClosed StreamId StreamReset TextMessage"
             ),
             "svc_proto.wire.limits": "DEFAULT_LIMITS Limits",
             "svc_proto.wire.sse": "EventStreamDecoder ServerSentEvent encode_comment encode_event",
@@ -90,7 +90,7 @@ else:
                 "Url decode_segment encode_segment parse_query parse_query_list parse_url split_target"
             ),
             "svc_proto.wire.ranges": "ByteRange Unsatisfiable content_disposition entity_tag requested_range",
-            "svc_proto.wire.backpressure": "Credit",
+            "svc_proto.wire.backpressure": "Backpressure",
             "svc_proto.wire.keepalive": "Keepalive KeepaliveAction",
         },
     )

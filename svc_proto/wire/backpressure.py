@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["Credit"]
+__all__ = ["Backpressure"]
 
 
-class Credit:
+class Backpressure:
     """Counts the unsent bytes of one channel between a high and a low water mark.
 
     `blocked` goes True when more than `high` bytes are unsent and False again at `low` or less, so a reader is not
@@ -20,7 +20,7 @@ class Credit:
         self.unsent = 0
         self.blocked = False
 
-    def queued(self, n: int) -> bool:
+    def add_unsent(self, n: int) -> bool:
         """`n` bytes were ordered to be written. True if reading should pause now."""
         self.unsent += n
         if self.blocked or self.unsent <= self._high:
@@ -28,7 +28,7 @@ class Credit:
         self.blocked = True
         return True
 
-    def sent(self, n: int) -> bool:
+    def mark_sent(self, n: int) -> bool:
         """`n` bytes have left. True if reading may go on now."""
         self.unsent -= n
         if not self.blocked or self.unsent > self._low:

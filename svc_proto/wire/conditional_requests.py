@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from svc_proto.wire.events import Headers
 
-__all__ = ["NOT_MODIFIED", "failed_condition", "read_date"]
+__all__ = ["NOT_MODIFIED", "precondition_status", "parse_http_date"]
 
 NOT_MODIFIED, PRECONDITION_FAILED = 304, 412
 MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
@@ -26,7 +26,7 @@ _DATES = [
 ]
 
 
-def failed_condition(headers: Headers, tag: str, modified: float, now: float) -> int | None:
+def precondition_status(headers: Headers, tag: str, modified: float, now: float) -> int | None:
     """What a GET or HEAD is to be answered with: 304, 412, or None where nothing speaks against an answer.
 
     `modified` and `now` are epoch seconds. The order is that of RFC 9110 section 13.2.2.
@@ -44,7 +44,7 @@ def failed_condition(headers: Headers, tag: str, modified: float, now: float) ->
     return NOT_MODIFIED if since is not None and changed <= since else None
 
 
-def read_date(field: bytes, now: float) -> int | None:
+def parse_http_date(field: bytes, now: float) -> int | None:
     """A date in any of the three forms of RFC 9110 section 5.6.7 as epoch seconds; None if it is none.
 
     Of a year in two digits the century is told by `now`.
@@ -66,7 +66,7 @@ def read_date(field: bytes, now: float) -> int | None:
 
 def _date(headers: Headers, name: bytes, now: float) -> int | None:
     values = headers.all(name)
-    return read_date(values[0], now) if len(values) == 1 else None  # of more than one it says "ignore"
+    return parse_http_date(values[0], now) if len(values) == 1 else None  # of more than one it says "ignore"
 
 
 def _tags(headers: Headers, name: bytes) -> list[tuple[bytes, bytes]] | None:

@@ -48,7 +48,7 @@ class Connection(Protocol):
         """Say something. Raises `LocalProtocolError` if the protocol does not allow it now."""
         ...
 
-    def trust(self, stream: StreamId) -> None:
+    def lift_limits(self, stream: StreamId) -> None:
         """The peer of the WebSocket on this stream is known: messages may be as large as `Limits` has it."""
         ...
 
@@ -76,12 +76,13 @@ class Connection(Protocol):
         ...
 
     @property
-    def held(self) -> int:
-        """Bytes of memory for what came in and is not complete, or cannot be told yet; of sockets without `trust`."""
+    def buffered_bytes(self) -> int:
+        """Bytes of memory for what came in and is not complete, or cannot be told yet; of sockets without
+        `lift_limits`."""
         ...
 
     @property
-    def head_pending(self) -> bool:
+    def has_partial_head(self) -> bool:
         """A head has begun to arrive and is not complete."""
         ...
 
@@ -95,18 +96,19 @@ class ServerConnection(Connection, Protocol):
 
     __slots__ = ()
 
-    def plain(self, data: bytes) -> tuple[RequestHead, bytes] | None:
+    def receive_simple_request(self, data: bytes) -> tuple[RequestHead, bytes] | None:
         """Take one whole request and its body in place of `receive_data` and all of its events.
 
         None, and nothing has been done, if these bytes are not that.
         """
         return None
 
-    def retell(self) -> None:
-        """Of the request that `plain` gave no more than the head was taken: `next_event` tells the rest."""
+    def replay_as_events(self) -> None:
+        """Of the request that `receive_simple_request` gave no more than the head was taken: `next_event` tells the
+        rest."""
         return
 
-    def answer(
+    def send_simple_response(
         self, stream: StreamId, status: int, date: bytes, fields: tuple[tuple[bytes, bytes], ...], body: bytes
     ) -> bool:
         """Say all of a response; False, and nothing was said, if it has to be said event by event.
@@ -115,6 +117,7 @@ class ServerConnection(Connection, Protocol):
         """
         return False
 
-    def switched(self) -> WebSocket | None:
-        """Behind an `AcceptSocket`: the WebSocket that is all of this connection from here on, if it shares it not."""
+    def detach_websocket(self) -> WebSocket | None:
+        """Behind an `AcceptWebSocket`: the WebSocket that is all of this connection from here on, if it shares it
+        not."""
         ...

@@ -13,7 +13,7 @@ have separate types, so a handler cannot mistake one for the other:
     either              StreamReset (the stream failed; on HTTP/1.1 the connection with it)
 
 A `RequestHead` with `websocket=True` asks for a WebSocket (HTTP/1.1 Upgrade, or RFC 8441); the server answers with
-`AcceptSocket` or with an ordinary response. The client receives `SocketAccepted` or an ordinary response.
+`AcceptWebSocket` or with an ordinary response. The client receives `WebSocketAccepted` or an ordinary response.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from typing import NewType, TypeAlias
 from attrs import field
 
 from svc_proto.basics.entropy import sha256_hex
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 
 __all__ = [
-    "AcceptSocket",
+    "AcceptWebSocket",
     "BadRequest",
     "BinaryMessage",
-    "CloseSocket",
+    "CloseWebSocket",
     "Event",
     "Headers",
     "Informational",
@@ -40,11 +40,11 @@ __all__ = [
     "RequestEnd",
     "RequestHead",
     "ResponseData",
-    "ResponseElsewhere",
+    "ResponseBodyDelegated",
     "ResponseEnd",
     "ResponseHead",
-    "SocketAccepted",
-    "SocketClosed",
+    "WebSocketAccepted",
+    "WebSocketClosed",
     "StreamId",
     "StreamReset",
     "TextMessage",
@@ -91,7 +91,7 @@ class Headers(tuple[tuple[bytes, bytes], ...]):
 NO_HEADERS = Headers()
 
 
-@fixed
+@fast_frozen
 class RequestHead:
     """A request begins. `target` is the request target as sent (origin form: path and query)."""
 
@@ -104,7 +104,7 @@ class RequestHead:
     http_version: str = "1.1"
 
 
-@fixed
+@fast_frozen
 class BadRequest:
     """Server, received over HTTP/2: a head that cannot be served, to be answered with `status` all the same.
 
@@ -119,7 +119,7 @@ class BadRequest:
     method: str
 
 
-@fixed
+@fast_frozen
 class RequestData:
     """A piece of the request body, never empty."""
 
@@ -127,7 +127,7 @@ class RequestData:
     data: bytes
 
 
-@fixed
+@fast_frozen
 class RequestEnd:
     """The request is complete. `trailers` are fields sent after the body."""
 
@@ -135,7 +135,7 @@ class RequestEnd:
     trailers: Headers = NO_HEADERS
 
 
-@fixed
+@fast_frozen
 class Informational:
     """An interim 1xx response, such as 100 (Continue)."""
 
@@ -144,7 +144,7 @@ class Informational:
     headers: Headers = NO_HEADERS
 
 
-@fixed
+@fast_frozen
 class ResponseHead:
     """A response begins. Without a `content-length`, HTTP/1.1 frames the body in chunks."""
 
@@ -154,7 +154,7 @@ class ResponseHead:
     http_version: str = "1.1"
 
 
-@fixed
+@fast_frozen
 class ResponseData:
     """A piece of the response body."""
 
@@ -162,8 +162,8 @@ class ResponseData:
     data: bytes
 
 
-@fixed
-class ResponseElsewhere:
+@fast_frozen
+class ResponseBodyDelegated:
     """Server, sent: `length` bytes of the body that somebody else writes, after everything said before.
 
     Only for a response with a `content-length`. Nothing may be said until they are written but the `ResponseEnd`.
@@ -173,7 +173,7 @@ class ResponseElsewhere:
     length: int
 
 
-@fixed
+@fast_frozen
 class ResponseEnd:
     """The response is complete."""
 
@@ -181,11 +181,11 @@ class ResponseEnd:
     trailers: Headers = NO_HEADERS
 
 
-@fixed
-class AcceptSocket:
+@fast_frozen
+class AcceptWebSocket:
     """Server, sent: accept the WebSocket asked for on this stream.
 
-    `max_message` is in bytes, in place of that of `Limits`, until `Connection.trust`.
+    `max_message` is in bytes, in place of that of `Limits`, until `Connection.lift_limits`.
     """
 
     stream: StreamId
@@ -194,8 +194,8 @@ class AcceptSocket:
     max_message: int | None = None
 
 
-@fixed
-class SocketAccepted:
+@fast_frozen
+class WebSocketAccepted:
     """Client, received: the WebSocket is open. `deflate` tells whether permessage-deflate was agreed."""
 
     stream: StreamId
@@ -204,7 +204,7 @@ class SocketAccepted:
     deflate: bool = False
 
 
-@fixed
+@fast_frozen
 class TextMessage:
     """One whole text message."""
 
@@ -212,7 +212,7 @@ class TextMessage:
     text: str
 
 
-@fixed
+@fast_frozen
 class BinaryMessage:
     """One whole binary message."""
 
@@ -220,7 +220,7 @@ class BinaryMessage:
     data: bytes
 
 
-@fixed
+@fast_frozen
 class Ping:
     """A ping frame. Received pings are answered by the connection itself before the event is seen."""
 
@@ -228,7 +228,7 @@ class Ping:
     payload: bytes = b""
 
 
-@fixed
+@fast_frozen
 class Pong:
     """A pong frame."""
 
@@ -236,8 +236,8 @@ class Pong:
     payload: bytes = b""
 
 
-@fixed
-class CloseSocket:
+@fast_frozen
+class CloseWebSocket:
     """Sent: begin (or answer) the closing handshake, RFC 6455 section 7."""
 
     stream: StreamId
@@ -245,22 +245,22 @@ class CloseSocket:
     reason: str = ""
 
 
-@fixed
-class SocketClosed:
+@fast_frozen
+class WebSocketClosed:
     """Received, last of the stream: the peer's close frame, or how the socket ended without one.
 
     `code` is 1005 for a close frame without a code and 1006 for no close frame at all. `clean` is True when a close
-    frame was received. `ours` is the code this side sent, if any, for a violation that it found by itself.
+    frame was received. `closed_by_us` is the code this side sent, if any, for a violation that it found by itself.
     """
 
     stream: StreamId
     code: int
     reason: str = ""
     clean: bool = True
-    ours: int | None = field(default=None)
+    closed_by_us: int | None = field(default=None)
 
 
-@fixed
+@fast_frozen
 class StreamReset:
     """The stream failed before its end; nothing more comes on it. `why` is for a log line."""
 
@@ -276,15 +276,15 @@ Event: TypeAlias = (
     | Informational
     | ResponseHead
     | ResponseData
-    | ResponseElsewhere
+    | ResponseBodyDelegated
     | ResponseEnd
-    | AcceptSocket
-    | SocketAccepted
+    | AcceptWebSocket
+    | WebSocketAccepted
     | TextMessage
     | BinaryMessage
     | Ping
     | Pong
-    | CloseSocket
-    | SocketClosed
+    | CloseWebSocket
+    | WebSocketClosed
     | StreamReset
 )

@@ -24,12 +24,19 @@ from hyperframe.frame import DataFrame, HeadersFrame
 from hyperframe.frame import Frame as HyperFrame
 
 from svc_proto.wire.events import RequestHead
-from svc_proto.wire.http2_frames import END_HEADERS, HEADER, STREAM_MASK, Kind
+from svc_proto.wire.http2_frames import END_HEADERS, HEADER, STREAM_MASK, FrameType
 
-__all__ = ["HIDDEN_LENGTH", "LENGTH", "Block", "BlockDecoder", "BlockEncoder", "LeanH2"]
+__all__ = [
+    "HIDDEN_LENGTH",
+    "LENGTH",
+    "DecodedHeaderBlock",
+    "HeaderBlockDecoder",
+    "HeaderBlockEncoder",
+    "OptimizedH2Connection",
+]
 
 MAX_BLOCKS, MAX_BLOCK, MAX_BLOCK_FIELDS = 8, 256, 32  # that a connection remembers; bytes and fields of each
-SMALL = 2048  # bytes of fields that fit into a frame, however they are packed
+MAX_FAST_FRAME = 2048  # bytes of fields that fit into a frame, however they are packed
 END_STREAM = 0x1  # RFC 9113 sections 6.1 and 6.2
 LENGTH = b"content-length"
 HIDDEN_LENGTH = b"Content-Length"  # no name over HTTP/2, so that nobody else can mean it
@@ -37,14 +44,14 @@ _RENAMED = {LENGTH: HIDDEN_LENGTH, HIDDEN_LENGTH: b""}
 
 
 @define(eq=False)
-class Block:
+class DecodedHeaderBlock:
     """A header block that was read: its fields, and the head of a request that they were, by whether that ended it."""
 
     fields: list[HeaderTuple]
     heads: dict[bool, RequestHead] = field(factory=dict)
 
 
-class BlockDecoder(Decoder):
+class HeaderBlockDecoder(Decoder):
     """Tells h2 of no `content-length`: it ends the connection for a wrong one, where we end the stream.
 
     A block that leaves the table as it is means the same until the table changes, and is looked up till then.
@@ -52,8 +59,8 @@ class BlockDecoder(Decoder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.block = Block([])  # the last one
-        self._known: dict[bytes, Block] = {}
+        self.block = DecodedHeaderBlock([])  # the last one
+        self._known: dict[bytes, DecodedHeaderBlock] = {}
 
     def decode(self, data: bytes, raw: bool = False) -> list[HeaderTuple]:
         """The fields of a whole block; what `Decoder` makes of it."""
@@ -63,7 +70,7 @@ class BlockDecoder(Decoder):
             before = _state(table)
             fields = super().decode(data, raw)
             told = [HeaderTuple(_RENAMED[field[0]], field[1]) if field[0] in _RENAMED else field for field in fields]
-            known = Block(told)
+            known = DecodedHeaderBlock(told)
             if not _is_as(table, before):
                 self._known.clear()
             elif len(self._known) < MAX_BLOCKS and len(data) <= MAX_BLOCK and len(told) <= MAX_BLOCK_FIELDS:
@@ -72,7 +79,7 @@ class BlockDecoder(Decoder):
         return known.fields
 
 
-class BlockEncoder(Encoder):
+class HeaderBlockEncoder(Encoder):
     """Remembers the block of a list of fields for as long as the table is what it was."""
 
     def __init__(self) -> None:
@@ -105,7 +112,7 @@ def _is_as(table: HeaderTable, before: tuple[int, int, object]) -> bool:
     return sizes == [*before[:2]] and last is before[2]
 
 
-class _Data(DataFrame):
+class _FastDataFrame(DataFrame):
     """A frame as most are. h2 draws a picture of each for a log that nobody reads; of this one it is cheap."""
 
     def __init__(self, stream: int, flags: Flags, data: bytes) -> None:
@@ -116,7 +123,7 @@ class _Data(DataFrame):
         return "DATA"
 
 
-class _Head(HeadersFrame):
+class _FastHeadersFrame(HeadersFrame):
     """The same, of a whole header block."""
 
     def __init__(self, stream: int, flags: Flags, data: bytes) -> None:
@@ -127,7 +134,7 @@ class _Head(HeadersFrame):
         return "HEADERS"
 
 
-class _Frames(FrameBuffer):
+class _FastFrameBuffer(FrameBuffer):
     """Reads a frame as most are, without padding, priority or a continuation, with less ado than h2."""
 
     def __next__(self) -> HyperFrame:
@@ -144,11 +151,11 @@ class _Frames(FrameBuffer):
         return frame
 
 
-PLAIN: dict[tuple[int, int], type[_Data | _Head]] = {
-    (Kind.DATA, 0): _Data,
-    (Kind.DATA, END_STREAM): _Data,
-    (Kind.HEADERS, END_HEADERS): _Head,
-    (Kind.HEADERS, END_HEADERS | END_STREAM): _Head,
+PLAIN: dict[tuple[int, int], type[_FastDataFrame | _FastHeadersFrame]] = {
+    (FrameType.DATA, 0): _FastDataFrame,
+    (FrameType.DATA, END_STREAM): _FastDataFrame,
+    (FrameType.HEADERS, END_HEADERS): _FastHeadersFrame,
+    (FrameType.HEADERS, END_HEADERS | END_STREAM): _FastHeadersFrame,
 }
 FLAGS = {  # shared by all such frames: h2 changes those of its own only
     0: HeadersFrame(1).flags,
@@ -159,7 +166,7 @@ FLAGS = {  # shared by all such frames: h2 changes those of its own only
 _HEADER = Struct(">HBBBL").pack
 
 
-class _Census:
+class _StreamCounter:
     """How many streams are open, by the parity of their numbers, and which have closed since somebody looked."""
 
     __slots__ = ("closed", "open")
@@ -169,10 +176,10 @@ class _Census:
         self.closed: list[int] = []
 
 
-class _Life(H2StreamStateMachine):
+class _CountingStateMachine(H2StreamStateMachine):
     """h2's states of one stream, each change of which is counted."""
 
-    def __init__(self, stream_id: int, census: _Census) -> None:
+    def __init__(self, stream_id: int, census: _StreamCounter) -> None:
         super().__init__(stream_id)
         self._census = census
 
@@ -188,28 +195,28 @@ class _Life(H2StreamStateMachine):
                     self._census.closed.append(self.stream_id)
 
 
-class LeanH2(H2Connection):
+class OptimizedH2Connection(H2Connection):
     """h2, as this module has it."""
 
     # Streams that are remembered, so that frames which crossed our reset are forgiven. h2 would take 6 MB for it.
     MAX_CLOSED_STREAMS = 1000
 
-    decoder: BlockDecoder
-    encoder: BlockEncoder
+    decoder: HeaderBlockDecoder
+    encoder: HeaderBlockEncoder
 
     def __init__(self, config: H2Configuration) -> None:
         super().__init__(config)
-        self.encoder = BlockEncoder()
-        self._census = _Census()
-        self.incoming_buffer = _Frames(server=not config.client_side)
-        self._frame_dispatch_table[_Data] = self._receive_data_frame
-        self._frame_dispatch_table[_Head] = self._receive_headers_frame
+        self.encoder = HeaderBlockEncoder()
+        self._census = _StreamCounter()
+        self.incoming_buffer = _FastFrameBuffer(server=not config.client_side)
+        self._frame_dispatch_table[_FastDataFrame] = self._receive_data_frame
+        self._frame_dispatch_table[_FastHeadersFrame] = self._receive_headers_frame
 
     def release(self) -> None:
         """Nothing more comes: part with the methods of its own in a table, which would keep it."""
         self._frame_dispatch_table.clear()
 
-    def say_head(self, stream_id: int, fields: list[tuple[bytes, bytes]], *, end: bool = False) -> None:
+    def send_headers_fast(self, stream_id: int, fields: list[tuple[bytes, bytes]], *, end: bool = False) -> None:
         """`send_headers`; which fields may be in a table follows from their names."""
         stream = self.streams.get(stream_id)
         if stream is None or self.config.client_side or not _is_plain(fields) or stream.state_machine.headers_sent:
@@ -220,9 +227,9 @@ class LeanH2(H2Connection):
         block = self.encoder.block(fields)
         if end:
             stream.state_machine.process_input(StreamInputs.SEND_END_STREAM)
-        self._frame(Kind.HEADERS, END_HEADERS | end, stream_id, block)
+        self._frame(FrameType.HEADERS, END_HEADERS | end, stream_id, block)
 
-    def say_data(self, stream_id: int, data: bytes, *, end: bool) -> None:
+    def send_data_fast(self, stream_id: int, data: bytes, *, end: bool) -> None:
         """`send_data`."""
         stream, size = self.streams.get(stream_id), len(data)
         most = self.max_outbound_frame_size
@@ -235,7 +242,7 @@ class LeanH2(H2Connection):
             stream.state_machine.process_input(StreamInputs.SEND_END_STREAM)
         stream.outbound_flow_control_window -= size
         self.outbound_flow_control_window -= size
-        self._frame(Kind.DATA, END_STREAM if end else 0, stream_id, data)
+        self._frame(FrameType.DATA, END_STREAM if end else 0, stream_id, data)
 
     def _frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
         size = len(payload)
@@ -243,7 +250,7 @@ class LeanH2(H2Connection):
 
     def _begin_new_stream(self, stream_id: int, allowed_ids: AllowedStreamIDs) -> H2Stream:
         stream = super()._begin_new_stream(stream_id, allowed_ids)
-        stream.state_machine = _Life(stream_id, self._census)
+        stream.state_machine = _CountingStateMachine(stream_id, self._census)
         return stream
 
     def _open_streams(self, remainder: int) -> int:
@@ -258,4 +265,8 @@ class LeanH2(H2Connection):
 def _is_plain(fields: list[tuple[bytes, bytes]]) -> bool:
     """Whether they are the head of a response that is not interim, and fit into one frame."""
     name, status = fields[0]
-    return name == b":status" and status[:1] != b"1" and sum(len(name) + len(value) for name, value in fields) < SMALL
+    return (
+        name == b":status"
+        and status[:1] != b"1"
+        and sum(len(name) + len(value) for name, value in fields) < MAX_FAST_FRAME
+    )

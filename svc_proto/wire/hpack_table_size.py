@@ -10,25 +10,25 @@ import struct
 
 from hpack import Encoder
 
-from svc_proto.wire.http2_frames import Frame, Kind
+from svc_proto.wire.http2_frames import FrameType, Http2Frame
 from svc_proto.wire.http2_settings import TABLE_SIZE
 
-__all__ = ["settle_table", "shrink_table"]
+__all__ = ["apply_table_size", "shrink_table"]
 
 HEADER_TABLE_SIZE = 0x1  # RFC 9113 section 6.5.2
 ENTRY = struct.Struct(">HL")
 
 
-def shrink_table(encoder: Encoder, frame: Frame) -> None:
+def shrink_table(encoder: Encoder, frame: Http2Frame) -> None:
     """Before h2 takes a frame, which may be SETTINGS: go down to the smallest size that it names."""
-    if frame.kind != Kind.SETTINGS or frame.size % ENTRY.size:
+    if frame.type != FrameType.SETTINGS or frame.size % ENTRY.size:
         return
     entries = ENTRY.iter_unpack(frame.raw[len(frame.raw) - frame.size :])
     sizes = [value for code, value in entries if code == HEADER_TABLE_SIZE]
     encoder.header_table_size = min([encoder.header_table_size, *sizes])
 
 
-def settle_table(encoder: Encoder) -> None:
+def apply_table_size(encoder: Encoder) -> None:
     """After h2 took it: go down to our own limit, and have every change said before the next head."""
     encoder.header_table_size = min(encoder.header_table_size, TABLE_SIZE)
     encoder.header_table.resized = bool(encoder.table_size_changes)

@@ -25,22 +25,22 @@ from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     NO_HEADERS,
-    AcceptSocket,
+    AcceptWebSocket,
     Event,
     Headers,
     Informational,
     RequestData,
     RequestEnd,
     RequestHead,
+    ResponseBodyDelegated,
     ResponseData,
-    ResponseElsewhere,
     ResponseEnd,
     ResponseHead,
-    SocketAccepted,
     StreamId,
     StreamReset,
+    WebSocketAccepted,
 )
-from svc_proto.wire.http1_chunks import ChunkedBody
+from svc_proto.wire.http1_chunks import ChunkedBodyReader
 from svc_proto.wire.http1_head import (
     END,
     Framing,
@@ -49,18 +49,18 @@ from svc_proto.wire.http1_head import (
     check_response_head,
     host_of_target,
 )
-from svc_proto.wire.http1_read_state import READING, Reading, ReadingTrigger
-from svc_proto.wire.http1_responses import Stretch, informational, response
+from svc_proto.wire.http1_read_state import READ_TABLE, ReadState, ReadTrigger
+from svc_proto.wire.http1_responses import DelegatedBytes, build_informational, build_response
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.websocket import WebSocket, WebSocketState
-from svc_proto.wire.websocket_deflate import DeflateParameters, accept_offer
+from svc_proto.wire.websocket_deflate import DeflateParameters, accept_extension_offer
 from svc_proto.wire.websocket_handshake import (
     EXTENSIONS,
-    accept_headers,
+    build_accept_headers,
+    build_request_headers,
     check_acceptance,
+    is_handshake,
     new_key,
-    opens_socket,
-    request_headers,
 )
 
 __all__ = ["BODILESS", "Http1Connection"]
@@ -71,7 +71,7 @@ CR = 0x0D
 SLASH = 0x2F
 NO_STREAM = StreamId(0)
 ENDED = (h11.DONE, h11.MUST_CLOSE)
-PLACEHOLDER = h11.Response(status_code=200, headers=[])
+PLACEHOLDER_RESPONSE = h11.Response(status_code=200, headers=[])
 
 
 class Http1Connection:
@@ -124,12 +124,12 @@ class Http1Connection:
         self._deflate = deflate
         self._stream = after
         self._h11 = self._new_h11()
-        self._reading = Reading.HEAD
+        self._reading = ReadState.HEAD
         self._inbox = bytearray()  # bytes that h11 has not seen
         self._searched = 0  # of the inbox, for the end of a head
         self._blank = False  # the one empty line before a request was skipped
         self._eof = False
-        self._chunks: ChunkedBody | None = None  # the body in progress, if it comes in chunks
+        self._chunks: ChunkedBodyReader | None = None  # the body in progress, if it comes in chunks
         self._head: RequestHead | None = None  # the request in progress, received or sent
         self._key = b""
         self._interim = 0  # responses, since the request
@@ -140,7 +140,7 @@ class Http1Connection:
         self._out: list[bytes] = []
         # The last response head: on a kept connection the next one is often the same, and h11 checks each anew.
         self._written_key: tuple[int, Headers, bool] | None = None
-        self._written = PLACEHOLDER
+        self._written = PLACEHOLDER_RESPONSE
 
     # --- properties ---
 
@@ -152,25 +152,25 @@ class Http1Connection:
     @property
     def paused(self) -> bool:
         """Bytes wait behind a request that we have not answered: stop reading."""
-        return self._reading in (Reading.LAST, Reading.DONE) and bool(self._inbox)
+        return self._reading in (ReadState.LAST, ReadState.DONE) and bool(self._inbox)
 
     @property
     def idle(self) -> bool:
         """No request is in progress, no byte of a next one has come, and the connection can still be used."""
-        waiting = self._reading is Reading.HEAD and self._head is None
+        waiting = self._reading is ReadState.HEAD and self._head is None
         return waiting and not (self._inbox or self._eof or self._finished)
 
     @property
-    def held(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes of memory for what came in and is not complete, or cannot be told yet."""
-        if self._reading is Reading.BODY:
-            return len(self._h11.trailing_data[0] if self._chunks is None else self._chunks.rest)
-        return len(self._inbox) if self._socket is None else self._socket.held
+        if self._reading is ReadState.BODY:
+            return len(self._h11.trailing_data[0] if self._chunks is None else self._chunks.trailing_data)
+        return len(self._inbox) if self._socket is None else self._socket.buffered_bytes
 
     @property
-    def head_pending(self) -> bool:
+    def has_partial_head(self) -> bool:
         """A head has begun to arrive and is not complete."""
-        return self._reading is Reading.HEAD and bool(self._inbox)
+        return self._reading is ReadState.HEAD and bool(self._inbox)
 
     # --- bytes ---
 
@@ -178,17 +178,17 @@ class Http1Connection:
         """Take bytes from the peer. Parsing is left to `next_event`. Bytes after the end are dropped."""
         if self._eof or not data:
             return
-        if self._reading is Reading.BODY:
+        if self._reading is ReadState.BODY:
             (self._chunks or self._h11).receive_data(data)
         elif self._socket is not None:
             self._socket.receive_data(data)
-        elif self._reading is not Reading.OVER:
+        elif self._reading is not ReadState.OVER:
             self._inbox += data
 
     def whole(self, data: bytes) -> bytes | None:
-        """See `PlainCall`."""
+        """See `FastPathClientConnection`."""
         chunks = self._chunks
-        return None if chunks is None or self._eof or self._reading is not Reading.BODY else chunks.whole(data)
+        return None if chunks is None or self._eof or self._reading is not ReadState.BODY else chunks.whole(data)
 
     def receive_eof(self) -> None:
         """The peer will send no more bytes. What was received before is still parsed."""
@@ -196,12 +196,12 @@ class Http1Connection:
         if self._socket is not None:
             self._socket.receive_eof()
 
-    def trust(self, stream: StreamId) -> None:
+    def lift_limits(self, stream: StreamId) -> None:
         """The peer of the WebSocket is known: its messages may be as large as the limits have it."""
         if self._socket is not None:
-            self._socket.trust(stream)
+            self._socket.lift_limits(stream)
 
-    def switched(self) -> WebSocket | None:
+    def detach_websocket(self) -> WebSocket | None:
         """The WebSocket that this connection has become; what was said before is still here."""
         return self._socket
 
@@ -217,7 +217,7 @@ class Http1Connection:
         said, self._out = self._out, []
         return b"".join(said)
 
-    def go_on(self, chunks: ChunkedBody) -> None:
+    def resume_body(self, chunks: ChunkedBodyReader) -> None:
         """In place of the body in chunks whose head was told: one that has been read so far."""
         self._chunks = chunks
 
@@ -229,13 +229,13 @@ class Http1Connection:
         Raises `RemoteProtocolError` once if the peer broke the protocol; after that nothing more is read.
         """
         reading = self._reading
-        if reading is Reading.HEAD:
+        if reading is ReadState.HEAD:
             return self._next_head()
-        if reading is Reading.LAST:
-            self._step(ReadingTrigger.END)
+        if reading is ReadState.LAST:
+            self._step(ReadTrigger.END)
             self._cycle()
             return RequestEnd(self._stream)
-        if reading is Reading.BODY:
+        if reading is ReadState.BODY:
             return self._next_body()
         if self._socket is None:
             return None
@@ -303,8 +303,8 @@ class Http1Connection:
             self._feed_body(framing)
         else:
             h11_connection.next_event()  # h11's EndOfMessage; ours is told by the next call
-            self._step(ReadingTrigger.BARE)
-            if h11_connection.their_state not in ENDED and opens_socket(head):
+            self._step(ReadTrigger.BARE)
+            if h11_connection.their_state not in ENDED and is_handshake(head):
                 head = attrs.evolve(head, websocket=True)
         self._blank = False
         self._head = head
@@ -330,9 +330,9 @@ class Http1Connection:
         return ResponseHead(self._stream, status, headers, response.http_version.decode("ascii"))
 
     def _feed_body(self, framing: Framing) -> None:
-        self._step(ReadingTrigger.FRAMED)
+        self._step(ReadTrigger.FRAMED)
         if framing is Framing.CHUNKED:
-            self._chunks = ChunkedBody(self._limits)
+            self._chunks = ChunkedBodyReader(self._limits)
         if self._inbox:
             (self._chunks or self._h11).receive_data(bytes(self._inbox))
             self._inbox.clear()
@@ -355,16 +355,16 @@ class Http1Connection:
             return self._message_ended(event, rest)
         return self._body_cut() if self._eof else None
 
-    def _next_chunks(self, chunks: ChunkedBody) -> Event | None:
+    def _next_chunks(self, chunks: ChunkedBodyReader) -> Event | None:
         data = chunks.read()
         if data:
             return self._body_data(data)
-        if not chunks.over:
+        if not chunks.finished:
             return self._body_cut() if self._eof else None
         self._h11.receive_data(chunks.last_chunk)
         end = cast("h11.EndOfMessage", self._h11.next_event())
         self._chunks = None
-        return self._message_ended(end, chunks.rest)
+        return self._message_ended(end, chunks.trailing_data)
 
     def _body_data(self, data: bytes) -> Event:
         return RequestData(self._stream, data) if self._server else ResponseData(self._stream, data)
@@ -376,7 +376,7 @@ class Http1Connection:
         if rest:
             self._stale = True
             self._inbox += rest
-        self._step(ReadingTrigger.END)
+        self._step(ReadTrigger.END)
         self._cycle()
         return RequestEnd(self._stream, trailers) if self._server else ResponseEnd(self._stream, trailers)
 
@@ -428,17 +428,17 @@ class Http1Connection:
                 self._write(h11.Data(data=event.data))
         elif isinstance(event, ResponseHead):
             self._send_response_head(event)
-        elif isinstance(event, ResponseElsewhere):
+        elif isinstance(event, ResponseBodyDelegated):
             if event.length and not self._mute:
-                self._leave_out(Stretch(event.length))
+                self._leave_out(DelegatedBytes(event.length))
         elif isinstance(event, ResponseEnd):
             self._write(h11.EndOfMessage(headers=list(event.trailers)) if event.trailers else h11.EndOfMessage())
-            self._finished = self._h11.our_state is h11.MUST_CLOSE or self._reading is Reading.OVER
+            self._finished = self._h11.our_state is h11.MUST_CLOSE or self._reading is ReadState.OVER
             self._cycle()
         elif isinstance(event, Informational) and event.status != HTTPStatus.SWITCHING_PROTOCOLS:
             if self._head is not None and self._head.http_version != "1.0":  # RFC 9110 section 15.2
-                self._write(informational(event.status, list(event.headers)))
-        elif isinstance(event, AcceptSocket):
+                self._write(build_informational(event.status, list(event.headers)))
+        elif isinstance(event, AcceptWebSocket):
             self._accept(event)
         else:
             raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a server here")
@@ -446,10 +446,10 @@ class Http1Connection:
     def _send_response_head(self, event: ResponseHead) -> None:
         head = self._head
         # A peer that waits for 100 (Continue) and gets this may or may not send its body: only closing is clear.
-        closing = head is None or self._reading is Reading.OVER or self._body_withheld()
+        closing = head is None or self._reading is ReadState.OVER or self._body_withheld()
         key = (event.status, event.headers, closing)
         if key != self._written_key:
-            self._written = response(event.status, list(event.headers), closing=closing)
+            self._written = build_response(event.status, list(event.headers), closing=closing)
             self._written_key = key
         self._write(self._written)
         if head is None:
@@ -461,20 +461,20 @@ class Http1Connection:
         begun = self._chunks is not None and self._chunks.begun
         return self._h11.they_are_waiting_for_100_continue and not begun
 
-    def _accept(self, event: AcceptSocket) -> None:
+    def _accept(self, event: AcceptWebSocket) -> None:
         head = self._head
-        if head is None or not head.websocket or self._reading is Reading.OVER:
+        if head is None or not head.websocket or self._reading is ReadState.OVER:
             raise LocalProtocolError("AcceptSocket: no WebSocket was asked for")
-        agreement = accept_offer(head.headers.all(EXTENSIONS)) if self._deflate else None
+        agreement = accept_extension_offer(head.headers.all(EXTENSIONS)) if self._deflate else None
         deflate, extensions = agreement or (None, None)
-        self._write(informational(101, accept_headers(head, event, extensions)))
+        self._write(build_informational(101, build_accept_headers(head, event, extensions)))
         self._open_socket(deflate, event.max_message)
 
     def _send_request(self, event: RequestHead) -> None:
         fields = list(event.headers)
         if event.websocket:
             self._key = new_key(self._entropy)
-            fields.extend(request_headers(self._key, deflate=self._deflate))
+            fields.extend(build_request_headers(self._key, deflate=self._deflate))
         try:
             request = h11.Request(method=event.method, target=event.target, headers=fields)
         except (h11.LocalProtocolError, UnicodeEncodeError):
@@ -507,7 +507,7 @@ class Http1Connection:
             # The text of h11 may quote a header, which may be a secret.
             raise LocalProtocolError(f"HTTP/1.1 does not allow {type(event).__name__} now") from None
 
-    def _leave_out(self, stretch: Stretch) -> None:
+    def _leave_out(self, stretch: DelegatedBytes) -> None:
         """Have h11 count bytes that it never sees: what it passes through (as for sendfile) is thrown away."""
         written = len(self._out)
         self._write(h11.Data(data=cast("bytes", stretch)))
@@ -524,10 +524,10 @@ class Http1Connection:
             raise RemoteProtocolError("a 101 that was not asked for")
         subprotocol, deflate = check_acceptance(head.headers, self._key, headers, deflate=self._deflate)
         self._open_socket(deflate)
-        return SocketAccepted(self._stream, headers, subprotocol, deflate is not None)
+        return WebSocketAccepted(self._stream, headers, subprotocol, deflate is not None)
 
     def _open_socket(self, deflate: DeflateParameters | None, most: int | None = None) -> None:
-        self._step(ReadingTrigger.SWITCH)
+        self._step(ReadTrigger.SWITCH)
         self._socket = WebSocket(
             self._role, self._stream, limits=self._limits, entropy=self._entropy, deflate=deflate, max_message=most
         )
@@ -537,11 +537,11 @@ class Http1Connection:
             self._socket.receive_eof()
         # A socket may be idle for days: what was needed for its handshake goes.
         del self._h11, self._inbox
-        self._head, self._key, self._written, self._written_key = None, b"", PLACEHOLDER, None
+        self._head, self._key, self._written, self._written_key = None, b"", PLACEHOLDER_RESPONSE, None
 
     def _cycle(self) -> None:
         """Begin anew when the request and the response are complete."""
-        if self._reading is not Reading.DONE:
+        if self._reading is not ReadState.DONE:
             return
         state = self._h11.our_state
         if state is h11.MUST_CLOSE or (state is h11.DONE and self._stale and not self._server):
@@ -555,17 +555,17 @@ class Http1Connection:
                 self._h11.start_next_cycle()
             self._head = None
             self._mute = False
-            self._step(ReadingTrigger.CYCLE)
+            self._step(ReadTrigger.CYCLE)
 
     def _stop(self) -> None:
         """Read no more. A client has nothing more to say then, nor has a server that has answered."""
-        self._step(ReadingTrigger.STOP)
+        self._step(ReadTrigger.STOP)
         self._inbox.clear()
         if not self._server or self._h11.our_state in ENDED:
             self._finished = True
 
-    def _step(self, trigger: ReadingTrigger) -> None:
-        self._reading = READING[self._reading, trigger]
+    def _step(self, trigger: ReadTrigger) -> None:
+        self._reading = READ_TABLE[self._reading, trigger]
 
     def _new_h11(self) -> h11.Connection:
         role = h11.SERVER if self._server else h11.CLIENT

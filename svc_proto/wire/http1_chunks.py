@@ -23,7 +23,7 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.http1_head import END, check_fields, check_partial_lines
 from svc_proto.wire.limits import Limits
 
-__all__ = ["CHUNKS", "ChunkState", "ChunkTrigger", "ChunkedBody"]
+__all__ = ["CHUNK_TABLE", "ChunkState", "ChunkTrigger", "ChunkedBodyReader"]
 
 CRLF = b"\r\n"
 LARGE = 4096  # bytes of a piece from which on joining it to others costs more than a call
@@ -64,7 +64,7 @@ class ChunkTrigger(IntEnum):
     END = auto()
 
 
-CHUNKS: dict[tuple[ChunkState, ChunkTrigger], ChunkState] = {
+CHUNK_TABLE: dict[tuple[ChunkState, ChunkTrigger], ChunkState] = {
     (ChunkState.SIZE, ChunkTrigger.CHUNK): ChunkState.DATA,
     (ChunkState.SIZE, ChunkTrigger.LAST): ChunkState.TRAILER,
     (ChunkState.DATA, ChunkTrigger.FULL): ChunkState.CRLF,
@@ -73,7 +73,7 @@ CHUNKS: dict[tuple[ChunkState, ChunkTrigger], ChunkState] = {
 }
 
 
-class ChunkedBody:
+class ChunkedBodyReader:
     """Bytes in, body out, cut anywhere.
 
     At most `max_head` bytes are kept of a line or of the trailers, and all extensions of a body together may have as
@@ -90,16 +90,16 @@ class ChunkedBody:
         self._left = 0  # bytes of this chunk that are still to come
         self._extra = 0  # bytes of extensions so far
         self.begun = False  # the first line has come
-        self.last_chunk = b""  # once it is `over`: the last chunk, without extensions, and the trailers
+        self.last_chunk = b""  # once it is `finished`: the last chunk, without extensions, and the trailers
 
     @property
-    def over(self) -> bool:
+    def finished(self) -> bool:
         """The body is complete."""
         return self._state is ChunkState.OVER
 
     @property
-    def rest(self) -> bytes:
-        """What has come and was not read; once it is `over`, what has come behind the body."""
+    def trailing_data(self) -> bytes:
+        """What has come and was not read; once it is `finished`, what has come behind the body."""
         return bytes(self._inbox)
 
     def receive_data(self, data: bytes) -> None:
@@ -117,12 +117,12 @@ class ChunkedBody:
     def read(self) -> bytes:
         """The next of the body: small chunks that have come joined, a large one as far as it has come.
 
-        Empty when more bytes are needed, and when it is `over`. Raises `RemoteProtocolError`, but first gives what
+        Empty when more bytes are needed, and when it is `finished`. Raises `RemoteProtocolError`, but first gives what
         came before the error.
         """
         pieces: list[bytes] = []
         try:
-            while self._inbox and not self.over and self._advance(pieces):
+            while self._inbox and not self.finished and self._advance(pieces):
                 if pieces and len(pieces[-1]) >= LARGE:
                     break
         except RemoteProtocolError:
@@ -244,7 +244,7 @@ class ChunkedBody:
         return RemoteProtocolError(f"the {what} have more than {self._limits.max_head} bytes", status=431)
 
     def _step(self, trigger: ChunkTrigger) -> None:
-        self._state = CHUNKS[self._state, trigger]
+        self._state = CHUNK_TABLE[self._state, trigger]
         self.begun = True
 
 

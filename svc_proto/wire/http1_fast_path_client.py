@@ -31,21 +31,21 @@ from svc_proto.wire.events import (
     StreamId,
 )
 from svc_proto.wire.http1 import BODILESS, Http1Connection
-from svc_proto.wire.http1_chunks import ChunkedBody
-from svc_proto.wire.http1_fast_path_server import FIELDS, FOR_THE_LAW, MAX_DIGITS, REQUEST
+from svc_proto.wire.http1_chunks import ChunkedBodyReader
+from svc_proto.wire.http1_fast_path_server import FIELDS, MAX_DIGITS, SIMPLE_REQUEST, SLOW_PATH_FIELDS
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["PlainCall"]
+__all__ = ["FastPathClientConnection"]
 
 _RESPONSE = re.compile(
     rb"HTTP/1\.1 ([2-9][0-9][0-9]) [ -~]*+\r\n((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)+)\r\n"
 )
-_NO_MORE = FOR_THE_LAW - {b"transfer-encoding"}
+_NO_MORE = SLOW_PATH_FIELDS - {b"transfer-encoding"}
 LAST_CHUNK = b"0\r\n\r\n"  # without trailers
 ONLY = StreamId(1)
 
 
-class PlainCall(Connection):
+class FastPathClientConnection(Connection):
     """One call of a client; see `wire.connection.Connection` for how to drive it."""
 
     __slots__ = (
@@ -76,7 +76,7 @@ class PlainCall(Connection):
         self._asked = False  # it is complete
         self._raw = b""  # what came in one piece with the head; once that is told and chunks follow, the head alone
         self._told = 0  # events of it
-        self._chunks: ChunkedBody | None = None  # the body in progress, if it comes in chunks
+        self._chunks: ChunkedBodyReader | None = None  # the body in progress, if it comes in chunks
         self._over = False
         self._out: list[bytes] = []
 
@@ -98,20 +98,20 @@ class PlainCall(Connection):
         return self._said < 0 if self._law is None else self._law.idle
 
     @property
-    def held(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes of memory for what came in and is not complete, or cannot be told yet."""
         if self._law is not None:
-            return self._law.held
+            return self._law.buffered_bytes
         if self._chunks is not None:
-            return len(self._chunks.rest)
+            return len(self._chunks.trailing_data)
         if not self._told:
             return len(self._raw)
         return len(self._raw) - self._found[1] if self._told == 1 and self._raw else 0
 
     @property
-    def head_pending(self) -> bool:
+    def has_partial_head(self) -> bool:
         """A head has begun to arrive and is not complete."""
-        return bool(self._raw) and not self._told if self._law is None else self._law.head_pending
+        return bool(self._raw) and not self._told if self._law is None else self._law.has_partial_head
 
     # --- bytes ---
 
@@ -130,7 +130,7 @@ class PlainCall(Connection):
                     return
         self._obey().receive_data(data)
 
-    def whole(self, data: bytes) -> bytes | None:
+    def try_whole_body(self, data: bytes) -> bytes | None:
         """The piece of a body that these bytes are, if they are that and nothing else, and nothing waits before it.
 
         They are not taken: whoever has no use for the piece gives them to `receive_data`.
@@ -144,10 +144,10 @@ class PlainCall(Connection):
         if not self._over or self._law is not None:
             self._obey().receive_eof()
 
-    def trust(self, stream: StreamId) -> None:
+    def lift_limits(self, stream: StreamId) -> None:
         """The peer of the WebSocket is known: its messages may be as large as the limits have it."""
         if self._law is not None:
-            self._law.trust(stream)
+            self._law.lift_limits(stream)
 
     def release(self) -> None:
         """The connection is gone."""
@@ -179,7 +179,7 @@ class PlainCall(Connection):
         self._told += 1
         if self._told == 1:
             if chunked:
-                self._chunks = ChunkedBody(self._limits)
+                self._chunks = ChunkedBodyReader(self._limits)
                 self._chunks.receive_data(raw[end:])
                 self._raw = raw[:end]
             return head
@@ -193,11 +193,11 @@ class PlainCall(Connection):
         if self._law is None:
             if self._over:
                 raise LocalProtocolError(f"{type(event).__name__}: the connection is over")
-            if event.stream == ONLY and self._say(event):
+            if event.stream == ONLY and self._send_fast(event):
                 return
         self._obey().send(event)
 
-    def _say(self, event: Event) -> bool:
+    def _send_fast(self, event: Event) -> bool:
         """Say a part of the request; False, and nothing was said, if that is the law's to say."""
         if type(event) is RequestData:
             if len(event.data) > self._left:
@@ -243,7 +243,7 @@ class PlainCall(Connection):
             return None
         return ResponseHead(ONLY, status, Headers(fields), "1.1"), found.end(), coding is not None
 
-    def _next_chunks(self, chunks: ChunkedBody) -> Event | None:
+    def _next_chunks(self, chunks: ChunkedBodyReader) -> Event | None:
         try:
             data = chunks.read()
         except RemoteProtocolError:
@@ -251,7 +251,7 @@ class PlainCall(Connection):
             raise
         if data:
             return ResponseData(ONLY, data)
-        if not chunks.over:
+        if not chunks.finished:
             return None
         if chunks.last_chunk != LAST_CHUNK:
             return self._obey().next_event()
@@ -276,7 +276,7 @@ class PlainCall(Connection):
             for _ in range(self._told):
                 law.next_event()
             if self._chunks is not None:
-                law.go_on(self._chunks)
+                law.resume_body(self._chunks)
             self._end()
         return law
 
@@ -294,11 +294,11 @@ def _request_head(head: RequestHead) -> tuple[bytes, int] | None:
         return None
     first = f"{head.method} {head.target} HTTP/1.1\r\n".encode("utf-8", "surrogatepass")
     block = b"%b%b\r\n" % (first, b"".join(b"%b: %b\r\n" % field for field in fields))
-    found, length = REQUEST.fullmatch(block), by_name.get(b"content-length", b"0")
+    found, length = SIMPLE_REQUEST.fullmatch(block), by_name.get(b"content-length", b"0")
     if (
         found is None
         or FIELDS(found[3]) != list(fields)  # nothing that was said begins another line
-        or not FOR_THE_LAW.isdisjoint(by_name)
+        or not SLOW_PATH_FIELDS.isdisjoint(by_name)
         or by_name.get(b"connection") != b"close"
         or not length.isdigit()
         or len(length) > MAX_DIGITS

@@ -52,29 +52,29 @@ from svc_proto.wire.http1_responses import REASONS
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.websocket import WebSocket
 
-__all__ = ["FIELDS", "FOR_THE_LAW", "MAX_DIGITS", "REQUEST", "PlainConnection"]
+__all__ = ["FIELDS", "SLOW_PATH_FIELDS", "MAX_DIGITS", "SIMPLE_REQUEST", "FastPathServerConnection"]
 
 _LINE = rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/[!-~]*+) HTTP/1\.1\r\n"
 _BLOCK = rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)+)\r\n"
-REQUEST = re.compile(_LINE + _BLOCK)
+SIMPLE_REQUEST = re.compile(_LINE + _BLOCK)
 _line = re.compile(_LINE).match
 _block = re.compile(_BLOCK).match
-FIELDS = re.compile(rb"([^:]++): ([^\r]*+)\r\n").findall  # of a block that `REQUEST` has found
+FIELDS = re.compile(rb"([^:]++): ([^\r]*+)\r\n").findall  # of a block that `SIMPLE_REQUEST` has found
 _HOST = re.compile(AUTHORITY)
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]++")
 _VALUE = re.compile(rb"[!-~](?:[ -~]*[!-~])?")
-FOR_THE_LAW = frozenset({b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
+SLOW_PATH_FIELDS = frozenset({b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
 FRAMING = frozenset({b"connection", b"content-length", b"host", b"transfer-encoding"})  # h11 sees to these itself
 KEEP_ALIVE = b"keep-alive"
 MAX_DIGITS = 18  # of a Content-Length
 MAX_BLOCK = 2048  # bytes of fields in a head that is kept
 MAX_BLOCKS = 256  # such heads in a process
-MAX_KEPT = 16_384  # bytes of a request that are kept while its answer goes out in chunks
+MAX_CACHED_BLOCK = 16_384  # bytes of a request that are kept while its answer goes out in chunks
 MAX_AGAIN, MAX_FIELDS_AGAIN = 1024, 16  # bytes and fields of a request's head that are kept for the next one
 PENDING, HEAD_TOLD, BODY_TOLD, TOLD = range(4)  # how far the events of a message have been taken
 
 
-class PlainConnection(ServerConnection):
+class FastPathServerConnection(ServerConnection):
     """One HTTP/1.1 connection of a server; see `wire.connection.ServerConnection` for how to drive it."""
 
     __slots__ = (
@@ -109,7 +109,7 @@ class PlainConnection(ServerConnection):
 
     # --- a whole turn ---
 
-    def plain(self, data: bytes) -> tuple[RequestHead, bytes] | None:
+    def receive_simple_request(self, data: bytes) -> tuple[RequestHead, bytes] | None:
         """Take one plain request and its body, with all of its events; None, and nothing has been done, otherwise."""
         if self._law is not None or self._raw:
             return None
@@ -133,11 +133,12 @@ class PlainConnection(ServerConnection):
         self._told = TOLD
         return head, body
 
-    def retell(self) -> None:
-        """Of the request that `plain` gave no more than the head was taken: `next_event` tells the rest."""
+    def replay_as_events(self) -> None:
+        """Of the request that `receive_simple_request` gave no more than the head was taken: `next_event` tells the
+        rest."""
         self._told = HEAD_TOLD
 
-    def answer(
+    def send_simple_response(
         self, stream: StreamId, status: int, date: bytes, fields: tuple[tuple[bytes, bytes], ...], body: bytes
     ) -> bool:
         """Say all of a response; False, and nothing was said, if that is the law's to say.
@@ -177,18 +178,18 @@ class PlainConnection(ServerConnection):
         return not self._raw if self._law is None else self._law.idle
 
     @property
-    def held(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes of memory for what came in and is not complete, or cannot be told yet."""
         if self._law is not None:
-            return self._law.held
+            return self._law.buffered_bytes
         if self._raw and self._told < BODY_TOLD:
             return len(self._raw if self._told == PENDING else self._body)
         return 0
 
     @property
-    def head_pending(self) -> bool:
+    def has_partial_head(self) -> bool:
         """A head has begun to arrive and is not complete."""
-        return bool(self._raw) and self._told == PENDING if self._law is None else self._law.head_pending
+        return bool(self._raw) and self._told == PENDING if self._law is None else self._law.has_partial_head
 
     # --- bytes ---
 
@@ -196,7 +197,7 @@ class PlainConnection(ServerConnection):
         """Take bytes from the peer. Parsing is left to `next_event`. Bytes after the end are dropped."""
         if self._law is not None:
             self._law.receive_data(data)
-        elif self.plain(data) is not None:
+        elif self.receive_simple_request(data) is not None:
             self._told = PENDING
         elif data:
             self._obey().receive_data(data)
@@ -205,14 +206,14 @@ class PlainConnection(ServerConnection):
         """The peer will send no more bytes. What was received before is still parsed."""
         self._obey().receive_eof()
 
-    def trust(self, stream: StreamId) -> None:
+    def lift_limits(self, stream: StreamId) -> None:
         """The peer of the WebSocket is known: its messages may be as large as the limits have it."""
         if self._law is not None:
-            self._law.trust(stream)
+            self._law.lift_limits(stream)
 
-    def switched(self) -> WebSocket | None:
+    def detach_websocket(self) -> WebSocket | None:
         """The WebSocket that this connection has become; what was said before is still here."""
-        return self._obey().switched()
+        return self._obey().detach_websocket()
 
     def release(self) -> None:
         """The connection is gone."""
@@ -257,17 +258,17 @@ class PlainConnection(ServerConnection):
 
     def send(self, event: Event) -> None:
         """Say something. Raises `LocalProtocolError` if the protocol does not allow it now."""
-        if self._raw and self._told == TOLD and event.stream == self._stream and self._say(event):
+        if self._raw and self._told == TOLD and event.stream == self._stream and self._send_fast(event):
             return
         law = self._obey()
         law.send(event)
         if type(event) is ResponseEnd:
             self._dismiss(law)
 
-    def _say(self, event: Event) -> bool:
+    def _send_fast(self, event: Event) -> bool:
         """Say a part of an answer in chunks; False, and nothing was said, if that is the law's to say."""
         if self._said is None:
-            if type(event) is not ResponseHead or len(self._raw) > MAX_KEPT or self._head.method == "HEAD":
+            if type(event) is not ResponseHead or len(self._raw) > MAX_CACHED_BLOCK or self._head.method == "HEAD":
                 return False
             block = _chunked_head(event)
             if block is None:
@@ -338,7 +339,7 @@ class PlainConnection(ServerConnection):
 
 def _length(fields: dict[bytes, bytes]) -> int | None:
     """The bytes of body that they say; None if any of them asks for more than the lane has."""
-    if not FOR_THE_LAW.isdisjoint(fields) or fields.get(b"connection", KEEP_ALIVE).lower() != KEEP_ALIVE:
+    if not SLOW_PATH_FIELDS.isdisjoint(fields) or fields.get(b"connection", KEEP_ALIVE).lower() != KEEP_ALIVE:
         return None
     host = _HOST.fullmatch(fields.get(b"host", b""))
     if host is None or host[1] is not None:

@@ -28,7 +28,7 @@ import re
 from enum import IntEnum
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.wire.authority import AUTHORITY, is_literal
+from svc_proto.wire.authority import AUTHORITY, is_ipv6_literal
 from svc_proto.wire.events import Headers
 from svc_proto.wire.limits import Limits
 
@@ -83,7 +83,7 @@ def check_request_head(head: bytes, limits: Limits) -> Framing:
         if lowered.find(HOST, at + 1) != -1:
             raise RemoteProtocolError("Host is given twice")
         found = _HOST.match(lowered, at + len(HOST))
-        if found is None or (found[1] and not is_literal(found[1])):
+        if found is None or (found[1] and not is_ipv6_literal(found[1])):
             raise RemoteProtocolError("Host is malformed")
     elif current:
         raise RemoteProtocolError("Host is missing")
@@ -173,7 +173,7 @@ def _check_other_target(head: bytes, lowered: bytes) -> None:
 def _authority(target: bytes) -> bytes | None:
     """The authority of an absolute target of http or https, in lower case."""
     absolute = _ABSOLUTE.fullmatch(target.lower())
-    if absolute is None or (absolute[2] and not is_literal(absolute[2])):
+    if absolute is None or (absolute[2] and not is_ipv6_literal(absolute[2])):
         return None
     return absolute[1]
 

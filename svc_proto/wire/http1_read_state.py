@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from enum import IntEnum, auto
 
-__all__ = ["READING", "Reading", "ReadingTrigger"]
+__all__ = ["READ_TABLE", "ReadState", "ReadTrigger"]
 
 
-class Reading(IntEnum):
+class ReadState(IntEnum):
     """Where we are in what the peer says."""
 
     HEAD = auto()
@@ -31,7 +31,7 @@ class Reading(IntEnum):
     OVER = auto()
 
 
-class ReadingTrigger(IntEnum):
+class ReadTrigger(IntEnum):
     """What moves it."""
 
     FRAMED = auto()
@@ -42,14 +42,14 @@ class ReadingTrigger(IntEnum):
     STOP = auto()
 
 
-READING: dict[tuple[Reading, ReadingTrigger], Reading] = {
-    (Reading.HEAD, ReadingTrigger.FRAMED): Reading.BODY,
-    (Reading.HEAD, ReadingTrigger.BARE): Reading.LAST,
-    (Reading.HEAD, ReadingTrigger.SWITCH): Reading.SOCKET,
-    (Reading.BODY, ReadingTrigger.END): Reading.DONE,
-    (Reading.LAST, ReadingTrigger.END): Reading.DONE,
-    (Reading.LAST, ReadingTrigger.SWITCH): Reading.SOCKET,
-    (Reading.DONE, ReadingTrigger.CYCLE): Reading.HEAD,
-    (Reading.DONE, ReadingTrigger.SWITCH): Reading.SOCKET,
-    **{(state, ReadingTrigger.STOP): Reading.OVER for state in Reading},
+READ_TABLE: dict[tuple[ReadState, ReadTrigger], ReadState] = {
+    (ReadState.HEAD, ReadTrigger.FRAMED): ReadState.BODY,
+    (ReadState.HEAD, ReadTrigger.BARE): ReadState.LAST,
+    (ReadState.HEAD, ReadTrigger.SWITCH): ReadState.SOCKET,
+    (ReadState.BODY, ReadTrigger.END): ReadState.DONE,
+    (ReadState.LAST, ReadTrigger.END): ReadState.DONE,
+    (ReadState.LAST, ReadTrigger.SWITCH): ReadState.SOCKET,
+    (ReadState.DONE, ReadTrigger.CYCLE): ReadState.HEAD,
+    (ReadState.DONE, ReadTrigger.SWITCH): ReadState.SOCKET,
+    **{(state, ReadTrigger.STOP): ReadState.OVER for state in ReadState},
 }

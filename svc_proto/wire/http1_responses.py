@@ -8,13 +8,13 @@ import h11
 
 from svc_proto.basics.errors import LocalProtocolError
 
-__all__ = ["REASONS", "Stretch", "informational", "response"]
+__all__ = ["REASONS", "DelegatedBytes", "build_informational", "build_response"]
 
 REASONS = {status.value: status.phrase.encode("ascii") for status in HTTPStatus}
 CLOSE = (b"connection", b"close")
 
 
-class Stretch:
+class DelegatedBytes:
     """Stands for that many bytes, which h11 counts and never sees."""
 
     def __init__(self, length: int) -> None:
@@ -24,7 +24,7 @@ class Stretch:
         return self._length
 
 
-def response(status: int, fields: list[tuple[bytes, bytes]], *, closing: bool) -> h11.Response:
+def build_response(status: int, fields: list[tuple[bytes, bytes]], *, closing: bool) -> h11.Response:
     """A final response. `closing` tells the peer that it is the last one. Raises `LocalProtocolError`."""
     if closing and CLOSE not in fields:
         fields.append(CLOSE)
@@ -36,7 +36,7 @@ def response(status: int, fields: list[tuple[bytes, bytes]], *, closing: bool) -
         raise LocalProtocolError("ResponseHead: a header or the status is malformed") from None
 
 
-def informational(status: int, fields: list[tuple[bytes, bytes]]) -> h11.InformationalResponse:
+def build_informational(status: int, fields: list[tuple[bytes, bytes]]) -> h11.InformationalResponse:
     """An interim response. Raises `LocalProtocolError`."""
     try:
         return h11.InformationalResponse(status_code=status, headers=fields, reason=REASONS.get(status, b"Unknown"))

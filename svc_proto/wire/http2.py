@@ -49,20 +49,27 @@ from svc_proto.wire.events import (
     ResponseData,
     ResponseEnd,
     ResponseHead,
-    SocketAccepted,
-    SocketClosed,
     StreamId,
     StreamReset,
+    WebSocketAccepted,
+    WebSocketClosed,
 )
-from svc_proto.wire.hpack_table_size import settle_table, shrink_table
-from svc_proto.wire.http2_frames import Cutter, Fault, Frame, Kind, goaway, read_goaway
-from svc_proto.wire.http2_head import read_length, read_request, read_response, read_trailers
+from svc_proto.wire.hpack_table_size import apply_table_size, shrink_table
+from svc_proto.wire.http2_frames import (
+    FrameType,
+    Http2ConnectionError,
+    Http2Frame,
+    Http2FrameSplitter,
+    encode_goaway,
+    parse_goaway,
+)
+from svc_proto.wire.http2_head import parse_length, parse_request, parse_response, parse_trailers
 from svc_proto.wire.http2_sender import BODILESS, NO_ERROR, Http2Sender
-from svc_proto.wire.http2_settings import MAX_STREAMS, READ_ON, last_words
-from svc_proto.wire.http2_stream import Stream
+from svc_proto.wire.http2_settings import MAX_STREAMS, WINDOW_UPDATE_RATIO, final_frames
+from svc_proto.wire.http2_stream import Http2Stream
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from svc_proto.wire.token_bucket import Allowance
-from svc_proto.wire.websocket_handshake import read_acceptance
+from svc_proto.wire.token_bucket import TokenBucket
+from svc_proto.wire.websocket_handshake import parse_acceptance
 
 __all__ = ["Http2Connection"]
 
@@ -78,7 +85,7 @@ class Http2Connection(Http2Sender):
     """One HTTP/2 connection; see `wire.connection.Connection` for how to drive it, and here for what is more.
 
     `next_stream` is the stream of a client's next request. `deflate` False neither offers nor accepts
-    permessage-deflate; `secure` is the scheme that a client names. `at` gives the allowances their time.
+    permessage-deflate; `secure` is the scheme that a client names. `set_time` gives the allowances their time.
     """
 
     __slots__ = ("_chores", "_cutter", "_events", "_out", "_parted", "_resets")
@@ -93,12 +100,12 @@ class Http2Connection(Http2Sender):
         secure: bool = False,
     ) -> None:
         super().__init__(role, limits=limits, entropy=entropy, deflate=deflate, secure=secure)
-        self._cutter = Cutter(server=not self._client, max_block=READ_ON * limits.max_head)
+        self._cutter = Http2FrameSplitter(server=not self._client, max_block=WINDOW_UPDATE_RATIO * limits.max_head)
         self._events: deque[Event] = deque()
         self._parted = False  # we have said GOAWAY
         self._out = b""  # our last words, which h2 is not to know of
-        self._resets = Allowance(RESETS, RESETS_RATE)
-        self._chores = Allowance(CHORES, CHORES_RATE)
+        self._resets = TokenBucket(RESETS, RESETS_RATE)
+        self._chores = TokenBucket(CHORES, CHORES_RATE)
 
     # --- properties ---
 
@@ -115,24 +122,24 @@ class Http2Connection(Http2Sender):
     @property
     def idle(self) -> bool:
         """No request is in progress, no byte of a next one has come, and the connection can still be used."""
-        return not (self._streams or self._waiting or self.must_close or self._cutter.head_pending)
+        return not (self._streams or self._waiting or self.must_close or self._cutter.has_partial_head)
 
     @property
-    def held(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes of memory for what is not complete: a frame, a head, messages of strangers."""
-        return self._cutter.held + self._held
+        return self._cutter.buffered_bytes + self._held
 
     @property
-    def head_pending(self) -> bool:
+    def has_partial_head(self) -> bool:
         """A head, or the preface of the connection, has begun to arrive and is not complete."""
-        return self._cutter.head_pending
+        return self._cutter.has_partial_head
 
     # --- bytes ---
 
-    def at(self, mono: float) -> None:
+    def set_time(self, mono: float) -> None:
         """It is `mono` (monotonic seconds) now; say so before `receive_data`."""
-        self._resets.at(mono)
-        self._chores.at(mono)
+        self._resets.refill(mono)
+        self._chores.refill(mono)
 
     def receive_data(self, data: bytes) -> None:
         """Take bytes from the peer. Parsing is left to `next_event`. Bytes after the end are dropped."""
@@ -143,12 +150,12 @@ class Http2Connection(Http2Sender):
         """The peer will send no more bytes. What was received before is still parsed."""
         self._eof = True
 
-    def taken(self, stream: StreamId, n: int) -> None:
+    def acknowledge_data(self, stream: StreamId, n: int) -> None:
         """`n` bytes of a body that came in were consumed: the peer may send as many more."""
         known = self._streams.get(stream)
         if known is not None and not self._over:
-            n = min(n, known.owed)
-            known.owed -= n
+            n = min(n, known.window_debt)
+            known.window_debt -= n
             self._h2.acknowledge_received_data(n, stream)
 
     def data_to_send(self, most: int = UNBOUNDED) -> bytes:
@@ -159,7 +166,7 @@ class Http2Connection(Http2Sender):
             for known in ended:
                 if known.malformed:
                     self._reset(known, PROTOCOL_ERROR)
-                elif known.reset_after and not known.heard_end:
+                elif known.reset_after and not known.received_end:
                     self._reset(known, NO_ERROR)
                 else:
                     self._forget_if_done(known)
@@ -189,35 +196,37 @@ class Http2Connection(Http2Sender):
                     if not self._input_ended():
                         return None
                 else:
-                    self._take(frame)
-            except Fault as fault:
-                self._out += goaway(self._h2.highest_inbound_stream_id, fault.code)
+                    self._handle_frame(frame)
+            except Http2ConnectionError as fault:
+                self._out += encode_goaway(self._h2.highest_inbound_stream_id, fault.code)
                 self._stop()
                 raise RemoteProtocolError(f"HTTP/2: {fault}") from None
             except H2ProtocolError as error:  # its text may quote a header
-                said, code = last_words(self._h2, error)
+                said, code = final_frames(self._h2, error)
                 self._out = said + self._out
                 self._stop()
                 raise RemoteProtocolError(f"HTTP/2: {code.name.lower().replace('_', ' ')}") from None
         return None
 
-    def _take(self, frame: Frame) -> None:
+    def _handle_frame(self, frame: Http2Frame) -> None:
         self._charge(frame)
-        if frame.kind == Kind.GOAWAY:
+        if frame.type == FrameType.GOAWAY:
             self._farewell(frame)
             return
         shrink_table(self._h2.encoder, frame)
         for event in self._h2.receive_data(frame.raw):
             self._translate(event)
 
-    def _charge(self, frame: Frame) -> None:
-        kind = frame.kind
-        if kind not in (Kind.HEADERS, Kind.CONTINUATION) and (kind != Kind.DATA or frame.stream not in self._streams):
+    def _charge(self, frame: Http2Frame) -> None:
+        kind = frame.type
+        if kind not in (FrameType.HEADERS, FrameType.CONTINUATION) and (
+            kind != FrameType.DATA or frame.stream not in self._streams
+        ):
             self._spend(self._chores, "too many frames that ask for nothing")
 
-    def _spend(self, allowance: Allowance, what: str) -> None:
-        if not allowance.spend():
-            raise Fault(ErrorCodes.ENHANCE_YOUR_CALM, what)
+    def _spend(self, allowance: TokenBucket, what: str) -> None:
+        if not allowance.consume():
+            raise Http2ConnectionError(ErrorCodes.ENHANCE_YOUR_CALM, what)
 
     def _translate(self, event: H2Event) -> None:
         if isinstance(event, RemoteSettingsChanged):
@@ -236,11 +245,11 @@ class Http2Connection(Http2Sender):
             self._response(known, event)
         elif isinstance(event, TrailersReceived):
             try:
-                known.heard_trailers = read_trailers(event.headers or (), self._limits)
+                known.received_trailers = parse_trailers(event.headers or (), self._limits)
             except RemoteProtocolError as error:
                 self._break(known, str(error))
         elif isinstance(event, H2StreamReset):
-            if not (known.said_head or self._client) or not event.remote_reset:
+            if not (known.sent_head or self._client) or not event.remote_reset:
                 self._spend(self._resets, "too many requests that were reset")
             self._lose(known, "the peer reset the stream")
 
@@ -252,40 +261,40 @@ class Http2Connection(Http2Sender):
             return
         fields, heads = event.headers or (), self._h2.decoder.block.heads
         try:
-            read = heads.get(ended) or read_request(stream, fields, self._limits, ended=ended)
+            read = heads.get(ended) or parse_request(stream, fields, self._limits, ended=ended)
         except RemoteProtocolError as error:
             self._spend(self._resets, "too many requests that cannot be served")
             self._refuse(stream, error, method="HEAD" if (b":method", b"HEAD") in fields else "GET", ended=ended)
             return
         heads[ended] = read
         head = read if read.stream == stream else _asked_again(read, stream)
-        due = None if ended or head.websocket else read_length(head.headers)
-        self._streams[stream] = Stream(stream, head, heard_head=True, due=due)
+        due = None if ended or head.websocket else parse_length(head.headers)
+        self._streams[stream] = Http2Stream(stream, head, received_head=True, due=due)
         self._events.append(head)
         if head.websocket:  # complete with its head, as over HTTP/1.1
             self._events.append(RequestEnd(stream))
 
     def _refuse(self, stream: StreamId, error: RemoteProtocolError, *, method: str, ended: bool) -> None:
-        known = Stream(stream, RequestHead(stream, method, "/"), heard_head=True, heard_end=ended)
+        known = Http2Stream(stream, RequestHead(stream, method, "/"), received_head=True, received_end=ended)
         known.malformed = error.status == MALFORMED
         self._streams[stream] = known
         self._events.append(BadRequest(stream, error.status, error.code, str(error), method))
 
-    def _response(self, known: Stream, event: ResponseReceived | InformationalResponseReceived) -> None:
+    def _response(self, known: Http2Stream, event: ResponseReceived | InformationalResponseReceived) -> None:
         try:
-            status, headers = read_response(event.headers or (), self._limits)
+            status, headers = parse_response(event.headers or (), self._limits)
             if isinstance(event, InformationalResponseReceived):
                 self._spend(self._chores, "too many interim responses")
                 self._events.append(Informational(known.id, status, headers))
                 return
-            known.heard_head = True
+            known.received_head = True
             if known.head.websocket and status == 200:
-                choice, deflate = read_acceptance(known.head.headers, headers, deflate=self._deflate)
+                choice, deflate = parse_acceptance(known.head.headers, headers, deflate=self._deflate)
                 self._open_socket(known, deflate)
-                self._events.append(SocketAccepted(known.id, headers, choice, deflate is not None))
+                self._events.append(WebSocketAccepted(known.id, headers, choice, deflate is not None))
                 return
             bodiless = known.head.method == "HEAD" or status in BODILESS
-            known.due = 0 if bodiless else read_length(headers)
+            known.due = 0 if bodiless else parse_length(headers)
             if event.stream_ended is not None and known.due:
                 raise RemoteProtocolError("the body is shorter than Content-Length")
         except RemoteProtocolError as error:
@@ -293,10 +302,10 @@ class Http2Connection(Http2Sender):
             return
         self._events.append(ResponseHead(known.id, status, headers, "2"))
         if known.head.websocket:  # declined: we have nothing more to say
-            known.said_end = True
+            known.sent_end = True
             self._outgoing.add(known)
 
-    def _data(self, known: Stream, event: DataReceived) -> None:
+    def _data(self, known: Http2Stream, event: DataReceived) -> None:
         data, size = event.data or b"", event.flow_controlled_length or 0
         if known.socket is not None:
             self._h2.acknowledge_received_data(size, known.id)
@@ -304,7 +313,7 @@ class Http2Connection(Http2Sender):
             self._readable.append(known)
             return
         self._h2.acknowledge_received_data(size - len(data), known.id)  # padding is nobody's to take
-        known.owed += len(data)
+        known.window_debt += len(data)
         if known.due is not None:
             known.due -= len(data)
             if known.due < 0:
@@ -313,40 +322,40 @@ class Http2Connection(Http2Sender):
         if not data:
             if event.stream_ended is None:
                 self._spend(self._chores, "too much empty data")
-        elif known.head.websocket and not (self._client and known.heard_head):
+        elif known.head.websocket and not (self._client and known.received_head):
             self._break(known, "data before the WebSocket is open")
         else:
             self._events.append(ResponseData(known.id, data) if self._client else RequestData(known.id, data))
 
-    def _ended(self, known: Stream) -> None:
+    def _ended(self, known: Http2Stream) -> None:
         if known.due:
             self._break(known, "the body is shorter than Content-Length")
             return
-        known.heard_end = True
+        known.received_end = True
         if known.socket is not None:
             known.socket.receive_eof()
             self._readable.append(known)
         elif self._client:
-            self._events.append(ResponseEnd(known.id, known.heard_trailers))
+            self._events.append(ResponseEnd(known.id, known.received_trailers))
         elif not known.head.websocket:
-            self._events.append(RequestEnd(known.id, known.heard_trailers))
+            self._events.append(RequestEnd(known.id, known.received_trailers))
         self._forget_if_done(known)
 
-    def _next_of_socket(self, known: Stream) -> Event | None:
+    def _next_of_socket(self, known: Http2Stream) -> Event | None:
         assert known.socket is not None  # of all that are readable
         event = known.socket.next_event()
         if event is None:
             self._readable.popleft()
-        elif isinstance(event, SocketClosed):
-            known.said_end = True
+        elif isinstance(event, WebSocketClosed):
+            known.sent_end = True
         if known.id in self._streams:
-            if known.strange:
-                self._hold(known, known.socket.held)
+            if known.unauthenticated:
+                self._queue_socket_data(known, known.socket.buffered_bytes)
             self._outgoing.add(known)  # a pong, perhaps, or a close frame
         return event
 
     def _settings(self) -> None:
-        settle_table(self._h2.encoder)
+        apply_table_size(self._h2.encoder)
         if not self._settled:
             self._settled = True
             waiting, self._waiting = self._waiting, []
@@ -362,8 +371,8 @@ class Http2Connection(Http2Sender):
         except LocalProtocolError as error:  # its sender has long gone on
             self._events.append(StreamReset(head.stream, str(error)))
 
-    def _farewell(self, frame: Frame) -> None:
-        last, _ = read_goaway(frame)
+    def _farewell(self, frame: Http2Frame) -> None:
+        last, _ = parse_goaway(frame)
         self._left = True
         if self._client:
             for known in [known for known in self._streams.values() if known.id > last]:
@@ -372,7 +381,7 @@ class Http2Connection(Http2Sender):
 
     def _input_ended(self) -> bool:
         """End what can never be complete. False when nothing came of it."""
-        lost = [known for known in self._streams.values() if not known.heard_end]
+        lost = [known for known in self._streams.values() if not known.received_end]
         for known in lost:
             self._lose(known, "the connection ended within a message")
         return bool(lost)
@@ -383,21 +392,21 @@ class Http2Connection(Http2Sender):
         """Server: take no further streams; those that have begun are finished."""
         if not (self._parted or self._over):
             self._parted = True
-            self._out += goaway(self._h2.highest_inbound_stream_id, NO_ERROR)
+            self._out += encode_goaway(self._h2.highest_inbound_stream_id, NO_ERROR)
 
-    def _break(self, known: Stream, why: str) -> None:
+    def _break(self, known: Http2Stream, why: str) -> None:
         """The peer broke a rule of the stream."""
         self._spend(self._resets, "too many malformed messages")
         self._reset(known, PROTOCOL_ERROR)
         self._events.append(StreamReset(known.id, why))
 
-    def _lose(self, known: Stream, why: str) -> None:
+    def _lose(self, known: Http2Stream, why: str) -> None:
         """Nothing more can be said or heard on a stream."""
         self._forget(known)
         if known.socket is not None:
             known.socket.receive_eof()
             self._readable.append(known)
-        elif not (self._client and known.heard_end):
+        elif not (self._client and known.received_end):
             self._events.append(StreamReset(known.id, why))
 
     def _stop(self) -> None:

@@ -18,7 +18,15 @@ from enum import IntEnum
 from attrs import frozen
 from h2.errors import ErrorCodes
 
-__all__ = ["PREFACE", "Cutter", "Fault", "Frame", "Kind", "goaway", "read_goaway"]
+__all__ = [
+    "PREFACE",
+    "Http2FrameSplitter",
+    "Http2ConnectionError",
+    "Http2Frame",
+    "FrameType",
+    "encode_goaway",
+    "parse_goaway",
+]
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # RFC 9113 section 3.4
 HEADER = 9  # bytes, RFC 9113 section 4.1
@@ -31,7 +39,7 @@ STREAM_MASK = 0x7FFF_FFFF
 GOAWAY_SIZE = 8
 
 
-class Kind(IntEnum):
+class FrameType(IntEnum):
     """Types of frames, RFC 9113 section 6."""
 
     DATA = 0x0
@@ -46,7 +54,7 @@ class Kind(IntEnum):
     CONTINUATION = 0x9
 
 
-class Fault(Exception):  # noqa: N818 - a verdict on a frame, which never gets far
+class Http2ConnectionError(Exception):
     """The peer broke a rule of the connection. Never leaves `wire`."""
 
     def __init__(self, code: ErrorCodes, message: str) -> None:
@@ -55,10 +63,10 @@ class Fault(Exception):  # noqa: N818 - a verdict on a frame, which never gets f
 
 
 @frozen
-class Frame:
-    """One frame: `kind` may be one that nobody knows, `raw` is all of it."""
+class Http2Frame:
+    """One frame: `type` may be one that nobody knows, `raw` is all of it."""
 
-    kind: int
+    type: int
     flags: int
     stream: int
     raw: bytes
@@ -69,7 +77,7 @@ class Frame:
         return len(self.raw) - HEADER
 
 
-class Cutter:
+class Http2FrameSplitter:
     """Bytes in, frames out."""
 
     __slots__ = ("_begun", "_block", "_inbox", "_max_block", "_pieces", "_preface", "_stream")
@@ -84,14 +92,14 @@ class Cutter:
         self._pieces = 0  # frames of it
 
     @property
-    def head_pending(self) -> bool:
+    def has_partial_head(self) -> bool:
         """The preface or a header block has begun and is not complete."""
         if self._stream or (self._inbox and not self._begun):
             return True
-        return len(self._inbox) > 3 and self._inbox[3] == Kind.HEADERS
+        return len(self._inbox) > 3 and self._inbox[3] == FrameType.HEADERS
 
     @property
-    def held(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes of a frame, or of a header block, that is not complete."""
         return len(self._inbox) + self._block
 
@@ -103,8 +111,8 @@ class Cutter:
         """Let go of what has not been read."""
         self._inbox.clear()
 
-    def next(self) -> Frame | None:
-        """The next frame, None when more bytes are needed. Raises `Fault`."""
+    def next(self) -> Http2Frame | None:
+        """The next frame, None when more bytes are needed. Raises `Http2ConnectionError`."""
         inbox = self._inbox
         if self._preface and not self._read_preface():
             return None
@@ -119,18 +127,18 @@ class Cutter:
         raw = bytes(inbox[: HEADER + size])
         del inbox[: HEADER + size]
         self._begun = True
-        if kind in (Kind.HEADERS, Kind.CONTINUATION):
+        if kind in (FrameType.HEADERS, FrameType.CONTINUATION):
             self._block += size
             self._pieces += 1
             self._stream = 0 if flags & END_HEADERS else stream
             if not self._stream:
                 self._block = self._pieces = 0
-        return Frame(kind, flags, stream, raw)
+        return Http2Frame(kind, flags, stream, raw)
 
     def _read_preface(self) -> bool:
         inbox, preface = self._inbox, self._preface
         if not preface.startswith(inbox[: len(preface)]):
-            raise Fault(ErrorCodes.PROTOCOL_ERROR, "the connection preface is malformed")
+            raise Http2ConnectionError(ErrorCodes.PROTOCOL_ERROR, "the connection preface is malformed")
         if len(inbox) < len(preface):
             return False
         del inbox[: len(preface)]
@@ -138,34 +146,40 @@ class Cutter:
         return True
 
     def _check(self, kind: int, flags: int, stream: int, size: int) -> None:
-        if not self._begun and (kind != Kind.SETTINGS or flags & ACK):
-            raise Fault(ErrorCodes.PROTOCOL_ERROR, "the first frame is not SETTINGS")
+        if not self._begun and (kind != FrameType.SETTINGS or flags & ACK):
+            raise Http2ConnectionError(ErrorCodes.PROTOCOL_ERROR, "the first frame is not SETTINGS")
         if size > MAX_PAYLOAD:
-            raise Fault(ErrorCodes.FRAME_SIZE_ERROR, f"a frame of more than {MAX_PAYLOAD} bytes")
-        if (kind == Kind.CONTINUATION) is not bool(self._stream) or (self._stream and stream != self._stream):
-            raise Fault(ErrorCodes.PROTOCOL_ERROR, "a header block is interrupted, or continued where none is open")
-        if kind in (Kind.HEADERS, Kind.CONTINUATION):
+            raise Http2ConnectionError(ErrorCodes.FRAME_SIZE_ERROR, f"a frame of more than {MAX_PAYLOAD} bytes")
+        if (kind == FrameType.CONTINUATION) is not bool(self._stream) or (self._stream and stream != self._stream):
+            raise Http2ConnectionError(
+                ErrorCodes.PROTOCOL_ERROR, "a header block is interrupted, or continued where none is open"
+            )
+        if kind in (FrameType.HEADERS, FrameType.CONTINUATION):
             if self._block + size > self._max_block:
-                raise Fault(ErrorCodes.ENHANCE_YOUR_CALM, f"a header block of more than {self._max_block} bytes")
+                raise Http2ConnectionError(
+                    ErrorCodes.ENHANCE_YOUR_CALM, f"a header block of more than {self._max_block} bytes"
+                )
             if self._pieces >= MAX_PIECES:
-                raise Fault(ErrorCodes.ENHANCE_YOUR_CALM, f"a header block of more than {MAX_PIECES} frames")
-        elif kind == Kind.SETTINGS and size:
+                raise Http2ConnectionError(
+                    ErrorCodes.ENHANCE_YOUR_CALM, f"a header block of more than {MAX_PIECES} frames"
+                )
+        elif kind == FrameType.SETTINGS and size:
             if flags & ACK:
-                raise Fault(ErrorCodes.FRAME_SIZE_ERROR, "an acknowledgement of settings with a payload")
+                raise Http2ConnectionError(ErrorCodes.FRAME_SIZE_ERROR, "an acknowledgement of settings with a payload")
             if size > MAX_SETTINGS:
-                raise Fault(ErrorCodes.ENHANCE_YOUR_CALM, "too many settings in a frame")
+                raise Http2ConnectionError(ErrorCodes.ENHANCE_YOUR_CALM, "too many settings in a frame")
 
 
-def goaway(last: int, code: int) -> bytes:
+def encode_goaway(last: int, code: int) -> bytes:
     """A GOAWAY frame, RFC 9113 section 6.8."""
-    return struct.pack(">BHBBLLL", 0, GOAWAY_SIZE, Kind.GOAWAY, 0, 0, last, code)
+    return struct.pack(">BHBBLLL", 0, GOAWAY_SIZE, FrameType.GOAWAY, 0, 0, last, code)
 
 
-def read_goaway(frame: Frame) -> tuple[int, int]:
-    """The last stream that the peer will look at, and its reason. Raises `Fault`."""
+def parse_goaway(frame: Http2Frame) -> tuple[int, int]:
+    """The last stream that the peer will look at, and its reason. Raises `Http2ConnectionError`."""
     if frame.stream:
-        raise Fault(ErrorCodes.PROTOCOL_ERROR, "GOAWAY on a stream")
+        raise Http2ConnectionError(ErrorCodes.PROTOCOL_ERROR, "GOAWAY on a stream")
     if frame.size < GOAWAY_SIZE:
-        raise Fault(ErrorCodes.FRAME_SIZE_ERROR, "GOAWAY is too short")
+        raise Http2ConnectionError(ErrorCodes.FRAME_SIZE_ERROR, "GOAWAY is too short")
     last, code = struct.unpack_from(">LL", frame.raw, HEADER)
     return last & STREAM_MASK, code

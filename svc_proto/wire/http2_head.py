@@ -25,21 +25,21 @@ from http import HTTPStatus
 from hpack import HeaderTuple, NeverIndexedHeaderTuple
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.wire.authority import AUTHORITY, is_literal
-from svc_proto.wire.events import AcceptSocket, Headers, RequestHead, ResponseHead, StreamId
+from svc_proto.wire.authority import AUTHORITY, is_ipv6_literal
+from svc_proto.wire.events import AcceptWebSocket, Headers, RequestHead, ResponseHead, StreamId
 from svc_proto.wire.h2_optimized import HIDDEN_LENGTH, LENGTH
 from svc_proto.wire.limits import Limits
-from svc_proto.wire.websocket_deflate import OFFER, DeflateParameters, accept_offer
-from svc_proto.wire.websocket_handshake import EXTENSIONS, WEBSOCKET_VERSION, subprotocol_field
+from svc_proto.wire.websocket_deflate import OFFER, DeflateParameters, accept_extension_offer
+from svc_proto.wire.websocket_handshake import EXTENSIONS, WEBSOCKET_VERSION, build_subprotocol_field
 
 __all__ = [
     "Fields",
     "accept_fields",
-    "announced",
-    "read_length",
-    "read_request",
-    "read_response",
-    "read_trailers",
+    "declared_length",
+    "parse_length",
+    "parse_request",
+    "parse_response",
+    "parse_trailers",
     "request_fields",
     "response_fields",
     "trailer_fields",
@@ -52,7 +52,7 @@ VERSION = "2"
 REQUEST = (b":method", b":scheme", b":path", b":authority", b":protocol")
 RESPONSE = (b":status",)
 HOP_BY_HOP = (b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade")
-NOT_BEHIND = (LENGTH, b"host", b"te", b"expect")  # RFC 9110 section 6.5.1: a body, or where it goes
+NOT_IN_TRAILERS = (LENGTH, b"host", b"te", b"expect")  # RFC 9110 section 6.5.1: a body, or where it goes
 SECRETS = (b"authorization", b"cookie", b"set-cookie")  # RFC 7541 section 7.1.3: never in a compression table
 OVERHEAD = 32  # bytes that a field counts for beside its name and value, RFC 9113 section 6.5.2
 MAX_LENGTH = 18  # digits of a Content-Length
@@ -65,7 +65,7 @@ _STATUS = re.compile(rb"[1-9][0-9]{2}")
 _AUTHORITY = re.compile(AUTHORITY)
 
 
-def read_request(stream: StreamId, pairs: Pairs, limits: Limits, *, ended: bool) -> RequestHead:
+def parse_request(stream: StreamId, pairs: Pairs, limits: Limits, *, ended: bool) -> RequestHead:
     """The head of a request. Raises `RemoteProtocolError` with the status that it deserves."""
     pseudo, fields = _split(pairs, REQUEST, limits)
     method, scheme, target = (pseudo.get(name, b"") for name in REQUEST[:3])
@@ -83,7 +83,7 @@ def read_request(stream: StreamId, pairs: Pairs, limits: Limits, *, ended: bool)
     if target == b"*" and method != b"OPTIONS":
         raise RemoteProtocolError(":path * is for OPTIONS alone")
     headers = Headers(((b"host", _authority(pseudo.get(b":authority"), fields)), *_joined(fields)))
-    length = read_length(headers)
+    length = parse_length(headers)
     if websocket:
         if ended or length:
             raise RemoteProtocolError("a WebSocket handshake has no body")
@@ -98,7 +98,7 @@ def read_request(stream: StreamId, pairs: Pairs, limits: Limits, *, ended: bool)
     return RequestHead(stream, name, target.decode("ascii"), headers, websocket, waiting, VERSION)
 
 
-def read_response(pairs: Pairs, limits: Limits) -> tuple[int, Headers]:
+def parse_response(pairs: Pairs, limits: Limits) -> tuple[int, Headers]:
     """Status and headers of a response. Raises `RemoteProtocolError`."""
     pseudo, fields = _split(pairs, RESPONSE, limits)
     status = pseudo.get(b":status", b"")
@@ -107,20 +107,20 @@ def read_response(pairs: Pairs, limits: Limits) -> tuple[int, Headers]:
     if status == b"101":
         raise RemoteProtocolError("a 101 over HTTP/2")  # RFC 9113 section 8.6
     headers = Headers(fields)
-    read_length(headers)
+    parse_length(headers)
     return int(status), headers
 
 
-def read_trailers(pairs: Pairs, limits: Limits) -> Headers:
+def parse_trailers(pairs: Pairs, limits: Limits) -> Headers:
     """Fields behind a body. Raises `RemoteProtocolError`."""
     _, fields = _split(pairs, (), limits)
     for name, _ in fields:
-        if name in NOT_BEHIND:
+        if name in NOT_IN_TRAILERS:
             raise RemoteProtocolError(f"{name.decode('ascii')} among the trailers")
     return Headers(fields)
 
 
-def read_length(headers: Headers) -> int | None:
+def parse_length(headers: Headers) -> int | None:
     """The Content-Length. Raises `RemoteProtocolError`."""
     values = headers.all(LENGTH)
     if not values:
@@ -164,10 +164,12 @@ def response_fields(head: ResponseHead) -> Fields:
     return [(b":status", b"%d" % head.status), *fields]
 
 
-def accept_fields(head: RequestHead, event: AcceptSocket, *, deflate: bool) -> tuple[Fields, DeflateParameters | None]:
+def accept_fields(
+    head: RequestHead, event: AcceptWebSocket, *, deflate: bool
+) -> tuple[Fields, DeflateParameters | None]:
     """Server: the header list that opens a WebSocket, and the compression. Raises `LocalProtocolError`."""
-    fields: Fields = [(b":status", b"200"), *subprotocol_field(head, event)]
-    agreement = accept_offer(head.headers.all(EXTENSIONS)) if deflate else None
+    fields: Fields = [(b":status", b"200"), *build_subprotocol_field(head, event)]
+    agreement = accept_extension_offer(head.headers.all(EXTENSIONS)) if deflate else None
     if agreement is not None:
         fields.append((EXTENSIONS, agreement[1]))
     return fields + trailer_fields(event.headers), agreement and agreement[0]
@@ -188,7 +190,7 @@ def _outgoing(key: bytes, value: bytes) -> tuple[bytes, bytes] | None:
     return (NeverIndexedHeaderTuple if name in SECRETS else HeaderTuple)(name, value)
 
 
-def announced(fields: Fields) -> int | None:
+def declared_length(fields: Fields) -> int | None:
     """The Content-Length that we say. Raises `LocalProtocolError`."""
     for name, value in fields:
         if name == LENGTH:
@@ -234,7 +236,7 @@ def _authority(authority: bytes | None, fields: Fields) -> bytes:
     if hosts and hosts[0].lower() != chosen.lower():
         raise RemoteProtocolError("Host is not what :authority says")
     found = _AUTHORITY.fullmatch(chosen)
-    if found is None or (found[1] and not is_literal(found[1])):
+    if found is None or (found[1] and not is_ipv6_literal(found[1])):
         raise RemoteProtocolError("Host is malformed")
     return chosen
 

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from svc_proto.wire.events import StreamId
-from svc_proto.wire.h2_optimized import LeanH2
+from svc_proto.wire.h2_optimized import OptimizedH2Connection
 from svc_proto.wire.http2_head import trailer_fields
-from svc_proto.wire.http2_stream import Stream
+from svc_proto.wire.http2_stream import Http2Stream
 
-__all__ = ["Outgoing"]
+__all__ = ["SendScheduler"]
 
 
-class Outgoing:
+class SendScheduler:
     """The streams with something to say."""
 
     __slots__ = ("_h2", "_streams")
 
-    def __init__(self, h2: LeanH2) -> None:
+    def __init__(self, h2: OptimizedH2Connection) -> None:
         self._h2 = h2
-        self._streams: dict[StreamId, Stream] = {}
+        self._streams: dict[StreamId, Http2Stream] = {}
 
     def __bool__(self) -> bool:
         return bool(self._streams)
 
-    def add(self, known: Stream) -> None:
+    def add(self, known: Http2Stream) -> None:
         """Note that this stream may have something to send."""
         self._streams[known.id] = known
 
-    def remove(self, known: Stream) -> None:
+    def remove(self, known: Http2Stream) -> None:
         """Note that this stream has nothing to send any more."""
         self._streams.pop(known.id, None)
 
@@ -34,10 +34,10 @@ class Outgoing:
         """Note that no stream has anything to send."""
         self._streams.clear()
 
-    def write(self, most: int) -> tuple[int, list[Stream]]:
+    def write(self, most: int) -> tuple[int, list[Http2Stream]]:
         """Write up to `most` bytes of bodies; how many it were, and whose END_STREAM, or its place, has come."""
         total = 0
-        ended: list[Stream] = []
+        ended: list[Http2Stream] = []
         while self._streams:
             written = 0
             for known in list(self._streams.values()):
@@ -50,24 +50,24 @@ class Outgoing:
             total += written
         return total, ended
 
-    def _frame(self, known: Stream, most: int) -> int:
+    def _frame(self, known: Http2Stream, most: int) -> int:
         h2 = self._h2
         n = min(known.queued, most, h2.max_outbound_frame_size)
         if n > 0:
             n = min(n, h2.local_flow_control_window(known.id))
         if known.queued and n <= 0:
             return 0
-        last = n == known.queued and known.said_end
+        last = n == known.queued and known.sent_end
         if n:
             known.wrote_end = last and not known.trailers
-            h2.say_data(known.id, known.cut(n), end=known.wrote_end and not known.malformed)
+            h2.send_data_fast(known.id, known.cut(n), end=known.wrote_end and not known.malformed)
         if not known.queued:
             self.remove(known)
             if last and not known.wrote_end:
                 self._end(known)
         return n
 
-    def _end(self, known: Stream) -> None:
+    def _end(self, known: Http2Stream) -> None:
         known.wrote_end = True
         if known.trailers:
             self._h2.send_headers(known.id, trailer_fields(known.trailers), end_stream=True)

@@ -17,7 +17,7 @@ from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     NO_HEADERS,
-    AcceptSocket,
+    AcceptWebSocket,
     Event,
     Headers,
     Informational,
@@ -33,14 +33,14 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http2_head import (
     Fields,
     accept_fields,
-    announced,
+    declared_length,
     request_fields,
     response_fields,
     trailer_fields,
 )
-from svc_proto.wire.http2_send_scheduler import Outgoing
+from svc_proto.wire.http2_send_scheduler import SendScheduler
 from svc_proto.wire.http2_settings import new_h2
-from svc_proto.wire.http2_stream import Stream
+from svc_proto.wire.http2_stream import Http2Stream
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.websocket import WebSocket, WebSocketState
 from svc_proto.wire.websocket_deflate import DeflateParameters
@@ -81,15 +81,15 @@ class Http2Sender:
         self._deflate = deflate
         self._secure = secure
         self._held = 0  # bytes of memory for messages of strangers that are not complete
-        self._streams: dict[StreamId, Stream] = {}
-        self._readable: deque[Stream] = deque()  # those whose WebSocket may have something to tell
+        self._streams: dict[StreamId, Http2Stream] = {}
+        self._readable: deque[Http2Stream] = deque()  # those whose WebSocket may have something to tell
         self._waiting: list[Event] = []  # of a client, until it knows whether the server opens WebSockets
         self._settled = False  # the peer's settings have come
         self._eof = False
         self._left = False  # the peer has said GOAWAY
         self._over = False
         self._h2 = new_h2(client=self._client, limits=limits)
-        self._outgoing = Outgoing(self._h2)
+        self._outgoing = SendScheduler(self._h2)
 
     # --- properties ---
 
@@ -122,28 +122,31 @@ class Http2Sender:
         """Whether something may still be said on a stream."""
         return stream in self._streams
 
-    def lingers(self, stream: StreamId) -> bool:
+    def awaits_request_end(self, stream: StreamId) -> bool:
         """Server: our answer is complete, and of the request there is more to come, which is better read than reset.
 
         RFC 9113 section 8.1 has a client take an answer before a reset with NO_ERROR. Those in use throw it away.
         """
         known = self._streams.get(stream)
         return (
-            known is not None and known.said_end and known.socket is None and not (known.heard_end or known.malformed)
+            known is not None
+            and known.sent_end
+            and known.socket is None
+            and not (known.received_end or known.malformed)
         )
 
     @property
-    def waiting(self) -> bool:
+    def has_unsent(self) -> bool:
         """Whether anything waits on any stream."""
         return bool(self._outgoing)
 
-    def trust(self, stream: StreamId) -> None:
+    def lift_limits(self, stream: StreamId) -> None:
         """The peer of the WebSocket on this stream is known: its messages may be as large as the limits have it."""
         known = self._streams.get(stream)
         if known is not None and known.socket is not None:
-            known.socket.trust(stream)
-            known.strange = False
-            self._hold(known, 0)
+            known.socket.lift_limits(stream)
+            known.unauthenticated = False
+            self._queue_socket_data(known, 0)
 
     def release(self) -> None:
         """The connection is gone."""
@@ -168,48 +171,48 @@ class Http2Sender:
         else:
             self._say_as_client(event)
 
-    def abandon(self, stream: StreamId) -> None:
+    def reset_stream(self, stream: StreamId) -> None:
         """Reset a stream now, whatever waits on it; harmless when it is over."""
         known = self._streams.get(stream)
         if known is not None and not self._over:
             self._reset(known, NO_ERROR if known.wrote_end else ErrorCodes.CANCEL)
 
-    def _find(self, event: Event) -> Stream:
+    def _find(self, event: Event) -> Http2Stream:
         known = self._streams.get(event.stream)
         if known is None:
             raise LocalProtocolError(f"{type(event).__name__}: stream {event.stream} is not in progress")
         return known
 
-    def _say_as_server(self, event: Event, known: Stream) -> None:
+    def _say_as_server(self, event: Event, known: Http2Stream) -> None:
         if isinstance(event, StreamReset):
             self._give_up(known)
         elif known.socket is not None:
             known.socket.send(event)
             self._outgoing.add(known)
-        elif isinstance(event, ResponseData) and known.said_head and not known.said_end:
-            self._put(known, event.data)
-        elif isinstance(event, ResponseHead) and not known.said_head:
+        elif isinstance(event, ResponseData) and known.sent_head and not known.sent_end:
+            self._queue_data(known, event.data)
+        elif isinstance(event, ResponseHead) and not known.sent_head:
             self._say_response(known, event)
-        elif isinstance(event, ResponseEnd) and known.said_head and not known.said_end:
+        elif isinstance(event, ResponseEnd) and known.sent_head and not known.sent_end:
             self._end(known, event.trailers)
-        elif isinstance(event, Informational) and event.status in INTERIM and not known.said_head:
+        elif isinstance(event, Informational) and event.status in INTERIM and not known.sent_head:
             self._headers(known, [(b":status", b"%d" % event.status), *trailer_fields(event.headers)])
-        elif isinstance(event, AcceptSocket) and known.head.websocket and not known.said_head:
+        elif isinstance(event, AcceptWebSocket) and known.head.websocket and not known.sent_head:
             fields, deflate = accept_fields(known.head, event, deflate=self._deflate)
             self._headers(known, fields)
-            known.said_head = True
+            known.sent_head = True
             self._open_socket(known, deflate, event.max_message)
         else:
             raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a server here")
 
-    def _say_response(self, known: Stream, event: ResponseHead) -> None:
+    def _say_response(self, known: Http2Stream, event: ResponseHead) -> None:
         fields = response_fields(event)
         mute = event.status in BODILESS or known.head.method == "HEAD"
-        known.length = announced(fields)
+        known.length = declared_length(fields)
         known.wrote_end = mute and not known.malformed
         self._headers(known, fields, end=known.wrote_end)
-        known.said_head = True
-        known.mute = mute
+        known.sent_head = True
+        known.no_body = mute
 
     def _say_as_client(self, event: Event) -> None:
         if isinstance(event, RequestHead):
@@ -221,9 +224,9 @@ class Http2Sender:
         elif known.socket is not None:
             known.socket.send(event)
             self._outgoing.add(known)
-        elif isinstance(event, RequestData) and not (known.said_end or known.head.websocket):
-            self._put(known, event.data)
-        elif isinstance(event, RequestEnd) and not known.said_end:
+        elif isinstance(event, RequestData) and not (known.sent_end or known.head.websocket):
+            self._queue_data(known, event.data)
+        elif isinstance(event, RequestEnd) and not known.sent_end:
             if not known.head.websocket:
                 self._end(known, event.trailers)
         else:
@@ -235,20 +238,20 @@ class Http2Sender:
         if event.websocket and not self.opens_sockets:
             raise LocalProtocolError("RequestHead: the server opens no WebSockets over HTTP/2")
         fields = request_fields(event, secure=self._secure, deflate=self._deflate)
-        known = Stream(event.stream, event, said_head=True, length=announced(fields))
+        known = Http2Stream(event.stream, event, sent_head=True, length=declared_length(fields))
         self._headers(known, fields)
         self._streams[event.stream] = known
 
-    def _headers(self, known: Stream, fields: Fields, *, end: bool = False) -> None:
-        self._h2.say_head(known.id, fields, end=end)
+    def _headers(self, known: Http2Stream, fields: Fields, *, end: bool = False) -> None:
+        self._h2.send_headers_fast(known.id, fields, end=end)
 
-    def _put(self, known: Stream, data: bytes) -> None:
-        if data and not known.mute:
+    def _queue_data(self, known: Http2Stream, data: bytes) -> None:
+        if data and not known.no_body:
             known.count(data)
-            known.put(data)
+            known.queue_data(data)
             self._outgoing.add(known)
 
-    def _end(self, known: Stream, trailers: Headers) -> None:
+    def _end(self, known: Http2Stream, trailers: Headers) -> None:
         known.ended()
         known.trailers = trailers
         if not known.wrote_end:
@@ -257,42 +260,44 @@ class Http2Sender:
 
     # --- sockets, and the end of a stream ---
 
-    def _open_socket(self, known: Stream, deflate: DeflateParameters | None, max_message: int | None = None) -> None:
+    def _open_socket(
+        self, known: Http2Stream, deflate: DeflateParameters | None, max_message: int | None = None
+    ) -> None:
         limits, entropy = self._limits, self._entropy
         known.socket = WebSocket(
             self._role, known.id, limits=limits, entropy=entropy, deflate=deflate, max_message=max_message
         )
-        known.strange = max_message is not None
+        known.unauthenticated = max_message is not None
         known.head = evolve(known.head, headers=NO_HEADERS)  # a socket may live for long
-        if known.heard_end:
+        if known.received_end:
             known.socket.receive_eof()
             self._readable.append(known)
 
-    def _give_up(self, known: Stream) -> None:
+    def _give_up(self, known: Http2Stream) -> None:
         if known.wrote_end:  # RFC 9113 section 8.1: the rest of the request is not wanted
             self._reset(known, NO_ERROR)
-        elif known.said_end or (known.socket is not None and known.socket.state is WebSocketState.CLOSED):
-            known.reset_after = known.said_end = True
+        elif known.sent_end or (known.socket is not None and known.socket.state is WebSocketState.CLOSED):
+            known.reset_after = known.sent_end = True
             self._outgoing.add(known)
         else:
             self._reset(known, ErrorCodes.INTERNAL_ERROR if not self._client else ErrorCodes.CANCEL)
 
-    def _reset(self, known: Stream, code: ErrorCodes) -> None:
+    def _reset(self, known: Http2Stream, code: ErrorCodes) -> None:
         with suppress(StreamClosedError):  # both ends have ended it, the peer perhaps with this very frame
             self._h2.reset_stream(known.id, code)
         self._forget(known)
 
-    def _forget_if_done(self, known: Stream) -> None:
-        if known.heard_end and known.wrote_end and known.said_end and not known.queued:
+    def _forget_if_done(self, known: Http2Stream) -> None:
+        if known.received_end and known.wrote_end and known.sent_end and not known.queued:
             self._forget(known)
 
-    def _hold(self, known: Stream, size: int) -> None:
-        self._held += size - known.held
-        known.held = size
+    def _queue_socket_data(self, known: Http2Stream, size: int) -> None:
+        self._held += size - known.buffered_bytes
+        known.buffered_bytes = size
 
-    def _forget(self, known: Stream) -> None:
+    def _forget(self, known: Http2Stream) -> None:
         known.drop_queue()
-        self._hold(known, 0)
+        self._queue_socket_data(known, 0)
         self._outgoing.remove(known)
-        if self._streams.pop(known.id, None) is not None and known.owed:
-            self._h2.acknowledge_received_data(known.owed, known.id)  # the connection's window is for all
+        if self._streams.pop(known.id, None) is not None and known.window_debt:
+            self._h2.acknowledge_received_data(known.window_debt, known.id)  # the connection's window is for all

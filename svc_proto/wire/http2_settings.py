@@ -9,21 +9,23 @@ from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 from hpack.exceptions import HPACKError
 
-from svc_proto.wire.h2_optimized import BlockDecoder, LeanH2
-from svc_proto.wire.http2_frames import PREFACE, goaway
+from svc_proto.wire.h2_optimized import HeaderBlockDecoder, OptimizedH2Connection
+from svc_proto.wire.http2_frames import PREFACE, encode_goaway
 from svc_proto.wire.limits import Limits
 
 __all__ = [
     "CONNECTION_WINDOW",
     "MAX_STREAMS",
-    "READ_ON",
+    "WINDOW_UPDATE_RATIO",
     "STREAM_WINDOW",
     "TABLE_SIZE",
-    "last_words",
+    "final_frames",
     "new_h2",
 ]
 
-READ_ON = 2  # times `max_head` bytes: a header list that is refused, and read to its end for what it does to our table
+WINDOW_UPDATE_RATIO = (
+    2  # times `max_head` bytes: a header list that is refused, and read to its end for what it does to our table
+)
 MAX_STREAMS = 100  # requests at a time, RFC 9113 section 6.5.2 recommends no less
 STREAM_WINDOW = 256 * 1024  # bytes
 CONNECTION_WINDOW = 1024 * 1024  # bytes
@@ -31,9 +33,9 @@ TABLE_SIZE = 4096  # bytes, RFC 9113 section 6.5.2: the default
 UNBOUNDED = 2**31 - 1
 
 
-def new_h2(*, client: bool, limits: Limits) -> LeanH2:
+def new_h2(*, client: bool, limits: Limits) -> OptimizedH2Connection:
     """A fresh connection of h2 with our first words in it. Heads are not checked: `http2_head` does that."""
-    h2 = LeanH2(
+    h2 = OptimizedH2Connection(
         H2Configuration(
             client_side=client,
             header_encoding=None,
@@ -51,8 +53,8 @@ def new_h2(*, client: bool, limits: Limits) -> LeanH2:
         own[0]: own[1],
     }
     h2.local_settings = Settings(client=client, initial_values=values)
-    h2.decoder = BlockDecoder()
-    h2.decoder.max_header_list_size = READ_ON * limits.max_head
+    h2.decoder = HeaderBlockDecoder()
+    h2.decoder.max_header_list_size = WINDOW_UPDATE_RATIO * limits.max_head
     h2.initiate_connection()
     if not client:
         h2.receive_data(PREFACE)  # `http2_frames` has compared it
@@ -63,13 +65,13 @@ def new_h2(*, client: bool, limits: Limits) -> LeanH2:
     return h2
 
 
-def last_words(h2: H2Connection, error: ProtocolError) -> tuple[bytes, ErrorCodes]:
+def final_frames(h2: H2Connection, error: ProtocolError) -> tuple[bytes, ErrorCodes]:
     """What is to be written after h2 found a rule broken, and what its GOAWAY says.
 
     h2 has no word of its own for HPACK, which deserves another than it says (RFC 9113 section 4.3).
     """
     last, code = h2.highest_inbound_stream_id, ErrorCodes(error.error_code)
-    data = h2.data_to_send().removesuffix(goaway(last, code))
+    data = h2.data_to_send().removesuffix(encode_goaway(last, code))
     if code is ErrorCodes.PROTOCOL_ERROR and isinstance(error.__cause__, HPACKError):
         code = ErrorCodes.COMPRESSION_ERROR
-    return data + goaway(last, code), code
+    return data + encode_goaway(last, code), code

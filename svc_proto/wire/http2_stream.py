@@ -10,35 +10,35 @@ from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.events import NO_HEADERS, Headers, RequestHead, StreamId
 from svc_proto.wire.websocket import WebSocket
 
-__all__ = ["Stream"]
+__all__ = ["Http2Stream"]
 
 
 @define(eq=False)
-class Stream:
+class Http2Stream:
     """One request and its response, or one WebSocket."""
 
     id: StreamId
     head: RequestHead
-    heard_head: bool = False  # the head of the peer's message has come
-    heard_end: bool = False  # the peer has sent END_STREAM
-    said_head: bool = False  # that of ours was said
-    said_end: bool = False  # and all of it
+    received_head: bool = False  # the head of the peer's message has come
+    received_end: bool = False  # the peer has sent END_STREAM
+    sent_head: bool = False  # that of ours was said
+    sent_end: bool = False  # and all of it
     wrote_end: bool = False  # and our END_STREAM is out
-    mute: bool = False  # our response has no body, whatever the handler says
+    no_body: bool = False  # our response has no body, whatever the handler says
     reset_after: bool = False  # reset the stream once our END_STREAM is out
     malformed: bool = False  # the request was: the answer ends with a reset in place of END_STREAM
     trailers: Headers = NO_HEADERS  # ours
-    heard_trailers: Headers = NO_HEADERS
+    received_trailers: Headers = NO_HEADERS
     length: int | None = None  # of our body that was announced, and is still to come
     due: int | None = None  # the same of the peer's
-    owed: int = 0  # bytes that the peer has sent and nobody has taken yet
+    window_debt: int = 0  # bytes that the peer has sent and nobody has taken yet
     queued: int = 0  # bytes that wait
-    strange: bool = False  # nobody has vouched for the peer of our WebSocket
-    held: int = 0  # bytes of memory for a message of it that is not complete, while it is strange
+    unauthenticated: bool = False  # nobody has vouched for the peer of our WebSocket
+    buffered_bytes: int = 0  # bytes of memory for a message of it that is not complete, while it is strange
     socket: WebSocket | None = None
     _queue: deque[bytes] = field(factory=deque)
 
-    def put(self, data: bytes) -> None:
+    def queue_data(self, data: bytes) -> None:
         """Have bytes wait."""
         self._queue.append(data)
         self.queued += len(data)
@@ -47,7 +47,7 @@ class Stream:
         """Have what our WebSocket has to say wait, if there is one."""
         data = b"" if self.socket is None else self.socket.data_to_send()
         if data:
-            self.put(data)
+            self.queue_data(data)
 
     def count(self, data: bytes) -> None:
         """A piece of our body was said. Raises `LocalProtocolError` if it is over its Content-Length."""
@@ -58,9 +58,9 @@ class Stream:
 
     def ended(self) -> None:
         """All of our message was said. Raises `LocalProtocolError` if it is short of its Content-Length."""
-        if self.length and not self.mute:
+        if self.length and not self.no_body:
             raise LocalProtocolError("the body is shorter than its Content-Length")
-        self.said_end = True
+        self.sent_end = True
 
     def cut(self, most: int) -> bytes:
         """Up to that many of the bytes that wait, at least one if any does."""

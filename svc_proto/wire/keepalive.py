@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["LIFE", "Keepalive", "KeepaliveAction", "KeepaliveState", "KeepaliveTrigger"]
+__all__ = ["KEEPALIVE_TABLE", "Keepalive", "KeepaliveAction", "KeepaliveState", "KeepaliveTrigger"]
 
 
 class KeepaliveAction(Enum):
@@ -39,16 +39,16 @@ class KeepaliveState(Enum):
 class KeepaliveTrigger(Enum):
     """What moves it."""
 
-    HEARD = "heard"
+    RECEIVED = "heard"
     DUE = "due"
 
 
-LIFE: dict[tuple[KeepaliveState, KeepaliveTrigger], tuple[KeepaliveState, KeepaliveAction]] = {
-    (KeepaliveState.LIVE, KeepaliveTrigger.HEARD): (KeepaliveState.LIVE, KeepaliveAction.NOTHING),
+KEEPALIVE_TABLE: dict[tuple[KeepaliveState, KeepaliveTrigger], tuple[KeepaliveState, KeepaliveAction]] = {
+    (KeepaliveState.LIVE, KeepaliveTrigger.RECEIVED): (KeepaliveState.LIVE, KeepaliveAction.NOTHING),
     (KeepaliveState.LIVE, KeepaliveTrigger.DUE): (KeepaliveState.PROBED, KeepaliveAction.PING),
-    (KeepaliveState.PROBED, KeepaliveTrigger.HEARD): (KeepaliveState.LIVE, KeepaliveAction.NOTHING),
+    (KeepaliveState.PROBED, KeepaliveTrigger.RECEIVED): (KeepaliveState.LIVE, KeepaliveAction.NOTHING),
     (KeepaliveState.PROBED, KeepaliveTrigger.DUE): (KeepaliveState.LOST, KeepaliveAction.DROP),
-    (KeepaliveState.LOST, KeepaliveTrigger.HEARD): (KeepaliveState.LOST, KeepaliveAction.NOTHING),
+    (KeepaliveState.LOST, KeepaliveTrigger.RECEIVED): (KeepaliveState.LOST, KeepaliveAction.NOTHING),
     (KeepaliveState.LOST, KeepaliveTrigger.DUE): (KeepaliveState.LOST, KeepaliveAction.DROP),
 }
 _LIVE = KeepaliveState.LIVE  # as in `wire.websocket`
@@ -78,19 +78,19 @@ class Keepalive:
             return self._since + self._patience / 2
         return self._since + (self._interval if self._state is _LIVE else self._patience)
 
-    def heard(self, now: float) -> bool:
+    def mark_received(self, now: float) -> bool:
         """Bytes came from the peer. True: `due` may be sooner than it was, since no answer is waited for any more."""
         self._since = now
         if self._state is _LIVE:
             return False
-        self._step(KeepaliveTrigger.HEARD)
+        self._step(KeepaliveTrigger.RECEIVED)
         return True
 
-    def hold(self, holding: bool, now: float) -> None:
+    def set_paused(self, holding: bool, now: float) -> None:
         """We read no more from the peer, or go on. What it has said meanwhile is heard then."""
         if holding is not self.held:
             self.held = holding
-            self.heard(now)  # what was asked of the peer is asked anew
+            self.mark_received(now)  # what was asked of the peer is asked anew
 
     def advance(self, now: float) -> KeepaliveAction:
         """Time has passed; say what to do about it."""
@@ -101,5 +101,5 @@ class Keepalive:
         return action
 
     def _step(self, trigger: KeepaliveTrigger) -> KeepaliveAction:
-        self._state, action = LIFE[self._state, trigger]
+        self._state, action = KEEPALIVE_TABLE[self._state, trigger]
         return action

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 
 __all__ = ["DEFAULT_LIMITS", "MAX_TEXT", "Limits"]
 
@@ -13,7 +13,7 @@ RESERVE = 512  # file descriptors
 MAX_TEXT = 5_000  # characters of a text to be spoken before the clean-up, and of a turn: wire terminal-voice 9
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class Limits:
     """How much a peer may send and take, and how long that may last: sizes in bytes, times in seconds."""
 
@@ -29,15 +29,17 @@ class Limits:
     max_drain: int = 256 * 1024  # request body read and thrown away after an early answer; more than that: close
     max_skipped: int = 64 * 1024  # request body where none is taken, read and thrown away; more than that: 413
     max_message: int = 8 * MIB  # one WebSocket message, inflated: close 1009 (wire bridge 1.5)
-    stranger_message: int = 64 * 1024  # the same from a peer that nobody knows yet (wire core 1.3): close 1009
-    stranger_budget: int = 48 * MIB  # bytes held for all peers that nobody knows: the newest are not read, then dropped
-    stranger_share: int = 16 * MIB  # of that for one address (IPv4, or a /64) that is not of this host: the same
-    stranger_connections: int = 256  # of such peers from one such address: further ones are closed at once
-    stranger_turn: int = 4 * 1024  # bytes of all such peers together that are read in one go, while others wait
-    stranger_rate: float = 16.0 * MIB  # of them a second at most
-    stranger_patience: float = 5.0  # for which one is not read: drop
+    unauthenticated_message: int = 64 * 1024  # the same from a peer that nobody knows yet (wire core 1.3): close 1009
+    unauthenticated_budget: int = (
+        48 * MIB
+    )  # bytes held for all peers that nobody knows: the newest are not read, then dropped
+    unauthenticated_share: int = 16 * MIB  # of that for one address (IPv4, or a /64) that is not of this host: the same
+    unauthenticated_connections: int = 256  # of such peers from one such address: further ones are closed at once
+    unauthenticated_burst: int = 4 * 1024  # bytes of all such peers together that are read in one go, while others wait
+    unauthenticated_rate: float = 16.0 * MIB  # of them a second at most
+    unauthenticated_timeout: float = 5.0  # for which one is not read: drop
     ping_interval: float = 30.0  # silence after which we ping (wire core 1.1)
-    ping_patience: float = 20.0  # after our ping without a byte: drop (the peer sees 1006)
+    ping_timeout: float = 20.0  # after our ping without a byte: drop (the peer sees 1006)
     close_timeout: float = 5.0  # from our close frame to the peer's: drop
     high_water: int = 256 * 1024  # unsent bytes on a channel: stop reading from it, sockets report not writable
     low_water: int = 64 * 1024  # unsent bytes: go on
@@ -50,12 +52,12 @@ class Limits:
         A reserve of up to 512, or a half, is for files, shells and calls of our own.
         """
         places = (descriptors - min(RESERVE, descriptors // 2)) // servers
-        budget = self.stranger_budget // servers
+        budget = self.unauthenticated_budget // servers
         return evolve(
             self,
             max_connections=max(1, min(self.max_connections, places)),
-            stranger_budget=budget,
-            stranger_share=min(self.stranger_share, budget),
+            unauthenticated_budget=budget,
+            unauthenticated_share=min(self.unauthenticated_share, budget),
         )
 
 

@@ -21,11 +21,11 @@ from collections.abc import Iterable
 from enum import Enum
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.wire.events import Headers
 
 __all__ = [
-    "LIFE",
+    "MULTIPART_TABLE",
     "MultipartDecoder",
     "MultipartEvent",
     "MultipartState",
@@ -50,7 +50,7 @@ _UNSAFE = re.compile(rb"[\x00\r\n]")
 _ENCODINGS = (b"7bit", b"8bit", b"binary")
 
 
-@fixed
+@fast_frozen
 class PartBegin:
     """A part of a multipart body begins. `headers` are all its fields."""
 
@@ -60,14 +60,14 @@ class PartBegin:
     headers: Headers
 
 
-@fixed
+@fast_frozen
 class PartData:
     """A piece of what a part of a multipart body holds, never empty."""
 
     data: bytes
 
 
-@fixed
+@fast_frozen
 class PartEnd:
     """The part of a multipart body is complete."""
 
@@ -75,7 +75,7 @@ class PartEnd:
 MultipartEvent = PartBegin | PartData | PartEnd
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class Part:
     """A part of a multipart body, to be written."""
 
@@ -104,7 +104,7 @@ class MultipartTrigger(Enum):
     FAIL = "fail"
 
 
-LIFE: dict[tuple[MultipartState, MultipartTrigger], MultipartState] = {
+MULTIPART_TABLE: dict[tuple[MultipartState, MultipartTrigger], MultipartState] = {
     (MultipartState.PREAMBLE, MultipartTrigger.PART): MultipartState.HEAD,
     (MultipartState.PREAMBLE, MultipartTrigger.CLOSE): MultipartState.EPILOGUE,
     (MultipartState.HEAD, MultipartTrigger.BEGIN): MultipartState.DATA,
@@ -220,7 +220,7 @@ class MultipartDecoder:
         return begin
 
     def _step(self, trigger: MultipartTrigger) -> None:
-        self._state = LIFE[self._state, trigger]
+        self._state = MULTIPART_TABLE[self._state, trigger]
         if self._state in (MultipartState.EPILOGUE, MultipartState.FAILED):
             self._buffer.clear()
 

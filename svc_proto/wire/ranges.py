@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from svc_proto.basics.fast_frozen import fixed
-from svc_proto.wire.conditional_requests import read_date
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.wire.conditional_requests import parse_http_date
 from svc_proto.wire.events import Headers
 
 __all__ = ["ByteRange", "Unsatisfiable", "content_disposition", "entity_tag", "requested_range"]
@@ -15,7 +15,7 @@ _RANGE = re.compile(r"bytes=[ \t]*(\d{0,19})-(\d{0,19})[ \t]*", re.IGNORECASE | 
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f";\\/]+')
 
 
-@fixed
+@fast_frozen
 class ByteRange:
     """A part of a file: `first` byte and how many."""
 
@@ -23,7 +23,7 @@ class ByteRange:
     length: int
 
 
-@fixed
+@fast_frozen
 class Unsatisfiable:
     """A range that lies outside of the file: 416."""
 
@@ -76,4 +76,4 @@ def _if_range_holds(headers: Headers, tag: str, modified: float, now: float) -> 
         return True
     if field.startswith((b'"', b"W/")):
         return field == tag.encode("ascii")
-    return read_date(field, now) == int(modified)
+    return parse_http_date(field, now) == int(modified)

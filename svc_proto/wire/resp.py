@@ -37,8 +37,8 @@ __all__ = [
     "Push",
     "RespError",
     "RespReader",
-    "command",
-    "reply",
+    "encode_command",
+    "encode_reply",
 ]
 
 MAX_DEPTH = 8  # collections in each other; deeper: refused
@@ -70,7 +70,7 @@ class Push(list[object]):
     """Something that nobody has asked for, a message of a subscription first of all."""
 
 
-class _Open:
+class _OpenCollection:
     """A collection of which more is to come."""
 
     __slots__ = ("items", "kind", "left")
@@ -91,7 +91,7 @@ class RespReader:
         self._looked = 0  # up to where there is no end of a line
         self._size = 0  # of the value that is being read, without what is in the buffer
         self._counted: tuple[int, int] | None = None  # kind and length of the string that comes
-        self._open: list[_Open] = []
+        self._open: list[_OpenCollection] = []
 
     @property
     def is_idle(self) -> bool:
@@ -170,7 +170,7 @@ class RespReader:
             raise RemoteProtocolError("collections are nested too deep")
         if kind == b">"[0] and self._open:
             raise RemoteProtocolError("a push inside of a value")
-        self._open.append(_Open(kind, length * each))
+        self._open.append(_OpenCollection(kind, length * each))
         return () if length else self._shut()
 
     def _shut(self) -> tuple[object, ...]:
@@ -203,7 +203,7 @@ class RespReader:
         return True
 
 
-def command(*arguments: Argument) -> bytes:
+def encode_command(*arguments: Argument) -> bytes:
     """The bytes of a command: an array of bulk strings."""
     parts = [b"*%d\r\n" % len(arguments)]
     for argument in arguments:
@@ -212,7 +212,7 @@ def command(*arguments: Argument) -> bytes:
     return b"".join(parts)
 
 
-def reply(value: object) -> bytes:
+def encode_reply(value: object) -> bytes:
     """The bytes of a value, as a server says it. A `str` is a simple string, `bytes` are a bulk string."""
     match value:
         case None:
@@ -240,7 +240,7 @@ def reply(value: object) -> bytes:
 
 
 def _joined(values: Iterable[object]) -> bytes:
-    return b"".join(map(reply, values))
+    return b"".join(map(encode_reply, values))
 
 
 def _in_line(text: str) -> bytes:

@@ -83,7 +83,7 @@ class EventStreamDecoder:
         return self._retry
 
     @property
-    def between(self) -> bool:
+    def is_between_events(self) -> bool:
         """Whether the next byte begins an event, and none of an earlier one is kept."""
         begun = self._line or self._data or self._event or self._id != self._last_id or not self._begun
         return not (begun or self._after_cr or self._decoder.getstate()[0])

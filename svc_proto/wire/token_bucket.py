@@ -6,10 +6,10 @@ by a byte, empty data, streams that are opened only to be reset (CVE-2023-44487,
 
 from __future__ import annotations
 
-__all__ = ["Allowance"]
+__all__ = ["TokenBucket"]
 
 
-class Allowance:
+class TokenBucket:
     """`burst` units to begin with, `rate` more with each second that passes, never more than `burst`."""
 
     __slots__ = ("_burst", "_left", "_rate", "_since")
@@ -20,7 +20,7 @@ class Allowance:
         self._left = burst
         self._since: float | None = None
 
-    def at(self, mono: float) -> None:
+    def refill(self, mono: float) -> None:
         """It is `mono` (seconds) now. Who never says so gets no more than the burst."""
         if self._since is not None:
             self.refund((mono - self._since) * self._rate)
@@ -30,7 +30,7 @@ class Allowance:
         """Give some back."""
         self._left = min(self._burst, self._left + units)
 
-    def spend(self) -> bool:
+    def consume(self) -> bool:
         """Take one; False when there was none left."""
         self._left -= 1
         return self._left >= 0

@@ -6,7 +6,7 @@ import re
 from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlsplit
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 
 __all__ = ["Url", "decode_segment", "encode_segment", "parse_query", "parse_query_list", "parse_url", "split_target"]
 
@@ -19,7 +19,7 @@ _HOST = re.compile(r"[A-Za-z0-9._~-]+|[0-9A-Fa-f:.]+")
 _BLANK = re.compile(r"[\x00-\x20\x7f-\xff]|[^\x00-\xff]")
 
 
-@fixed
+@fast_frozen
 class Url:
     """An absolute URL. `host` has no brackets, `target` is what goes on the request line, `tls` follows the scheme."""
 

@@ -35,27 +35,27 @@ from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.events import (
     BinaryMessage,
-    CloseSocket,
+    CloseWebSocket,
     Event,
     Ping,
     Pong,
-    SocketClosed,
     StreamId,
     TextMessage,
+    WebSocketClosed,
 )
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from svc_proto.wire.websocket_deflate import MIN_ZLIB_BITS, DeflateParameters, Deflater, InboundGuard
+from svc_proto.wire.websocket_deflate import MIN_ZLIB_BITS, DeflateParameters, Deflater, InflateGuard
 from svc_proto.wire.websocket_frame_reader import FrameReader
-from svc_proto.wire.websocket_frame_writer import MAX_CONTROL, close_payload, write_frame
+from svc_proto.wire.websocket_frame_writer import MAX_CONTROL, encode_close_payload, encode_frame
 
-__all__ = ["LIFE", "WebSocket", "WebSocketState", "WebSocketTrigger"]
+__all__ = ["WEBSOCKET_TABLE", "WebSocket", "WebSocketState", "WebSocketTrigger"]
 
 COMPRESS_FROM = 1024  # bytes
 MAX_PONGS = 64
 FOLD_AT = 1024  # pieces of a message that are joined into one, so that tiny fragments cost no memory
 NO_CODE = 1005  # RFC 6455 section 7.1.5: the close frame had no code
 NO_CLOSE = 1006  # RFC 6455 section 7.1.5: there was no close frame
-FROM_GUARD = "error in extension"  # wsproto's text for a code that a hook of ours returned
+INFLATE_ERROR = "error in extension"  # wsproto's text for a code that a hook of ours returned
 REASONS = {
     CloseReason.PROTOCOL_ERROR: "a message frame is out of order",
     CloseReason.MESSAGE_TOO_BIG: "the message is too big",
@@ -80,7 +80,7 @@ class WebSocketTrigger(IntEnum):
     EOF = auto()
 
 
-LIFE: dict[tuple[WebSocketState, WebSocketTrigger], WebSocketState] = {
+WEBSOCKET_TABLE: dict[tuple[WebSocketState, WebSocketTrigger], WebSocketState] = {
     (WebSocketState.OPEN, WebSocketTrigger.CLOSE): WebSocketState.CLOSING,
     (WebSocketState.OPEN, WebSocketTrigger.PEER): WebSocketState.CLOSED,
     (WebSocketState.OPEN, WebSocketTrigger.FAILURE): WebSocketState.CLOSED,
@@ -123,21 +123,21 @@ class WebSocket(Connection):
         deflate: DeflateParameters | None = None,
         max_message: int | None = None,
     ) -> None:
-        """`max_message` is the limit until `trust`; None: that of `limits`."""
+        """`max_message` is the limit until `lift_limits`; None: that of `limits`."""
         self._client = role is Role.CLIENT
         self._stream = stream
         self._entropy = entropy
         self._state = _OPEN
         self._limits = limits
-        self._guard = InboundGuard(min(limits.max_message, max_message or limits.max_message), deflate)
+        self._guard = InflateGuard(min(limits.max_message, max_message or limits.max_message), deflate)
         self._reader: FrameReader | None = FrameReader(self._client, self._guard)  # None: it is over
         self._deflater = self._new_deflater(deflate)
-        self._pieces: _Pieces[Any] | None = None  # of a message that comes in fragments
+        self._pieces: _MessageFragments[Any] | None = None  # of a message that comes in fragments
         self._eof = False
         self._pongs: deque[bytes] | None = None  # that wait for the next flush
         self._out: list[bytes] = []
 
-    paused = idle = head_pending = False
+    paused = idle = has_partial_head = False
 
     @property
     def must_close(self) -> bool:
@@ -150,11 +150,11 @@ class WebSocket(Connection):
         return self._state
 
     @property
-    def held(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes of memory for a message of a client that is not complete."""
-        return self._guard.held + (0 if self._pieces is None else self._pieces.held)
+        return self._guard.buffered_bytes + (0 if self._pieces is None else self._pieces.held)
 
-    def trust(self, stream: StreamId) -> None:
+    def lift_limits(self, stream: StreamId) -> None:
         """The peer is known: its messages may be as large as the limits have it."""
         self._guard.max_message = self._limits.max_message
 
@@ -163,13 +163,13 @@ class WebSocket(Connection):
         if self._reader is not None and not self._eof:
             self._reader.receive_bytes(data)
 
-    def texts(self, data: bytes) -> tuple[list[str], bool]:
+    def receive_texts(self, data: bytes) -> tuple[list[str], bool]:
         """Take bytes in place of `receive_data`: the text messages that they begin with, as far as those are plain.
 
         They are what `next_event` would have told before anything else; and whether it may have more to tell.
         """
         if self._state is _OPEN and self._pieces is None and not self._eof and self._reader is not None:
-            return self._reader.texts(data)
+            return self._reader.read_texts(data)
         self.receive_data(data)
         return [], True
 
@@ -178,7 +178,8 @@ class WebSocket(Connection):
         self._eof = True
 
     def next_event(self) -> Event | None:
-        """The next message, ping, pong, or the final `SocketClosed`; None when more bytes are needed or it is over."""
+        """The next message, ping, pong, or the final `WebSocketClosed`; None when more bytes are needed or it is
+        over."""
         while self._reader is not None:
             try:
                 frame = self._reader.next_frame()
@@ -196,7 +197,7 @@ class WebSocket(Connection):
 
         Raises `LocalProtocolError` for a message after a close, and for what no frame can hold.
         """
-        if isinstance(event, CloseSocket):
+        if isinstance(event, CloseWebSocket):
             if self._state is _OPEN:
                 self._write_close(event.code, event.reason)
                 self._step(WebSocketTrigger.CLOSE)
@@ -205,7 +206,7 @@ class WebSocket(Connection):
             raise LocalProtocolError(f"the WebSocket is {self._state.name.lower()}")
         match event:
             case TextMessage(text=content) | BinaryMessage(data=content):
-                self.say(content, isinstance(event, BinaryMessage))
+                self.send_message(content, isinstance(event, BinaryMessage))
             case Ping(payload=payload) | Pong(payload=payload) if len(payload) <= MAX_CONTROL:
                 self._out.append(self._control(Opcode.PING if isinstance(event, Ping) else Opcode.PONG, payload))
             case Ping() | Pong():
@@ -241,7 +242,7 @@ class WebSocket(Connection):
         if isinstance(payload, bytes) and frame.opcode.iscontrol():
             return self._probed(frame.opcode, payload)
         if self._pieces is not None or not frame.message_finished:
-            pieces = self._pieces = self._pieces or _Pieces(payload[:0])
+            pieces = self._pieces = self._pieces or _MessageFragments(payload[:0])
             pieces.add(payload)
             if not frame.message_finished:
                 return None
@@ -263,26 +264,26 @@ class WebSocket(Connection):
         if self._state is _OPEN:
             self._write_close(code, "")
         self._step(WebSocketTrigger.PEER)
-        return SocketClosed(self._stream, code, reason)
+        return WebSocketClosed(self._stream, code, reason)
 
     def _fail(self, problem: ParseFailed) -> Event:
         ours: int | None = None
         reason = str(problem)
-        if problem.code is not CloseReason.PROTOCOL_ERROR or reason == FROM_GUARD:
+        if problem.code is not CloseReason.PROTOCOL_ERROR or reason == INFLATE_ERROR:
             reason = REASONS[problem.code]  # wsproto's text for bad UTF-8 depends on how the bytes were cut
         if self._state is _OPEN:
             ours = int(problem.code)
             self._write_close(ours, reason)
         self._step(WebSocketTrigger.FAILURE)
-        return SocketClosed(self._stream, NO_CLOSE, reason, clean=False, ours=ours)
+        return WebSocketClosed(self._stream, NO_CLOSE, reason, clean=False, closed_by_us=ours)
 
     def _end_of_input(self) -> Event:
         self._step(WebSocketTrigger.EOF)
-        return SocketClosed(self._stream, NO_CLOSE, "the peer closed without a close frame", clean=False)
+        return WebSocketClosed(self._stream, NO_CLOSE, "the peer closed without a close frame", clean=False)
 
     # --- writing ---
 
-    def say(self, content: str | bytes, binary: bool = False) -> None:
+    def send_message(self, content: str | bytes, binary: bool = False) -> None:
         """Queue a message; bytes are text in UTF-8, unless it is `binary`. Raises as `send` does."""
         if self._state is not _OPEN:
             raise LocalProtocolError(f"the WebSocket is {self._state.name.lower()}")
@@ -294,19 +295,19 @@ class WebSocket(Connection):
         if packer is not None:
             payload = packer.pack(payload)
         key = self._key() if self._client else b""
-        self._out.append(write_frame(Opcode.BINARY if binary else _TEXT, payload, packer is not None, key))
+        self._out.append(encode_frame(Opcode.BINARY if binary else _TEXT, payload, packer is not None, key))
 
     def _write_close(self, code: int, reason: str) -> None:
         if code == NO_CODE:
             payload = b""
         elif _may_be_sent(code):
-            payload = close_payload(code, reason)
+            payload = encode_close_payload(code, reason)
         else:
             raise LocalProtocolError(f"close code {code} cannot be sent")
         self._out.append(self._control(Opcode.CLOSE, payload))
 
     def _control(self, opcode: Opcode, payload: bytes) -> bytes:
-        return write_frame(opcode, payload, key=self._key())
+        return encode_frame(opcode, payload, key=self._key())
 
     def _key(self) -> bytes:
         return self._entropy(4) if self._client else b""  # RFC 6455 section 5.3
@@ -321,12 +322,12 @@ class WebSocket(Connection):
         return Deflater(bits, alone=alone)
 
     def _step(self, trigger: WebSocketTrigger) -> None:
-        self._state = LIFE[self._state, trigger]
+        self._state = WEBSOCKET_TABLE[self._state, trigger]
         if self._state is WebSocketState.CLOSED:  # the connection may linger: nothing of a message stays
             self.release()
 
 
-class _Pieces(Generic[AnyStr]):
+class _MessageFragments(Generic[AnyStr]):
     """The fragments of one message."""
 
     __slots__ = ("_empty", "_folded", "_pieces", "held")

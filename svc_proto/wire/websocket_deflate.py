@@ -20,9 +20,16 @@ from wsproto.extensions import Extension
 from wsproto.frame_protocol import CloseReason, FrameDecoder, FrameProtocol, Opcode, RsvBits
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.fast_frozen import fast_frozen
 
-__all__ = ["OFFER", "DeflateParameters", "Deflater", "InboundGuard", "accept_offer", "read_agreement"]
+__all__ = [
+    "OFFER",
+    "DeflateParameters",
+    "Deflater",
+    "InflateGuard",
+    "accept_extension_offer",
+    "parse_extension_response",
+]
 
 NAME = "permessage-deflate"
 OFFER = b"permessage-deflate; client_max_window_bits"
@@ -37,13 +44,13 @@ TAIL = b"\x00\x00\xff\xff"  # RFC 7692 section 7.2.2: taken off after compressio
 MAX_UNUSED = 1 + len(TAIL)  # bytes after a final block: RFC 7692 section 7.2.3.4 has one, then our tail
 _BITS = re.compile(r'8|9|1[0-5]|"(?:8|9|1[0-5])"')  # RFC 7692 section 7.1.2.1: 8 to 15 without leading zeros
 
-SERVER_ALONE = "server_no_context_takeover"
-CLIENT_ALONE = "client_no_context_takeover"
+SERVER_NO_CONTEXT_TAKEOVER = "server_no_context_takeover"
+CLIENT_NO_CONTEXT_TAKEOVER = "client_no_context_takeover"
 SERVER_BITS = "server_max_window_bits"
 CLIENT_BITS = "client_max_window_bits"
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class DeflateParameters:
     """What the two ends agreed on. Window sizes are log2 of bytes."""
 
@@ -53,10 +60,10 @@ class DeflateParameters:
     client_no_context_takeover: bool = False
 
 
-NOT_AGREED = DeflateParameters()  # in place of an agreement where there is none; nothing is compressed then
+NO_DEFLATE = DeflateParameters()  # in place of an agreement where there is none; nothing is compressed then
 
 
-def accept_offer(values: Iterable[bytes]) -> tuple[DeflateParameters, bytes] | None:
+def accept_extension_offer(values: Iterable[bytes]) -> tuple[DeflateParameters, bytes] | None:
     """Server: the agreement and its `Sec-WebSocket-Extensions` value, or None if no offer can be taken.
 
     `values` are the field values of the request. An offer with unknown or malformed parameters is declined, as
@@ -76,18 +83,18 @@ def _accepted(values: tuple[bytes, ...]) -> tuple[DeflateParameters, bytes] | No
         if CLIENT_BITS in offer:
             client_bits = min(offer[CLIENT_BITS] or MAX_WINDOW_BITS, WINDOW_BITS)
             answer.append(f"{CLIENT_BITS}={client_bits}")
-        answer.extend(flag for flag in (SERVER_ALONE, CLIENT_ALONE) if flag in offer)
+        answer.extend(flag for flag in (SERVER_NO_CONTEXT_TAKEOVER, CLIENT_NO_CONTEXT_TAKEOVER) if flag in offer)
         agreed = DeflateParameters(
             server_max_window_bits=server_bits,
             client_max_window_bits=client_bits,
-            server_no_context_takeover=SERVER_ALONE in offer,
-            client_no_context_takeover=CLIENT_ALONE in offer,
+            server_no_context_takeover=SERVER_NO_CONTEXT_TAKEOVER in offer,
+            client_no_context_takeover=CLIENT_NO_CONTEXT_TAKEOVER in offer,
         )
         return agreed, "; ".join(answer).encode("ascii")
     return None
 
 
-def read_agreement(values: Iterable[bytes]) -> DeflateParameters | None:
+def parse_extension_response(values: Iterable[bytes]) -> DeflateParameters | None:
     """Client: what the server made of `OFFER`. Raises `RemoteProtocolError` for what was not offered."""
     chosen = _extensions(values)
     if not chosen:
@@ -98,12 +105,12 @@ def read_agreement(values: Iterable[bytes]) -> DeflateParameters | None:
     return DeflateParameters(
         server_max_window_bits=answer.get(SERVER_BITS) or MAX_WINDOW_BITS,
         client_max_window_bits=answer.get(CLIENT_BITS) or MAX_WINDOW_BITS,
-        server_no_context_takeover=SERVER_ALONE in answer,
-        client_no_context_takeover=CLIENT_ALONE in answer,
+        server_no_context_takeover=SERVER_NO_CONTEXT_TAKEOVER in answer,
+        client_no_context_takeover=CLIENT_NO_CONTEXT_TAKEOVER in answer,
     )
 
 
-class InboundGuard(Extension):
+class InflateGuard(Extension):
     """Counts and inflates what comes in; refuses a message of more than `max_message` bytes or 65,536 frames.
 
     A frame that announces too much is refused by its header, before its payload is received.
@@ -115,7 +122,7 @@ class InboundGuard(Extension):
     def __init__(self, max_message: int, agreed: DeflateParameters | None) -> None:
         self.max_message = max_message  # bytes; may be raised at any time
         self.deflated = agreed is not None
-        self._agreed = agreed or NOT_AGREED
+        self._agreed = agreed or NO_DEFLATE
         self._inflater: zlib._Decompress | None = None
         self._compressed = False  # the message in progress, which control frames may interrupt
         self._begun = False  # a message has a frame already, and is not complete
@@ -124,7 +131,7 @@ class InboundGuard(Extension):
         self._frames = 0
 
     @property
-    def held(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes of memory for the window of what is inflated."""
         return 0 if self._inflater is None else INFLATER + (1 << self._agreed.client_max_window_bits)
 
@@ -239,7 +246,7 @@ def _parameters(text: str) -> dict[str, int | None] | None:
             return None
         if key in (SERVER_BITS, CLIENT_BITS) and _BITS.fullmatch(value):
             parameters[key] = int(value.strip('"'))
-        elif key in (SERVER_ALONE, CLIENT_ALONE, CLIENT_BITS) and not equals:
+        elif key in (SERVER_NO_CONTEXT_TAKEOVER, CLIENT_NO_CONTEXT_TAKEOVER, CLIENT_BITS) and not equals:
             parameters[key] = None  # an offer may name the client's window without a size
         else:
             return None

@@ -21,7 +21,7 @@ from enum import IntEnum, auto
 
 from wsproto.frame_protocol import Frame, FrameProtocol, Opcode
 
-from svc_proto.wire.websocket_deflate import InboundGuard
+from svc_proto.wire.websocket_deflate import InflateGuard
 
 __all__ = ["FrameReader"]
 
@@ -35,15 +35,15 @@ PACKED = (0xC1, 0xC2)  # RSV1: compressed, RFC 7692 section 6
 PLAIN = {TEXT: Opcode.TEXT, BINARY: Opcode.BINARY, PING: Opcode.PING, PONG: Opcode.PONG}
 
 
-class Who(IntEnum):
+class FrameParser(IntEnum):
     """Who reads what comes next."""
 
-    LANE = auto()
-    LAW_ONCE = auto()
-    LAW = auto()
+    FAST_PATH = auto()
+    WSPROTO_ONCE = auto()
+    WSPROTO = auto()
 
 
-_LANE = Who.LANE  # as in `wire.websocket`
+_LANE = FrameParser.FAST_PATH  # as in `wire.websocket`
 
 
 class FrameReader:
@@ -51,7 +51,7 @@ class FrameReader:
 
     __slots__ = ("_at", "_buffer", "_client", "_guard", "_law", "_left", "_who")
 
-    def __init__(self, client: bool, guard: InboundGuard) -> None:
+    def __init__(self, client: bool, guard: InflateGuard) -> None:
         self._client = client
         self._guard = guard
         self._law: FrameProtocol | None = None  # from the first frame on that is not plain
@@ -63,16 +63,16 @@ class FrameReader:
     def receive_bytes(self, data: bytes) -> None:
         """Take bytes from the peer."""
         if self._law is not None and self._who is not _LANE:
-            mine = data if self._who is Who.LAW else data[: self._left]
+            mine = data if self._who is FrameParser.WSPROTO else data[: self._left]
             self._law.receive_bytes(mine)
-            if self._who is Who.LAW:
+            if self._who is FrameParser.WSPROTO:
                 return
             self._left -= len(mine)
             data = data[len(mine) :]
         self._buffer = self._buffer[self._at :] + data if self._buffer else data
         self._at = 0
 
-    def texts(self, data: bytes) -> tuple[list[str], bool]:
+    def read_texts(self, data: bytes) -> tuple[list[str], bool]:
         """Take bytes, as `receive_bytes` does, and tell the plain texts that they begin with.
 
         The other is whether anything is left that `next_frame` may tell.
@@ -111,7 +111,7 @@ class FrameReader:
                 return frame
         assert self._law is not None
         frame = next(self._law.received_frames(), None)
-        if self._who is Who.LAW_ONCE and frame is not None and frame.message_finished:
+        if self._who is FrameParser.WSPROTO_ONCE and frame is not None and frame.message_finished:
             self._who = _LANE
         return frame
 
@@ -174,7 +174,7 @@ class FrameReader:
 
     def _lend(self, end: int) -> Frame | None:
         """Have the law read the frame that ends there: none here."""
-        self._who = Who.LAW_ONCE
+        self._who = FrameParser.WSPROTO_ONCE
         buffer, at = self._buffer, self._at
         self._left = max(0, end - len(buffer))
         self._go_to(end)
@@ -183,7 +183,7 @@ class FrameReader:
 
     def _obey(self) -> Frame | None:
         """Have the law read all that comes from here on: none here."""
-        self._who = Who.LAW
+        self._who = FrameParser.WSPROTO
         self._made().receive_bytes(self._buffer[self._at :])
         self._buffer, self._at = b"", 0
         return None

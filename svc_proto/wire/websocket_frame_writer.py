@@ -10,7 +10,7 @@ import struct
 
 from wsproto.frame_protocol import Opcode, XorMaskerSimple
 
-__all__ = ["MAX_CONTROL", "close_payload", "write_frame"]
+__all__ = ["MAX_CONTROL", "encode_close_payload", "encode_frame"]
 
 MAX_CONTROL = 125  # bytes of a control frame's payload, RFC 6455 section 5.5
 FINAL = 0x80
@@ -22,7 +22,7 @@ _MIDDLE = struct.Struct("!BBH").pack
 _LONG = struct.Struct("!BBQ").pack
 
 
-def write_frame(opcode: Opcode, payload: bytes, packed: bool = False, key: bytes = b"") -> bytes:
+def encode_frame(opcode: Opcode, payload: bytes, packed: bool = False, key: bytes = b"") -> bytes:
     """One frame with all of its message. `key` is the mask of a client, four bytes; a server masks nothing."""
     first = FINAL | opcode | (PACKED if packed else 0)
     masked = MASKED if key else 0
@@ -38,7 +38,7 @@ def write_frame(opcode: Opcode, payload: bytes, packed: bool = False, key: bytes
     return b"".join((head, key, XorMaskerSimple(key).process(bytearray(payload))))
 
 
-def close_payload(code: int, reason: str) -> bytes:
+def encode_close_payload(code: int, reason: str) -> bytes:
     """What a close frame says; of a long reason what fits, cut between characters."""
     text = reason.encode("utf-8", "replace")[: MAX_CONTROL - 2]
     return struct.pack("!H", code) + text.decode("utf-8", "ignore").encode("utf-8")

@@ -6,22 +6,22 @@ import base64
 import binascii
 import hashlib
 
-from svc_proto.basics.entropy import Entropy, same_secret
+from svc_proto.basics.entropy import Entropy, secrets_equal
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.wire.events import AcceptSocket, Headers, RequestHead
-from svc_proto.wire.websocket_deflate import OFFER, DeflateParameters, read_agreement
+from svc_proto.wire.events import AcceptWebSocket, Headers, RequestHead
+from svc_proto.wire.websocket_deflate import OFFER, DeflateParameters, parse_extension_response
 
 __all__ = [
     "EXTENSIONS",
     "WEBSOCKET_VERSION",
-    "accept_headers",
+    "build_accept_headers",
     "check_acceptance",
     "handshake_problem",
     "new_key",
-    "opens_socket",
-    "read_acceptance",
-    "request_headers",
-    "subprotocol_field",
+    "is_handshake",
+    "parse_acceptance",
+    "build_request_headers",
+    "build_subprotocol_field",
 ]
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 section 1.3
@@ -31,10 +31,10 @@ EXTENSIONS = b"sec-websocket-extensions"
 PROTOCOL = b"sec-websocket-protocol"
 UPGRADE_FIELDS = ((b"upgrade", b"websocket"), (b"connection", b"Upgrade"))
 
-Problem = tuple[int, str, tuple[tuple[bytes, bytes], ...]]
+HandshakeProblem = tuple[int, str, tuple[tuple[bytes, bytes], ...]]
 
 
-def handshake_problem(head: RequestHead) -> Problem | None:
+def handshake_problem(head: RequestHead) -> HandshakeProblem | None:
     """What is wrong with an attempt to open a WebSocket: status, text and extra headers of the answer.
 
     None when there is nothing wrong, and when the request is no attempt at all. RFC 9110 section 7.8 has an `Upgrade`
@@ -62,22 +62,24 @@ def handshake_problem(head: RequestHead) -> Problem | None:
     return None
 
 
-def opens_socket(head: RequestHead) -> bool:
+def is_handshake(head: RequestHead) -> bool:
     """Whether a request is a correct handshake (RFC 6455 section 4.2.1)."""
     return b"websocket" in head.headers.tokens(b"upgrade") and handshake_problem(head) is None
 
 
-def accept_headers(head: RequestHead, event: AcceptSocket, extensions: bytes | None) -> list[tuple[bytes, bytes]]:
+def build_accept_headers(
+    head: RequestHead, event: AcceptWebSocket, extensions: bytes | None
+) -> list[tuple[bytes, bytes]]:
     """Server: the fields of the 101. Raises `LocalProtocolError` for a subprotocol that was not offered."""
     (key,) = head.headers.all(b"sec-websocket-key")
-    fields = [*UPGRADE_FIELDS, (b"sec-websocket-accept", _accept_token(key)), *subprotocol_field(head, event)]
+    fields = [*UPGRADE_FIELDS, (b"sec-websocket-accept", _accept_token(key)), *build_subprotocol_field(head, event)]
     if extensions is not None:
         fields.append((EXTENSIONS, extensions))
     fields.extend(event.headers)
     return fields
 
 
-def subprotocol_field(head: RequestHead, event: AcceptSocket) -> list[tuple[bytes, bytes]]:
+def build_subprotocol_field(head: RequestHead, event: AcceptWebSocket) -> list[tuple[bytes, bytes]]:
     """Server: the field that names what was chosen, if anything was. Raises `LocalProtocolError` if not offered."""
     if event.subprotocol is None:
         return []
@@ -92,7 +94,7 @@ def new_key(entropy: Entropy) -> bytes:
     return base64.b64encode(entropy(KEY_SIZE))
 
 
-def request_headers(key: bytes, *, deflate: bool) -> list[tuple[bytes, bytes]]:
+def build_request_headers(key: bytes, *, deflate: bool) -> list[tuple[bytes, bytes]]:
     """Client: the fields that make a GET a handshake."""
     fields = [*UPGRADE_FIELDS, (b"sec-websocket-key", key), WEBSOCKET_VERSION]
     if deflate:
@@ -107,12 +109,12 @@ def check_acceptance(
     if answer.tokens(b"upgrade") != [b"websocket"] or b"upgrade" not in answer.tokens(b"connection"):
         raise RemoteProtocolError("the 101 does not switch to websocket")
     tokens = answer.all(b"sec-websocket-accept")
-    if len(tokens) != 1 or not same_secret(tokens[0].decode("latin-1"), _accept_token(key).decode("ascii")):
+    if len(tokens) != 1 or not secrets_equal(tokens[0].decode("latin-1"), _accept_token(key).decode("ascii")):
         raise RemoteProtocolError("Sec-WebSocket-Accept does not match the key")
-    return read_acceptance(asked, answer, deflate=deflate)
+    return parse_acceptance(asked, answer, deflate=deflate)
 
 
-def read_acceptance(asked: Headers, answer: Headers, *, deflate: bool) -> tuple[str | None, DeflateParameters | None]:
+def parse_acceptance(asked: Headers, answer: Headers, *, deflate: bool) -> tuple[str | None, DeflateParameters | None]:
     """Client: what a server that opened the WebSocket chose. Raises `RemoteProtocolError` for what was not offered."""
     chosen = answer.all(PROTOCOL)
     if chosen and (len(chosen) != 1 or chosen[0] not in _listed(asked, PROTOCOL)):
@@ -120,7 +122,7 @@ def read_acceptance(asked: Headers, answer: Headers, *, deflate: bool) -> tuple[
     extensions = answer.all(EXTENSIONS)
     if extensions and not deflate:
         raise RemoteProtocolError("Sec-WebSocket-Extensions: none was offered")
-    return (chosen[0].decode("latin-1") if chosen else None), read_agreement(extensions)
+    return (chosen[0].decode("latin-1") if chosen else None), parse_extension_response(extensions)
 
 
 def _accept_token(key: bytes) -> bytes:

@@ -9,7 +9,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from svc_proto.about.monitor import OPENMETRICS
-from svc_proto.basics.metrics import BOUNDS
+from svc_proto.basics.metrics import HISTOGRAM_BOUNDS
 from svc_proto.commands import Compute
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Stopping
@@ -95,7 +95,7 @@ def test_requests_by_route_and_status() -> None:
     assert value(answer, name, method="GET", route="/health", status="200") == 2
     assert value(answer, name, method="GET", route="/media/{token}", status="401") == 1
     assert value(answer, name, method="other", route="none", status="404") == 1
-    least = {"method": "GET", "route": "/health", "le": str(BOUNDS[0])}
+    least = {"method": "GET", "route": "/health", "le": str(HISTOGRAM_BOUNDS[0])}
     assert value(answer, "svc_http_request_duration_seconds_bucket", **least) == 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from svc_proto.agent.contract import ModelAnswered, ModelAsked, TextDelta
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.metrics import families
-from svc_proto.basics.metrics import MetricFamily, Spread
+from svc_proto.basics.metrics import HistogramSnapshot, MetricFamily
 from svc_proto.facts import Address
 from tests.api.puppet import TurnBook
 from tests.api.world import KEY, PEER
@@ -35,7 +35,7 @@ def test_turns_tokens_and_deltas() -> None:
     assert dict(found["svc_tokens"].values) == {("input",): 11, ("output",): 7}
     assert (dict(found["svc_deltas"].values)[()], dict(found["svc_model_calls"].values)[()]) == (2, 1)
     ((_, took),) = found["svc_turn_duration_seconds"].values
-    assert isinstance(took, Spread)
+    assert isinstance(took, HistogramSnapshot)
     assert (sum(took.counts), round(took.total, 6)) == (1, 3.0)
 
 

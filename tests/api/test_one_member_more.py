@@ -22,7 +22,7 @@ events = svc_proto.schema.chat_events = types.ModuleType("svc_proto.schema.chat_
 sys.modules[events.__name__] = events
 exec(compile(source.replace(before, before + '    tone: str = "plain"\\n'), path, "exec"), vars(events))
 
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from tests.api import test_shapes_turns as streams
 
 # The server: what it says is as its document has it, to the member.
@@ -30,7 +30,7 @@ book = streams.TurnBook()
 call = book.chat(book.session(), {{"message": "Hi"}})
 streams.play(call, book, "", asks=False)
 book.hand.finish()
-told = {{event.event: Members.parsed(event.data) for event in call.stream()}}
+told = {{event.event: JsonObject.parse_or_empty(event.data) for event in call.stream()}}
 assert told["assistant.completed"]["tone"] == "plain"
 assert "assistant.completed" in streams.told(call, "POST /api/sessions/{{id}}/chat/stream", head=streams.HEAD)
 schemas = streams.DOCUMENTED.document["components"]["schemas"]
@@ -42,7 +42,7 @@ from svc_proto.client.chat import chat_events as chat
 from svc_proto.voice.agent.chat_run import events as voice
 
 for reader in (chat, gateway, voice):
-    assert reader.read_event("assistant.completed", Members(tone="warm")) == events.AssistantCompleted(tone="warm")
+    assert reader.read_event("assistant.completed", JsonObject(tone="warm")) == events.AssistantCompleted(tone="warm")
 print("carried")
 """
 

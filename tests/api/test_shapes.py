@@ -8,7 +8,7 @@ from svc_proto.api import shapes
 from svc_proto.api.rows import ChatSession, Message, Usage
 from svc_proto.api.views import message_view, session_answer, session_view, usage_view
 from svc_proto.basics.brand import SVC
-from svc_proto.schema.json_schema import Parts, members_of
+from svc_proto.schema.json_schema import SchemaComponents, inline_schema_of
 
 CHAT = ChatSession(id="a", started_at=1.0, updated_at=1.0, last_active=1.0)
 ROW = Message(
@@ -37,6 +37,6 @@ ROW = Message(
     ],
 )
 def test_the_members_are_those_that_are_written(kind: type, written: dict[str, object]) -> None:
-    properties = members_of(kind, Parts())["properties"]
+    properties = inline_schema_of(kind, SchemaComponents())["properties"]
     assert isinstance(properties, dict)
     assert sorted(properties) == sorted(written)

@@ -13,7 +13,7 @@ from svc_proto.cluster.leases import LEASE, SETTLE
 from svc_proto.cluster.node import LEASE as NODE_LEASE
 from svc_proto.commands import Ready
 from svc_proto.facts import Started
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from tests.api.nodes import UNAVAILABLE, VIA, NodesBook, code, lease, redis_key
 from tests.api.puppet import call_of, names, text_told
 from tests.api.test_shared_ownership import again
@@ -250,7 +250,7 @@ def test_redis_goes_while_it_is_asked(lost: int) -> None:
 def test_the_fellows_words() -> None:
     book = NodesBook()
     ownership = book.ownership
-    nothing = Members({})
+    nothing = JsonObject({})
     assert ownership.state() == {}
     ownership.take_state("b", nothing)
     ownership.take("b", "word", nothing)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.dotenv import file_settings, parse_dotenv, set_dotenv, with_settings
+from svc_proto.basics.dotenv import merge_env_file, parse_dotenv, parse_own_settings, set_dotenv
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ SVC_HOME=/x
 PATH=/x
 OPENAI_API_KEY=x
 """
-    assert file_settings(text) == {
+    assert parse_own_settings(text) == {
         "API_SERVER_KEY": "a b",
         "API_SERVER_HOST": "::1",
         "SVC_BRAND": "hermes",
@@ -72,5 +72,5 @@ OPENAI_API_KEY=x
 
 
 def test_the_environment_goes_before_the_file() -> None:
-    found = with_settings({"RELAY_PORT": "2", "RELAY_HOST": " ", "PATH": "/bin"}, "RELAY_PORT=1\nRELAY_HOST=::1\n")
+    found = merge_env_file({"RELAY_PORT": "2", "RELAY_HOST": " ", "PATH": "/bin"}, "RELAY_PORT=1\nRELAY_HOST=::1\n")
     assert found == {"RELAY_PORT": "2", "RELAY_HOST": "::1", "PATH": "/bin"}

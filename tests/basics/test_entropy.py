@@ -11,9 +11,9 @@ from svc_proto.basics.entropy import (
     new_code,
     new_media_token,
     new_uuid,
-    same_secret,
+    secrets_equal,
     sha256_hex,
-    uuids,
+    uuid_stream,
 )
 
 
@@ -33,7 +33,7 @@ def test_uuids_are_random_and_asked_for_by_the_dozen() -> None:
         asked.append(n)
         return random(n)
 
-    assert list(islice(uuids(entropy), 130)) == list(starmap(new_uuid, repeat((Random(1).randbytes,), 130)))
+    assert list(islice(uuid_stream(entropy), 130)) == list(starmap(new_uuid, repeat((Random(1).randbytes,), 130)))
     assert asked == [1024, 1024, 1024]
 
 
@@ -65,9 +65,9 @@ def test_the_stored_form_of_a_secret() -> None:
 
 
 def test_comparing_secrets() -> None:
-    assert same_secret("a\ud800", "a\ud800")
-    assert not same_secret("a", "b")
-    assert not same_secret("a", "ä")
+    assert secrets_equal("a\ud800", "a\ud800")
+    assert not secrets_equal("a", "b")
+    assert not secrets_equal("a", "ä")
 
 
 def test_a_key_of_the_api() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.excerpt import MAX_QUOTED, quoted
+from svc_proto.basics.excerpt import MAX_QUOTED, safe_excerpt
 
 
 @pytest.mark.parametrize(
@@ -19,14 +19,14 @@ from svc_proto.basics.excerpt import MAX_QUOTED, quoted
     ],
 )
 def test_quoting(text: str, shown: str) -> None:
-    assert quoted(text) == shown
+    assert safe_excerpt(text) == shown
 
 
 def test_a_secret_is_never_quoted() -> None:
-    assert quoted("my hunter2 is", "hunter2") == "my [redacted] is"
+    assert safe_excerpt("my hunter2 is", "hunter2") == "my [redacted] is"
 
 
 @pytest.mark.parametrize("before", [MAX_QUOTED - 1, 10 * MAX_QUOTED - 1])
 def test_no_part_of_a_secret_is_quoted_where_the_text_is_cut(before: int) -> None:
     text = "x" * (MAX_QUOTED - 5) + " " * (before - MAX_QUOTED + 2) + "hunter2"
-    assert "h" not in quoted(text, "hunter2")
+    assert "h" not in safe_excerpt(text, "hunter2")

@@ -9,19 +9,19 @@ import pytest
 from attrs import field
 from attrs.exceptions import FrozenInstanceError
 
-from svc_proto.basics.fast_frozen import fixed, refuse_changes
+from svc_proto.basics.fast_frozen import enforce_immutability, fast_frozen
 
 CHEAP = """
-from svc_proto.basics.fast_frozen import fixed, refuse_changes
+from svc_proto.basics.fast_frozen import fast_frozen, enforce_immutability
 
-@fixed
+@fast_frozen
 class Point:
     x: int
     y: int = 0
 
 point = Point(1)
 point.y = 3  # nobody looks: mypy would have
-refuse_changes()
+enforce_immutability()
 assert Point(1, 3) == point
 try:
     point.x = 2
@@ -30,23 +30,23 @@ except AttributeError:
 """
 
 
-@fixed
+@fast_frozen
 class Place:
     x: int
     name: str = ""
 
 
-@fixed
+@fast_frozen
 class Answer:
     status: int
     reason: str = field(default="", eq=False, repr=False)
 
 
-@fixed
+@fast_frozen
 class Nothing: ...
 
 
-@fixed(kw_only=True)
+@fast_frozen(kw_only=True)
 class Named:
     x: int = 0
     y: int
@@ -79,7 +79,7 @@ def test_what_does_not_count_is_neither_compared_nor_shown() -> None:
 
 
 def test_a_value_cannot_be_changed() -> None:
-    refuse_changes()  # twice is fine
+    enforce_immutability()  # twice is fine
     place = Place(1)
     with pytest.raises(FrozenInstanceError):
         place.name = "b"  # type: ignore[misc]  # that is what is tested

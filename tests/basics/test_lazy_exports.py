@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.lazy_exports import exports
+from svc_proto.basics.lazy_exports import lazy_exports
 from svc_proto.basics.moment import Moment
 
 TABLE = {"svc_proto.basics.moment": "Moment", "svc_proto.basics.errors": "Refused ProtocolError"}
 
 
 def test_names_lead_to_what_they_name() -> None:
-    names, find, listed = exports("somewhere", TABLE)
+    names, find, listed = lazy_exports("somewhere", TABLE)
     assert names == ["Moment", "Refused", "ProtocolError"]
     assert listed() == ["Moment", "ProtocolError", "Refused"]
     assert find("Moment") is Moment
 
 
 def test_another_name_is_told_as_python_tells_it() -> None:
-    _, find, _ = exports("somewhere", TABLE)
+    _, find, _ = lazy_exports("somewhere", TABLE)
     with pytest.raises(AttributeError, match=r"^module 'somewhere' has no attribute 'Timers'$"):
         find("Timers")

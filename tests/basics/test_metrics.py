@@ -5,41 +5,43 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.metrics import (
-    BOUNDS,
-    NOWHERE,
-    Counts,
+    HISTOGRAM_BOUNDS,
+    UNMATCHED_LABEL,
+    EngineMetrics,
     Histogram,
+    HistogramSnapshot,
     MetricFamily,
     MetricKind,
-    Spread,
     counter,
     gauge,
 )
 
 
-def shown(counts: Counts, name: str) -> MetricFamily:
-    (family,) = [family for family in counts.families() if family.name == name]
+def shown(counts: EngineMetrics, name: str) -> MetricFamily:
+    (family,) = [family for family in counts.metric_families() if family.name == name]
     return family
 
 
 @pytest.mark.parametrize(("seconds", "place"), [(0.0, 0), (0.001, 0), (0.0011, 1), (0.05, 4), (30.0, 12), (31.0, 13)])
 def test_a_time_belongs_to_the_first_bound_that_it_does_not_pass(seconds: float, place: int) -> None:
     histogram = Histogram()
-    histogram.add(seconds)
-    assert histogram.spread() == Spread(tuple(int(each == place) for each in range(len(BOUNDS) + 1)), seconds)
+    histogram.observe(seconds)
+    assert histogram.snapshot() == HistogramSnapshot(
+        tuple(int(each == place) for each in range(len(HISTOGRAM_BOUNDS) + 1)), seconds
+    )
 
 
 def test_bounds_rise() -> None:
-    assert list(BOUNDS) == sorted(BOUNDS)
-    assert (BOUNDS[0], BOUNDS[-1]) == (0.001, 30.0)
+    assert list(HISTOGRAM_BOUNDS) == sorted(HISTOGRAM_BOUNDS)
+    assert (HISTOGRAM_BOUNDS[0], HISTOGRAM_BOUNDS[-1]) == (0.001, 30.0)
 
 
 def test_an_answer_that_waited_for_nobody_took_no_time() -> None:
-    counts = Counts()
+    counts = EngineMetrics()
     counts.answers["GET /ping"][200] += 2
     counts.answers["GET /ping"][504] += 1
-    counts.waits["GET /ping"].add(31.0)
-    counts.answers[NOWHERE][404] += 1
+    counts.waits["GET /ping"].observe(31.0)
+    counts.answers[UNMATCHED_LABEL][404] += 1
     requests = shown(counts, "svc_http_requests")
     assert (requests.kind, requests.labels) == (MetricKind.COUNTER, ("method", "route", "status"))
     assert requests.values == (
@@ -50,8 +52,8 @@ def test_an_answer_that_waited_for_nobody_took_no_time() -> None:
     times = shown(counts, "svc_http_request_duration_seconds")
     assert (times.kind, times.labels) == (MetricKind.HISTOGRAM, ("method", "route"))
     assert times.values == (
-        (("GET", "/ping"), Spread((2, *([0] * 12), 1), 31.0)),
-        (("other", "none"), Spread((1, *([0] * 13)), 0.0)),
+        (("GET", "/ping"), HistogramSnapshot((2, *([0] * 12), 1), 31.0)),
+        (("other", "none"), HistogramSnapshot((1, *([0] * 13)), 0.0)),
     )
 
 
@@ -60,14 +62,14 @@ def test_a_family_without_labels_has_one_value() -> None:
     assert gauge("svc_y", "Of y.", {"a": 1}, "of") == MetricFamily(
         "svc_y", MetricKind.GAUGE, "Of y.", ("of",), ((("a",), 1.0),)
     )
-    assert Histogram().family("svc_z", "Of z.").values == (((), Spread((0,) * 14, 0.0)),)
+    assert Histogram().family("svc_z", "Of z.").values == (((), HistogramSnapshot((0,) * 14, 0.0)),)
 
 
 def test_the_store_and_the_loop() -> None:
-    counts = Counts()
-    counts.store.add(0.2)
+    counts = EngineMetrics()
+    counts.store.observe(0.2)
     counts.store_failures += 1
-    counts.lateness.add(0.002)
-    assert shown(counts, "svc_store_duration_seconds").values[0][1] == counts.store.spread()
+    counts.lateness.observe(0.002)
+    assert shown(counts, "svc_store_duration_seconds").values[0][1] == counts.store.snapshot()
     assert shown(counts, "svc_store_failures").values == (((), 1.0),)
-    assert shown(counts, "svc_loop_lag_seconds").values[0][1] == counts.lateness.spread()
+    assert shown(counts, "svc_loop_lag_seconds").values[0][1] == counts.lateness.snapshot()

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics import recency_heap
-from svc_proto.basics.recency_heap import Latest
+from svc_proto.basics.recency_heap import RecencyHeap
 
 STEPS = st.lists(st.tuples(st.integers(0, 5), st.none() | st.integers(0, 3)), max_size=60)
 
 
 @given(STEPS)
 def test_it_is_the_latest_whatever_comes_and_goes(steps: list[tuple[int, int | None]]) -> None:
-    kept, plain = Latest[int](), dict[int, tuple[float, int]]()
+    kept, plain = RecencyHeap[int](), dict[int, tuple[float, int]]()
     for place, (key, since) in enumerate(steps):
         if since is None:
             kept.discard(key)
@@ -29,12 +29,12 @@ def test_it_is_the_latest_whatever_comes_and_goes(steps: list[tuple[int, int | N
 
 def test_what_is_not_there_came_at_no_time() -> None:
     with pytest.raises(KeyError):
-        Latest[str]().since("a")
+        RecencyHeap[str]().since("a")
 
 
 def test_what_counts_no_more_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recency_heap, "_SLACK", 2)
-    kept = Latest[int]()
+    kept = RecencyHeap[int]()
     for at in range(1_000):
         kept.put(at % 3, float(at))
         assert len(kept._heap) <= 2 * 3 + 2
@@ -42,7 +42,7 @@ def test_what_counts_no_more_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_to_forget_the_latest_costs_the_same_among_many() -> None:
-    kept = Latest[int]()
+    kept = RecencyHeap[int]()
     for at in range(10_000):
         kept.put(at, float(at))
     for at in range(9_999, 9_899, -1):

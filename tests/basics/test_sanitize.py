@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.sanitize import is_visible, plain, readable
+from svc_proto.basics.sanitize import is_printable_ascii, sanitize_line, sanitize_text
 
 
 def test_the_letters_of_a_token() -> None:
-    assert [code for code in range(0x250) if is_visible(chr(code))] == list(range(0x21, 0x7F))
+    assert [code for code in range(0x250) if is_printable_ascii(chr(code))] == list(range(0x21, 0x7F))
 
 
 @pytest.mark.parametrize(("text", "visible"), [("", True), ("svc_0-Z", True), ("svc 0", False), ("svc\ud800", False)])
 def test_each_letter_counts(text: str, visible: bool) -> None:
-    assert is_visible(text) is visible
+    assert is_printable_ascii(text) is visible
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ def test_each_letter_counts(text: str, visible: bool) -> None:
     ],
 )
 def test_plain(text: str, shown: str) -> None:
-    assert plain(text) == shown
+    assert sanitize_line(text) == shown
 
 
 def test_readable_keeps_lines() -> None:
-    assert readable(" a\r\nb\tc\x1b[2J\u202e \U000e0041\n\nd" + "x" * 300) == " a\nb    c [2J   \n\nd" + "x" * 300
+    assert sanitize_text(" a\r\nb\tc\x1b[2J\u202e \U000e0041\n\nd" + "x" * 300) == " a\nb    c [2J   \n\nd" + "x" * 300

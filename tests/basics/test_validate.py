@@ -8,17 +8,17 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import (
     array,
     boolean,
+    boolean_word,
     choice,
-    flag,
     integer,
+    integer_text,
     invalid,
-    line,
     number,
     object_,
     optional,
     seconds,
+    single_line,
     text,
-    unquoted,
 )
 
 Parser = Callable[[object, str], object]
@@ -29,7 +29,7 @@ def one_of(value: object, field: str) -> str:
 
 
 def short(value: object, field: str) -> str:
-    return line(value, field, 3, 1)
+    return single_line(value, field, 3, 1)
 
 
 def small(value: object, field: str) -> float:
@@ -61,10 +61,10 @@ def few(value: object, field: str) -> int:
         (small, 0.5, 0.5),
         (few, 1, 1),
         (few, 9.0, 9),
-        (flag, True, True),
-        (flag, " ON ", True),
-        (flag, 0, False),
-        (flag, "no", False),
+        (boolean_word, True, True),
+        (boolean_word, " ON ", True),
+        (boolean_word, 0, False),
+        (boolean_word, "no", False),
     ],
 )
 def test_good_values(parse: Parser, value: object, result: object) -> None:
@@ -101,9 +101,9 @@ def test_good_values(parse: Parser, value: object, result: object) -> None:
         (text, 5, "x must be a string"),
         (text, None, "x must be a string"),
         (boolean, 1, "x must be true or false"),
-        (flag, 2, "x must be true or false"),
-        (flag, "", "x must be true or false"),
-        (flag, None, "x must be true or false"),
+        (boolean_word, 2, "x must be true or false"),
+        (boolean_word, "", "x must be true or false"),
+        (boolean_word, None, "x must be true or false"),
         (object_, [], "x must be an object"),
         (array, {}, "x must be an array"),
         (one_of, "tls", "x must be one of ws, wss"),
@@ -128,7 +128,7 @@ def test_what_may_be_missing() -> None:
     with pytest.raises(Refused, match="x must be a whole number"):
         optional({"x": "5"}, "x", integer)
     with pytest.raises(Refused, match="text of at most 3 characters"):
-        line("abcd", "x", 3)
+        single_line("abcd", "x", 3)
 
 
 @pytest.mark.parametrize(
@@ -136,5 +136,5 @@ def test_what_may_be_missing() -> None:
     [(" -12 ", -12), ("7", 7), ("9" * 19, int("9" * 19)), ("9" * 20, "9" * 20), ("1.0", "1.0"), ("-", "-"), ("٣", "٣")],
 )
 def test_a_number_may_come_as_text(value: str, number: object) -> None:
-    assert unquoted(value) == number
-    assert unquoted(True) is True
+    assert integer_text(value) == number
+    assert integer_text(True) is True

@@ -10,14 +10,14 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.peer import Peer, PeerFault
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.events import Headers
 from tests.client.world import REFUSED, SILENT, Reply, World, as_json
 
 RELAY = Peer("the relay", "http://127.0.0.1:8767", "t0ken", remedy="start it")
 
 
-def ask(engine: Engine) -> Flow[Members]:
+def ask(engine: Engine) -> Flow[JsonObject]:
     return (yield from RELAY.json(engine, "POST", "/x", {"a": 1}))
 
 

@@ -22,7 +22,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from tests.book import HOME
 from tests.client.world import Reply, World, as_json
 
@@ -151,7 +151,7 @@ def test_the_question_of_an_agent() -> None:
 
 
 def test_the_answer_to_an_agent() -> None:
-    asked = Members(code="ABC123", ballot="b")
+    asked = JsonObject(code="ABC123", ballot="b")
     world = World(lambda engine: answer_agent(engine, RELAY, asked, allow=True), http=as_json({}))
     assert world.run() == {}
     assert (world.asked[0].method, world.asked[0].path) == ("POST", "/mcp/questions/ABC123")

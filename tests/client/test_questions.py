@@ -7,8 +7,8 @@ import pytest
 from svc_proto.client.questions import MAX_TEXT, Questions
 from svc_proto.client.talk_ends import Ended, News, TooLong, TypedLine
 from svc_proto.commands import Tell
-from svc_proto.schema.chat_events import ApprovalRequest, read_event
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.chat_events import ApprovalRequest, parse_event
+from svc_proto.schema.json_object import JsonObject
 
 ALL = ["once", "session", "always", "deny"]
 
@@ -30,8 +30,8 @@ class Bench:
         return [dict(tell.fields) for tell in told]
 
     def ask(self, call_id: object, **data: object) -> list[dict[str, Any]]:
-        asked = read_event(
-            "approval.request", Members({"command": f"do {call_id}", "choices": ALL, **data}, call_id=call_id)
+        asked = parse_event(
+            "approval.request", JsonObject({"command": f"do {call_id}", "choices": ALL, **data}, call_id=call_id)
         )
         assert isinstance(asked, ApprovalRequest)
         self.questions.ask(asked)

@@ -21,7 +21,7 @@ from svc_proto.client.remote import (
 from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Exit
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.events import Headers
 from tests.client.world import REFUSED, Asked, Reply, World, as_json
 from tests.support.http_client import Response
@@ -34,7 +34,7 @@ OK = {"channel": "system", "type": "auth.ok", "id": "1", "payload": {"session_to
 # --- terminals ----------------------------------------------------------------------------------------------------
 
 
-def listing(answer: Mapping[str, Any] | str | None) -> World[list[Members]]:
+def listing(answer: Mapping[str, Any] | str | None) -> World[list[JsonObject]]:
     def socket(message: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
         if message["type"] == "auth":
             return [OK]
@@ -99,7 +99,7 @@ def test_other_envelopes_are_not_for_us() -> None:
 
 def test_rows_of_terminals() -> None:
     shown = {"name": "a", "live": True, "attached": 2, "created_at": 40, "shell": "/bin/sh"}
-    rows = terminal_rows([Members(shown), Members({"name": 7})], 100.0)
+    rows = terminal_rows([JsonObject(shown), JsonObject({"name": 7})], 100.0)
     assert rows == [("a", "attached", "2", "1m", "/bin/sh"), ("", "waiting", "-", "-", "")]
 
 
@@ -131,7 +131,7 @@ def test_no_notifications(status: int, says: str) -> None:
 
 def test_rows_of_notifications() -> None:
     shown = {"package_name": "org.mail", "title": "Hi\n\x1b[2J", "text": None, "posted_at": 40_000}
-    assert notification_rows([Members(shown), Members()], 100.0) == [
+    assert notification_rows([JsonObject(shown), JsonObject()], 100.0) == [
         ("1m ago", "org.mail", "Hi  [2J", ""),
         ("-", "", "", ""),
     ]

@@ -17,7 +17,7 @@ from svc_proto.client.report import (
 from svc_proto.client.routes import ApiRoute, lan_route
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing import PairingMeta
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 API = ApiRoute("192.0.2.10", 8642, False)
 INVITE = NewInvite(
@@ -171,7 +171,7 @@ def test_the_switch() -> None:
     [("bridge", True, "look and act (bridge)"), ("bridge:read", False, "look (bridge:read)")],
 )
 def test_what_an_agent_asks(scope: str, there: bool, shown: str) -> None:
-    asked = Members(
+    asked = JsonObject(
         client_name="\x1b[2JClaude", address="::1", answer_goes_to="a.example", answer_stays_there=there, scope=scope
     )
     text = "\n".join(agent_lines(asked))

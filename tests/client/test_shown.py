@@ -13,7 +13,7 @@ from svc_proto.client.shown import (
     table,
 )
 from svc_proto.client.stored import StoredSession
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 NOW = 1_000_000.0
 DAY = 86_400.0
@@ -89,7 +89,7 @@ def test_grants() -> None:
 def test_devices() -> None:
     found = device_rows(
         [
-            Members(
+            JsonObject(
                 {
                     "token_prefix": "1c2d3e4f",
                     "device_name": "My\x1b[2J desk",
@@ -104,8 +104,8 @@ def test_devices() -> None:
                     "is_current": True,
                 }
             ),
-            Members({"grants": 7, "last_seen": True}),
-            Members({"online": True, "last_seen": NOW - 900}),
+            JsonObject({"grants": 7, "last_seen": True}),
+            JsonObject({"online": True, "last_seen": NOW - 900}),
         ],
         NOW,
     )

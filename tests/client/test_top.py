@@ -8,7 +8,7 @@ from attrs import evolve
 from svc_proto.basics.moment import Moment
 from svc_proto.client.top import bars, once_rows, shown, silence
 from svc_proto.peers.vitals import NAMES, History, Vitals, VitalsReading
-from svc_proto.schema.openmetrics import Numbers
+from svc_proto.schema.openmetrics import MetricSamples
 
 NOTHING = History().take(VitalsReading(Moment(0.0, 1e9), {}))
 ALL = evolve(NOTHING, **dict.fromkeys(NAMES[1:], 1.0))
@@ -78,7 +78,7 @@ def test_bars(values: list[float | None], drawn: str) -> None:
 
 def test_bars_of_what_was_seen() -> None:
     history = History(every=1.0, span=10.0)
-    looks = [VitalsReading(Moment(float(at), 1e9), {"relay": Numbers(f"svc_phones {at}")}) for at in (1, 2, 4)]
+    looks = [VitalsReading(Moment(float(at), 1e9), {"relay": MetricSamples(f"svc_phones {at}")}) for at in (1, 2, 4)]
     *_, now = map(history.take, looks)
     first, second, *_ = shown(history, now, 2)
     assert (first.title, first.value, first.beside, first.bars) == ("Phones", "4", "- paired", "▅█")

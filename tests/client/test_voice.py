@@ -12,7 +12,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin
 from tests.client.world import World, as_json
@@ -114,6 +114,6 @@ def test_what_is_configured() -> None:
 @pytest.mark.parametrize("odd", [{}, {"tts": 5, "stt": [], "requirements": {"missing_packages": "all"}}])
 def test_an_odd_configuration(odd: dict[str, Any]) -> None:
     nothing = [("speaks", "nothing (off)"), ("listens", "nothing (off)")]
-    assert config_rows(Members(odd)) == [*nothing, ("settings", "global")]
+    assert config_rows(JsonObject(odd)) == [*nothing, ("settings", "global")]
     mistyped = "global, since the profile says nothing of speech, or is not there"
-    assert config_rows(Members({**odd, "fallback_to_global": True}))[2:] == [("settings", mistyped)]
+    assert config_rows(JsonObject({**odd, "fallback_to_global": True}))[2:] == [("settings", mistyped)]

@@ -18,7 +18,7 @@ from svc_proto.commands import Command, Connect, Connected, Level, Operation, Se
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Address, ChannelId, Done, Fact, Failed, Failure, FailureKind, Received, Sent, Started
 from svc_proto.settings import RedisAddress
-from svc_proto.wire.resp import RespReader, reply
+from svc_proto.wire.resp import RespReader, encode_reply
 from tests.book import Book, Ear, Node
 from tests.playbook import Idle
 
@@ -88,7 +88,7 @@ class RedisBook(Book, Generic[T]):
 
     def answers(self, *values: object) -> None:
         """The server says this, at once."""
-        self.bytes(b"".join(map(reply, values)))
+        self.bytes(b"".join(map(encode_reply, values)))
 
     def bytes(self, data: bytes) -> None:
         """The server sends this."""

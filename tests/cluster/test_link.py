@@ -11,7 +11,7 @@ from svc_proto.cluster.link import CONNECT_WITHIN, PATIENCE, Link, Reply, hello
 from svc_proto.commands import Abort
 from svc_proto.facts import Failure, FailureKind, ReadClosed, Stopping
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from svc_proto.wire.resp import RespError, command
+from svc_proto.wire.resp import RespError, encode_command
 from tests.cluster.book import asking, wired
 
 
@@ -66,7 +66,7 @@ def test_too_many_bytes_fail_at_once() -> None:
     book = wired()
     book.open()
     most = DEFAULT_LIMITS.max_unsent
-    around = len(command("SET", "a", "x" * most)) - most
+    around = len(encode_command("SET", "a", "x" * most)) - most
     assert not asking(book, "SET", "a", "x" * (most - around))
     assert not asking(book, "GET", "b")  # it was not too many yet
     assert asking(book, "GET", "c") == [module.FULL]

@@ -12,7 +12,7 @@ from svc_proto.cluster.node import BEAT, LEASE, Node
 from svc_proto.cluster.redis import PAUSE
 from svc_proto.commands import Abort
 from svc_proto.facts import Failure
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import Push, RespError
 from tests.cluster.book import RedisBook
@@ -30,13 +30,13 @@ class Town:
     def state(self) -> dict[str, object]:
         return {"mine": 1}
 
-    def take_state(self, node: str, state: Members) -> None:
+    def take_state(self, node: str, state: JsonObject) -> None:
         self.heard.append((node, "state", dict(state)))
 
-    def take(self, node: str, word: str, body: Members) -> None:
+    def take(self, node: str, word: str, body: JsonObject) -> None:
         self.heard.append((node, word, dict(body)))
 
-    def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
+    def answer(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
         return {"to": word, "with": body}
 
     def missed(self) -> None:
@@ -261,8 +261,8 @@ def test_it_counts_what_it_tells_though_nobody_hears_it() -> None:
     assert json.loads(hello[2])["told"] == 3
 
 
-def asked(scene: Scene) -> list[Members | Failure]:
-    answers: list[Members | Failure] = []
+def asked(scene: Scene) -> list[JsonObject | Failure]:
+    answers: list[JsonObject | Failure] = []
     scene.book.within(lambda: scene.book.engine.spawn(scene.node.ask("b", "how", {"x": 1}), on_done=answers.append))
     return answers
 

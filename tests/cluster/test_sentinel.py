@@ -9,7 +9,7 @@ from svc_proto.cluster.redis import PAUSE, Redis
 from svc_proto.commands import Abort, Command
 from svc_proto.facts import Received
 from svc_proto.settings import RedisAddress
-from svc_proto.wire.resp import Push, RespError, reply
+from svc_proto.wire.resp import Push, RespError, encode_reply
 from tests.cluster.book import RedisBook, wired
 
 WHERE = RedisAddress(
@@ -53,7 +53,7 @@ class Town:
 
     def publish(self, text: bytes) -> None:
         """The Sentinel that was asked last publishes `+switch-master`."""
-        self.book.feed(Received(self.listened, reply(Push([b"message", b"+switch-master", text]))))
+        self.book.feed(Received(self.listened, encode_reply(Push([b"message", b"+switch-master", text]))))
 
 
 def known() -> Town:

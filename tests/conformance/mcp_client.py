@@ -19,7 +19,7 @@ from svc_proto.peers.mcp import Carrier, McpClient, McpFailed
 from svc_proto.peers.mcp_http import HttpCarrier, HttpParameters
 from svc_proto.peers.mcp_stdio import StdioCarrier
 from svc_proto.peers.mcp_stdio import StdioParameters as Child
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 WITHIN = 20.0  # s
 OF_A_TYPE = {"number": 3, "integer": 3, "boolean": True, "array": [], "object": {}}
@@ -39,10 +39,10 @@ def main(runtime: str, target: Sequence[str]) -> int:
         try:
             yield from client.open(WITHIN)
             for row in (yield from client.rows("tools/list", "tools", within=WITHIN)):
-                properties = row.inner("inputSchema").inner("properties")
-                given = {name: OF_A_TYPE.get(properties.inner(name).text("type"), "x") for name in properties}
+                properties = row.get_object("inputSchema").get_object("properties")
+                given = {name: OF_A_TYPE.get(properties.get_object(name).text("type"), "x") for name in properties}
                 called = client.ask("tools/call", {"name": row["name"], "arguments": given}, within=WITHIN)
-                told[row.text("name")] = Members((yield from called))
+                told[row.text("name")] = JsonObject((yield from called))
         except McpFailed as failed:
             told["problem"] = str(failed)
         client.close()

@@ -7,7 +7,7 @@ import pytest
 from svc_proto.facts import Started
 from svc_proto.wire.events import (
     BinaryMessage,
-    CloseSocket,
+    CloseWebSocket,
     Event,
     Headers,
     RequestData,
@@ -15,10 +15,10 @@ from svc_proto.wire.events import (
     RequestHead,
     ResponseData,
     ResponseHead,
-    SocketAccepted,
-    SocketClosed,
     StreamId,
     TextMessage,
+    WebSocketAccepted,
+    WebSocketClosed,
 )
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
@@ -150,7 +150,7 @@ def test_sockets_on_every_path(path: str, version: str) -> None:
     caller = Caller(version)
     head = RequestHead(ONE, "GET", path, Headers([(b"host", b"a")]), websocket=True)
     accepted, *rest = caller.say(head, RequestEnd(ONE))
-    assert isinstance(accepted, SocketAccepted)
+    assert isinstance(accepted, WebSocketAccepted)
     assert rest == ([TextMessage(ONE, version)] if path == "/version" else [])
     said: list[Event] = [TextMessage(ONE, "hé"), BinaryMessage(ONE, bytes(9 * 1024 * 1024))]
     assert caller.say(*said) == said
@@ -161,7 +161,7 @@ def test_sockets_on_every_path(path: str, version: str) -> None:
 def test_a_socket_of_http2_leaves_its_connection_behind() -> None:
     caller = Caller("2")
     caller.say(RequestHead(ONE, "GET", "/", Headers([(b"host", b"a")]), websocket=True), RequestEnd(ONE))
-    assert caller.say(CloseSocket(ONE, 3001, "enough")) == [SocketClosed(ONE, 3001, "")]
+    assert caller.say(CloseWebSocket(ONE, 3001, "enough")) == [WebSocketClosed(ONE, 3001, "")]
     assert isinstance(caller.client, Http2Client)
     assert not caller.client.is_open(ONE)
     assert caller.client.is_ready

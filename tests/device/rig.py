@@ -16,8 +16,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ChannelId, Closed, ReadClosed, Received, Sent, Started
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    AcceptSocket,
-    CloseSocket,
+    AcceptWebSocket,
+    CloseWebSocket,
     Event,
     Headers,
     Ping,
@@ -133,7 +133,7 @@ class Rig:
     def opened(self, connect: Connect | None = None) -> Said:
         """The socket is open: the phone's `system/auth`."""
         self.asked(connect or self.start())
-        self.book >> self.end.say(AcceptSocket(STREAM))
+        self.book >> self.end.say(AcceptWebSocket(STREAM))
         (auth,) = self.said()
         return auth
 
@@ -177,7 +177,7 @@ class Rig:
 
     def hang_up(self, code: int = 1000) -> None:
         """The relay closes the socket, in order."""
-        for fact in (self.end.say(CloseSocket(STREAM, code)), ReadClosed(self.end.ch), Closed(self.end.ch)):
+        for fact in (self.end.say(CloseWebSocket(STREAM, code)), ReadClosed(self.end.ch), Closed(self.end.ch)):
             self.book.take()
             self.book >> fact
 

@@ -22,11 +22,11 @@ from svc_proto.facts import (
     Started,
 )
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     BinaryMessage,
-    CloseSocket,
-    SocketClosed,
+    CloseWebSocket,
     TextMessage,
+    WebSocketClosed,
 )
 from tests.device.rig import RELAY, STREAM, TOKEN, Rig, Said, is_status
 from tests.device.safety.recorder import ScriptedHandset
@@ -76,7 +76,7 @@ def test_from_the_start_to_the_first_status() -> None:
     assert rig.is_in(S.CONNECTING)
     head = rig.asked(order)
     assert (head.method, head.target, head.headers.get(b"host")) == ("GET", "/ws", b"127.0.0.1:8767")
-    book >> rig.end.say(AcceptSocket(STREAM)) << [sends(1)]
+    book >> rig.end.say(AcceptWebSocket(STREAM)) << [sends(1)]
     assert rig.is_in(S.SIGNING_IN)
     assert rig.said() == [Said("system", "auth", {**IDENTITY, "pairing_code": "ABC123", "ttl_seconds": 604_800})]
     rig.welcome()
@@ -145,7 +145,7 @@ def test_a_refusal_is_the_end() -> None:
     rig.message("system", "auth.fail", {"reason": "the pairing code is\x1b[2J invalid"})
     assert rig.is_in(S.GIVEN_UP)
     (closing,) = rig.end.hear(rig.book.take())
-    assert closing == SocketClosed(STREAM, 1000)
+    assert closing == WebSocketClosed(STREAM, 1000)
     # The reason is shown on terminals: no control characters in it.
     refusal = "the relay refused: the pairing code is [2J invalid"
     rig.book >> Received(rig.end.ch, rig.end.conn.data_to_send()) << [Exit(1, refusal)]
@@ -165,7 +165,7 @@ def test_a_relay_that_refuses_and_hangs_up_at_once() -> None:
     rig.opened()
     fact = rig.end.say(
         TextMessage(STREAM, '{"channel":"system","type":"auth.fail","payload":{"reason":"no"}}'),
-        CloseSocket(STREAM, 1000),
+        CloseWebSocket(STREAM, 1000),
     )
     assert Exit(1, "the relay refused: no") in [*(rig.book >> fact).take(), *(rig.book >> Closed(rig.end.ch)).take()]
 
@@ -204,7 +204,7 @@ def test_a_relay_that_never_answers() -> None:
     rig.opened()
     rig.book.after(14.9) << []
     rig.book.after(0.1)
-    assert rig.end.hear(rig.book.take()) == [SocketClosed(STREAM, 1002, "no answer to system/auth")]
+    assert rig.end.hear(rig.book.take()) == [WebSocketClosed(STREAM, 1002, "no answer to system/auth")]
     rig.book.after(5.0) << [Abort(rig.end.ch)]
     rig.vanish()
     rig.book << [Tell("offline", {"retry_in": rig.pause()})]

@@ -16,7 +16,7 @@ from svc_proto.facts import (
     Stopping,
 )
 from svc_proto.wire.events import (
-    SocketClosed,
+    WebSocketClosed,
 )
 from tests.device.rig import STREAM, Rig
 from tests.device.safety.recorder import ScriptedHandset
@@ -141,7 +141,7 @@ def test_stopped_on_the_line(signed_in: bool) -> None:
         rig.opened()
     rig.book >> Stopping(10.0) << [sends(rig.end.ch)]
     assert rig.is_in(S.STOPPED)
-    assert rig.end.hear(rig.book.take()) == [SocketClosed(STREAM, 1001, "going away")]
+    assert rig.end.hear(rig.book.take()) == [WebSocketClosed(STREAM, 1001, "going away")]
     rig.book >> Received(rig.end.ch, rig.end.conn.data_to_send()) << [CloseWrite(rig.end.ch)]
     rig.book >> ReadClosed(rig.end.ch) << []
     rig.book >> Closed(rig.end.ch) << [Exit(0)]

@@ -8,7 +8,7 @@ from svc_proto.commands import Abort, Cancel, Command, Connect, Ready, Tell
 from svc_proto.device.phone import PhoneState
 from svc_proto.facts import Closed, FailureKind, ReadClosed, Started, Stopping
 from svc_proto.machines.route_choice import Candidate
-from svc_proto.wire.events import CloseSocket, RequestHead
+from svc_proto.wire.events import CloseWebSocket, RequestHead
 from tests.device.rig import STREAM, TOKEN, Rig
 
 LAN = Candidate("lan", 0, "ws://lan.example:8767")
@@ -136,7 +136,7 @@ def test_away_from_home_the_phone_moves_to_another_route() -> None:
     rig.book.fail(probe)
     (following,) = connects(rig.book.take())
     answer(rig, following)
-    rig.book >> rig.end.say(CloseSocket(STREAM, 1000))
+    rig.book >> rig.end.say(CloseWebSocket(STREAM, 1000))
     rig.book.take()
     for fact in (ReadClosed(rig.end.ch), Closed(rig.end.ch)):
         rig.book >> fact

@@ -16,12 +16,12 @@ from svc_proto.device.consoles import PAIR_ANEW
 from svc_proto.device.talking import HEARING_RATE, LONGEST, PIECE, READ_WITHIN, READY_WITHIN, SILENT_WITHIN
 from svc_proto.facts import Closed, Failed, Failure, FailureKind
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     BinaryMessage,
-    CloseSocket,
+    CloseWebSocket,
     RequestHead,
-    SocketClosed,
     TextMessage,
+    WebSocketClosed,
 )
 from svc_proto.wire.limits import MAX_TEXT
 from tests.device.rig import ASKING, STREAM, TOKEN, RelayEnd, Rig, request
@@ -75,7 +75,7 @@ class Talk:
         head, *_ = self.end.hear(self.rig.book.take())
         assert isinstance(head, RequestHead)
         assert (head.target, head.websocket) == ("/voice/realtime-agent/v1", True)
-        self.rig.book >> self.end.say(AcceptSocket(STREAM)) << []
+        self.rig.book >> self.end.say(AcceptWebSocket(STREAM)) << []
         assert self.hears(READY) == [{"type": "response.create", "text": text}]
 
     def hears(self, *events: dict[str, Any] | str) -> list[dict[str, Any]]:
@@ -89,7 +89,7 @@ class Talk:
             self.commands += commands
             heard = self.end.hear(commands)
             said += [json.loads(event.text) for event in heard if isinstance(event, TextMessage)]
-            self.closed = any(isinstance(event, SocketClosed) for event in heard)
+            self.closed = any(isinstance(event, WebSocketClosed) for event in heard)
         return said
 
     def spoken(self) -> Tell:
@@ -155,7 +155,7 @@ def test_a_recording_is_said_in_pieces() -> None:
     talk.answered()
     talk.end = talk.rig.connected()
     talk.end.hear(talk.rig.book.take())
-    talk.rig.book >> talk.end.say(AcceptSocket(STREAM)) << []
+    talk.rig.book >> talk.end.say(AcceptWebSocket(STREAM)) << []
     piece = {"sample_rate": HEARING_RATE, "audio_base64": b64encode(b"\1\2" * (PIECE // 2)).decode("ascii")}
     assert talk.hears(READY) == [
         {"type": "input_audio.append", "chunk_id": 1, **piece},
@@ -228,7 +228,7 @@ def test_a_socket_that_closes() -> None:
     talk.rig.book >> talk.end.say(BinaryMessage(STREAM, b"x"))
     talk.rig.book.take()
     talk.hears({"type": "voice.response.delta", "delta": "It"})
-    talk.rig.book >> talk.end.say(CloseSocket(STREAM, 1011))
+    talk.rig.book >> talk.end.say(CloseWebSocket(STREAM, 1011))
     talk.commands = talk.rig.book.take()
     assert notes(talk.commands) == ["voice: the voice session ended (1011)"]
     assert talk.spoken().fields["text"] == "It"
@@ -249,7 +249,7 @@ def test_a_session_that_is_never_ready() -> None:
     talk.answered()
     talk.end = talk.rig.connected()
     talk.end.hear(talk.rig.book.take())
-    talk.rig.book >> talk.end.say(AcceptSocket(STREAM)) << []
+    talk.rig.book >> talk.end.say(AcceptWebSocket(STREAM)) << []
     assert notes(talk.rig.book.after(READY_WITHIN).take()) == ["voice: the agent did not answer in time"]
 
 

@@ -81,7 +81,7 @@ class Conversation:
         while (event := self.peer.next_event()) is not None:
             self.heard.append(event)
             if isinstance(event, RequestData | ResponseData) and isinstance(self.peer, Http2Connection):
-                self.peer.taken(event.stream, len(event.data))
+                self.peer.acknowledge_data(event.stream, len(event.data))
         if left:
             self._step(Sent(self.ch, left))
 

@@ -10,13 +10,15 @@ from svc_proto.wire.limits import Limits
 from tests.engine.http2_book import HOST, Book2
 from tests.engine.service import HANDSHAKE, TestBook, open_book
 from tests.playbook import CH, PATIENT, accepted, sends
-from tests.wire.connection_pair import say
+from tests.wire.connection_pair import send_events
 from tests.wire.test_websocket import frame
 
 __all__ = ["AGREED", "CH", "EIGHT", "FOUR", "KIB", "OPEN", "SIX", "TIGHT", "come", "crowd", "held", "many", "some"]
 
 KIB = 1024
-TIGHT = evolve(PATIENT, stranger_budget=100 * KIB, stranger_share=100 * KIB, stranger_connections=3)
+TIGHT = evolve(
+    PATIENT, unauthenticated_budget=100 * KIB, unauthenticated_share=100 * KIB, unauthenticated_connections=3
+)
 OPEN = HANDSHAKE % b"/open-ws"
 AGREED = OPEN.replace(b"\r\n\r\n", b"\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n")
 FOUR, SIX, EIGHT = ChannelId(4), ChannelId(6), ChannelId(8)
@@ -52,6 +54,6 @@ def many(book: Book2, heads: int, path: str = "/open") -> bytes:
     data = b""
     for number in range(heads):
         stream = StreamId(2 * number + 1)
-        say(book.client, RequestHead(stream, "GET", path, HOST), RequestEnd(stream))
+        send_events(book.client, RequestHead(stream, "GET", path, HOST), RequestEnd(stream))
         data += book.client.data_to_send()
     return data

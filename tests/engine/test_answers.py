@@ -8,7 +8,7 @@ from attrs import evolve
 from svc_proto.commands import PauseReading
 from svc_proto.engine.answers import http_date
 from svc_proto.facts import Received
-from svc_proto.wire.http1_fast_path_server import PlainConnection
+from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.engine.service import get, open_book
 from tests.playbook import CH, sends, wire_bytes
@@ -32,7 +32,7 @@ def test_what_is_asked_behind_16_kib_waits_for_the_socket(
     size: int, answers: int, in_one_go: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not in_one_go:
-        monkeypatch.setattr(PlainConnection, "answer", lambda self, *rest: False)
+        monkeypatch.setattr(FastPathServerConnection, "send_simple_response", lambda self, *rest: False)
     book = open_book(evolve(DEFAULT_LIMITS, high_water=16 * 1024))
     book >> Received(CH, get(b"/park") + get(b"/hello")) << [PauseReading(CH)]
     book.act(lambda: book.engine.resume(book.toy.ticket, b"x" * size))

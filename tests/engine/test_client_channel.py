@@ -14,7 +14,7 @@ from svc_proto.engine.socket import Socket
 from svc_proto.facts import Closed, Failure, FailureKind, ReadClosed, Received, Sent
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     Headers,
     RequestData,
     RequestEnd,
@@ -47,7 +47,7 @@ def getting() -> Dialogue:
 def opened() -> tuple[Dialogue, Recorder, Socket]:
     handler = Recorder()
     talk = Dialogue(lambda engine: fetch(engine, "GET", WSS, into=websocket(handler)), "2")
-    talk.say(AcceptSocket(S))
+    talk.say(AcceptWebSocket(S))
     return talk, handler, handler.open_socket
 
 
@@ -62,10 +62,10 @@ class Reluctant(Http2Connection):
         self.stingy = True
         self.owing = 0
 
-    def taken(self, stream: StreamId, n: int) -> None:
+    def acknowledge_data(self, stream: StreamId, n: int) -> None:
         self.owing += n
         if not self.stingy:
-            super().taken(stream, self.owing)
+            super().acknowledge_data(stream, self.owing)
             self.owing = 0
 
 
@@ -76,7 +76,7 @@ def test_a_body_waits_for_the_servers_windows() -> None:
     assert heard == STREAM_WINDOW
     assert not [order for order in talk.orders if isinstance(order, PauseReading)]
     server.stingy = False
-    server.taken(S, 0)
+    server.acknowledge_data(S, 0)
     talk.settle()
     heard = sum(len(event.data) for event in talk.heard if isinstance(event, RequestData))
     assert (heard, talk.heard[-1]) == (MB, RequestEnd(S))
@@ -272,13 +272,13 @@ def test_a_server_without_websockets_over_http2_is_asked_over_http1() -> None:
     assert talk.orders[0] == Abort(talk.ch)
     assert (again.host, again.port, again.tls, again.alpn) == ("relay.example", 443, True, ("http/1.1",))
     talk.begin()
-    talk.say(AcceptSocket(S))
+    talk.say(AcceptWebSocket(S))
     assert handler.told == [("open",)]
     talk.after(1.0)
     known = next(order for order in talk.orders if isinstance(order, Connect))
     assert known.alpn == ("http/1.1",)  # it is remembered
     talk.begin()
-    talk.say(AcceptSocket(S))
+    talk.say(AcceptWebSocket(S))
     ((first, second),) = talk.results
     assert isinstance(first, Socket)
     assert isinstance(second, Socket)
@@ -330,7 +330,7 @@ def test_prior_knowledge_falls_back_too() -> None:
     talk.version = "1.1"
     talk.raw(NO_SOCKETS)
     talk.begin()
-    talk.say(AcceptSocket(S))
+    talk.say(AcceptWebSocket(S))
     assert handler.told == [("open",)]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.commands import Command, PauseReading, ResumeReading
 from svc_proto.engine.client import fetch, websocket
-from svc_proto.wire.events import AcceptSocket, Ping, StreamId, TextMessage
+from svc_proto.wire.events import AcceptWebSocket, Ping, StreamId, TextMessage
 from tests.engine.client_peer import Dialogue
 from tests.engine.service import Recorder
 
@@ -35,7 +35,7 @@ class Reader(Recorder):
 def reader(version: str) -> tuple[Dialogue, Reader]:
     handler = Reader()
     talk = Dialogue(lambda engine: fetch(engine, "GET", "wss://relay.example/ws", into=websocket(handler)), version)
-    talk.say(AcceptSocket(S), TextMessage(S, "hold"))
+    talk.say(AcceptWebSocket(S), TextMessage(S, "hold"))
     return talk, handler
 
 

@@ -148,7 +148,7 @@ def test_a_bug_while_a_channel_closes_orders_nothing_for_it(monkeypatch: Any) ->
     book.get(b"/park") << []
     channel = book.toy.channel
     assert channel is not None
-    monkeypatch.setattr(type(channel.credit), "sent", lambda credit, n: fail())
+    monkeypatch.setattr(type(channel.credit), "mark_sent", lambda credit, n: fail())
     book >> Sent(CH, 1) << [Abort(CH)]
     book >> Sent(CH, 1) << []
     monkeypatch.setattr(type(channel), "closed", lambda channel, why: fail())

@@ -24,7 +24,7 @@ from tests.engine.door_book import AGREED, CH, EIGHT, FOUR, KIB, SIX, TIGHT, com
 from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2, answers
 from tests.engine.service import get, open_book, post
 from tests.playbook import PATIENT, accepted, sends, wire_bytes
-from tests.wire.connection_pair import say, seeded
+from tests.wire.connection_pair import seeded, send_events
 from tests.wire.test_websocket import frame, packed
 
 # --- who is let in --------------------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def test_too_many_from_one_address() -> None:
 
 
 def test_the_warning_comes_again_after_a_minute() -> None:
-    book = open_book(Limits(stranger_connections=0, max_connections=5, head_timeout=100.0))
+    book = open_book(Limits(unauthenticated_connections=0, max_connections=5, head_timeout=100.0))
     for number in (4, 6):
         book >> accepted(number, Address("192.0.2.7", number)) << [Abort(ChannelId(number))]
     assert len(book.logs) == 1
@@ -140,10 +140,10 @@ def test_what_counts_over_http2() -> None:
     assert LANE + 300 < held(book.book) < LANE + 600  # the first is free
     book.book >> Received(CH, whole[500:])
     assert held(book.book) == LANE
-    say(book.client, RequestHead(FIVE, "POST", "/keyless", HOST), RequestData(FIVE, bytes(5000)))
+    send_events(book.client, RequestHead(FIVE, "POST", "/keyless", HOST), RequestData(FIVE, bytes(5000)))
     book.talk()
     assert held(book.book) == 2 * LANE + 5000
-    book.client.abandon(FIVE)
+    book.client.reset_stream(FIVE)
     book.talk()
     assert held(book.book) == LANE
     book.toy.handler.open_socket.trust()
@@ -171,9 +171,9 @@ def test_heads_count_while_their_requests_are_under_way() -> None:
 
 
 def test_who_asks_over_http2_and_is_answered_at_once_never_waits() -> None:
-    book = Book2(evolve(PATIENT, stranger_budget=0, stranger_share=0))
+    book = Book2(evolve(PATIENT, unauthenticated_budget=0, unauthenticated_share=0))
     for stream in (ONE, THREE):
-        say(book.client, RequestHead(stream, "GET", "/open", HOST), RequestEnd(stream))
+        send_events(book.client, RequestHead(stream, "GET", "/open", HOST), RequestEnd(stream))
     book.talk()
     book.client.send(RequestHead(FIVE, "GET", "/open-ws", HOST, websocket=True))
     book.talk()
@@ -187,7 +187,7 @@ def test_of_many_packed_requests_a_few_are_begun_in_one_go() -> None:
     assert len(data) < 2 * KIB
     book.book >> Received(CH, data)
     assert len(answers(book.hear(book.book.take()))) == HEADS - 1  # the end of the last one waits, too
-    say(book.client, RequestHead(StreamId(101), "GET", "/open", HOST), RequestEnd(StreamId(101)))
+    send_events(book.client, RequestHead(StreamId(101), "GET", "/open", HOST), RequestEnd(StreamId(101)))
     book.book >> Received(CH, book.client.data_to_send())  # behind them
     assert book.hear(book.book.take()) == []
     assert [len(answers(book.after(0.001))) for _ in range(3)] == [HEADS, HEADS + 3, 0]
@@ -235,14 +235,14 @@ def test_what_waits_when_a_stranger_sends_no_more_is_answered_before_the_end() -
 
 def test_trust_that_comes_too_late() -> None:
     for connection in (Http1Connection(Role.SERVER, entropy=seeded()), Http2Connection(Role.SERVER, entropy=seeded())):
-        connection.trust(ONE)
-        assert connection.held == 0
+        connection.lift_limits(ONE)
+        assert connection.buffered_bytes == 0
         connection.release()
 
 
 def test_one_stream_vouches_for_its_connection() -> None:
     book = Book2(TIGHT)
-    say(book.client, RequestHead(ONE, "POST", "/keyless", HOST), RequestData(ONE, bytes(5000)))
+    send_events(book.client, RequestHead(ONE, "POST", "/keyless", HOST), RequestData(ONE, bytes(5000)))
     book.talk()
     book.ask(THREE, "/hello")
     book.talk()
@@ -255,7 +255,7 @@ def test_one_stream_vouches_for_its_connection() -> None:
 def test_http2_is_held_back_as_a_whole() -> None:
     book = Book2(TIGHT)
     for stream in (ONE, THREE):
-        say(book.client, RequestHead(stream, "POST", "/keyless", HOST), RequestData(stream, bytes(50 * KIB)))
+        send_events(book.client, RequestHead(stream, "POST", "/keyless", HOST), RequestData(stream, bytes(50 * KIB)))
         book.talk()
     assert book.pauses == [PauseReading(CH)]
     book.after(5.0)
@@ -268,7 +268,7 @@ def test_a_connection_that_came_by_no_door() -> None:
     book = open_book()
     book.engine.attach(ServerChannel(book.engine, accepted(4), book.toy, DEFAULT_LIMITS, http2=Http2Channel))
     client = Http2Connection(Role.CLIENT, entropy=seeded())
-    say(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
+    send_events(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
     book >> Received(FOUR, client.data_to_send()) << [sends(FOUR, contains=b"hello")]
     assert held(book) == 0
 
@@ -325,7 +325,7 @@ def test_far_too_much_goes_at_once() -> None:
 def test_far_too_much_over_http2_goes_at_once() -> None:
     book = Book2(TIGHT)
     for stream in (ONE, THREE, FIVE):
-        say(book.client, RequestHead(stream, "POST", "/keyless", HOST), RequestData(stream, bytes(60 * KIB)))
+        send_events(book.client, RequestHead(stream, "POST", "/keyless", HOST), RequestData(stream, bytes(60 * KIB)))
     book.talk()
     assert book.others[-1] == Abort(CH)
 
@@ -379,7 +379,9 @@ def deflated() -> bytes:
 
 @pytest.mark.parametrize("first", [WORST, deflated()], ids=["too large", "unfinished"])
 def test_strangers_take_no_more_than_they_may(first: bytes) -> None:
-    limits = evolve(PATIENT, stranger_budget=1024 * KIB, stranger_share=512 * KIB, stranger_connections=50)
+    limits = evolve(
+        PATIENT, unauthenticated_budget=1024 * KIB, unauthenticated_share=512 * KIB, unauthenticated_connections=50
+    )
     book = open_book(limits)
     tracemalloc.start()
     try:
@@ -408,7 +410,9 @@ def test_strangers_take_no_more_than_they_may(first: bytes) -> None:
     ids=["socket", "head", "body", "body of somebody"],
 )
 def test_what_a_closed_connection_held_is_free_at_once(said: bytes) -> None:
-    book = open_book(evolve(DEFAULT_LIMITS, stranger_turn=64 * 1024 * KIB))  # all that they send is read: nobody waits
+    book = open_book(
+        evolve(DEFAULT_LIMITS, unauthenticated_burst=64 * 1024 * KIB)
+    )  # all that they send is read: nobody waits
 
     def wave(first: int) -> None:
         for ch in range(first, first + 100, 2):

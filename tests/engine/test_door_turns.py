@@ -16,7 +16,7 @@ from tests.playbook import accepted, sends, wire_bytes
 from tests.wire.connection_pair import seeded
 from tests.wire.test_websocket import frame
 
-TURNS = evolve(DEFAULT_LIMITS, stranger_turn=4 * KIB, stranger_rate=1000.0 * KIB)
+TURNS = evolve(DEFAULT_LIMITS, unauthenticated_burst=4 * KIB, unauthenticated_rate=1000.0 * KIB)
 PING = frame(0x89, b"")
 
 
@@ -54,7 +54,7 @@ def test_of_who_waits_so_much_is_kept_and_no_more() -> None:
 
 
 def test_what_those_in_line_have_sent_counts() -> None:
-    book = open_book(evolve(TURNS, stranger_budget=100 * KIB, stranger_share=100 * KIB))
+    book = open_book(evolve(TURNS, unauthenticated_budget=100 * KIB, unauthenticated_share=100 * KIB))
     come(book, FOUR, "192.0.2.4")
     book >> Received(FOUR, some(60 * KIB)) << []
     for ch in (SIX, EIGHT):
@@ -69,14 +69,14 @@ def test_what_those_in_line_have_sent_counts() -> None:
 
 
 def test_who_waits_for_room_is_heard_in_its_turn_and_goes() -> None:
-    book = open_book(evolve(TURNS, stranger_budget=100 * KIB, stranger_share=100 * KIB))
+    book = open_book(evolve(TURNS, unauthenticated_budget=100 * KIB, unauthenticated_share=100 * KIB))
     for ch in (FOUR, SIX):
         come(book, ch, f"192.0.2.{ch}")
     said = some(60 * KIB)[: 55 * KIB]
     book >> Received(FOUR, said) << []
     book >> Received(SIX, said) << [PauseReading(SIX)]
     book >> ReadClosed(SIX) << []
-    book.after(TURNS.stranger_patience)
+    book.after(TURNS.unauthenticated_timeout)
     assert Abort(SIX) in book.take()
 
 
@@ -164,7 +164,7 @@ def test_who_has_said_the_end_does_not_wait_for_long() -> None:
         book >> Received(ch, get(b"/open", b"X: " + b"x" * 3000)) << []
         book >> ReadClosed(ch) << []
     book.toy.door.turns.charge(30_000 * KIB, book.now.mono)  # what others have had read
-    book.after(TURNS.stranger_patience) << [Abort(FOUR), Abort(SIX)]
+    book.after(TURNS.unauthenticated_timeout) << [Abort(FOUR), Abort(SIX)]
     assert not book.logs
     for ch in (FOUR, SIX):
         book >> Closed(ch, "") << []

@@ -15,7 +15,7 @@ from hpack import Decoder, Encoder
 
 from svc_proto.commands import CloseWrite, Command
 from svc_proto.facts import Received, Sent
-from svc_proto.wire.http2_frames import PREFACE, Kind
+from svc_proto.wire.http2_frames import PREFACE, FrameType
 from tests.engine.service import open_book
 from tests.playbook import CH, wire_bytes
 
@@ -49,19 +49,19 @@ def fields(method: str = "GET", path: str = "/hello", *more: tuple[str, str]) ->
 
 
 def head(stream: int, payload: bytes, flags: int = END_STREAM | END_HEADERS) -> bytes:
-    return frame(Kind.HEADERS, flags, stream, payload)
+    return frame(FrameType.HEADERS, flags, stream, payload)
 
 
 def goes_on(stream: int, payload: bytes, flags: int = END_HEADERS) -> bytes:
-    return frame(Kind.CONTINUATION, flags, stream, payload)
+    return frame(FrameType.CONTINUATION, flags, stream, payload)
 
 
 def data(stream: int, payload: bytes, flags: int = END_STREAM) -> bytes:
-    return frame(Kind.DATA, flags, stream, payload)
+    return frame(FrameType.DATA, flags, stream, payload)
 
 
 def settings(*pairs: tuple[int, int], flags: int = 0, stream: int = 0) -> bytes:
-    return frame(Kind.SETTINGS, flags, stream, b"".join(struct.pack(">HI", *pair) for pair in pairs))
+    return frame(FrameType.SETTINGS, flags, stream, b"".join(struct.pack(">HI", *pair) for pair in pairs))
 
 
 def number(kind: int, stream: int, value: int) -> bytes:
@@ -69,15 +69,15 @@ def number(kind: int, stream: int, value: int) -> bytes:
 
 
 def priority(stream: int, on: int = 0, weight: int = 15) -> bytes:
-    return frame(Kind.PRIORITY, 0, stream, struct.pack(">IB", on, weight))
+    return frame(FrameType.PRIORITY, 0, stream, struct.pack(">IB", on, weight))
 
 
 def window(stream: int, by: int) -> bytes:
-    return number(Kind.WINDOW_UPDATE, stream, by)
+    return number(FrameType.WINDOW_UPDATE, stream, by)
 
 
 def reset(stream: int, code: int = ErrorCodes.CANCEL) -> bytes:
-    return number(Kind.RST_STREAM, stream, code)
+    return number(FrameType.RST_STREAM, stream, code)
 
 
 PLAIN = block(*fields())
@@ -87,8 +87,8 @@ GET = head(1, PLAIN)
 POST = head(1, ECHO, END_HEADERS)
 OPEN = head(1, PLAIN, END_HEADERS)  # the rest is to come
 HALF = head(1, PLAIN, END_STREAM)  # of a header block
-PING = frame(Kind.PING, 0, 0, b"h2spec\0\0")
-GOAWAY = frame(Kind.GOAWAY, 0, 0, struct.pack(">II", 0, 0))
+PING = frame(FrameType.PING, 0, 0, b"h2spec\0\0")
+GOAWAY = frame(FrameType.GOAWAY, 0, 0, struct.pack(">II", 0, 0))
 ENABLE_PUSH, MAX_STREAMS, INITIAL_WINDOW, MAX_FRAME = 2, 3, 4, 5
 STARVED = settings((INITIAL_WINDOW, 0))
 COMMON = b"\x82\x86\x41\x01a\x44\x06/hello"  # of the static table, and :authority and :path
@@ -168,8 +168,8 @@ GENERIC = [
 CONNECTION = [
     Case("3.4", "a preface, then SETTINGS", (), ""),
     Case("4.1", "a type that nobody knows", (frame(0xFF, 0, 0, bytes(8)), PING), PONG),
-    Case("4.1", "flags that nobody knows", (frame(Kind.PING, 0x16, 0, bytes(8)),), PONG),
-    Case("4.1", "the reserved bit", (frame(Kind.PING, 0, 1 << 31, bytes(8)),), PONG),
+    Case("4.1", "flags that nobody knows", (frame(FrameType.PING, 0x16, 0, bytes(8)),), PONG),
+    Case("4.1", "the reserved bit", (frame(FrameType.PING, 0, 1 << 31, bytes(8)),), PONG),
     Case("4.2", "DATA of 2^14 octets", (POST, data(1, bytes(16_384), 0), PING), PONG),
     Case("4.2", "DATA of more", (POST, data(1, bytes(16_385))), SIZE),
     Case("4.2", "HEADERS of more", (head(1, PLAIN + bytes(16_385)),), SIZE),
@@ -199,8 +199,8 @@ CONNECTION = [
     ),
     Case("5.3.1", "HEADERS that depend on themselves", (head(1, b"\0\0\0\x01\xff" + PLAIN, PRIORITY | 5),), BROKEN),
     Case("5.3.1", "PRIORITY that depends on itself", (priority(1, 1),), BROKEN),
-    Case("5.4.1", "after GOAWAY comes the end", (frame(Kind.PING, 0, 0, bytes(6)), PING), SIZE),
-    Case("5.4.1", "GOAWAY comes first", (frame(Kind.PING, 0, 0, bytes(6)),), SIZE),
+    Case("5.4.1", "after GOAWAY comes the end", (frame(FrameType.PING, 0, 0, bytes(6)), PING), SIZE),
+    Case("5.4.1", "GOAWAY comes first", (frame(FrameType.PING, 0, 0, bytes(6)),), SIZE),
     Case("5.5", "an extension", (frame(0xF0, 0, 1, bytes(8)), PING), PONG),
     Case("5.5", "an extension within a header block", (HALF, frame(0xF0, 0, 0, bytes(8))), BROKEN),
 ]
@@ -214,13 +214,13 @@ FRAMES = [
     Case("6.2", "HEADERS on stream 0", (head(0, PLAIN),), BROKEN),
     Case("6.2", "HEADERS with more padding than payload", (head(1, b"\xff" + PLAIN, PADDED | 5),), BROKEN),
     Case("6.3", "PRIORITY on stream 0", (priority(0),), BROKEN),
-    Case("6.3", "PRIORITY of 4 octets", (frame(Kind.PRIORITY, 0, 1, bytes(4)),), SIZE),
+    Case("6.3", "PRIORITY of 4 octets", (frame(FrameType.PRIORITY, 0, 1, bytes(4)),), SIZE),
     Case("6.4", "RST_STREAM on stream 0", (reset(0),), BROKEN),
     Case("6.4", "RST_STREAM on an idle stream", (reset(1),), BROKEN),
-    Case("6.4", "RST_STREAM of 3 octets", (POST, frame(Kind.RST_STREAM, 0, 1, bytes(3))), SIZE),
-    Case("6.5", "SETTINGS with ACK and a payload", (frame(Kind.SETTINGS, ACK, 0, bytes(1)),), SIZE),
+    Case("6.4", "RST_STREAM of 3 octets", (POST, frame(FrameType.RST_STREAM, 0, 1, bytes(3))), SIZE),
+    Case("6.5", "SETTINGS with ACK and a payload", (frame(FrameType.SETTINGS, ACK, 0, bytes(1)),), SIZE),
     Case("6.5", "SETTINGS on a stream", (settings((MAX_STREAMS, 100), stream=1),), BROKEN),
-    Case("6.5", "SETTINGS of 3 octets", (frame(Kind.SETTINGS, 0, 0, bytes(3)),), SIZE),
+    Case("6.5", "SETTINGS of 3 octets", (frame(FrameType.SETTINGS, 0, 0, bytes(3)),), SIZE),
     Case("6.5.2", "ENABLE_PUSH of 2", (settings((ENABLE_PUSH, 2)),), BROKEN),
     Case("6.5.2", "INITIAL_WINDOW_SIZE over 2^31-1", (settings((INITIAL_WINDOW, 1 << 31)),), FLOW),
     Case("6.5.2", "MAX_FRAME_SIZE under 2^14", (settings((MAX_FRAME, 16_383)),), BROKEN),
@@ -234,13 +234,13 @@ FRAMES = [
     ),
     Case("6.5.3", "SETTINGS are acknowledged", (settings(),), ""),
     Case("6.7", "PING is answered with its payload", (PING,), PONG),
-    Case("6.7", "PING with ACK is not", (frame(Kind.PING, ACK, 0, b"invalid\0"), PING), PONG),
-    Case("6.7", "PING on a stream", (frame(Kind.PING, 0, 1, bytes(8)),), BROKEN),
-    Case("6.7", "PING of 6 octets", (frame(Kind.PING, 0, 0, bytes(6)),), SIZE),
-    Case("6.8", "GOAWAY on a stream", (frame(Kind.GOAWAY, 0, 1, bytes(8)),), BROKEN),
+    Case("6.7", "PING with ACK is not", (frame(FrameType.PING, ACK, 0, b"invalid\0"), PING), PONG),
+    Case("6.7", "PING on a stream", (frame(FrameType.PING, 0, 1, bytes(8)),), BROKEN),
+    Case("6.7", "PING of 6 octets", (frame(FrameType.PING, 0, 0, bytes(6)),), SIZE),
+    Case("6.8", "GOAWAY on a stream", (frame(FrameType.GOAWAY, 0, 1, bytes(8)),), BROKEN),
     Case("6.9", "WINDOW_UPDATE by 0", (window(0, 0),), BROKEN),
     Case("6.9", "WINDOW_UPDATE by 0 on a stream", (POST, window(1, 0), PING), BROKEN),
-    Case("6.9", "WINDOW_UPDATE of 3 octets", (frame(Kind.WINDOW_UPDATE, 0, 0, bytes(3)),), SIZE),
+    Case("6.9", "WINDOW_UPDATE of 3 octets", (frame(FrameType.WINDOW_UPDATE, 0, 0, bytes(3)),), SIZE),
     Case("6.9.1", "a window of one octet", (settings((INITIAL_WINDOW, 1)), GET), "1: 200 h…"),
     Case("6.9.1", "a window of the connection over 2^31-1", (window(0, MOST), window(0, MOST)), FLOW),
     Case("6.9.1", "a window of a stream over 2^31-1", (POST, window(1, MOST)), "1: FLOW_CONTROL_ERROR"),
@@ -268,7 +268,7 @@ FRAMES = [
         f"{HELLO}, {BROKEN}",
     ),
     Case("6.10", "CONTINUATION behind DATA", (POST, data(1, b"x", 0), goes_on(1, b"")), BROKEN),
-    Case("7", "GOAWAY with a code that nobody knows", (frame(Kind.GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\xff"),), "FIN"),
+    Case("7", "GOAWAY with a code that nobody knows", (frame(FrameType.GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\xff"),), "FIN"),
     Case("7", "RST_STREAM with a code that nobody knows", (POST, reset(1, 0xFF), PING), PONG),
 ]
 
@@ -298,7 +298,7 @@ MESSAGES = [
         (head(1, SIZED, 4), data(1, b"te", 0), data(1, b"st")),
         "1: PROTOCOL_ERROR, 1: STREAM_CLOSED",
     ),
-    Case("8.4", "PUSH_PROMISE of a client", (frame(Kind.PUSH_PROMISE, 4, 1, b"\0\0\0\x02" + PLAIN),), BROKEN),
+    Case("8.4", "PUSH_PROMISE of a client", (frame(FrameType.PUSH_PROMISE, 4, 1, b"\0\0\0\x02" + PLAIN),), BROKEN),
 ]
 
 COMPRESSION = [
@@ -323,19 +323,19 @@ def told(commands: list[Command]) -> str:
     while raw:
         size, kind, flags, stream = int.from_bytes(raw[:3], "big"), raw[3], raw[4], int.from_bytes(raw[5:9], "big")
         payload, raw = raw[9 : 9 + size], raw[9 + size :]
-        if kind == Kind.HEADERS:
+        if kind == FrameType.HEADERS:
             answers[stream] = [f"{stream}: {dict(decoder.decode(payload, raw=True))[b':status'].decode()}", "", "…"]
             said.append(str(stream))
-        elif kind == Kind.DATA:
+        elif kind == FrameType.DATA:
             answers[stream][1] = f"{answers[stream][1] or ' '}{payload.decode()}".rstrip()
-        elif kind == Kind.RST_STREAM:
+        elif kind == FrameType.RST_STREAM:
             said.append(f"{stream}: {ErrorCodes(int.from_bytes(payload, 'big')).name}")
-        elif kind == Kind.GOAWAY:
+        elif kind == FrameType.GOAWAY:
             said.append(f"GOAWAY {ErrorCodes(int.from_bytes(payload[4:8], 'big')).name}")
-        elif kind == Kind.PING:
+        elif kind == FrameType.PING:
             assert (flags, payload) in [(ACK, PING[9:]), (ACK, bytes(8))]
             said.append("pong")
-        if kind in (Kind.HEADERS, Kind.DATA) and flags & END_STREAM:
+        if kind in (FrameType.HEADERS, FrameType.DATA) and flags & END_STREAM:
             answers[stream][2] = ""
     ended, goaway = CloseWrite(CH) in commands, any(word.startswith("GOAWAY") for word in said)
     assert ended or not goaway

@@ -34,18 +34,18 @@ from svc_proto.wire.events import (
     ResponseData,
     ResponseEnd,
     ResponseHead,
-    SocketClosed,
     StreamId,
     StreamReset,
     TextMessage,
+    WebSocketClosed,
 )
 from svc_proto.wire.http2 import Http2Connection
-from svc_proto.wire.http2_frames import PREFACE, Kind, goaway
+from svc_proto.wire.http2_frames import PREFACE, FrameType, encode_goaway
 from svc_proto.wire.limits import Limits
 from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2, answers
 from tests.engine.service import get, open_book
 from tests.playbook import CH, PATIENT, accepted, wire_bytes
-from tests.wire.connection_pair import drain, merged, say, seeded
+from tests.wire.connection_pair import drain, merged, seeded, send_events
 from tests.wire.http2_pair import resets
 
 # --- how it begins --------------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ from tests.wire.http2_pair import resets
 def test_the_preface_may_come_in_pieces() -> None:
     book = open_book()
     client = Http2Connection(Role.CLIENT, entropy=seeded())
-    say(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
+    send_events(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
     data = client.data_to_send()
     for piece in (data[:1], data[1:3]):
         book >> Received(CH, piece) << []
@@ -84,8 +84,8 @@ def test_what_alpn_has_chosen_is_final(data: bytes) -> None:
     book >> accepted(4, tls=True, alpn="h2") << []
     book >> Received(ChannelId(4), data)
     said = wire_bytes(book.take(), 4)
-    assert said[3] == Kind.SETTINGS
-    assert (said[-17:] == goaway(0, ErrorCodes.PROTOCOL_ERROR)) is (data != b"P")
+    assert said[3] == FrameType.SETTINGS
+    assert (said[-17:] == encode_goaway(0, ErrorCodes.PROTOCOL_ERROR)) is (data != b"P")
     assert (book.take()[-1] == CloseWrite(ChannelId(4))) is (data != b"P")
     book >> accepted(6, tls=True, alpn="http/1.1") << []
     book >> Received(ChannelId(6), b"P") << []
@@ -209,7 +209,7 @@ def test_the_peer_that_only_begins_a_head() -> None:
 
 def test_a_body_that_comes_too_slowly_costs_its_stream() -> None:
     book = Book2()
-    say(book.client, RequestHead(ONE, "POST", "/echo", HOST), RequestData(ONE, b"begun"))
+    send_events(book.client, RequestHead(ONE, "POST", "/echo", HOST), RequestData(ONE, b"begun"))
     book.ask(THREE, "/hello")
     assert list(answers(book.talk())) == [3]
     heard = book.after(36.0)
@@ -230,7 +230,7 @@ def test_a_peer_that_takes_a_request_back() -> None:
 
 def test_a_body_that_is_not_wanted_any_more() -> None:
     book = Book2(Limits(max_drain=1000))
-    say(book.client, RequestHead(ONE, "POST", "/small", HOST), RequestData(ONE, bytes(11)))
+    send_events(book.client, RequestHead(ONE, "POST", "/small", HOST), RequestData(ONE, bytes(11)))
     assert [type(event) for event in book.talk()][:1] == [ResponseHead]
     book = Book2(Limits(max_drain=1000))
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"expect", b"100-continue")))))
@@ -270,7 +270,7 @@ def test_an_upload_that_ends_behind_its_refusal_leaves_nothing_to_wait_for() -> 
     book = Book2()
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"300000")))))
     book.talk()
-    say(book.client, RequestData(ONE, bytes(300_000)), RequestEnd(ONE))
+    send_events(book.client, RequestData(ONE, bytes(300_000)), RequestEnd(ONE))
     assert book.talk() == []
     assert book.client.idle
     book.book >> Stopping(5.0)
@@ -292,7 +292,7 @@ def test_a_refusal_that_the_peer_is_slow_to_read_waits_for_it() -> None:
     assert sum(len(event.data) for event in data) < 300_000
     assert book.after(3.0) == []
     assert book.client.knows(ONE)
-    book.client.taken(ONE, 200_000)
+    book.client.acknowledge_data(ONE, 200_000)
     assert isinstance(book.talk()[-1], ResponseEnd)
     assert book.client.knows(ONE)
     book.after(2.0)
@@ -304,10 +304,10 @@ def test_a_request_that_ends_before_the_peer_has_read_its_early_answer() -> None
     book.toy.answer = lambda request: Response(200, body=b"x" * 300_000)  # more than the window
     book.client.send(RequestHead(ONE, "POST", "/stream", Headers((*HOST, (b"content-length", b"300000")))))
     book.talk()
-    say(book.client, RequestData(ONE, bytes(300_000)), RequestEnd(ONE))
+    send_events(book.client, RequestData(ONE, bytes(300_000)), RequestEnd(ONE))
     book.talk()
     assert book.after(3.0) == []
-    book.client.taken(ONE, 200_000)
+    book.client.acknowledge_data(ONE, 200_000)
     assert isinstance(book.talk()[-1], ResponseEnd)
     assert book.client.idle
     book.book >> Stopping(5.0)
@@ -374,7 +374,7 @@ def test_a_large_answer_to_a_slow_reader() -> None:
     assert answers(heard) == {5: (200, b"hello")}
     for _ in range(3):
         for stream in (ONE, THREE):
-            book.client.taken(stream, 262_144)
+            book.client.acknowledge_data(stream, 262_144)
         heard += book.talk()
     assert answers(heard)[3] == (200, b"b" * 600_000)
     assert answers(heard)[1] == (200, b"b" * 600_000)
@@ -393,7 +393,7 @@ def test_a_stranger_may_say_less_on_a_socket() -> None:
     assert book.toy.handler.told == [("text", "x" * 70_000)] * 2
     book.client.send(TextMessage(ONE, "x" * 70_000))
     (closed,) = book.talk()
-    assert isinstance(closed, SocketClosed)
+    assert isinstance(closed, WebSocketClosed)
     assert (closed.stream, closed.code) == (ONE, 1009)
     book.toy.handler.open_socket.trust()  # harmless when it is over
     book.client.send(TextMessage(THREE, "still here"))
@@ -415,7 +415,7 @@ def test_a_stream_whose_window_stays_shut_is_reset() -> None:
 
 def test_the_socket_is_not_filled_beyond_the_mark() -> None:
     book = Book2()
-    book.client.at(0.0)
+    book.client.set_time(0.0)
     for stream in (ONE, THREE, FIVE):
         book.ask(stream, "/big")
     heard = book.talk(sent=False)
@@ -446,7 +446,7 @@ def test_a_producer_waits_for_its_own_reader() -> None:
     size = sum(len(event.data) for event in heard if isinstance(event, ResponseData))
     assert size == 262_144
     for _ in range(4):
-        book.client.taken(ONE, 262_144)
+        book.client.acknowledge_data(ONE, 262_144)
         heard += book.talk()
     assert answers(merged(heard)) == {1: (200, bytes(1_000_000))}
 
@@ -471,7 +471,7 @@ def test_a_producer_that_does_not_wait_loses_its_stream() -> None:
 def test_a_file_passes_through_the_core(method: str) -> None:
     book = Book2()
     book.toy.answer = lambda request: Response(200, file=FilePart(7, 10, 100_000))
-    say(book.client, RequestHead(ONE, method, "/answer", HOST), RequestEnd(ONE))
+    send_events(book.client, RequestHead(ONE, method, "/answer", HOST), RequestEnd(ONE))
     heard = book.talk()
     if method == "HEAD":
         assert book.others == [ReleaseFile(7)]
@@ -510,7 +510,7 @@ def test_the_socket_takes_more_again() -> None:
         book.book >> Sent(CH, n)
         heard += book.hear(book.book.take(), sent=False)
     for stream in (ONE, THREE):
-        book.client.taken(stream, 262_144)
+        book.client.acknowledge_data(stream, 262_144)
     assert answers(merged(heard + book.talk())) == {1: (200, bytes(400_000)), 3: (200, bytes(400_000))}
 
 
@@ -523,7 +523,7 @@ def test_stopping() -> None:
     book.open(THREE)
     book.book >> Stopping(10.0)
     heard = book.talk()
-    assert heard == [SocketClosed(THREE, 1001, "the server is shutting down")]
+    assert heard == [WebSocketClosed(THREE, 1001, "the server is shutting down")]
     book.toy.engine.resume(book.toy.ticket, b"done")
     assert answers(book.after(0.0) + book.talk()) == {1: (200, b"done")}
     assert CloseWrite(CH) in book.others

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from svc_proto.wire.events import (
     BinaryMessage,
-    CloseSocket,
+    CloseWebSocket,
     Ping,
     Pong,
-    SocketAccepted,
-    SocketClosed,
     TextMessage,
+    WebSocketAccepted,
+    WebSocketClosed,
 )
 from svc_proto.wire.limits import Limits
 from tests.engine.http2_book import FIVE, ONE, THREE, Book2, answers
-from tests.wire.connection_pair import say, seeded
+from tests.wire.connection_pair import seeded, send_events
 
 
 def test_sockets_beside_requests() -> None:
     book = Book2()
     (accepted,) = book.open(ONE)
-    assert isinstance(accepted, SocketAccepted)
+    assert isinstance(accepted, WebSocketAccepted)
     first = book.toy.handler.open_socket
     book.client.send(TextMessage(ONE, "hi"))
     book.ask(THREE, "/hello")
@@ -33,10 +33,10 @@ def test_sockets_beside_requests() -> None:
     assert first.send_binary(b"\xff")
     second.close(1001, "enough")
     said = [TextMessage(ONE, "one"), TextMessage(ONE, "dós"), BinaryMessage(ONE, b"\xff")]
-    assert book.after(0.0) + book.talk() == [*said, SocketClosed(FIVE, 1001, "enough")]
+    assert book.after(0.0) + book.talk() == [*said, WebSocketClosed(FIVE, 1001, "enough")]
     assert book.toy.handler.told[-1] == ("closed", 1001, "")
-    book.client.send(CloseSocket(ONE))
-    assert book.talk() == [SocketClosed(ONE, 1000)]
+    book.client.send(CloseWebSocket(ONE))
+    assert book.talk() == [WebSocketClosed(ONE, 1000)]
     assert book.toy.handler.told[-1] == ("closed", 1000, "")
     assert book.client.idle
     assert book.others == []
@@ -51,7 +51,7 @@ def test_a_socket_is_kept_alive_and_a_silent_one_is_dropped() -> None:
     book.client.send(Pong(ONE))
     book.talk()
     heard = book.after(60.0)
-    assert isinstance(heard[-1], SocketClosed)
+    assert isinstance(heard[-1], WebSocketClosed)
     assert book.toy.handler.told[-1][:2] == ("closed", 1006)
     assert book.others == []
 
@@ -59,7 +59,7 @@ def test_a_socket_is_kept_alive_and_a_silent_one_is_dropped() -> None:
 def test_a_socket_whose_stream_ends() -> None:
     book = Book2()
     book.open(ONE)
-    book.client.abandon(ONE)
+    book.client.reset_stream(ONE)
     book.talk()
     assert book.toy.handler.told[-1][:2] == ("closed", 1006)
 
@@ -103,7 +103,7 @@ def test_what_comes_for_a_stream_that_was_just_cut() -> None:
         socket._carrier.drop()
 
     book.toy.handler.on_text = once  # type: ignore[method-assign] # what a service in trouble would do
-    say(book.client, TextMessage(ONE, "one"), TextMessage(ONE, "two"))
+    send_events(book.client, TextMessage(ONE, "one"), TextMessage(ONE, "two"))
     book.talk()
     assert texts == ["one"]
     assert book.toy.handler.told[-1][:2] == ("closed", 1006)

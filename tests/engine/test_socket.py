@@ -201,7 +201,7 @@ def test_a_service_that_wants_to_know_sooner_whether_its_peer_lives() -> None:
     book.after(0.1) << [sends(CH, startswith=b"\x89")]
     book >> frame(10, b"") << []
     book.after(5.0) << [sends(CH, startswith=b"\x89")]
-    book.after(DEFAULT_LIMITS.ping_patience) << [Abort(CH)]
+    book.after(DEFAULT_LIMITS.ping_timeout) << [Abort(CH)]
 
 
 def test_a_socket_that_is_closing_gets_no_later_deadline() -> None:

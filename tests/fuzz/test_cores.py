@@ -12,7 +12,7 @@ from fuzz.cores.clients import Client
 from fuzz.cores.script import DEEDS, SPEECH, Kind, Play, perform
 from fuzz.places import corpus
 from runtimes.sim.check import ContractError
-from svc_proto.basics.entropy import uuids
+from svc_proto.basics.entropy import uuid_stream
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import CloseWrite, Level, Send
 from svc_proto.engine.core import Engine
@@ -25,7 +25,7 @@ WELCOMED = 200
 
 
 def test_no_two_ids_of_a_script_are_the_same() -> None:
-    ids = list(islice(uuids(counting_entropy()), 200))
+    ids = list(islice(uuid_stream(counting_entropy()), 200))
     assert len(set(ids)) == len(ids)
 
 

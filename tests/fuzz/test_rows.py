@@ -41,7 +41,7 @@ def test_every_table_of_the_core_is_found_under_the_name_that_it_was_made_with()
     assert {
         "machines.session.SESSION_TABLE",
         "machines.terminal.TERMINAL_TABLE",
-        "wire.http1_read_state.READING",
+        "wire.http1_read_state.READ_TABLE",
     } <= names
     assert not {"machines.sessions.SESSION_TABLE", "relay.terminals.TERMINAL_TABLE"} & names
     assert len(rows.all_rows()) == len(set(rows.all_rows())) > 250

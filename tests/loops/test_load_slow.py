@@ -155,7 +155,7 @@ def test_tls_handshakes_that_trickle(live: World, monkeypatch: pytest.MonkeyPatc
 
 def test_a_phone_that_is_gone_without_a_fin(live: World) -> None:
     """It takes what is written and answers no ping: it is dropped, whoever waits for it is told, and it can return."""
-    live.start_relay(limits=Limits(ping_interval=SHORT, ping_patience=SHORT))
+    live.start_relay(limits=Limits(ping_interval=SHORT, ping_timeout=SHORT))
     gone = RawSocket(live.connect())
     code = live.register()
     gone.say("system", "auth", {"pairing_code": code, "device_name": "Gone", "client_surface": "android"})

@@ -13,16 +13,16 @@ from typing import Any
 
 from svc_proto.wire.events import (
     BinaryMessage,
-    CloseSocket,
+    CloseWebSocket,
     Event,
     Ping,
     Pong,
     ResponseData,
-    SocketAccepted,
-    SocketClosed,
     StreamId,
     StreamReset,
     TextMessage,
+    WebSocketAccepted,
+    WebSocketClosed,
 )
 from tests.support.http_client import Response, ResponseReader, new_client, request_events
 
@@ -229,10 +229,10 @@ class Ws:
         self.wire = client.wire
         self.token = ""
         self._client = client
-        self._over: SocketClosed | None = None
+        self._over: WebSocketClosed | None = None
         self._asked = client.begin("GET", path, headers=headers, websocket=True)
         event = self._asked.next()
-        if not isinstance(event, SocketAccepted):
+        if not isinstance(event, WebSocketAccepted):
             self._asked.heard.appendleft(event)
             raise Declined(self._asked.finish())
         self.compressed = event.deflate
@@ -264,14 +264,14 @@ class Ws:
     # --- receiving ---
 
     def receive(self, timeout: float = PATIENCE) -> Event:
-        """The next message, ping, pong, or `SocketClosed`, which is repeated."""
+        """The next message, ping, pong, or `WebSocketClosed`, which is repeated."""
         if self._over is not None:
             return self._over
         try:
             event = self._asked.next(timeout)
         except ConnectionError as error:
-            event = SocketClosed(self._stream, 1006, str(error), clean=False)
-        if isinstance(event, SocketClosed):
+            event = WebSocketClosed(self._stream, 1006, str(error), clean=False)
+        if isinstance(event, WebSocketClosed):
             self._over = event
         return event
 
@@ -284,15 +284,15 @@ class Ws:
                 return message
             assert isinstance(event, Ping | Pong), event
 
-    def wait_closed(self, timeout: float = PATIENCE) -> SocketClosed:
+    def wait_closed(self, timeout: float = PATIENCE) -> WebSocketClosed:
         """Pass over everything up to the end."""
-        while not isinstance(event := self.receive(timeout), SocketClosed):
+        while not isinstance(event := self.receive(timeout), WebSocketClosed):
             pass
         return event
 
-    def close(self, code: int = 1000, reason: str = "") -> SocketClosed:
+    def close(self, code: int = 1000, reason: str = "") -> WebSocketClosed:
         """The closing handshake, begun here."""
-        self._put(CloseSocket(self._stream, code, reason))
+        self._put(CloseWebSocket(self._stream, code, reason))
         return self.wait_closed()
 
     # --- as a phone ---

@@ -13,7 +13,7 @@ from svc_proto.machines.approvals import (
     ApprovalTrigger,
     parse_approval,
 )
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from tests.machines.lifecycles import check_table
 
 ROWS = [
@@ -138,7 +138,7 @@ def test_nobody_answers() -> None:
     ],
 )
 def test_what_a_client_may_say(body: dict[str, object], expected: Answer) -> None:
-    assert parse_approval(Members(body)) == expected
+    assert parse_approval(JsonObject(body)) == expected
 
 
 @pytest.mark.parametrize(
@@ -146,5 +146,5 @@ def test_what_a_client_may_say(body: dict[str, object], expected: Answer) -> Non
 )
 def test_what_it_may_not(body: dict[str, object]) -> None:
     with pytest.raises(Refused) as caught:
-        parse_approval(Members(body))
+        parse_approval(JsonObject(body))
     assert (caught.value.status, caught.value.code) == (400, "invalid_approval_choice")

@@ -16,13 +16,13 @@ from svc_proto.machines.consent import (
     OwnerConsents,
     read_consent,
 )
-from svc_proto.schema.json_object import Members
-from svc_proto.schema.oauth import AuthorizationRequest, Client
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient
 from tests.machines.sources import at
 from tests.playbook import counting_entropy
 
 VERIFIER, CHALLENGE = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-CLIENT = Client("Agent", ("https://a.example/",))
+CLIENT = OAuthClient("Agent", ("https://a.example/",))
 QUESTION = AuthorizationRequest(
     client=CLIENT, redirect="https://a.example/", scope="bridge", challenge=CHALLENGE, state=None
 )
@@ -105,7 +105,7 @@ def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
 
     def move(consent: Consent, *by: tuple[str, str]) -> Consent:
         """To the other desk, an hour ahead, and found there by each of these."""
-        record = Members.load(strict_json.dumps_bytes(consent.to_record(at(10))))
+        record = JsonObject.load(strict_json.dumps_bytes(consent.to_record(at(10))))
         desk.consents.give(consent)
         assert len(desk.consents) == 0
         taken = read_consent(record, at(3610))
@@ -136,5 +136,5 @@ def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
 @pytest.mark.parametrize("lack", ["client", "stage", "ticket"])
 def test_what_is_no_question(desk: Desk, lack: str) -> None:
     record = desk.ask().to_record(at(0))
-    assert read_consent(Members(record), at(0)) is not None
-    assert read_consent(Members({**record, lack: "?" if lack != "ticket" else ""}), at(0)) is None
+    assert read_consent(JsonObject(record), at(0)) is not None
+    assert read_consent(JsonObject({**record, lack: "?" if lack != "ticket" else ""}), at(0)) is None

@@ -11,11 +11,11 @@ from svc_proto.basics.errors import Refused
 from svc_proto.mcp.answers import MAX_ASKED
 from svc_proto.mcp.call import MODERN
 from svc_proto.mcp.conversation import MAX_CALLS, PATIENCE
-from svc_proto.schema.mcp_messages import HANDSHAKES
+from svc_proto.schema.mcp_messages import HANDSHAKE_VERSIONS
 from tests.mcp.desk import ELICITS, Desk, Shop, modern
 
 
-@pytest.mark.parametrize("version", HANDSHAKES)
+@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
 def test_the_handshake(desk: Desk, version: str) -> None:
     about = desk.open(version)
     assert about == {
@@ -30,7 +30,7 @@ def test_the_handshake(desk: Desk, version: str) -> None:
 
 
 def test_a_version_that_is_not_known_gets_the_newest_handshake(desk: Desk) -> None:
-    assert desk.open("2099-01-01")["protocolVersion"] == HANDSHAKES[-1]
+    assert desk.open("2099-01-01")["protocolVersion"] == HANDSHAKE_VERSIONS[-1]
 
 
 def test_what_is_asked_before_and_twice(desk: Desk) -> None:
@@ -50,7 +50,7 @@ def test_the_stateless_way(desk: Desk) -> None:
     found = desk.ask("server/discover", **modern())
     assert found == {
         "resultType": "complete",
-        "supportedVersions": [MODERN, *HANDSHAKES],
+        "supportedVersions": [MODERN, *HANDSHAKE_VERSIONS],
         "capabilities": {"tools": {}, "resources": {"subscribe": True}, "prompts": {}},
         "instructions": "Buy.",
         "ttlMs": 3_600_000,
@@ -70,7 +70,7 @@ def test_a_stateless_request_that_says_too_little(desk: Desk) -> None:
     version = "io.modelcontextprotocol/protocolVersion"
     old = desk.ask("tools/list", _meta={version: "2031-01-01"})
     assert old["code"] == -32022
-    assert old["data"] == {"supported": [MODERN, *HANDSHAKES], "requested": "2031-01-01"}
+    assert old["data"] == {"supported": [MODERN, *HANDSHAKE_VERSIONS], "requested": "2031-01-01"}
     assert desk.ask("tools/list", _meta={version: MODERN})["code"] == -32602
     assert desk.ask("tools/list", _meta="x")["code"] == -32600
 

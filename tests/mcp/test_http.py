@@ -9,7 +9,7 @@ import pytest
 from svc_proto.facts import ReadClosed
 from svc_proto.mcp.call import MODERN
 from svc_proto.mcp.http import DEFER, MAX_CALLERS
-from svc_proto.schema.mcp_messages import HANDSHAKES
+from svc_proto.schema.mcp_messages import HANDSHAKE_VERSIONS
 from tests.mcp.desk import ELICITS
 from tests.mcp.web import Web, heard, message, status
 from tests.relay.world import REMOTE
@@ -29,7 +29,7 @@ def test_what_is_no_message(web: Web, body: object, code: int) -> None:
 def test_a_stateless_request(web: Web) -> None:
     found = web.stateless("server/discover").result
     assert found.headers.get(b"mcp-session-id") is None
-    assert found.json["result"]["supportedVersions"] == [MODERN, *HANDSHAKES]
+    assert found.json["result"]["supportedVersions"] == [MODERN, *HANDSHAKE_VERSIONS]
     called = web.stateless("tools/call", name="echo", arguments={"word": "hi"}).result
     assert called.json["result"]["content"] == [{"type": "text", "text": "hi"}]
     assert called.headers.get(b"content-type") == b"application/json"

@@ -13,7 +13,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.link import LIFE, Link, LinkState, Welcome, open_link
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.schema.envelope import Envelope
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from tests.client.world import REFUSED, Asked, World
 from tests.playbook import Idle, counting_entropy
 
@@ -153,7 +153,7 @@ def test_a_life() -> None:
     link.on_writable()
     assert (before, link.writable) == (False, True)
     link.on_closed(1006, "")
-    assert heard == [Envelope("terminal", "x", "7", Members()), "drained", "closed with 1006"]
+    assert heard == [Envelope("terminal", "x", "7", JsonObject()), "drained", "closed with 1006"]
     link.on_text('{"channel": "terminal", "type": "late", "payload": {}}')
     assert len(heard) == 3
 

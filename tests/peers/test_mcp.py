@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from svc_proto.engine.flow import Flow
 from svc_proto.peers import mcp
 from svc_proto.peers.mcp import LIFE, LONGEST, MAX_ASKED, McpClient, McpFailed, McpState, McpTrigger
-from svc_proto.schema.mcp_messages import HANDSHAKES, RequestId
+from svc_proto.schema.mcp_messages import HANDSHAKE_VERSIONS, RequestId
 from tests.engine.service import open_book
 from tests.engine.test_flow import Owner
 
@@ -124,7 +124,7 @@ def test_the_handshake() -> None:
     talk = Talk()
     assert (talk.client.title, dict(talk.client.offers), talk.client.ignored) == ("", {}, 0)
     (asked,) = talk.do(talk.client.open(10.0))
-    assert (asked["method"], asked["params"]["protocolVersion"]) == ("initialize", HANDSHAKES[-1])
+    assert (asked["method"], asked["params"]["protocolVersion"]) == ("initialize", HANDSHAKE_VERSIONS[-1])
     assert asked["params"]["capabilities"] == {}
     assert asked["params"]["clientInfo"]["name"] == "svc-agent"
     (noted,) = talk.hear(id=1, result=ABOUT)

@@ -9,14 +9,14 @@ import pytest
 
 from svc_proto.basics.moment import Moment
 from svc_proto.peers.vitals import NAMES, History, Vitals, VitalsReading
-from svc_proto.schema.openmetrics import Numbers
+from svc_proto.schema.openmetrics import MetricSamples
 
 WALL = 1_700_000_000.0
 PROCESS = "process_start_time_seconds 100\nprocess_resident_memory_bytes 5e7\nprocess_open_fds 20\n"
 
 
 def reading(mono: float, **servers: str) -> VitalsReading:
-    return VitalsReading(Moment(mono, WALL + mono), {role: Numbers(text) for role, text in servers.items()})
+    return VitalsReading(Moment(mono, WALL + mono), {role: MetricSamples(text) for role, text in servers.items()})
 
 
 def look(before: str, after: str, seconds: float = 10.0) -> Vitals:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from attrs import define
 
 from svc_proto.relay.shapes_messages import SAID
-from svc_proto.wire.events import BinaryMessage, CloseSocket, Event, SocketAccepted, SocketClosed, TextMessage
+from svc_proto.wire.events import BinaryMessage, CloseWebSocket, Event, TextMessage, WebSocketAccepted, WebSocketClosed
 from tests.http_book import FIRST, Call
 
 ENVELOPE = '{"channel":'
@@ -25,12 +25,12 @@ class Phone(Call):
 
     @property
     def is_open(self) -> bool:
-        accepted = any(isinstance(event, SocketAccepted) for event in self.events)
+        accepted = any(isinstance(event, WebSocketAccepted) for event in self.events)
         return accepted and self.closed is None and not self.gone
 
     @property
-    def closed(self) -> SocketClosed | None:
-        return next((event for event in self.events if isinstance(event, SocketClosed)), None)
+    def closed(self) -> WebSocketClosed | None:
+        return next((event for event in self.events if isinstance(event, WebSocketClosed)), None)
 
     def on_event(self, event: Event) -> None:
         """Whatever the relay says in whatever test has the members that its document names, and those alone."""
@@ -71,7 +71,7 @@ class Phone(Call):
         return self.only()
 
     def close(self) -> None:
-        self.say(CloseSocket(FIRST))
+        self.say(CloseWebSocket(FIRST))
 
     def command(self) -> dict[str, Any]:
         """The payload of the one command that came since the last look."""

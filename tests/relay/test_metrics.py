@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.metrics import MetricFamily, Spread
+from svc_proto.basics.metrics import HistogramSnapshot, MetricFamily
 from svc_proto.commands import Send
 from svc_proto.facts import Received, Sent
 from svc_proto.machines.bridge import BridgeTrigger
@@ -18,7 +18,7 @@ def shown(book: RelayBook) -> dict[str, MetricFamily]:
 
 def number(book: RelayBook, name: str, *labels: str) -> float:
     value = dict(shown(book)[name].values)[labels]
-    assert not isinstance(value, Spread)
+    assert not isinstance(value, HistogramSnapshot)
     return value
 
 
@@ -51,7 +51,7 @@ def test_commands_by_outcome_and_time() -> None:
         assert call.result.status == status
     assert number(book, "svc_bridge_commands", "success") == number(book, "svc_bridge_commands", "failure") == 1
     ((_, took),) = shown(book)["svc_bridge_command_duration_seconds"].values
-    assert isinstance(took, Spread)
+    assert isinstance(took, HistogramSnapshot)
     assert (sum(took.counts), took.counts[6], round(took.total, 6)) == (2, 2, 0.4)
     book.call("GET", "/ping", token=paired.token)
     book.after(30.0)
@@ -76,12 +76,12 @@ def test_no_peer_makes_more_series(paths: int) -> None:
     for method in ("GET", "POST"):
         book.request(method, "/media/0", peer=REMOTE)
     book.request("GET", "/nowhere", peer=REMOTE)
-    before = [(family.name, [labels for labels, _ in family.values]) for family in counts.families()]
+    before = [(family.name, [labels for labels, _ in family.values]) for family in counts.metric_families()]
     ch = book.raw(b"").ch
     for number in range(paths):
         path = b"/media/%d" % number if number % 2 else b"/nowhere/%d?q=%d" % (number, number)
         *_, said = engine.handle(Received(ch, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path), engine.now)
         assert isinstance(said, Send)
         engine.handle(Sent(ch, len(said.data)), engine.now)
-    assert [(family.name, [labels for labels, _ in family.values]) for family in counts.families()] == before
+    assert [(family.name, [labels for labels, _ in family.values]) for family in counts.metric_families()] == before
     assert sum(map(sum, counts.answers.values())) == paths + 3

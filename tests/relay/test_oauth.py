@@ -16,7 +16,7 @@ from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.relay import fellows
-from svc_proto.schema.oauth import AuthorizationRequest, Client, read_client
+from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient, decode_client_id
 from svc_proto.store import DeleteSession, SaveSession
 from tests.mcp.web import TYPES, fields, message
 from tests.relay.fellow import Alone
@@ -415,7 +415,7 @@ def test_no_secret_is_in_the_log(book: RelayBook, guest: Guest) -> None:
 
 
 def test_ids_are_read_as_strictly_as_registrations(guest: Guest) -> None:
-    client = read_client(guest.client)
+    client = decode_client_id(guest.client)
     assert client is not None
     assert client.identity == guest.client
     assert HOST.decode() not in guest.client
@@ -538,7 +538,7 @@ def test_what_is_told_of_questions() -> None:
     one.hear("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
     assert one.said() == [("says", {"ticket": 1, "body": {}})]
     question = AuthorizationRequest(
-        client=Client("A", (LOOPBACK,)), redirect=LOOPBACK, scope="bridge", challenge="", state="s"
+        client=OAuthClient("A", (LOOPBACK,)), redirect=LOOPBACK, scope="bridge", challenge="", state="s"
     )
     oauth, engine = one.relay.oauth, one.book.engine
     asked = oauth.consents.ask(question, "192.0.2.1", engine.now, engine.entropy)

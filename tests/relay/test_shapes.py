@@ -6,12 +6,12 @@ import pytest
 
 from svc_proto.machines.session import SHOWN
 from svc_proto.relay import shapes
-from svc_proto.schema.json_schema import Parts, members_of
+from svc_proto.schema.json_schema import SchemaComponents, inline_schema_of
 from tests.relay.world import RelayBook
 
 
 def members(kind: type) -> list[str]:
-    properties = members_of(kind, Parts())["properties"]
+    properties = inline_schema_of(kind, SchemaComponents())["properties"]
     assert isinstance(properties, dict)
     return sorted(properties)
 

@@ -12,7 +12,7 @@ from svc_proto.machines.arguments import ARGUMENTS as RULES
 from svc_proto.machines.arguments import check_arguments
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from svc_proto.relay.shapes_control import ARGUMENTS, QUERIES
-from svc_proto.schema.json_schema import Parts, members_of
+from svc_proto.schema.json_schema import SchemaComponents, inline_schema_of
 
 BODIES: list[dict[str, Any]] = [
     {},
@@ -56,8 +56,8 @@ def test_every_command_with_arguments_has_a_type() -> None:
 
 @pytest.mark.parametrize("path", ARGUMENTS)
 def test_a_type_is_the_check(path: str) -> None:
-    parts = Parts()
-    validator = Draft202012Validator(members_of(ARGUMENTS[path], parts))
+    parts = SchemaComponents()
+    validator = Draft202012Validator(inline_schema_of(ARGUMENTS[path], parts))
     assert parts.schemas == {}
     for body in BODIES:
         try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.relay import shapes_voice as shapes
-from svc_proto.schema.json_schema import Parts, members_of
+from svc_proto.schema.json_schema import SchemaComponents, inline_schema_of
 from svc_proto.voice.settings import OUTPUT, PROMOTION, REALTIME
 from tests.relay.routes.voice_world import VoiceBook, get
 
 
 def members(kind: type) -> list[str]:
-    properties = members_of(kind, Parts())["properties"]
+    properties = inline_schema_of(kind, SchemaComponents())["properties"]
     assert isinstance(properties, dict)
     return sorted(properties)
 

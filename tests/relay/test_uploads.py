@@ -10,7 +10,7 @@ from fuzz.cluster import BUCKET, UPLOADS_LIVE, ClusterWorld
 from svc_proto.commands import DeleteBlob
 from svc_proto.config import RelayConfig
 from svc_proto.relay import uploads
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import Bucket
 from tests.book import HOME
 from tests.cluster.book import WHERE
@@ -168,4 +168,4 @@ def test_one_that_nobody_has_told_of_yet_is_taken_over_when_it_is_asked_for() ->
 
 def test_names() -> None:
     assert uploads.QUOTA == 10
-    assert Members({"upload": 1}).inner("upload") == {}
+    assert JsonObject({"upload": 1}).get_object("upload") == {}

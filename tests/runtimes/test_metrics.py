@@ -17,7 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from runtimes.metrics import metrics_text
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
-from svc_proto.basics.metrics import Counts, Histogram, counter, gauge
+from svc_proto.basics.metrics import EngineMetrics, Histogram, counter, gauge
 from svc_proto.config import RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
@@ -38,7 +38,7 @@ def exposition(*services: Service) -> str:
     for service in services:
         engine = Engine(service, entropy=bytes)
         engine.counts.answers["GET /health"][200] += 1
-        text += metrics_text(service._monitor.families()).decode()  # type: ignore[attr-defined]  # all three have one
+        text += metrics_text(service._monitor.metric_families()).decode()  # type: ignore[attr-defined]  # all three have one
     return text
 
 
@@ -63,12 +63,12 @@ EXPRESSIONS = [pytest.param(expr, id=f"{number} {of}") for number, (of, expr) in
 
 
 def test_what_was_counted_comes_back_by_the_parser_of_the_library() -> None:
-    counts = Counts()
+    counts = EngineMetrics()
     counts.answers["GET /item/{name}"][200] += 3
-    counts.waits["GET /item/{name}"].add(0.02)
+    counts.waits["GET /item/{name}"].observe(0.02)
     odd = 'a"b\\c\nd'
     text = metrics_text(
-        [*counts.families(), gauge("svc_x", "Of x.", {odd: 2.5}, "name"), counter("svc_y", "Of y.", 7)]
+        [*counts.metric_families(), gauge("svc_x", "Of x.", {odd: 2.5}, "name"), counter("svc_y", "Of y.", 7)]
     ).decode()
     found = {family.name: family for family in text_string_to_metric_families(text)}
     (answered,) = found["svc_http_requests"].samples

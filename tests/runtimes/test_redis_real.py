@@ -11,7 +11,7 @@ from runtimes.sim.redis import redis_core
 from runtimes.sim.world import World
 from svc_proto.cluster.leases import DROP, RENEW, TAKE
 from svc_proto.cluster.places import GIVE_BACK, KEEP, TAKE_PLACE
-from svc_proto.wire.resp import Push, RespError, RespReader, command
+from svc_proto.wire.resp import Push, RespError, RespReader, encode_command
 from tests.runtimes.redis_server import PASSWORD, RedisServer, needs_redis
 from tests.runtimes.support import TIMEOUT
 
@@ -109,7 +109,7 @@ class Real:
 
     def ask(self, *words: str | int | bytes) -> list[object]:
         """What comes up to the answer to a PING behind it."""
-        self._sock.sendall(command(*words) + command("PING", "the end"))
+        self._sock.sendall(encode_command(*words) + encode_command("PING", "the end"))
         found: list[object] = []
         while len(found) < 2 or (found[-1] != b"the end" and _code(found[-1]) != "NOAUTH"):
             found += self._reader.feed(self._sock.recv(65536))
@@ -133,7 +133,7 @@ class Simulated:
         self._reader = RespReader()
 
     def ask(self, *words: str | int | bytes) -> list[object]:
-        self._wire.send(command(*words))
+        self._wire.send(encode_command(*words))
         self._world.run_idle()
         return self._reader.feed(self._wire.receive())
 

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.schema import chat_events as events
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.sse import EventStreamDecoder
 
-CALL: dict[str, Any] = {"tool_name": "df", "call_id": "c1", "tool_call_id": "c1", "args": Members(a=1)}
+CALL: dict[str, Any] = {"tool_name": "df", "call_id": "c1", "tool_call_id": "c1", "args": JsonObject(a=1)}
 ENDED: dict[str, Any] = {"message_id": "m", "completed": False, "partial": True, "interrupted": True}
 KNOWN = {
     "session.created": events.SessionCreated(title=None, model="m"),
-    "run.started": events.RunStarted(user_message=Members(id="u")),
-    "message.started": events.MessageStarted(message=Members(id="m")),
+    "run.started": events.RunStarted(user_message=JsonObject(id="u")),
+    "message.started": events.MessageStarted(message=JsonObject(id="m")),
     "assistant.delta": events.AssistantDelta(message_id="m", delta="Hé\n"),
     "tool.progress": events.ToolProgress(message_id="m", tool_name=events.THINKING, delta="hm"),
     "tool.pending": events.ToolPending(**CALL, preview="df -h"),
@@ -25,8 +25,10 @@ KNOWN = {
     "tool.failed": events.ToolFailed(**CALL, duration=1, error="no"),
     "approval.request": events.ApprovalRequest(tool="df", **CALL, command="rm", pattern_keys=["p"], choices=["deny"]),
     "approval.responded": events.ApprovalResponded(call_id="c1", tool_call_id="c1", choice="deny", resolved=1),
-    "memory.updated": events.MemoryUpdated(**CALL, target="user", entry_count=2, added="x", undo=Members(method="PUT")),
-    "assistant.completed": events.AssistantCompleted(**ENDED, usage=Members(input_tokens=1), content="Hé"),
+    "memory.updated": events.MemoryUpdated(
+        **CALL, target="user", entry_count=2, added="x", undo=JsonObject(method="PUT")
+    ),
+    "assistant.completed": events.AssistantCompleted(**ENDED, usage=JsonObject(input_tokens=1), content="Hé"),
     "run.completed": events.RunCompleted(**ENDED, api_calls=3),
     "error": events.Error(message="gone", error="upstream_error"),
     "done": events.Done(),
@@ -51,8 +53,8 @@ def test_all_there_are() -> None:
 def test_what_is_written_is_read_back(kind: str, brand: str) -> None:
     text = KNOWN[kind].write('{"session_id":"s","run_id":"r","seq":', 7, "12.500")
     (told,) = EventStreamDecoder().receive_data(text.encode())
-    data = Members.parsed(told.data)
-    assert (told.event, events.read_event(brand + told.event, data)) == (kind, KNOWN[kind])
+    data = JsonObject.parse_or_empty(told.data)
+    assert (told.event, events.parse_event(brand + told.event, data)) == (kind, KNOWN[kind])
     assert list(data) == ["session_id", "run_id", "seq", "ts", *KNOWN[kind].members()]
     assert (data["seq"], data["ts"]) == (7, 12.5)
 
@@ -88,19 +90,19 @@ def test_around_a_delta(empty: events.ChatEvent, delta: events.ChatEvent) -> Non
     ],
 )
 def test_foreign_servers(kind: str, data: dict[str, object], event: events.ChatEvent) -> None:
-    assert events.read_event(kind, Members(data)) == event
+    assert events.parse_event(kind, JsonObject(data)) == event
 
 
 def test_the_words_of_a_delta() -> None:
     for data in ({}, {"delta": None}, {"delta": 5}, {"delta": ""}, {"delta": ["Hi"]}):
-        assert (events.words_of(data), events.words_in(json.dumps(data))) == ("", "")
-    assert events.words_of({"delta": "Hi"}) == events.words_in('{"delta":"Hi","message_id":5}') == "Hi"
-    assert [events.words_in(text) for text in ("", "[]", '"Hi"', "{")] == [""] * 4
+        assert (events.delta_text(data), events.parse_delta_text(json.dumps(data))) == ("", "")
+    assert events.delta_text({"delta": "Hi"}) == events.parse_delta_text('{"delta":"Hi","message_id":5}') == "Hi"
+    assert [events.parse_delta_text(text) for text in ("", "[]", '"Hi"', "{")] == [""] * 4
 
 
 @pytest.mark.parametrize("kind", ["", "chat.event", "_.call", "skill.loaded"])
 def test_what_is_not_known(kind: str) -> None:
-    assert events.read_event(kind, Members()) is None
+    assert events.parse_event(kind, JsonObject()) is None
 
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=3), st.lists, max_leaves=3)
@@ -109,7 +111,7 @@ NAMES = sorted({name for event in KNOWN.values() for name in event.members()})
 
 @given(st.sampled_from(sorted(KNOWN)), st.dictionaries(st.sampled_from(NAMES), JSON, max_size=8))
 def test_whatever_is_read_can_be_written(kind: str, data: dict[str, object]) -> None:
-    event = events.read_event(kind, Members(data))
+    event = events.parse_event(kind, JsonObject(data))
     assert event is not None
     (told,) = EventStreamDecoder().receive_data(event.write('{"seq":', 1, "1").encode("utf-8", "replace"))
     assert json.loads(told.data).keys() >= event.members().keys()

@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from svc_proto.schema.coercion import flag, text, truth, whole
+from svc_proto.schema.coercion import coerce_boolean, coerce_integer, coerce_text, is_truthy
 
 KNOWN = pytest.mark.parametrize(
     ("value", "as_text", "as_whole", "as_flag", "as_truth"),
@@ -36,9 +36,19 @@ KNOWN = pytest.mark.parametrize(
 
 @KNOWN
 def test_what_a_value_is(value: object, as_text: object, as_whole: object, as_flag: object, as_truth: object) -> None:
-    assert (text(value), whole(value), flag(value), truth(value)) == (as_text, as_whole, as_flag, as_truth)
+    assert (coerce_text(value), coerce_integer(value), coerce_boolean(value), is_truthy(value)) == (
+        as_text,
+        as_whole,
+        as_flag,
+        as_truth,
+    )
 
 
 def test_what_else_some_take() -> None:
-    assert [text(given, flags=True) for given in (True, False, 1, None)] == ["true", "false", "1", None]
-    assert [whole(given, pointed=True) for given in (3.0, 3.5, inf, "3.0", True, 3, " 3")] == [3, *[None] * 4, 3, 3]
+    assert [coerce_text(given, flags=True) for given in (True, False, 1, None)] == ["true", "false", "1", None]
+    assert [coerce_integer(given, pointed=True) for given in (3.0, 3.5, inf, "3.0", True, 3, " 3")] == [
+        3,
+        *[None] * 4,
+        3,
+        3,
+    ]

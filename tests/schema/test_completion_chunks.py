@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.schema.completion_chunks import plain_words, words
+from svc_proto.schema.completion_chunks import chunk_text_fast, content_as_text
 
 
 def test_words_alone() -> None:
     choice = {"index": 0, "delta": {"content": "Hi"}, "finish_reason": None, "message": None}
-    assert plain_words({"id": "c", "choices": [choice, {"delta": {"content": "other"}}], "usage": None}) == "Hi"
+    assert chunk_text_fast({"id": "c", "choices": [choice, {"delta": {"content": "other"}}], "usage": None}) == "Hi"
 
 
 @pytest.mark.parametrize(
@@ -30,10 +30,10 @@ def test_words_alone() -> None:
     ],
 )
 def test_other_chunks(chunk: dict[str, object]) -> None:
-    assert plain_words(chunk) == ""
+    assert chunk_text_fast(chunk) == ""
 
 
 def test_words_in_parts() -> None:
     given: list[object] = ["a", "", None, 5, []]
-    assert [words(value) for value in given] == ["a", "", "", "", ""]
-    assert words([{"text": "a"}, 7, {"type": "image"}, {"text": [{"text": "b"}]}]) == "ab"
+    assert [content_as_text(value) for value in given] == ["a", "", "", "", ""]
+    assert content_as_text([{"text": "a"}, 7, {"type": "image"}, {"text": [{"text": "b"}]}]) == "ab"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.schema.envelope import Envelope, parse_envelope, parse_message, write_envelope
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -22,7 +22,7 @@ JSON = st.recursive(
 
 def test_the_whole_frame() -> None:
     text = '{"channel":"system","type":"pong","id":"7f0c","payload":{"ts":12},"profiles":[],"more":1}'
-    assert parse_envelope(text) == Envelope("system", "pong", "7f0c", Members({"ts": 12}))
+    assert parse_envelope(text) == Envelope("system", "pong", "7f0c", JsonObject({"ts": 12}))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"', "5", "NaN", '{"a":1,"a":2}', '{"id":"\\ud800"}'])
@@ -31,15 +31,15 @@ def test_what_is_no_object(text: str) -> None:
 
 
 def test_what_is_missing_is_empty() -> None:
-    assert parse_envelope("{}") == Envelope("", "", "", Members())
+    assert parse_envelope("{}") == Envelope("", "", "", JsonObject())
 
 
 @pytest.mark.parametrize("value", [None, 5, True, [], "text"])
 def test_members_of_a_wrong_type_count_as_absent(value: object) -> None:
     members = {"channel": value, "type": value, "id": value, "payload": value}
     word = value if isinstance(value, str) else ""
-    assert parse_envelope(json.dumps(members)) == Envelope(word, word, word, Members())
-    assert parse_envelope('{"channel":{},"type":{},"id":{}}') == Envelope("", "", "", Members())
+    assert parse_envelope(json.dumps(members)) == Envelope(word, word, word, JsonObject())
+    assert parse_envelope('{"channel":{},"type":{},"id":{}}') == Envelope("", "", "", JsonObject())
 
 
 def test_written_compactly_in_the_order_of_the_reference() -> None:
@@ -50,7 +50,7 @@ def test_written_compactly_in_the_order_of_the_reference() -> None:
 @given(st.text(), st.text(), st.text(), st.dictionaries(st.text(), JSON, max_size=4))
 def test_what_is_written_is_read_back(channel: str, kind: str, identity: str, payload: dict[str, object]) -> None:
     assert parse_envelope(write_envelope(channel, kind, identity, payload)) == Envelope(
-        channel, kind, identity, Members(payload)
+        channel, kind, identity, JsonObject(payload)
     )
 
 

@@ -5,8 +5,8 @@ import pytest
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.schema.json_object import (
-    Members,
-    NotAnObject,
+    JsonObject,
+    NotJsonObjectError,
     as_array,
     as_object,
     as_text,
@@ -16,30 +16,32 @@ from svc_proto.schema.json_object import (
     json_value,
 )
 
-FOUND = Members({"a": "x", "blank": " ", "none": "", "i": 3, "f": 2.5, "yes": True, "o": {"p": {"q": "z"}}, "l": [1]})
+FOUND = JsonObject(
+    {"a": "x", "blank": " ", "none": "", "i": 3, "f": 2.5, "yes": True, "o": {"p": {"q": "z"}}, "l": [1]}
+)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"', "5", "NaN", '{"a":1,"a":2}', b"\xff"])
 def test_what_is_no_object(text: bytes | str) -> None:
-    assert Members.parse(text) is None
-    assert Members.parsed(text) == {}
+    assert JsonObject.parse(text) is None
+    assert JsonObject.parse_or_empty(text) == {}
 
 
 def test_what_is_other_json_is_told_apart() -> None:
-    with pytest.raises(NotAnObject, match="another type"):
-        Members.load("[]")
+    with pytest.raises(NotJsonObjectError, match="another type"):
+        JsonObject.load("[]")
     with pytest.raises(strict_json.JsonError, match="longer"):
-        Members.load('{"a": 1}', max_bytes=4)
+        JsonObject.load('{"a": 1}', max_bytes=4)
 
 
 def test_an_object() -> None:
-    found = Members.parse(b'{"a": 1}')
+    found = JsonObject.parse(b'{"a": 1}')
     assert found is not None
-    assert found == Members.parsed('{"a": 1}') == {"a": 1}
+    assert found == JsonObject.parse_or_empty('{"a": 1}') == {"a": 1}
     assert strict_json.dumps(found) == '{"a":1}'
-    assert Members.of(found) is found
-    assert Members.of({"a": 1}) == found
-    assert (Members.of([]), Members.of(None), Members.parse("{}")) == ({}, {}, {})
+    assert JsonObject.of(found) is found
+    assert JsonObject.of({"a": 1}) == found
+    assert (JsonObject.of([]), JsonObject.of(None), JsonObject.parse("{}")) == ({}, {}, {})
 
 
 @pytest.mark.parametrize(
@@ -54,10 +56,10 @@ def test_an_object() -> None:
     ],
 )
 def test_what_is_empty_is_there(value: object, string: object, flag: object, nested: object, listed: object) -> None:
-    members = Members({"x": value})
-    assert (members.string("x"), members.flag("x"), members.listed("x")) == (string, flag, listed)
+    members = JsonObject({"x": value})
+    assert (members.string("x"), members.boolean("x"), members.array_or_none("x")) == (string, flag, listed)
     assert (as_text(value), as_object(value), as_array(value)) == (string, nested, listed)
-    assert members.nested("x") == Members.maybe(value) == nested
+    assert members.object_or_none("x") == JsonObject.of_or_none(value) == nested
 
 
 def test_any_value() -> None:
@@ -65,8 +67,8 @@ def test_any_value() -> None:
     deep = "[" * 20_000 + "]" * 20_000
     assert json_value(deep, "too deep") == json_value(deep, "too deep", ours=True) == "too deep"
     many = f'{{"a":[{"{},".join([""] * 80_000)}{{}}]}}'
-    assert (Members.parse(many), json_value(many, 5)) == (None, 5)
-    assert Members.load(many, ours=True) == Members.parse(many, ours=True) == json_value(many, ours=True) != {}
+    assert (JsonObject.parse(many), json_value(many, 5)) == (None, 5)
+    assert JsonObject.load(many, ours=True) == JsonObject.parse(many, ours=True) == json_value(many, ours=True) != {}
     with pytest.raises(Refused, match="413 too many values"):
         json_object(many, lambda error: Refused(413, "large", f"413 {error}"))
     assert [json_object(text, ValueError) for text in ('{"a": 1}', b"{}", "[]", "{", "")] == [
@@ -85,43 +87,43 @@ def test_text() -> None:
 
 @pytest.mark.parametrize(("value", "data"), [("aGk=", b"hi"), ("", b""), ("A", b""), ("é", b""), (5, b""), (None, b"")])
 def test_base64(value: object, data: bytes) -> None:
-    assert Members({"a": value}).binary("a") == data
+    assert JsonObject({"a": value}).binary("a") == data
 
 
 def test_a_word() -> None:
-    members = Members({"a": " x ", "b": " "})
-    assert (members.word("b", "a"), members.word("b"), members.word("c")) == ("x", "", "")
+    members = JsonObject({"a": " x ", "b": " "})
+    assert (members.first_text("b", "a"), members.first_text("b"), members.first_text("c")) == ("x", "", "")
 
 
 @pytest.mark.parametrize(
     ("value", "name"), [("x", "x"), (7, "7"), (0, "0"), ("", ""), (True, ""), (2.0, ""), (None, "")]
 )
 def test_an_identity(value: object, name: str) -> None:
-    assert Members({"id": value}).identity("other", "id") == name
+    assert JsonObject({"id": value}).identifier("other", "id") == name
 
 
 @pytest.mark.parametrize("value", [True, False, "3", None, [3], {}])
 def test_what_is_no_number(value: object) -> None:
-    assert (Members({"n": value}).number("n"), Members({"n": value}).whole("n")) == (None, None)
+    assert (JsonObject({"n": value}).number("n"), JsonObject({"n": value}).integer("n")) == (None, None)
 
 
 def test_numbers() -> None:
-    assert (FOUND.number("i"), FOUND.number("f"), FOUND.whole("i"), FOUND.whole("f")) == (3, 2.5, 3, None)
-    assert (FOUND.whole("i", 3, 3), FOUND.whole("i", 4), FOUND.whole("i", 0, 2)) == (3, None, None)
+    assert (FOUND.number("i"), FOUND.number("f"), FOUND.integer("i"), FOUND.integer("f")) == (3, 2.5, 3, None)
+    assert (FOUND.integer("i", 3, 3), FOUND.integer("i", 4), FOUND.integer("i", 0, 2)) == (3, None, None)
     assert (FOUND.number("f", 2.5, 2.5), FOUND.number("f", 3), FOUND.number("f", 0, 2)) == (2.5, None, None)
 
 
 def test_inside() -> None:
-    assert FOUND.inner("o", "p") == {"q": "z"}
-    assert FOUND.inner("o", "p").text("q") == "z"
-    assert (FOUND.inner("a"), FOUND.inner("missing", "p"), FOUND.inner("l")) == ({}, {}, {})
+    assert FOUND.get_object("o", "p") == {"q": "z"}
+    assert FOUND.get_object("o", "p").text("q") == "z"
+    assert (FOUND.get_object("a"), FOUND.get_object("missing", "p"), FOUND.get_object("l")) == ({}, {}, {})
 
 
 def test_arrays() -> None:
-    found = Members({"l": [{"a": 1}, 5, "x", ""], "e": [], "no": "x"})
+    found = JsonObject({"l": [{"a": 1}, 5, "x", ""], "e": [], "no": "x"})
     assert (found.array("no", "l"), found.array("no")) == ([{"a": 1}, 5, "x", ""], [])
-    assert (found.rows("missing", "l"), found.texts("l"), found.rows("e", "l")) == ([{"a": 1}], ["x", ""], [])
-    assert isinstance(found.rows("l")[0], Members)
+    assert (found.objects("missing", "l"), found.texts("l"), found.objects("e", "l")) == ([{"a": 1}], ["x", ""], [])
+    assert isinstance(found.objects("l")[0], JsonObject)
 
 
 @pytest.mark.parametrize("made", [list, tuple])

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 
-from svc_proto.schema.json_rpc import RpcError, write_error, write_note, write_request, write_result
-from svc_proto.schema.json_rpc_types import RpcMessage
+from svc_proto.schema.json_rpc import RpcError, write_error, write_notification, write_request, write_result
+from svc_proto.schema.json_rpc_types import RpcMessageJson
 
 
 def test_whatever_is_written() -> None:
-    messages = write_result(1, {}), write_error(RpcError(1, "no"), 1), write_note("n", {}), write_request(1, "m", {})
+    messages = (
+        write_result(1, {}),
+        write_error(RpcError(1, "no"), 1),
+        write_notification("n", {}),
+        write_request(1, "m", {}),
+    )
     for message in messages:
-        assert RpcMessage.__required_keys__ <= json.loads(message).keys() <= {*RpcMessage.__annotations__}
+        assert RpcMessageJson.__required_keys__ <= json.loads(message).keys() <= {*RpcMessageJson.__annotations__}

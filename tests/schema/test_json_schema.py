@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 import pytest
 from attrs import frozen
 
-from svc_proto.schema.json_object import Members
-from svc_proto.schema.json_schema import REFERENCE, Parts, members_of, rule, schema_of
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.json_schema import REFERENCE, SchemaComponents, inline_schema_of, schema_keywords, schema_of
 
 
 class Leaf(TypedDict):
@@ -14,7 +14,7 @@ class Leaf(TypedDict):
     of two lines."""
 
     name: str
-    size: NotRequired[Annotated[float | None, rule(minimum=0), "cm"]]
+    size: NotRequired[Annotated[float | None, schema_keywords(minimum=0), "cm"]]
     leaves: NotRequired[list["Leaf"]]
 
 
@@ -59,15 +59,15 @@ class Fruit:
         (dict, {"type": "object"}),
         (dict[str, object], {"type": "object"}),
         (dict[str, bool], {"type": "object", "additionalProperties": {"type": "boolean"}}),
-        (Members, {"type": "object"}),
+        (JsonObject, {"type": "object"}),
         (
-            Annotated[int, rule(minimum=1, maximum=2), "one or two"],
+            Annotated[int, schema_keywords(minimum=1, maximum=2), "one or two"],
             {"type": "integer", "minimum": 1, "maximum": 2, "description": "one or two"},
         ),
     ],
 )
 def test_types_without_names(kind: object, schema: dict[str, object]) -> None:
-    parts = Parts()
+    parts = SchemaComponents()
     assert schema_of(kind, parts) == schema
     assert parts.schemas == {}
 
@@ -75,11 +75,11 @@ def test_types_without_names(kind: object, schema: dict[str, object]) -> None:
 @pytest.mark.parametrize("kind", [bytes, set[str], complex, "str"])
 def test_what_is_no_type_of_json(kind: object) -> None:
     with pytest.raises(TypeError, match="no type of JSON"):
-        schema_of(kind, Parts())
+        schema_of(kind, SchemaComponents())
 
 
 def test_a_class_is_a_part_that_may_hold_itself() -> None:
-    parts = Parts()
+    parts = SchemaComponents()
     assert schema_of(list[Leaf], parts) == {"type": "array", "items": {"$ref": f"{REFERENCE}Leaf"}}
     assert parts.schemas == {
         "Leaf": {
@@ -96,20 +96,20 @@ def test_a_class_is_a_part_that_may_hold_itself() -> None:
 
 
 def test_what_is_required() -> None:
-    assert members_of(Asked, Parts())["required"] == ["which"]
-    assert members_of(Branch, Parts())["required"] == ["name", "bark"]
-    assert members_of(Bare, Parts()) == {"type": "object", "properties": {"more": {"type": "boolean"}}}
+    assert inline_schema_of(Asked, SchemaComponents())["required"] == ["which"]
+    assert inline_schema_of(Branch, SchemaComponents())["required"] == ["name", "bark"]
+    assert inline_schema_of(Bare, SchemaComponents()) == {"type": "object", "properties": {"more": {"type": "boolean"}}}
 
 
 def test_a_class_of_attrs_is_written_whole() -> None:
-    parts = Parts()
+    parts = SchemaComponents()
     schema_of(Fruit, parts)
     assert parts.schemas["Fruit"]["required"] == ["ripe", "seeds"]
     assert list(parts.kinds) == ["Fruit"]
 
 
 def test_two_classes_of_one_name() -> None:
-    parts = Parts()
+    parts = SchemaComponents()
     schema_of(Fruit, parts)
     with pytest.raises(TypeError, match="have one name"):
         schema_of(TypedDict("Fruit", {"x": int}), parts)  # type: ignore[operator]  # made here

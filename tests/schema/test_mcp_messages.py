@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.schema.json_object import Members
-from svc_proto.schema.mcp_messages import RpcResponse, about, parse, progress_of
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.mcp_messages import RpcResponse, meta_of, parse_mcp_message, progress_token_of
 from tests.mcp.desk import Desk, Shop
 
 
@@ -73,15 +73,25 @@ def test_no_message_is_a_bug(value: Any) -> None:
     ],
 )
 def test_an_answer(outcome: bytes, result: dict[str, object], error: str | None) -> None:
-    assert parse(b'{"jsonrpc":"2.0","id":7,%s}' % outcome) == RpcResponse(7, Members(result), error)
+    assert parse_mcp_message(b'{"jsonrpc":"2.0","id":7,%s}' % outcome) == RpcResponse(7, JsonObject(result), error)
 
 
 def test_what_a_request_says_of_itself() -> None:
-    assert about(Members(_meta={"a": 1}, name="x")) == {"a": 1}
-    assert [about(Members(said)) for said in ({}, {"_meta": None}, {"_meta": ["a"]})] == [{}, {}, {}]
+    assert meta_of(JsonObject(_meta={"a": 1}, name="x")) == {"a": 1}
+    assert [meta_of(JsonObject(said)) for said in ({}, {"_meta": None}, {"_meta": ["a"]})] == [{}, {}, {}]
     tokens = [7, "x", None, True, ["x"]]
-    assert [progress_of(Members(_meta={"progressToken": token})) for token in tokens] == [7, "x", None, None, None]
-    assert (progress_of(Members()), progress_of(Members(_meta="x")), progress_of(Members(_meta={}))) == (
+    assert [progress_token_of(JsonObject(_meta={"progressToken": token})) for token in tokens] == [
+        7,
+        "x",
+        None,
+        None,
+        None,
+    ]
+    assert (
+        progress_token_of(JsonObject()),
+        progress_token_of(JsonObject(_meta="x")),
+        progress_token_of(JsonObject(_meta={})),
+    ) == (
         None,
         None,
         None,

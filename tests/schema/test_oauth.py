@@ -11,27 +11,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import Refused
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import (
     MAX_ID,
     MAX_STATE,
-    NAMELESS,
-    Client,
+    UNNAMED_CLIENT,
+    OAuthClient,
+    add_query_fields,
     check_resource,
-    form_of,
+    decode_client_id,
     is_loopback,
+    parse_authorization_request,
     parse_client,
-    parse_question,
-    proves,
-    read_client,
+    parse_form,
     resource_metadata,
     server_metadata,
-    with_fields,
+    verifier_matches,
 )
 
 
-def registered(*redirects: object, name: object = "Agent") -> Client:
-    return parse_client(Members(client_name=name, redirect_uris=list(redirects)))
+def registered(*redirects: object, name: object = "Agent") -> OAuthClient:
+    return parse_client(JsonObject(client_name=name, redirect_uris=list(redirects)))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def registered(*redirects: object, name: object = "Agent") -> Client:
     ],
 )
 def test_where_answers_may_go(redirect: str) -> None:
-    assert registered(redirect).leads_to(redirect)
+    assert registered(redirect).allows_redirect(redirect)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_where_answers_may_not_go(redirect: object) -> None:
 @pytest.mark.parametrize("redirects", [None, "https://a.example", [], ["https://a.example"] * 9])
 def test_a_list_of_them(redirects: object) -> None:
     with pytest.raises(Refused) as caught:
-        parse_client(Members(redirect_uris=redirects))
+        parse_client(JsonObject(redirect_uris=redirects))
     assert (caught.value.status, caught.value.code) == (400, "invalid_redirect_uri")
 
 
@@ -92,17 +92,17 @@ def test_what_editors_register() -> None:
     pages = ("https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect")
     own = ("http://localhost/", "http://127.0.0.1/", "http://localhost:33418/", "http://127.0.0.1:33418/")
     client = registered(*pages, *own, name="Visual Studio Code")
-    assert read_client(client.identity) == client
-    assert all(client.leads_to(each) for each in (*pages, *own))
+    assert decode_client_id(client.identity) == client
+    assert all(client.allows_redirect(each) for each in (*pages, *own))
 
 
 def test_the_port_of_ones_own_computer_may_be_any() -> None:
     client = registered("http://127.0.0.1:1/cb", "http://localhost/cb?x", "https://agent.example/cb")
-    assert client.leads_to("http://127.0.0.1:2/cb")
-    assert client.leads_to("http://127.0.0.1/cb")
-    assert client.leads_to("http://localhost:9/cb?x")
+    assert client.allows_redirect("http://127.0.0.1:2/cb")
+    assert client.allows_redirect("http://127.0.0.1/cb")
+    assert client.allows_redirect("http://localhost:9/cb?x")
     for other in ("http://127.0.0.1:1/cb/", "http://localhost/cb", "http://[::1]/cb", "https://agent.example:444/cb"):
-        assert not client.leads_to(other)
+        assert not client.allows_redirect(other)
     assert is_loopback("http://[::1]:5/")
     assert not is_loopback("https://127.0.0.1/")
 
@@ -110,11 +110,11 @@ def test_the_port_of_ones_own_computer_may_be_any() -> None:
 @pytest.mark.parametrize("name", ["Agent", "", None, 7, "a\u202eb\nc", "x" * 100, f"{'x' * 79} y", "\U0001f916" * 90])
 def test_an_id_is_the_registration(name: object) -> None:
     client = registered(*(f"https://a{n}.example/{'b' * 230}" for n in range(8)), name=name)
-    assert read_client(client.identity) == client
+    assert decode_client_id(client.identity) == client
     assert len(client.identity) <= MAX_ID
     assert len(client.name) <= 80
     assert client.name.isprintable()
-    assert (client.name == NAMELESS) == (name in ("", None, 7))
+    assert (client.name == UNNAMED_CLIENT) == (name in ("", None, 7))
 
 
 def encoded(text: bytes) -> str:
@@ -139,8 +139,8 @@ def encoded(text: bytes) -> str:
     ],
 )
 def test_other_ids_are_nobodys(identity: str) -> None:
-    assert read_client(identity) is None
-    assert read_client(encoded(b'["Agent","https://a.example"]')) is not None
+    assert decode_client_id(identity) is None
+    assert decode_client_id(encoded(b'["Agent","https://a.example"]')) is not None
 
 
 def test_the_scope_that_counts() -> None:
@@ -151,8 +151,10 @@ def test_the_scope_that_counts() -> None:
         ("openid bridge:read", "bridge:read"),
         ("", "bridge"),
     ):
-        question = parse_question({**asked, "scope": scope, "redirect_uri": "https://a.example"}, client, "r")
-        assert (question.scope, question.goes_to, question.stays_here) == (found, "a.example", False)
+        question = parse_authorization_request(
+            {**asked, "scope": scope, "redirect_uri": "https://a.example"}, client, "r"
+        )
+        assert (question.scope, question.redirect_host, question.is_loopback_redirect) == (found, "a.example", False)
 
 
 def test_a_state_may_be_so_long() -> None:
@@ -161,7 +163,7 @@ def test_a_state_may_be_so_long() -> None:
     for length, taken in ((MAX_STATE, True), (MAX_STATE + 1, False)):
         state = "s" * length
         with nullcontext() if taken else pytest.raises(Refused) as refusal:
-            assert parse_question({**asked, "state": state}, client, "r").state == state
+            assert parse_authorization_request({**asked, "state": state}, client, "r").state == state
         if refusal is not None:
             assert (refusal.value.status, refusal.value.code) == (400, "invalid_request")
 
@@ -216,25 +218,25 @@ def test_what_a_token_is_for(wanted: str | None, good: bool) -> None:
 def test_a_verifier() -> None:
     # RFC 7636 appendix B
     verifier, challenge = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-    assert proves(verifier, challenge)
-    assert not proves(verifier[:-1] + "l", challenge)
-    assert not proves(challenge, challenge)
-    assert not proves("short", challenge)
-    assert not proves("short", urlsafe_b64encode(sha256(b"short").digest()).rstrip(b"=").decode())
-    assert not proves("\u00e9" * 43, challenge)
-    assert not proves("v" * 129, challenge)
+    assert verifier_matches(verifier, challenge)
+    assert not verifier_matches(verifier[:-1] + "l", challenge)
+    assert not verifier_matches(challenge, challenge)
+    assert not verifier_matches("short", challenge)
+    assert not verifier_matches("short", urlsafe_b64encode(sha256(b"short").digest()).rstrip(b"=").decode())
+    assert not verifier_matches("\u00e9" * 43, challenge)
+    assert not verifier_matches("v" * 129, challenge)
 
 
 def test_fields_are_put_behind_what_is_there() -> None:
-    assert with_fields("https://a.example/?b=c", code="x&y", state=None) == "https://a.example/?b=c&code=x%26y"
-    assert with_fields("https://a.example", state="") == "https://a.example?"
+    assert add_query_fields("https://a.example/?b=c", code="x&y", state=None) == "https://a.example/?b=c&code=x%26y"
+    assert add_query_fields("https://a.example", state="") == "https://a.example?"
     with pytest.raises(Refused) as refused:
-        form_of([("a", "1"), ("a", "1")])
+        parse_form([("a", "1"), ("a", "1")])
     assert (refused.value.status, refused.value.code) == (400, "invalid_request")
 
 
 @given(st.text(max_size=200), st.text(st.characters(codec="utf-8"), max_size=100))
 def test_whatever_is_shown_is_an_id_or_is_not(identity: str, name: str) -> None:
-    assert read_client(identity) is None or identity == getattr(read_client(identity), "identity", "")
+    assert decode_client_id(identity) is None or identity == getattr(decode_client_id(identity), "identity", "")
     client = registered("https://agent.example/", name=name)
-    assert read_client(client.identity) == client
+    assert decode_client_id(client.identity) == client

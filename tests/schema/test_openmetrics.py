@@ -6,24 +6,24 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from runtimes.metrics import metrics_text
-from svc_proto.basics.metrics import Counts, counter, gauge
-from svc_proto.schema.openmetrics import Numbers
+from svc_proto.basics.metrics import EngineMetrics, counter, gauge
+from svc_proto.schema.openmetrics import MetricSamples
 
 ODD = 'a"b\\c\nd {e="f"} , g'
 
 
 def written() -> str:
-    counts = Counts()
+    counts = EngineMetrics()
     counts.answers["GET /item/{name}"][200] += 3
     counts.answers["GET /item/{name}"][500] += 1
-    counts.waits["GET /item/{name}"].add(0.02)
+    counts.waits["GET /item/{name}"].observe(0.02)
     sockets = gauge("svc_sockets", "Sockets.", {"client": 2, ODD: 0.5}, "channel")
-    return metrics_text([*counts.families(), sockets, counter("svc_none", "None.", {}, "of")]).decode()
+    return metrics_text([*counts.metric_families(), sockets, counter("svc_none", "None.", {}, "of")]).decode()
 
 
 def test_it_reads_what_the_parser_of_the_library_reads() -> None:
     text = written()
-    numbers = Numbers(text)
+    numbers = MetricSamples(text)
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             labels = {name: (value,) for name, value in sample.labels.items()}
@@ -31,7 +31,7 @@ def test_it_reads_what_the_parser_of_the_library_reads() -> None:
 
 
 def test_sums() -> None:
-    numbers = Numbers(written())
+    numbers = MetricSamples(written())
     assert numbers.total("svc_http_requests_total") == 4
     assert numbers.total("svc_http_requests_total", status=("500", "503")) == 1
     assert numbers.total("svc_http_requests_total", status=("200",), method=("POST",)) == 0
@@ -43,5 +43,5 @@ def test_sums() -> None:
 
 @pytest.mark.parametrize("line", ["", "#", "# HELP svc_x x 1", "svc_x", "svc_x one", "svc_x nan", "svc_x +Inf", "{} 1"])
 def test_a_line_that_is_no_sample_is_passed_over(line: str) -> None:
-    assert Numbers(f"{line}\nsvc_y 1\n").total("svc_x") is None
-    assert Numbers(f"{line}\nsvc_y 1\n").total("svc_y") == 1
+    assert MetricSamples(f"{line}\nsvc_y 1\n").total("svc_x") is None
+    assert MetricSamples(f"{line}\nsvc_y 1\n").total("svc_y") == 1

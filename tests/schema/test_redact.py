@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.basics import strict_json
-from svc_proto.schema.redact import abridge, is_harmless, redact, summary, written
+from svc_proto.schema.redact import abridge, needs_no_redaction, redact, summary, unredacted_text
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -106,32 +106,32 @@ def test_objects_of_other_kinds_are_copied_as_well() -> None:
 
 @given(st.dictionaries(NAMES, values), st.integers(3, 90))
 def test_what_is_its_own_summary_is_written_once(value: dict[str, object], limit: int) -> None:
-    text = written(value, limit, limit)
+    text = unredacted_text(value, limit, limit)
     if text:
         assert text == summary(value, limit) == summary(value, limit, hide_text=True) == strict_json.dumps(value)
 
 
 @given(values)
 def test_what_is_harmless_has_nothing_to_hide(value: object) -> None:
-    if is_harmless(strict_json.dumps(value)):
+    if needs_no_redaction(strict_json.dumps(value)):
         assert redact(value) == redact(value, hide_text=True) == value
 
 
 def test_what_is_deep_or_may_be_secret_is_not_harmless() -> None:
-    assert is_harmless("[" * 32 + "]" * 32)
-    assert not is_harmless("[" * 33 + "]" * 33)
-    assert not is_harmless('{"a":' * 33 + "0" + "}" * 33)
-    assert not any(is_harmless(f'{{"{name}":1}}') for name in ("Otp", "BEARER", "text", "to\u212aen"))
-    assert is_harmless('{"texts":1}')
+    assert needs_no_redaction("[" * 32 + "]" * 32)
+    assert not needs_no_redaction("[" * 33 + "]" * 33)
+    assert not needs_no_redaction('{"a":' * 33 + "0" + "}" * 33)
+    assert not any(needs_no_redaction(f'{{"{name}":1}}') for name in ("Otp", "BEARER", "text", "to\u212aen"))
+    assert needs_no_redaction('{"texts":1}')
 
 
 def test_of_a_large_message_nothing_is_written_twice() -> None:
-    assert [written({"a": 1}, 60, size) for size in (120, 121)] == ['{"a":1}', ""]
+    assert [unredacted_text({"a": 1}, 60, size) for size in (120, 121)] == ['{"a":1}', ""]
 
 
 def test_what_has_to_be_hidden_or_escaped_is_not_written() -> None:
     assert (
-        written({"ok": True, "app": "mail", "n": 1.5, "none": None}, 60, 44)
+        unredacted_text({"ok": True, "app": "mail", "n": 1.5, "none": None}, 60, 44)
         == '{"ok":true,"app":"mail","n":1.5,"none":null}'
     )
     hidden: list[dict[str, object]] = [
@@ -143,4 +143,4 @@ def test_what_has_to_be_hidden_or_escaped_is_not_written() -> None:
         {"a": "x" * 55},
         {"a": [{"otp": 1}]},
     ]
-    assert [written(value, 60, 60) for value in hidden] == [""] * len(hidden)
+    assert [unredacted_text(value, 60, 60) for value in hidden] == [""] * len(hidden)

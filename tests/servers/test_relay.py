@@ -13,7 +13,7 @@ import pytest
 from runtimes.tls import client_context
 from servers.relay import main
 from servers.relay_program import read_config
-from svc_proto.wire.events import SocketClosed
+from svc_proto.wire.events import WebSocketClosed
 from tests.loops.live import LiveWire
 from tests.loops.raw import CLOSE, RawSocket
 from tests.runtimes.certificates import make_certificate
@@ -36,7 +36,7 @@ def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
         with websocket(port) as ws:
             relay.process.send_signal(signal.SIGTERM)
             event = ws.receive()
-            assert isinstance(event, SocketClosed)
+            assert isinstance(event, WebSocketClosed)
             assert event.code == 1001
         assert relay.wait() == 0
 

@@ -44,9 +44,9 @@ from wsproto.utilities import generate_accept_token
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.events import (
     NO_HEADERS,
-    AcceptSocket,
+    AcceptWebSocket,
     BinaryMessage,
-    CloseSocket,
+    CloseWebSocket,
     Event,
     Headers,
     Informational,
@@ -58,11 +58,11 @@ from svc_proto.wire.events import (
     ResponseData,
     ResponseEnd,
     ResponseHead,
-    SocketAccepted,
-    SocketClosed,
     StreamId,
     StreamReset,
     TextMessage,
+    WebSocketAccepted,
+    WebSocketClosed,
 )
 
 FIRST = StreamId(1)
@@ -296,7 +296,9 @@ class Http1Client(_Http1Codec):
                 if headers.get(b"sec-websocket-accept") != generate_accept_token(self._key):
                     raise h11.RemoteProtocolError("Sec-WebSocket-Accept does not match the key")
                 extension = _agreed(headers, offered=self._deflate)
-                self._events.append(SocketAccepted(self._stream, headers, _subprotocol(headers), extension is not None))
+                self._events.append(
+                    WebSocketAccepted(self._stream, headers, _subprotocol(headers), extension is not None)
+                )
                 self._open_socket(ConnectionType.CLIENT, extension)
             case h11.InformationalResponse():
                 self._events.append(Informational(self._stream, event.status_code, _lower(event.headers)))
@@ -330,7 +332,7 @@ class Http1Server(_Http1Codec):
                 self._write(h11.EndOfMessage(headers=list(trailers)))
                 self._cycle()
                 self._read()
-            case AcceptSocket(headers=headers) if self._head is not None and self._head.websocket:
+            case AcceptWebSocket(headers=headers) if self._head is not None and self._head.websocket:
                 key = self._head.headers.get(b"sec-websocket-key") or b""
                 fields = [(b"upgrade", b"websocket"), (b"connection", b"Upgrade")]
                 fields += [(b"sec-websocket-accept", generate_accept_token(key)), *headers]
@@ -612,7 +614,7 @@ class Http2Client(HttpCodec):
         if known.head.websocket and status == HTTPStatus.OK:
             extension = _agreed(headers, offered=self._deflate)
             known.socket = _WebSocket(stream, ConnectionType.CLIENT, self._entropy, extension)
-            self._events.append(SocketAccepted(stream, headers, _subprotocol(headers), extension is not None))
+            self._events.append(WebSocketAccepted(stream, headers, _subprotocol(headers), extension is not None))
         else:
             known.ended = known.ended or known.head.websocket
             self._events.append(ResponseHead(stream, status, headers, "2"))
@@ -660,7 +662,7 @@ class _WebSocket:
     def send(self, event: Event) -> None:
         """Queue a message, a ping, a pong or a close frame; a close frame behind another one is dropped."""
         match event:
-            case CloseSocket(code=code, reason=reason):
+            case CloseWebSocket(code=code, reason=reason):
                 if self._frames.state is ConnectionState.OPEN and not self.is_closed:
                     self._write(ws.CloseConnection(code=code, reason=reason or None))
             case TextMessage(text=text):
@@ -711,9 +713,9 @@ class _WebSocket:
                     self._pieces.clear()
                     yield TextMessage(stream, whole) if isinstance(whole, str) else BinaryMessage(stream, bytes(whole))
 
-    def _close(self, code: int, reason: str, *, clean: bool, ours: int | None = None) -> SocketClosed:
+    def _close(self, code: int, reason: str, *, clean: bool, ours: int | None = None) -> WebSocketClosed:
         self.is_closed = True
-        return SocketClosed(self._stream, code, reason, clean, ours)
+        return WebSocketClosed(self._stream, code, reason, clean, ours)
 
     def _write(self, event: ws.Event) -> None:
         if self.is_closed:

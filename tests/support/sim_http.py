@@ -17,7 +17,7 @@ from runtimes.sim.host import Host
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.facts import Failure
 from svc_proto.wire.events import (
-    CloseSocket,
+    CloseWebSocket,
     Event,
     Headers,
     RequestData,
@@ -26,11 +26,11 @@ from svc_proto.wire.events import (
     ResponseData,
     ResponseEnd,
     ResponseHead,
-    SocketAccepted,
-    SocketClosed,
     StreamId,
     StreamReset,
     TextMessage,
+    WebSocketAccepted,
+    WebSocketClosed,
 )
 from tests.support.http_client import (
     CONNECTION_CUT,
@@ -444,11 +444,11 @@ class WebSocketClient(StreamClient):
 
     def close(self, code: int) -> bool:
         """Begin the closing handshake; the end comes with its answer."""
-        return self.put(CloseSocket(self.stream, code))
+        return self.put(CloseWebSocket(self.stream, code))
 
     def hear(self, event: Event) -> None:
         match event:
-            case SocketAccepted():
+            case WebSocketAccepted():
                 self.accepted = True
                 self.status = 101
                 self._on_open(self)
@@ -461,7 +461,7 @@ class WebSocketClient(StreamClient):
             case TextMessage(text=text):
                 self.text = text
                 self._on_message(self, json.loads(text))
-            case SocketClosed(code=code):
+            case WebSocketClosed(code=code):
                 self.close_code = code
                 self.carrier.flush()
                 self.hang_up()

@@ -12,7 +12,7 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.profiles import Profile
 from svc_proto.voice.registry import PROVIDERS
 from svc_proto.voice.settings import OUTPUT, OutputSettings, Promotion, RealtimeSettings, Scope
@@ -82,7 +82,7 @@ PROFILES = """
 @pytest.mark.parametrize(("said", "of_output", "of_realtime"), rows(PROFILES))
 def test_what_a_profile_says(said: Any, of_output: object, of_realtime: object) -> None:
     """A provider of `tts:` counts if it is a renderer of ours."""
-    profile = Profile(scope=SCOPE, path="/p", data=Members(said))
+    profile = Profile(scope=SCOPE, path="/p", data=JsonObject(said))
     assert [profile_values(family, profile) for family in FAMILIES] == [of_output, of_realtime]
 
 

@@ -12,15 +12,15 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     Event,
     Headers,
     RequestData,
     RequestEnd,
     RequestHead,
     ResponseData,
-    SocketAccepted,
     StreamId,
+    WebSocketAccepted,
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
@@ -54,7 +54,7 @@ def merged(events: list[Event]) -> list[Event]:
     return out
 
 
-def say(connection: Connection, *events: Event) -> None:
+def send_events(connection: Connection, *events: Event) -> None:
     """Say events, one after another."""
     for event in events:
         connection.send(event)
@@ -77,11 +77,11 @@ def feed(connection: Connection, data: bytes, sizes: Cuts = WHOLE) -> list[Event
 def signs(connection: Connection) -> list[str]:
     """The properties that are True."""
     more = ("ready", "waiting") if isinstance(connection, Http2Connection) else ()
-    return [name for name in ("must_close", "paused", "idle", "head_pending", *more) if getattr(connection, name)]
+    return [name for name in ("must_close", "paused", "idle", "has_partial_head", *more) if getattr(connection, name)]
 
 
 @frozen
-class Outcome:
+class ConnectionOutcome:
     """All that bytes led to: what was heard, and the refusal with its status and text."""
 
     heard: tuple[Event, ...]
@@ -95,7 +95,7 @@ def _nothing(event: Event) -> None:
 
 def outcome(
     connection: Connection, pieces: list[bytes], attend: Callable[[Event], object] = _nothing, *, eof: bool = False
-) -> Outcome:
+) -> ConnectionOutcome:
     """What a connection makes of all that its peer says, each event attended to when it comes."""
     events: list[Event] = []
 
@@ -114,8 +114,8 @@ def outcome(
             listen()
     except RemoteProtocolError as error:
         connection.data_to_send()
-        return Outcome(tuple(merged(events)), error.status, str(error))
-    return Outcome(tuple(merged(events)))
+        return ConnectionOutcome(tuple(merged(events)), error.status, str(error))
+    return ConnectionOutcome(tuple(merged(events)))
 
 
 class Pair(Generic[C]):
@@ -139,10 +139,10 @@ class Pair(Generic[C]):
 def open_pair(version: type[C], *, deflate: bool = True) -> Pair[C]:
     """A pair with a WebSocket open on stream 1."""
     pair = Pair(version, deflate=deflate)
-    say(pair.client, RequestHead(ONE, "GET", "/ws", HOST, websocket=True), RequestEnd(ONE))
+    send_events(pair.client, RequestHead(ONE, "GET", "/ws", HOST, websocket=True), RequestEnd(ONE))
     _, to_server = pair.exchange()
     assert [type(event) for event in to_server] == [RequestHead, RequestEnd]
-    pair.server.send(AcceptSocket(ONE))
+    pair.server.send(AcceptWebSocket(ONE))
     to_client, _ = pair.exchange()
-    assert [type(event) for event in to_client] == [SocketAccepted]
+    assert [type(event) for event in to_client] == [WebSocketAccepted]
     return pair

@@ -10,7 +10,7 @@ from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEn
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.chunking import Cuts
-from tests.wire.connection_pair import ONE, WHOLE, feed, say, seeded
+from tests.wire.connection_pair import ONE, WHOLE, feed, seeded, send_events
 
 LENGTH_2 = Headers(((b"content-length", b"2"),))
 GET = b"GET /health?x=1 HTTP/1.1\r\nHost: a\r\nX-A: 1\r\n\r\n"
@@ -32,7 +32,7 @@ def server(limits: Limits = DEFAULT_LIMITS) -> Http1Connection:
 
 
 def answer(connection: Http1Connection, stream: StreamId, body: bytes = b"ok", headers: Headers = LENGTH_2) -> bytes:
-    say(connection, ResponseHead(stream, 200, headers), ResponseData(stream, body), ResponseEnd(stream))
+    send_events(connection, ResponseHead(stream, 200, headers), ResponseData(stream, body), ResponseEnd(stream))
     return connection.data_to_send()
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from svc_proto.wire.authority import AUTHORITY, is_literal
+from svc_proto.wire.authority import AUTHORITY, is_ipv6_literal
 
 GOOD = [
     b"a",
@@ -64,7 +64,7 @@ BAD = [
 
 def believed(value: bytes) -> bool:
     found = re.fullmatch(AUTHORITY, value)
-    return found is not None and (found[1] is None or is_literal(found[1]))
+    return found is not None and (found[1] is None or is_ipv6_literal(found[1]))
 
 
 @pytest.mark.parametrize("value", GOOD)

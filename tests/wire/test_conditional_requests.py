@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.wire.conditional_requests import failed_condition, read_date
+from svc_proto.wire.conditional_requests import parse_http_date, precondition_status
 from svc_proto.wire.events import Headers
 
 NOW = 1_800_000_000.0  # in 2027
@@ -50,14 +50,14 @@ BEFORE, AFTER = b"Sun, 06 Nov 1994 08:49:36 GMT", b"Sun, 06 Nov 1994 08:49:38 GM
     ],
 )
 def test_conditions(headers: list[tuple[bytes, bytes]], status: int | None) -> None:
-    assert failed_condition(Headers(headers), TAG, MODIFIED, NOW) == status
+    assert precondition_status(Headers(headers), TAG, MODIFIED, NOW) == status
 
 
 @pytest.mark.parametrize("date", SAME)
 def test_all_three_forms_of_a_date(date: bytes) -> None:
-    assert read_date(date, NOW) == int(MODIFIED)
-    assert failed_condition(Headers([(b"if-modified-since", date)]), TAG, MODIFIED, NOW) == 304
-    assert failed_condition(Headers([(b"if-unmodified-since", date)]), TAG, MODIFIED + 1, NOW) == 412
+    assert parse_http_date(date, NOW) == int(MODIFIED)
+    assert precondition_status(Headers([(b"if-modified-since", date)]), TAG, MODIFIED, NOW) == 304
+    assert precondition_status(Headers([(b"if-unmodified-since", date)]), TAG, MODIFIED + 1, NOW) == 412
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_all_three_forms_of_a_date(date: bytes) -> None:
     ],
 )
 def test_dates(date: bytes, seconds: int) -> None:
-    assert read_date(date, NOW) == seconds
+    assert parse_http_date(date, NOW) == seconds
 
 
 @pytest.mark.parametrize(
@@ -95,10 +95,10 @@ def test_dates(date: bytes, seconds: int) -> None:
     ],
 )
 def test_what_is_no_date(date: bytes) -> None:
-    assert read_date(date, NOW) is None
+    assert parse_http_date(date, NOW) is None
 
 
 @given(st.binary(max_size=40) | st.text("SunNov, 0123456789:GMT-", max_size=32).map(str.encode))
 def test_any_field_is_a_date_or_none(field: bytes) -> None:
     for name in (b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since"):
-        assert failed_condition(Headers([(name, field)]), TAG, MODIFIED, NOW) in (None, 304, 412)
+        assert precondition_status(Headers([(name, field)]), TAG, MODIFIED, NOW) in (None, 304, 412)

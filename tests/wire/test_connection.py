@@ -16,7 +16,7 @@ from tests.wire.connection_pair import seeded
 def test_http1_is_a_connection(role: Role) -> None:
     connection: Connection = Http1Connection(role, entropy=seeded())
     assert connection.idle
-    assert [connection.must_close, connection.paused, connection.head_pending] == [False] * 3
+    assert [connection.must_close, connection.paused, connection.has_partial_head] == [False] * 3
     assert connection.next_event() is None
     assert connection.data_to_send() == b""
     connection.receive_eof()
@@ -27,11 +27,11 @@ def test_http1_is_a_connection(role: Role) -> None:
 def test_a_connection_of_a_server_may_have_everything_event_by_event() -> None:
     connection: ServerConnection = Law(limits=DEFAULT_LIMITS, entropy=seeded())
     request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-    assert connection.plain(request) is None
+    assert connection.receive_simple_request(request) is None
     assert connection.idle
     connection.receive_data(request)
     assert isinstance(connection.next_event(), RequestHead)
-    connection.retell()
+    connection.replay_as_events()
     assert isinstance(connection.next_event(), RequestEnd)
-    assert not connection.answer(StreamId(1), 200, b"", (), b"")
+    assert not connection.send_simple_response(StreamId(1), 200, b"", (), b"")
     assert connection.data_to_send() == b""

@@ -12,7 +12,14 @@ from hpack import Decoder, Encoder, NeverIndexedHeaderTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.wire.h2_optimized import MAX_BLOCK, MAX_BLOCK_FIELDS, MAX_BLOCKS, BlockDecoder, BlockEncoder, LeanH2
+from svc_proto.wire.h2_optimized import (
+    MAX_BLOCK,
+    MAX_BLOCK_FIELDS,
+    MAX_BLOCKS,
+    HeaderBlockDecoder,
+    HeaderBlockEncoder,
+    OptimizedH2Connection,
+)
 from tests.wire.http2_pair import CONNECT, GET, POST
 
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
@@ -68,19 +75,19 @@ def act(h2: H2Connection, step: Step) -> str:
 
 def say(h2: H2Connection, stream: int, what: Fields | bytes, end: bool) -> None:
     match h2, what:
-        case LeanH2(), bytes():
-            h2.say_data(stream, what, end=end)
+        case OptimizedH2Connection(), bytes():
+            h2.send_data_fast(stream, what, end=end)
         case _, bytes():
             h2.send_data(stream, what, end_stream=end)
-        case LeanH2(), _:
-            h2.say_head(stream, what, end=end)
+        case OptimizedH2Connection(), _:
+            h2.send_headers_fast(stream, what, end=end)
         case _:
             h2.send_headers(stream, what, end_stream=end)
 
 
 @given(st.lists(STEPS, max_size=12))
 def test_it_is_bare_h2_frame_by_frame(steps: list[Step]) -> None:
-    lean, bare = served(LeanH2), served(H2Connection)
+    lean, bare = served(OptimizedH2Connection), served(H2Connection)
     for step in steps:
         assert act(lean, step) == act(bare, step)
         assert lean.data_to_send() == bare.data_to_send()
@@ -102,7 +109,7 @@ FIELDS = st.lists(st.sampled_from([*GET, *POST, *CONNECT, (b"a", b"b" * 5000), (
 def test_blocks_that_are_looked_up_are_what_was_meant(
     blocks: list[tuple[Fields, int | None]],
 ) -> None:
-    encoder, ours, theirs = Encoder(), BlockDecoder(), Decoder()
+    encoder, ours, theirs = Encoder(), HeaderBlockDecoder(), Decoder()
     for fields, size in blocks:
         if size is not None:
             encoder.header_table_size = size
@@ -118,7 +125,7 @@ def test_blocks_that_are_looked_up_are_what_was_meant(
 def test_whatever_is_said_is_what_bare_h2_says() -> None:
     asked = (1, 4, 1, HEADS[0])
     for order in product(range(len(SAID) + 1), repeat=3):
-        lean, bare = served(LeanH2), served(H2Connection)
+        lean, bare = served(OptimizedH2Connection), served(H2Connection)
         for step in (asked, *((-1, what, 1, b"") for what in order)):
             assert act(lean, step) == act(bare, step)
             assert lean.data_to_send() == bare.data_to_send()
@@ -128,7 +135,7 @@ def test_whatever_is_said_is_what_bare_h2_says() -> None:
 
 def test_an_end_without_data_needs_no_window() -> None:
     steps = [(1, 4, 1, HEADS[0]), *((-1, what, 1, b"") for what in (1, 6)), (4, 0, 0, b"\0\4\0\0\0\1"), (-1, 5, 1, b"")]
-    lean, bare = served(LeanH2), served(H2Connection)
+    lean, bare = served(OptimizedH2Connection), served(H2Connection)
     for step in steps:
         assert act(lean, step) == act(bare, step)
     assert lean.streams[1].outbound_flow_control_window == -1
@@ -140,7 +147,7 @@ ANSWERS = st.lists(st.sampled_from([OK, (b"date", b"1"), (b"date", b"2"), (b"a",
 
 @given(st.lists(st.tuples(ANSWERS, st.sampled_from([None, 0, 60, 4096])), max_size=8))
 def test_blocks_that_were_said_are_what_hpack_says(blocks: list[tuple[Fields, int | None]]) -> None:
-    ours, theirs = BlockEncoder(), Encoder()
+    ours, theirs = HeaderBlockEncoder(), Encoder()
     for fields, size in blocks:
         if size is not None:
             ours.header_table_size = theirs.header_table_size = size
@@ -150,12 +157,12 @@ def test_blocks_that_were_said_are_what_hpack_says(blocks: list[tuple[Fields, in
 
 
 def test_few_and_small_blocks_that_were_said_are_remembered() -> None:
-    encoder = BlockEncoder()
+    encoder = HeaderBlockEncoder()
     lists = [[OK] * (number + 1) for number in range(MAX_BLOCKS + 1)]
     first = [encoder.block(fields) for fields in lists]
     assert [encoder.block(fields) is block for fields, block in zip(lists, first, strict=True)] == [True] * 8 + [False]
     for many in (MAX_BLOCK, MAX_BLOCK + 1):
-        fresh = BlockEncoder()
+        fresh = HeaderBlockEncoder()
         assert (fresh.block([OK] * many) is fresh.block([OK] * many)) is (many == MAX_BLOCK)
     encoder.header_table_size = 100
     assert encoder.block([OK]) != first[0]  # it says so
@@ -163,22 +170,22 @@ def test_few_and_small_blocks_that_were_said_are_remembered() -> None:
 
 
 def test_a_client_says_its_heads_by_h2() -> None:
-    h2 = LeanH2(H2Configuration(client_side=True, header_encoding=None))
+    h2 = OptimizedH2Connection(H2Configuration(client_side=True, header_encoding=None))
     h2.initiate_connection()
     h2.clear_outbound_data_buffer()
-    h2.say_head(1, [*GET], end=True)
+    h2.send_headers_fast(1, [*GET], end=True)
     assert h2.data_to_send()[3:5] == b"\x01\x05"
 
 
 def test_few_and_small_blocks_are_remembered() -> None:
-    decoder = BlockDecoder()
+    decoder = HeaderBlockDecoder()
     whole = [bytes([0x82] * (number + 1)) for number in range(MAX_BLOCKS + 1)]
     first = [decoder.decode(data) for data in whole]
     assert [decoder.decode(data) is fields for data, fields in zip(whole, first, strict=True)] == [True] * 8 + [False]
-    full = BlockDecoder()
+    full = HeaderBlockDecoder()
     assert full.decode(b"\x82" * MAX_BLOCK_FIELDS) is full.decode(b"\x82" * MAX_BLOCK_FIELDS)
     for data in (b"\x82" * (MAX_BLOCK_FIELDS + 1), b"\x00\x01a\x7f\x83\x01" + bytes(258)):
-        fresh = BlockDecoder()
+        fresh = HeaderBlockDecoder()
         assert fresh.decode(data) is not fresh.decode(data)
 
 
@@ -189,7 +196,7 @@ def test_a_picture_of_a_frame_is_a_word() -> None:
         def trace(self, _: str, *said: object) -> None:
             seen.extend(one for one in said if isinstance(one, str))
 
-    h2 = served(LeanH2)
+    h2 = served(OptimizedH2Connection)
     h2.config.logger = Logger()
     act(h2, (1, 4, 1, HEADS[0]))
     act(h2, (0, 1, 1, b"a"))

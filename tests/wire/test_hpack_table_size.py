@@ -10,8 +10,8 @@ from hpack import Decoder
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, ResponseEnd, ResponseHead
 from svc_proto.wire.http2 import Http2Connection
-from svc_proto.wire.http2_frames import PREFACE, Cutter, Kind
-from tests.wire.connection_pair import ONE, THREE, feed, say, seeded
+from svc_proto.wire.http2_frames import PREFACE, FrameType, Http2FrameSplitter
+from tests.wire.connection_pair import ONE, THREE, feed, seeded, send_events
 
 GET = bytes.fromhex("82868401") + b"\x01a"  # :authority as a literal
 
@@ -19,20 +19,20 @@ GET = bytes.fromhex("82868401") + b"\x01a"  # :authority as a literal
 def settings(*sizes: int) -> bytes:
     """A frame with that many entries for the header table."""
     payload = b"".join(struct.pack(">HL", 1, size) for size in sizes)
-    return len(payload).to_bytes(3, "big") + struct.pack(">BBL", Kind.SETTINGS, 0, 0) + payload
+    return len(payload).to_bytes(3, "big") + struct.pack(">BBL", FrameType.SETTINGS, 0, 0) + payload
 
 
 def asked(stream: int) -> bytes:
-    return len(GET).to_bytes(3, "big") + struct.pack(">BBL", Kind.HEADERS, 5, stream) + GET
+    return len(GET).to_bytes(3, "big") + struct.pack(">BBL", FrameType.HEADERS, 5, stream) + GET
 
 
 def block(us: Http2Connection) -> bytes:
     """The header block that goes out."""
-    cutter = Cutter(server=False, max_block=10_000)
+    cutter = Http2FrameSplitter(server=False, max_block=10_000)
     cutter.receive(settings() + us.data_to_send())
     found = b""
     while (frame := cutter.next()) is not None:
-        if frame.kind == Kind.HEADERS:
+        if frame.type == FrameType.HEADERS:
             found += frame.raw[-frame.size :]
     return found
 
@@ -74,7 +74,7 @@ def test_the_smallest_size_is_said_and_the_last(frames: list[tuple[int, ...]], s
     # RFC 7541 section 4.2: "the smallest maximum table size that occurs in that interval MUST be signaled"
     us = Http2Connection(Role.SERVER, entropy=seeded())
     feed(us, PREFACE + settings() + b"".join(settings(*sizes) for sizes in frames) + asked(1))
-    say(us, ResponseHead(ONE, 200), ResponseEnd(ONE))
+    send_events(us, ResponseHead(ONE, 200), ResponseEnd(ONE))
     assert updates(block(us)) == said
 
 
@@ -85,7 +85,7 @@ def test_what_was_in_the_table_is_forgotten_with_it() -> None:
     decoded = []
     feed(us, PREFACE + settings() + asked(1))
     for stream, between in ((ONE, settings(0, 4096) + asked(3)), (THREE, b"")):
-        say(us, ResponseHead(stream, 200, answer), ResponseEnd(stream))
+        send_events(us, ResponseHead(stream, 200, answer), ResponseEnd(stream))
         said = block(us)
         decoded.append((updates(said), decoder.decode(said, raw=True)))
         feed(us, between)

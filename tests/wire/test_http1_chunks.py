@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.wire.http1_chunks import CHUNKS, LARGE, ChunkedBody, ChunkState, ChunkTrigger
+from svc_proto.wire.http1_chunks import CHUNK_TABLE, LARGE, ChunkedBodyReader, ChunkState, ChunkTrigger
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.chunking import Cuts, cut, cuts
 
@@ -22,8 +22,8 @@ def chunk(piece: bytes, extension: bytes) -> bytes:
 
 
 def test_every_state_but_the_last_is_left() -> None:
-    assert {state for state, _ in CHUNKS} == set(ChunkState) - {ChunkState.OVER}
-    assert {trigger for _, trigger in CHUNKS} == set(ChunkTrigger)
+    assert {state for state, _ in CHUNK_TABLE} == set(ChunkState) - {ChunkState.OVER}
+    assert {trigger for _, trigger in CHUNK_TABLE} == set(ChunkTrigger)
 
 
 @given(st.lists(st.tuples(st.binary(min_size=1, max_size=40), EXTENSIONS), max_size=6), TRAILERS, st.binary(), cuts())
@@ -31,22 +31,22 @@ def test_what_was_cut_into_chunks_comes_back(
     pieces: list[tuple[bytes, bytes]], trailers: bytes, behind: bytes, sizes: Cuts
 ) -> None:
     coded = b"".join(chunk(piece, extension) for piece, extension in pieces) + b"0\r\n" + trailers + b"\r\n"
-    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     got = []
     for part in cut(coded + behind, sizes):
         chunks.receive_data(part)
         got.append(chunks.read())
-    assert chunks.over
+    assert chunks.finished
     assert b"".join(got) == b"".join(piece for piece, _ in pieces)
-    assert chunks.rest == behind
+    assert chunks.trailing_data == behind
     assert chunks.last_chunk == b"0\r\n" + trailers + b"\r\n"
 
 
 def test_small_chunks_are_joined_and_a_large_one_is_not() -> None:
-    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(chunk(b"a", b"") + chunk(b"b", b"") + chunk(bytes(5000), b"") + chunk(b"c", b"") + b"0\r\n\r\n")
     assert [chunks.read() for _ in range(3)] == [b"ab" + bytes(5000), b"c", b""]
-    assert chunks.over
+    assert chunks.finished
 
 
 @given(
@@ -56,7 +56,7 @@ def test_small_chunks_are_joined_and_a_large_one_is_not() -> None:
 def test_whatever_is_taken_here_h11_takes_as_well(parts: list[bytes], sizes: Cuts) -> None:
     """This reader is the stricter one: it never sees another body than h11, nor another end."""
     data = b"".join(parts)
-    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     body = b""
     try:
         for part in cut(data, sizes):
@@ -71,7 +71,7 @@ def test_whatever_is_taken_here_h11_takes_as_well(parts: list[bytes], sizes: Cut
         assert chunks.last_chunk > b"0\r\n\r\n"  # the syntax of trailers is left to h11
         return
     assert seen == body
-    assert rest == (chunks.rest if chunks.over else None)
+    assert rest == (chunks.trailing_data if chunks.finished else None)
 
 
 def read_by_h11(data: bytes) -> tuple[bytes, bytes | None]:
@@ -91,29 +91,29 @@ def read_by_h11(data: bytes) -> tuple[bytes, bytes | None]:
 
 @pytest.mark.parametrize(("size", "joined"), [(LARGE - 1, LARGE), (LARGE, LARGE)])
 def test_from_which_size_on_a_chunk_is_large(size: int, joined: int) -> None:
-    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(chunk(bytes(size), b"") + chunk(b"x", b""))
     assert len(chunks.read()) == joined
 
 
 def test_many_small_chunks_are_one_piece() -> None:
-    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(b"1\r\na\r\n" * 1000 + b"1")
     assert chunks.read() == b"a" * 1000
     assert chunks.read() == b""
-    assert chunks.rest == b"1"
+    assert chunks.trailing_data == b"1"
 
 
 @pytest.mark.parametrize(("data", "begun"), [(b"", False), (b"2;a\r", False), (b"2;a\r\n", True), (b"0\r\n", True)])
 def test_a_body_has_begun_with_its_first_line(data: bytes, begun: bool) -> None:
-    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(data)
     assert chunks.read() == b""
     assert chunks.begun is begun
 
 
 def test_what_comes_before_an_error_is_given_first() -> None:
-    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(b"2\r\nok\r\nx")
     assert chunks.read() == b"ok"
     for _ in range(2):
@@ -124,7 +124,7 @@ def test_what_comes_before_an_error_is_given_first() -> None:
 def test_an_extension_may_have_as_many_bytes_as_all_of_them() -> None:
     limits = Limits(max_head=100)
     line = b"1;" + b"x" * 49 + b"\r\na\r\n"
-    chunks = ChunkedBody(limits)
+    chunks = ChunkedBodyReader(limits)
     chunks.receive_data(line * 2)
     assert chunks.read() == b"aa"
     chunks.receive_data(b"1;x\r\na\r\n")
@@ -135,12 +135,12 @@ def test_an_extension_may_have_as_many_bytes_as_all_of_them() -> None:
 
 def test_a_long_line_is_searched_once() -> None:
     """Byte by byte it must not cost the square of its length: only what is new is looked at."""
-    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(b"1;")
     for _ in range(DEFAULT_LIMITS.max_head - 3):
         chunks.receive_data(b"x")
         assert chunks.read() == b""
-    assert chunks.rest.startswith(b"1;x")
+    assert chunks.trailing_data.startswith(b"1;x")
     chunks.receive_data(b"x")
     with pytest.raises(RemoteProtocolError):
         chunks.read()
@@ -159,16 +159,16 @@ def test_a_long_line_is_searched_once() -> None:
     ],
 )
 def test_whole_chunks_are_taken_at_once_as_others_are_bit_by_bit(data: bytes, body: bytes, left: bytes) -> None:
-    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(data)
     assert chunks.read() == body
-    assert chunks.rest == left
+    assert chunks.trailing_data == left
     assert chunks.begun
 
 
 @pytest.mark.parametrize("bad", [b"+2", b"0x2", b"2 ", b"1_0", b"", b" 2", b"-2"])
 def test_what_python_takes_for_a_size_is_none(bad: bytes) -> None:
-    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(b"2\r\nok\r\n" + bad + b"\r\nok\r\n")
     assert chunks.read() == b"ok"
     with pytest.raises(RemoteProtocolError):
@@ -176,12 +176,12 @@ def test_what_python_takes_for_a_size_is_none(bad: bytes) -> None:
 
 
 def test_a_line_that_came_in_halves_is_looked_for_anew_in_the_next() -> None:
-    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     for part in (b"2\r\nok\r\n000", b"2\r\nok\r\n0000000", b"2\r\nok\r\n0\r\n\r\n"):
         chunks.receive_data(part)
         assert chunks.read() == b"ok"
     assert chunks.read() == b""
-    assert chunks.over
+    assert chunks.finished
 
 
 @pytest.mark.parametrize(
@@ -205,14 +205,14 @@ def test_a_line_that_came_in_halves_is_looked_for_anew_in_the_next() -> None:
 )
 def test_a_read_that_is_one_chunk(data: bytes, piece: bytes | None) -> None:
     """It is looked at, and not taken."""
-    body = ChunkedBody(DEFAULT_LIMITS)
+    body = ChunkedBodyReader(DEFAULT_LIMITS)
     assert body.whole(data) == piece
-    assert (body.rest, body.read(), body.begun) == (b"", b"", False)
+    assert (body.trailing_data, body.read(), body.begun) == (b"", b"", False)
 
 
 @pytest.mark.parametrize("before", [b"5", b"5\r\nhe", b"5\r\nhello", b"0\r\n", b"0\r\n\r\n"])
 def test_a_chunk_behind_half_of_another_is_not_whole(before: bytes) -> None:
-    body = ChunkedBody(DEFAULT_LIMITS)
+    body = ChunkedBodyReader(DEFAULT_LIMITS)
     body.receive_data(before)
     body.read()
     assert body.whole(b"5\r\nhello\r\n") is None
@@ -220,7 +220,7 @@ def test_a_chunk_behind_half_of_another_is_not_whole(before: bytes) -> None:
 
 @given(st.lists(st.binary(max_size=40) | st.builds(chunk, st.binary(max_size=30), st.just(b"")), max_size=5))
 def test_what_is_whole_is_what_is_read(reads: list[bytes]) -> None:
-    body = ChunkedBody(DEFAULT_LIMITS)
+    body = ChunkedBodyReader(DEFAULT_LIMITS)
     for data in reads:
         piece = body.whole(data)
         body.receive_data(data)
@@ -230,4 +230,4 @@ def test_what_is_whole_is_what_is_read(reads: list[bytes]) -> None:
             assert piece is None
             return
         assert piece in (None, found)
-        assert piece is None or not body.rest
+        assert piece is None or not body.trailing_data

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     Event,
     Headers,
     Informational,
@@ -19,15 +19,15 @@ from svc_proto.wire.events import (
     ResponseData,
     ResponseEnd,
     ResponseHead,
-    SocketAccepted,
     StreamId,
     StreamReset,
     TextMessage,
+    WebSocketAccepted,
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
 from tests.wire.chunking import Cuts, cut, cuts
-from tests.wire.connection_pair import HOST, ONE, TWO, WHOLE, drain, feed, outcome, say, seeded
+from tests.wire.connection_pair import HOST, ONE, TWO, WHOLE, drain, feed, outcome, seeded, send_events
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 SMALL = Limits(max_head=300, max_fields=5)
@@ -38,7 +38,7 @@ def client(limits: Limits = SMALL, *, deflate: bool = False) -> Http1Connection:
 
 
 def ask(connection: Http1Connection, stream: StreamId = ONE, method: str = "GET", *, websocket: bool = False) -> bytes:
-    say(connection, RequestHead(stream, method, "/a?b", HOST, websocket=websocket), RequestEnd(stream))
+    send_events(connection, RequestHead(stream, method, "/a?b", HOST, websocket=websocket), RequestEnd(stream))
     return connection.data_to_send()
 
 
@@ -82,7 +82,7 @@ def test_an_answer_before_the_request_is_complete() -> None:
     connection.send(RequestHead(ONE, "POST", "/", Headers((*HOST, (b"content-length", b"5")))))
     assert feed(connection, OK)[-1] == ResponseEnd(ONE)
     assert not connection.idle
-    say(connection, RequestData(ONE, b"hello"), RequestEnd(ONE))
+    send_events(connection, RequestData(ONE, b"hello"), RequestEnd(ONE))
     ask(connection, TWO)
 
 
@@ -220,7 +220,7 @@ def switching(request: bytes, extra: bytes = b"") -> bytes:
     server = Http1Connection(Role.SERVER, entropy=seeded())
     server.receive_data(request)
     drain(server)
-    server.send(AcceptSocket(ONE))
+    server.send(AcceptWebSocket(ONE))
     return server.data_to_send().replace(b"\r\n\r\n", b"\r\n" + extra + b"\r\n")
 
 
@@ -230,7 +230,7 @@ def test_upgrade() -> None:
     assert b"\r\nsec-websocket-version: 13\r\n" in request
     assert b"extensions" not in request
     accepted, text = feed(connection, switching(request) + b"\x81\x02hi")
-    assert isinstance(accepted, SocketAccepted)
+    assert isinstance(accepted, WebSocketAccepted)
     assert (accepted.stream, accepted.subprotocol, accepted.deflate) == (1, None, False)
     assert text == TextMessage(ONE, "hi")
 
@@ -268,7 +268,7 @@ def test_a_101_that_is_not_for_us(old: bytes, new: bytes) -> None:
 
 def test_a_101_for_an_upgrade_that_the_caller_asked_for_is_refused() -> None:
     connection = client()
-    say(connection, RequestHead(ONE, "GET", "/", Headers((*HOST, (b"upgrade", b"h2c")))), RequestEnd(ONE))
+    send_events(connection, RequestHead(ONE, "GET", "/", Headers((*HOST, (b"upgrade", b"h2c")))), RequestEnd(ONE))
     with pytest.raises(RemoteProtocolError, match="101"):
         feed(connection, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n")
 
@@ -279,7 +279,7 @@ def test_subprotocol() -> None:
         RequestHead(ONE, "GET", "/", Headers((*HOST, (b"sec-websocket-protocol", b"a, Chat"))), websocket=True)
     )
     (accepted,) = feed(connection, switching(connection.data_to_send(), b"sec-websocket-protocol: Chat\r\n"))
-    assert isinstance(accepted, SocketAccepted)
+    assert isinstance(accepted, WebSocketAccepted)
     assert accepted.subprotocol == "Chat"
 
 

@@ -56,13 +56,13 @@ def test_any_answer_is_the_same_to_both(data: bytes) -> None:
 def test_chunks_as_they_come() -> None:
     both = asked()
     both.hear(HEAD + b"2\r\nok\r\n")
-    assert both.lane.head_pending
+    assert both.lane.has_partial_head
     assert rest(both) == [
         ResponseHead(ONE, 200, Headers(((b"transfer-encoding", b"chunked"), (b"server", b"x")))),
         ResponseData(ONE, b"ok"),
     ]
     both.hear(b"3\r\nab")
-    assert both.lane.held == 5
+    assert both.lane.buffered_bytes == 5
     both.hear(b"c\r\n0\r\n\r\n")
     assert rest(both) == [ResponseData(ONE, b"abc"), ResponseEnd(ONE)]
     assert both.lane.must_close
@@ -230,17 +230,17 @@ def test_a_read_that_is_one_piece_of_the_body() -> None:
     """It is looked at, by the law too, and nothing is taken."""
     chunk = b"2\r\nok\r\n"
     both = asked()
-    assert (both.lane.whole(chunk), both.law.whole(chunk)) == (None, None)  # there is no head
+    assert (both.lane.try_whole_body(chunk), both.law.whole(chunk)) == (None, None)  # there is no head
     both.hear(HEAD)
     rest(both)
-    assert (both.lane.whole(chunk), both.law.whole(chunk), both.lane._law) == (b"ok", b"ok", None)
+    assert (both.lane.try_whole_body(chunk), both.law.whole(chunk), both.lane._law) == (b"ok", b"ok", None)
     both.lane._obey()
-    assert both.lane.whole(chunk) == b"ok"
+    assert both.lane.try_whole_body(chunk) == b"ok"
     both.hear(chunk)
-    assert (both.lane.whole(chunk), rest(both)) == (None, [ResponseData(ONE, b"ok")])
+    assert (both.lane.try_whole_body(chunk), rest(both)) == (None, [ResponseData(ONE, b"ok")])
     both.end()
     assert both.law.whole(chunk) is None
     over = asked()
     over.hear(HEAD + b"0\r\n\r\n")
     rest(over)
-    assert (over.lane.whole(chunk), over.law.whole(chunk)) == (None, None)
+    assert (over.lane.try_whole_body(chunk), over.law.whole(chunk)) == (None, None)

@@ -16,7 +16,7 @@ from fuzz.targets.lane import DATE, JSON, BothServers, lane
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role, ServerConnection
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     Headers,
     RequestData,
     RequestEnd,
@@ -28,7 +28,7 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.http1_fast_path_server import MAX_BLOCK, PlainConnection
+from svc_proto.wire.http1_fast_path_server import MAX_BLOCK, FastPathServerConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.connection_pair import ONE, THREE, TWO, drain, seeded
 from tests.wire.http1_server import (
@@ -46,8 +46,8 @@ ZERO = StreamId(0)
 HEALTH = b"HTTP/1.1 200 OK\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-type: application/json\r\n"
 
 
-def plain_server(limits: Limits = DEFAULT_LIMITS) -> PlainConnection:
-    return PlainConnection(limits=limits, entropy=seeded())
+def plain_server(limits: Limits = DEFAULT_LIMITS) -> FastPathServerConnection:
+    return FastPathServerConnection(limits=limits, entropy=seeded())
 
 
 # --- the two are the same ---
@@ -74,25 +74,25 @@ def test_a_whole_turn() -> None:
     connection: ServerConnection = plain_server()
     for stream in (ONE, TWO):
         head = RequestHead(stream, GET_HEAD.method, GET_HEAD.target, GET_HEAD.headers)
-        assert connection.plain(GET) == (head, b"")
+        assert connection.receive_simple_request(GET) == (head, b"")
         assert connection.next_event() is None
-        assert connection.answer(stream, 200, DATE, (JSON,), b"ok")
+        assert connection.send_simple_response(stream, 200, DATE, (JSON,), b"ok")
         assert connection.idle
         assert connection.data_to_send() == HEALTH + b"content-length: 2\r\n\r\nok"
         assert connection.data_to_send() == b""
-    assert connection.plain(POST) == (
+    assert connection.receive_simple_request(POST) == (
         RequestHead(THREE, "POST", "/", Headers(((b"host", b"a"), (b"content-length", b"5")))),
         b"hello",
     )
 
 
-def said(connection: PlainConnection, target: bytes, fields: bytes, body: bytes = b"") -> Headers | None:
+def said(connection: FastPathServerConnection, target: bytes, fields: bytes, body: bytes = b"") -> Headers | None:
     """The fields of a plain request, which is answered; None if it is not plain."""
-    taken = connection.plain(b"PUT %b HTTP/1.1\r\n%b\r\n%b" % (target, fields, body))
+    taken = connection.receive_simple_request(b"PUT %b HTTP/1.1\r\n%b\r\n%b" % (target, fields, body))
     if taken is None:
         return None
     assert (taken[0].target.encode(), taken[1]) == (target, body)
-    assert connection.answer(taken[0].stream, 204, DATE, (), b"")
+    assert connection.send_simple_response(taken[0].stream, 204, DATE, (), b"")
     return taken[0].headers
 
 
@@ -142,30 +142,30 @@ def test_an_answer_without_a_body(method: bytes, status: int, rest: bytes) -> No
     assert both.hear_request(GET.replace(b"GET", method))
     assert both.answer(ONE, status, (JSON,), b"ok")
     both.hear_request(GET)
-    both.lane.answer(TWO, status, DATE, (JSON,), b"ok")
+    both.lane.send_simple_response(TWO, status, DATE, (JSON,), b"ok")
     assert both.lane.data_to_send().endswith(b"application/json\r\n" + (rest if method != b"HEAD" else rest + b"ok"))
 
 
 @pytest.mark.parametrize("data", [GET, POST])
 def test_a_request_can_be_told_again(data: bytes) -> None:
     connection = plain_server()
-    taken = connection.plain(data)
+    taken = connection.receive_simple_request(data)
     assert taken is not None
     _, body = taken
-    connection.retell()
-    assert connection.held == len(body)
-    assert not connection.answer(ONE, 200, DATE, (), b"")
+    connection.replay_as_events()
+    assert connection.buffered_bytes == len(body)
+    assert not connection.send_simple_response(ONE, 200, DATE, (), b"")
     assert drain(connection) == [*([RequestData(ONE, body)] if body else []), RequestEnd(ONE)]
-    assert connection.held == 0
-    assert connection.answer(ONE, 200, DATE, (), b"")
+    assert connection.buffered_bytes == 0
+    assert connection.send_simple_response(ONE, 200, DATE, (), b"")
 
 
 @pytest.mark.parametrize("data", [GET, POST])
 def test_events_are_told_as_by_any_connection(data: bytes) -> None:
     both = BothServers(DEFAULT_LIMITS)
     both.hear(data)
-    assert both.lane.held == len(data)
-    assert both.lane.head_pending
+    assert both.lane.buffered_bytes == len(data)
+    assert both.lane.has_partial_head
     for _ in range(4):
         both.take(1)
     assert both.answer(ONE, 200, (), b"ok")
@@ -246,10 +246,10 @@ def test_not_plain(data: bytes) -> None:
 
 def test_the_limits_of_a_head_are_the_law() -> None:
     for limits in (Limits(max_head=len(GET)), Limits(max_fields=2)):
-        assert plain_server(limits).plain(GET) is not None
+        assert plain_server(limits).receive_simple_request(GET) is not None
     for limits in (Limits(max_head=len(GET) - 1), Limits(max_fields=1)):
         connection = plain_server(limits)
-        assert connection.plain(GET) is None
+        assert connection.receive_simple_request(GET) is None
         connection.receive_data(GET)
         with pytest.raises(RemoteProtocolError) as caught:
             connection.next_event()
@@ -276,7 +276,7 @@ def test_the_law_comes_for_what_is_not_plain_and_goes() -> None:
 def test_bytes_behind_a_message_wait_for_its_answer() -> None:
     both = BothServers(DEFAULT_LIMITS)
     both.hear_request(GET)
-    assert both.lane.plain(POST) is None
+    assert both.lane.receive_simple_request(POST) is None
     both.hear(POST)
     assert both.lane.paused
     assert not both.answer(ONE, 200, (), b"ok")
@@ -302,7 +302,7 @@ def test_an_answer_in_pieces_is_the_law() -> None:
     both = BothServers(DEFAULT_LIMITS)
     both.hear_request(POST)
     both.say(ResponseHead(ONE, 200, LENGTH_2), ResponseData(ONE, b"o"))
-    assert not both.lane.answer(ONE, 200, DATE, (), b"")
+    assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")
     assert not both.lane.idle
     both.say(ResponseData(ONE, b"k"), ResponseEnd(ONE))
     assert both.flush().endswith(b"content-length: 2\r\n\r\nok") or both.lane.idle
@@ -316,7 +316,7 @@ def test_an_answer_before_the_end_of_the_request_is_the_law() -> None:
     both.take(2)
     assert both.lane.idle
     assert both.hear_request(GET)
-    assert not both.lane.answer(ONE, 200, DATE, (), b"")  # that one is over
+    assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")  # that one is over
     assert both.answer(TWO, 200, (), b"")
 
 
@@ -340,8 +340,8 @@ def test_an_answer_before_the_end_of_the_request_is_the_law() -> None:
 )
 def test_answers_that_are_not_plain_are_the_law(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> None:
     connection = plain_server()
-    assert connection.plain(GET) is not None
-    assert not connection.answer(ONE, status, DATE, fields, b"ok")
+    assert connection.receive_simple_request(GET) is not None
+    assert not connection.send_simple_response(ONE, status, DATE, fields, b"ok")
     assert connection.data_to_send() == b""
     assert not connection.idle
     if 200 <= status <= 999:
@@ -364,7 +364,7 @@ def test_a_name_with_capitals_is_plain_and_goes_out_as_it_is() -> None:
 
 def test_no_answer_without_a_request() -> None:
     connection = plain_server()
-    assert not connection.answer(ONE, 200, DATE, (), b"")
+    assert not connection.send_simple_response(ONE, 200, DATE, (), b"")
     with pytest.raises(LocalProtocolError):
         connection.send(ResponseHead(ONE, 200))
 
@@ -387,7 +387,7 @@ def test_a_websocket_is_the_law() -> None:
     both.answer(ONE, 200, (), b"")
     both.hear_request(UPGRADE)
     both.take(2)
-    both.say(AcceptSocket(TWO))
+    both.say(AcceptWebSocket(TWO))
     both.trust()
     both.hear_request(TEXT_HI)
     assert both.take(1) == TextMessage(TWO, "hi")
@@ -400,7 +400,7 @@ def test_a_connection_can_be_let_go_of_at_any_time() -> None:
         connection = plain_server()
         connection.receive_data(data)
         connection.release()
-        connection.trust(ONE)
+        connection.lift_limits(ONE)
 
 
 def test_the_law_is_made_for_the_next_request_of_a_kept_connection() -> None:
@@ -469,7 +469,7 @@ def test_an_answer_whose_head_is_not_plain_is_the_laws(data: bytes, headers: Hea
         lambda both: both.end(),
         lambda both: both.say(ResponseEnd(ONE, Headers(((b"x-a", b"b"),)))),
         lambda both: both.say(ResponseData(TWO, b"ok")),
-        lambda both: both.say(AcceptSocket(ONE)),
+        lambda both: both.say(AcceptWebSocket(ONE)),
     ],
 )
 def test_the_law_takes_over_in_the_midst_of_chunks(what: Callable[[BothServers], object], said: int) -> None:
@@ -488,6 +488,6 @@ def test_the_law_takes_over_in_the_midst_of_chunks(what: Callable[[BothServers],
 
 def test_a_second_head_within_chunks_is_a_mistake_of_ours() -> None:
     both = streaming()
-    assert not both.lane.answer(ONE, 200, DATE, (), b"")
+    assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")
     with pytest.raises(MisusedError):
         both.say(ResponseHead(ONE, 200, DATED))

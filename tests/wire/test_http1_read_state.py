@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 
-from svc_proto.wire.http1_read_state import READING, Reading, ReadingTrigger
+from svc_proto.wire.http1_read_state import READ_TABLE, ReadState, ReadTrigger
 
 
 def test_reading_can_stop_anywhere_and_never_starts_again() -> None:
-    assert all(READING[state, ReadingTrigger.STOP] is Reading.OVER for state in Reading)
+    assert all(READ_TABLE[state, ReadTrigger.STOP] is ReadState.OVER for state in ReadState)
     assert not [
         key
-        for key in product([Reading.OVER, Reading.SOCKET], ReadingTrigger)
-        if READING.get(key, key[0]) is Reading.HEAD
+        for key in product([ReadState.OVER, ReadState.SOCKET], ReadTrigger)
+        if READ_TABLE.get(key, key[0]) is ReadState.HEAD
     ]

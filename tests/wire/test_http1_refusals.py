@@ -18,7 +18,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.limits import Limits
 from tests.wire.chunking import Cuts, cut, cuts
-from tests.wire.connection_pair import ONE, WHOLE, Outcome, feed, outcome, say
+from tests.wire.connection_pair import ONE, WHOLE, ConnectionOutcome, feed, outcome, send_events
 from tests.wire.http1_server import (
     CHUNKED,
     EXPECTING,
@@ -126,7 +126,7 @@ def test_a_bad_body_during_the_answer() -> None:
     connection.send(ResponseHead(ONE, 200, LENGTH_2))
     fails(connection, b"x\r\n")
     assert not connection.must_close
-    say(connection, ResponseData(ONE, b"ok"), ResponseEnd(ONE))
+    send_events(connection, ResponseData(ONE, b"ok"), ResponseEnd(ONE))
     assert connection.must_close
 
 
@@ -162,7 +162,7 @@ FRAGMENTS = st.sampled_from(
 )
 
 
-def converse(data: bytes, sizes: Cuts) -> Outcome:
+def converse(data: bytes, sizes: Cuts) -> ConnectionOutcome:
     """Answer every request at its end."""
     connection = server(SMALL)
 

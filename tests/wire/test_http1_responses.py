@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
-from svc_proto.wire.http1_responses import Stretch, informational, response
+from svc_proto.wire.http1_responses import DelegatedBytes, build_informational, build_response
 
 CLOSE = (b"connection", b"close")
 
@@ -14,31 +14,31 @@ CLOSE = (b"connection", b"close")
     ("status", "phrase"), [(200, b"OK"), (431, b"Request Header Fields Too Large"), (299, b"Unknown")]
 )
 def test_the_reason_phrase_is_never_empty(status: int, phrase: bytes) -> None:
-    assert response(status, [], closing=False).reason == phrase
+    assert build_response(status, [], closing=False).reason == phrase
 
 
 def test_interim_responses_have_one_too() -> None:
-    assert informational(100, []).reason == b"Continue"
-    assert informational(199, []).reason == b"Unknown"
+    assert build_informational(100, []).reason == b"Continue"
+    assert build_informational(199, []).reason == b"Unknown"
 
 
 def test_closing_is_said_once() -> None:
-    assert list(response(200, [], closing=True).headers) == [CLOSE]
-    assert list(response(200, [CLOSE], closing=True).headers) == [CLOSE]
+    assert list(build_response(200, [], closing=True).headers) == [CLOSE]
+    assert list(build_response(200, [CLOSE], closing=True).headers) == [CLOSE]
 
 
 def test_a_204_has_no_length() -> None:
     """RFC 9110 section 8.6."""
-    assert list(response(204, [(b"Content-Length", b"0"), (b"x", b"1")], closing=False).headers) == [(b"x", b"1")]
+    assert list(build_response(204, [(b"Content-Length", b"0"), (b"x", b"1")], closing=False).headers) == [(b"x", b"1")]
 
 
 def test_what_is_malformed_is_our_own_fault_and_not_quoted() -> None:
     with pytest.raises(LocalProtocolError) as caught:
-        response(200, [(b"set-cookie", b"s3cret\n")], closing=False)
+        build_response(200, [(b"set-cookie", b"s3cret\n")], closing=False)
     assert "s3cret" not in str(caught.value)
     with pytest.raises(LocalProtocolError):
-        informational(200, [])
+        build_informational(200, [])
 
 
 def test_a_stretch_is_as_long_as_it_says() -> None:
-    assert len(Stretch(7)) == 7
+    assert len(DelegatedBytes(7)) == 7

@@ -8,25 +8,25 @@ from hypothesis import given
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     Event,
     Headers,
     Informational,
     RequestData,
     RequestEnd,
     RequestHead,
+    ResponseBodyDelegated,
     ResponseData,
-    ResponseElsewhere,
     ResponseEnd,
     ResponseHead,
-    SocketClosed,
     StreamId,
     StreamReset,
     TextMessage,
+    WebSocketClosed,
 )
 from svc_proto.wire.http1 import Http1Connection
 from tests.wire.chunking import Cuts, cuts
-from tests.wire.connection_pair import ONE, THREE, TWO, drain, feed, merged, say, seeded, signs
+from tests.wire.connection_pair import ONE, THREE, TWO, drain, feed, merged, seeded, send_events, signs
 from tests.wire.http1_server import (
     CHUNKED,
     EXPECTING,
@@ -97,11 +97,11 @@ def test_an_incomplete_head_is_pending() -> None:
     connection = server()
     connection.receive_data(b"")
     assert feed(connection, GET[:-1]) == []
-    assert connection.head_pending
+    assert connection.has_partial_head
     assert not connection.idle
     assert not connection.paused
     assert feed(connection, GET[-1:])[0] == GET_HEAD
-    assert not connection.head_pending
+    assert not connection.has_partial_head
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_an_incomplete_head_is_pending() -> None:
 def test_some_responses_have_no_body(status: int, head: bytes) -> None:
     connection = server()
     feed(connection, GET)
-    say(connection, ResponseHead(ONE, status, LENGTH_2), ResponseData(ONE, b"ok"), ResponseEnd(ONE))
+    send_events(connection, ResponseHead(ONE, status, LENGTH_2), ResponseData(ONE, b"ok"), ResponseEnd(ONE))
     assert connection.data_to_send() == head
     assert connection.idle
 
@@ -273,7 +273,7 @@ def test_a_half_closed_peer_still_gets_its_answers() -> None:
         Informational(ONE, 101),
         Informational(ONE, 200),
         Informational(ONE, 103, Headers(((b"x", b"s3cret\n"),))),
-        AcceptSocket(ONE),
+        AcceptWebSocket(ONE),
         TextMessage(ONE, "x"),
     ],
 )
@@ -287,7 +287,7 @@ def test_what_cannot_be_sent(event: Event) -> None:
 
 def test_nothing_can_be_accepted_without_a_request() -> None:
     with pytest.raises(LocalProtocolError, match="AcceptSocket"):
-        server().send(AcceptSocket(StreamId(0)))
+        server().send(AcceptWebSocket(StreamId(0)))
     server().send(Informational(StreamId(0), 100))  # there is nobody to tell
 
 
@@ -316,7 +316,7 @@ def test_upgrade() -> None:
     assert isinstance(head, RequestHead)
     assert head.websocket
     assert end == RequestEnd(ONE)
-    connection.send(AcceptSocket(ONE, Headers(((b"x", b"y"),))))
+    connection.send(AcceptWebSocket(ONE, Headers(((b"x", b"y"),))))
     # the key and the token are those of RFC 6455 section 1.3
     assert connection.data_to_send() == (
         b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
@@ -339,7 +339,7 @@ def test_frames_right_behind_the_request_are_kept(early: bool) -> None:
         assert len(drain(connection)) == 2
     assert signs(connection) == ["paused"]
     connection.receive_data(TEXT_HI[4:])
-    connection.send(AcceptSocket(ONE))
+    connection.send(AcceptWebSocket(ONE))
     assert signs(connection) == []
     assert drain(connection) == [TextMessage(ONE, "hi")]
 
@@ -348,10 +348,10 @@ def test_the_end_right_behind_the_request_is_kept() -> None:
     connection = server()
     feed(connection, UPGRADE + TEXT_HI)
     connection.receive_eof()
-    connection.send(AcceptSocket(ONE))
+    connection.send(AcceptWebSocket(ONE))
     text, closed = drain(connection)
     assert text == TextMessage(ONE, "hi")
-    assert isinstance(closed, SocketClosed)
+    assert isinstance(closed, WebSocketClosed)
     assert closed.code == 1006
     assert connection.must_close
 
@@ -359,11 +359,11 @@ def test_the_end_right_behind_the_request_is_kept() -> None:
 def test_the_end_of_an_open_socket() -> None:
     connection = server()
     feed(connection, UPGRADE)
-    connection.send(AcceptSocket(ONE))
+    connection.send(AcceptWebSocket(ONE))
     assert not connection.must_close
     connection.receive_eof()
     (closed,) = drain(connection)
-    assert isinstance(closed, SocketClosed)
+    assert isinstance(closed, WebSocketClosed)
     assert connection.must_close
 
 
@@ -390,7 +390,7 @@ def test_other_upgrades_are_ordinary_requests(request_bytes: bytes) -> None:
     assert not head.websocket
     assert end == RequestEnd(ONE)
     with pytest.raises(LocalProtocolError, match="AcceptSocket"):
-        connection.send(AcceptSocket(ONE))
+        connection.send(AcceptWebSocket(ONE))
     answer(connection, ONE)
     assert connection.idle
 
@@ -401,7 +401,7 @@ def test_a_handshake_may_say_that_it_has_no_body() -> None:
     head = feed(connection, UPGRADE.replace(b"Host: a", b"Host: a\r\nContent-Length: 0"))[0]
     assert isinstance(head, RequestHead)
     assert head.websocket
-    connection.send(AcceptSocket(ONE))
+    connection.send(AcceptWebSocket(ONE))
     assert connection.data_to_send().startswith(b"HTTP/1.1 101 ")
 
 
@@ -409,8 +409,8 @@ def test_a_subprotocol_must_have_been_offered() -> None:
     connection = server()
     feed(connection, UPGRADE.replace(b"Host: a", b"Host: a\r\nSec-WebSocket-Protocol: One, two"))
     with pytest.raises(LocalProtocolError, match="subprotocol"):
-        connection.send(AcceptSocket(ONE, subprotocol="one"))
-    connection.send(AcceptSocket(ONE, subprotocol="One"))
+        connection.send(AcceptWebSocket(ONE, subprotocol="one"))
+    connection.send(AcceptWebSocket(ONE, subprotocol="One"))
     assert b"sec-websocket-protocol: One\r\n" in connection.data_to_send()
 
 
@@ -421,10 +421,10 @@ def test_a_body_from_elsewhere_is_counted_and_not_written() -> None:
     connection = server()
     feed(connection, GET + GET)
     connection.send(ResponseHead(ONE, 200, Headers(((b"content-length", b"7"),))))
-    connection.send(ResponseElsewhere(ONE, 3))
+    connection.send(ResponseBodyDelegated(ONE, 3))
     connection.send(ResponseData(ONE, b"."))
-    connection.send(ResponseElsewhere(ONE, 0))
-    connection.send(ResponseElsewhere(ONE, 3))
+    connection.send(ResponseBodyDelegated(ONE, 0))
+    connection.send(ResponseBodyDelegated(ONE, 3))
     assert connection.data_to_send() == b"HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n."
     assert signs(connection) == ["paused"]
     connection.send(ResponseEnd(ONE))
@@ -436,7 +436,7 @@ def test_a_body_from_elsewhere_of_a_length_beyond_memory() -> None:
     connection = server()
     feed(connection, GET)
     connection.send(ResponseHead(ONE, 200, Headers(((b"content-length", b"9000000000000000000"),))))
-    connection.send(ResponseElsewhere(ONE, 9_000_000_000_000_000_000))
+    connection.send(ResponseBodyDelegated(ONE, 9_000_000_000_000_000_000))
     connection.send(ResponseEnd(ONE))
     assert not connection.must_close
 
@@ -444,7 +444,7 @@ def test_a_body_from_elsewhere_of_a_length_beyond_memory() -> None:
 def test_head_has_no_body_from_elsewhere_either() -> None:
     connection = server()
     feed(connection, GET.replace(b"GET", b"HEAD"))
-    say(connection, ResponseHead(ONE, 200, LENGTH_2), ResponseElsewhere(ONE, 2), ResponseEnd(ONE))
+    send_events(connection, ResponseHead(ONE, 200, LENGTH_2), ResponseBodyDelegated(ONE, 2), ResponseEnd(ONE))
     assert connection.data_to_send() == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
     assert not connection.must_close
 
@@ -455,11 +455,11 @@ def test_a_body_from_elsewhere_that_does_not_fit(headers: Headers) -> None:
     feed(connection, GET)
     connection.send(ResponseHead(ONE, 200, headers))
     with pytest.raises(LocalProtocolError):
-        connection.send(ResponseElsewhere(ONE, 3))
+        connection.send(ResponseBodyDelegated(ONE, 3))
 
 
 def test_a_client_sends_no_body_from_elsewhere() -> None:
     connection = Http1Connection(Role.CLIENT, entropy=seeded())
     connection.send(RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),))))
     with pytest.raises(LocalProtocolError):
-        connection.send(ResponseElsewhere(ONE, 3))
+        connection.send(ResponseBodyDelegated(ONE, 3))

@@ -21,14 +21,14 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.wire.connection_pair import ONE, TWO, Outcome, feed, outcome, say, seeded
+from tests.wire.connection_pair import ONE, TWO, ConnectionOutcome, feed, outcome, seeded, send_events
 from tests.wire.http1_server import answer, server
 
 SMALL = Limits(max_head=200, max_fields=5)
 PAD = b"x" * 300
 
 
-def converse(connection: Http1Connection, pieces: list[bytes], *, eof: bool = False) -> Outcome:
+def converse(connection: Http1Connection, pieces: list[bytes], *, eof: bool = False) -> ConnectionOutcome:
     """Feed pieces; requests are answered when they end, but not what is refused."""
 
     def attend(event: Event) -> None:
@@ -38,7 +38,7 @@ def converse(connection: Http1Connection, pieces: list[bytes], *, eof: bool = Fa
     return outcome(connection, pieces, attend, eof=eof)
 
 
-def however_cut(run: Callable[[list[bytes]], Outcome], data: bytes) -> Outcome:
+def however_cut(run: Callable[[list[bytes]], ConnectionOutcome], data: bytes) -> ConnectionOutcome:
     """What comes of it: whole, byte by byte and at every split the same."""
     whole = run([data])
     assert run([bytes([byte]) for byte in data]) == whole, "byte by byte"
@@ -47,17 +47,19 @@ def however_cut(run: Callable[[list[bytes]], Outcome], data: bytes) -> Outcome:
     return whole
 
 
-def as_server(data: bytes, limits: Limits = DEFAULT_LIMITS, *, eof: bool = False) -> Outcome:
+def as_server(data: bytes, limits: Limits = DEFAULT_LIMITS, *, eof: bool = False) -> ConnectionOutcome:
     """What a server makes of it, however it is cut."""
     return however_cut(lambda pieces: converse(server(limits), pieces, eof=eof), data)
 
 
-def as_client(data: bytes, method: str = "GET", limits: Limits = DEFAULT_LIMITS, *, eof: bool = False) -> Outcome:
+def as_client(
+    data: bytes, method: str = "GET", limits: Limits = DEFAULT_LIMITS, *, eof: bool = False
+) -> ConnectionOutcome:
     """What a client makes of it as the answer to a request, however it is cut."""
 
-    def run(pieces: list[bytes]) -> Outcome:
+    def run(pieces: list[bytes]) -> ConnectionOutcome:
         connection = Http1Connection(Role.CLIENT, limits=limits, entropy=seeded())
-        say(connection, RequestHead(ONE, method, "/", Headers(((b"host", b"a"),))), RequestEnd(ONE))
+        send_events(connection, RequestHead(ONE, method, "/", Headers(((b"host", b"a"),))), RequestEnd(ONE))
         return converse(connection, pieces, eof=eof)
 
     return however_cut(run, data)
@@ -236,10 +238,10 @@ def test_both_lengths_close_the_connection_and_what_is_embedded_never_runs() -> 
         b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + EMBEDDED
     )
     assert converse(connection, [attack]).heard == ()
-    assert converse(connection, [EMBEDDED]) == Outcome(())
+    assert converse(connection, [EMBEDDED]) == ConnectionOutcome(())
     assert b"\r\nconnection: close\r\n" in answer(connection, StreamId(0))
     assert connection.must_close
-    assert converse(connection, [EMBEDDED], eof=True) == Outcome(())
+    assert converse(connection, [EMBEDDED], eof=True) == ConnectionOutcome(())
 
 
 def test_one_empty_line_before_a_request_is_ignored() -> None:

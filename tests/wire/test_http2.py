@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     BinaryMessage,
-    CloseSocket,
+    CloseWebSocket,
     Event,
     Headers,
     Informational,
@@ -22,14 +22,14 @@ from svc_proto.wire.events import (
     ResponseData,
     ResponseEnd,
     ResponseHead,
-    SocketAccepted,
-    SocketClosed,
     StreamReset,
     TextMessage,
+    WebSocketAccepted,
+    WebSocketClosed,
 )
 from svc_proto.wire.http2 import Http2Connection
 from tests.wire.chunking import Cuts, cuts
-from tests.wire.connection_pair import HOST, ONE, THREE, Pair, open_pair, say, seeded, signs
+from tests.wire.connection_pair import HOST, ONE, THREE, Pair, open_pair, seeded, send_events, signs
 
 TRAILERS = Headers(((b"t", b"v"),))
 LENGTH_2 = Headers(((b"content-length", b"2"),))
@@ -39,7 +39,7 @@ LENGTH_2 = Headers(((b"content-length", b"2"),))
 def test_http2_is_a_connection(role: Role) -> None:
     connection: Connection = Http2Connection(role, entropy=seeded())
     assert connection.idle
-    assert [connection.must_close, connection.paused, connection.head_pending] == [False] * 3
+    assert [connection.must_close, connection.paused, connection.has_partial_head] == [False] * 3
     assert connection.next_event() is None
     connection.data_to_send()
     assert connection.data_to_send() == b""
@@ -60,7 +60,7 @@ def test_requests_and_responses_however_they_are_cut(sizes: Cuts) -> None:
     pair.client.send(RequestData(ONE, b"llo"))
     pair.client.send(RequestEnd(ONE, TRAILERS))
     assert pair.client.next_stream == THREE
-    say(pair.client, RequestHead(THREE, "GET", "/d", HOST), RequestEnd(THREE))
+    send_events(pair.client, RequestHead(THREE, "GET", "/d", HOST), RequestEnd(THREE))
     assert "idle" not in signs(pair.client)
     _, heard = pair.exchange()
     assert heard == [
@@ -76,7 +76,7 @@ def test_requests_and_responses_however_they_are_cut(sizes: Cuts) -> None:
         RequestEnd(ONE, TRAILERS),
         RequestEnd(THREE),
     ]
-    pair.server.taken(ONE, 5)
+    pair.server.acknowledge_data(ONE, 5)
     pair.server.send(Informational(THREE, 103, TRAILERS))
     pair.server.send(ResponseHead(THREE, 200, LENGTH_2))
     pair.server.send(ResponseData(THREE, b"ok"))
@@ -87,7 +87,7 @@ def test_requests_and_responses_however_they_are_cut(sizes: Cuts) -> None:
         ResponseData(THREE, b"ok"),
         ResponseEnd(THREE, TRAILERS),
     ]
-    say(pair.server, ResponseHead(ONE, 204, LENGTH_2), ResponseData(ONE, b"not sent"), ResponseEnd(ONE))
+    send_events(pair.server, ResponseHead(ONE, 204, LENGTH_2), ResponseData(ONE, b"not sent"), ResponseEnd(ONE))
     assert pair.exchange()[0] == [ResponseHead(ONE, 204, http_version="2"), ResponseEnd(ONE)]
     assert "idle" in signs(pair.server)
     assert "idle" in signs(pair.client)
@@ -96,37 +96,37 @@ def test_requests_and_responses_however_they_are_cut(sizes: Cuts) -> None:
 
 def test_the_answer_to_head_has_no_body() -> None:
     pair = Pair(Http2Connection)
-    say(pair.client, RequestHead(ONE, "HEAD", "/", HOST), RequestEnd(ONE))
+    send_events(pair.client, RequestHead(ONE, "HEAD", "/", HOST), RequestEnd(ONE))
     pair.exchange()
-    say(pair.server, ResponseHead(ONE, 200, LENGTH_2), ResponseData(ONE, b"ok"), ResponseEnd(ONE))
+    send_events(pair.server, ResponseHead(ONE, 200, LENGTH_2), ResponseData(ONE, b"ok"), ResponseEnd(ONE))
     assert pair.exchange()[0] == [ResponseHead(ONE, 200, LENGTH_2, "2"), ResponseEnd(ONE)]
 
 
 def test_a_large_answer_waits_for_its_reader() -> None:
     pair = Pair(Http2Connection)
-    say(pair.client, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
+    send_events(pair.client, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     pair.exchange()
-    say(pair.server, ResponseHead(ONE, 200), ResponseData(ONE, bytes(600_000)), ResponseEnd(ONE))
+    send_events(pair.server, ResponseHead(ONE, 200), ResponseData(ONE, bytes(600_000)), ResponseEnd(ONE))
     assert pair.server.unsent(ONE) == 600_000
     assert "waiting" in signs(pair.server)
     heard = pair.exchange()[0]
     window = 262_144
     assert heard[1] == ResponseData(ONE, bytes(window))
     assert pair.server.unsent(ONE) == 600_000 - window
-    pair.client.taken(ONE, window)
+    pair.client.acknowledge_data(ONE, window)
     heard = pair.exchange()[0]
     assert heard == [ResponseData(ONE, bytes(window))]
-    pair.client.taken(ONE, window + 1)  # more than there was
+    pair.client.acknowledge_data(ONE, window + 1)  # more than there was
     assert pair.exchange()[0][-1] == ResponseEnd(ONE)
     assert pair.server.unsent(ONE) == 0
-    pair.client.taken(ONE, 1)  # of a stream that is over
+    pair.client.acknowledge_data(ONE, 1)  # of a stream that is over
     assert "idle" in signs(pair.client)
 
 
 def test_streams_take_turns_and_the_owner_says_how_much() -> None:
     pair = Pair(Http2Connection)
     for stream in (ONE, THREE):
-        say(pair.client, RequestHead(stream, "GET", "/", HOST), RequestEnd(stream))
+        send_events(pair.client, RequestHead(stream, "GET", "/", HOST), RequestEnd(stream))
     pair.exchange()
     for stream in (ONE, THREE):
         pair.server.send(ResponseHead(stream, 200))
@@ -155,17 +155,17 @@ def test_a_websocket(sizes: Cuts) -> None:
     assert (head.method, head.target, head.websocket, head.http_version) == ("GET", "/ws", True, "2")
     assert end == RequestEnd(ONE)
     with pytest.raises(LocalProtocolError, match="subprotocol"):
-        pair.server.send(AcceptSocket(ONE, subprotocol="b"))
-    say(pair.server, AcceptSocket(ONE, TRAILERS, "B"), TextMessage(ONE, "welcome"))
+        pair.server.send(AcceptWebSocket(ONE, subprotocol="b"))
+    send_events(pair.server, AcceptWebSocket(ONE, TRAILERS, "B"), TextMessage(ONE, "welcome"))
     (accepted, text), _ = pair.exchange()
-    assert isinstance(accepted, SocketAccepted)
+    assert isinstance(accepted, WebSocketAccepted)
     assert (accepted.subprotocol, accepted.deflate, accepted.headers.get(b"t")) == ("B", True, b"v")
     assert text == TextMessage(ONE, "welcome")
-    say(pair.client, TextMessage(ONE, "x" * 5000), BinaryMessage(ONE, b"y"), Ping(ONE, b"p"))
+    send_events(pair.client, TextMessage(ONE, "x" * 5000), BinaryMessage(ONE, b"y"), Ping(ONE, b"p"))
     heard = pair.exchange()
     assert heard == ([Pong(ONE, b"p")], [TextMessage(ONE, "x" * 5000), BinaryMessage(ONE, b"y"), Ping(ONE, b"p")])
-    pair.server.send(CloseSocket(ONE, 1001, "bye"))
-    assert pair.exchange() == ([SocketClosed(ONE, 1001, "bye")], [SocketClosed(ONE, 1001)])
+    pair.server.send(CloseWebSocket(ONE, 1001, "bye"))
+    assert pair.exchange() == ([WebSocketClosed(ONE, 1001, "bye")], [WebSocketClosed(ONE, 1001)])
     with pytest.raises(LocalProtocolError):
         pair.server.send(TextMessage(ONE, "late"))
 
@@ -180,7 +180,7 @@ def test_a_websocket_that_was_declined() -> None:
     pair = Pair(Http2Connection)
     pair.client.send(RequestHead(ONE, "GET", "/ws", HOST, websocket=True))
     pair.exchange()
-    say(pair.server, ResponseHead(ONE, 403, LENGTH_2), ResponseData(ONE, b"no"), ResponseEnd(ONE))
+    send_events(pair.server, ResponseHead(ONE, 403, LENGTH_2), ResponseData(ONE, b"no"), ResponseEnd(ONE))
     heard: list[Event] = [ResponseHead(ONE, 403, LENGTH_2, "2"), ResponseData(ONE, b"no"), ResponseEnd(ONE)]
     assert pair.exchange() == (heard, [])
     assert "idle" in signs(pair.server)
@@ -189,31 +189,31 @@ def test_a_websocket_that_was_declined() -> None:
 
 def test_the_end_of_the_stream_is_the_end_of_a_websocket() -> None:
     pair = open_pair(Http2Connection)
-    pair.client.abandon(ONE)
-    pair.client.abandon(ONE)
+    pair.client.reset_stream(ONE)
+    pair.client.reset_stream(ONE)
     _, (closed,) = pair.exchange()
-    assert isinstance(closed, SocketClosed)
+    assert isinstance(closed, WebSocketClosed)
     assert (closed.code, closed.clean) == (1006, False)
     assert "idle" in signs(pair.server)
     pair = open_pair(Http2Connection)
     pair.server.receive_eof()
     closed_or_none = pair.server.next_event()
-    assert isinstance(closed_or_none, SocketClosed)
+    assert isinstance(closed_or_none, WebSocketClosed)
     assert pair.server.next_event() is None
     assert "must_close" in signs(pair.server)
 
 
 def test_a_socket_whose_stream_is_given_up_behind_its_close_frame() -> None:
     pair = open_pair(Http2Connection)
-    pair.client.send(CloseSocket(ONE))
+    pair.client.send(CloseWebSocket(ONE))
     pair.server.receive_data(pair.client.data_to_send())
-    assert pair.server.next_event() == SocketClosed(ONE, 1000)
+    assert pair.server.next_event() == WebSocketClosed(ONE, 1000)
     pair.server.send(StreamReset(ONE))
     assert pair.server.unsent(ONE) == 4  # the close frame
     assert pair.server.knows(ONE)
     assert pair.server.unsent(THREE) == 0
     heard, _ = pair.exchange()
-    assert heard == [SocketClosed(ONE, 1000)]
+    assert heard == [WebSocketClosed(ONE, 1000)]
     assert "idle" in signs(pair.server)
     assert "idle" in signs(pair.client)
 
@@ -223,7 +223,7 @@ def test_a_socket_whose_stream_is_given_up_behind_its_close_frame() -> None:
 
 def test_a_server_that_goes_away_finishes_what_it_has() -> None:
     pair = Pair(Http2Connection)
-    say(pair.client, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
+    send_events(pair.client, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     pair.exchange()
     pair.client.send(RequestHead(THREE, "GET", "/", HOST))
     crossing = pair.client.data_to_send()
@@ -235,7 +235,7 @@ def test_a_server_that_goes_away_finishes_what_it_has() -> None:
     assert reset.stream == THREE
     pair.server.receive_data(crossing)
     assert pair.server.next_event() is None
-    say(pair.server, ResponseHead(ONE, 200), ResponseEnd(ONE))
+    send_events(pair.server, ResponseHead(ONE, 200), ResponseEnd(ONE))
     assert pair.exchange()[0] == [ResponseHead(ONE, 200, http_version="2"), ResponseEnd(ONE)]
     assert "must_close" in signs(pair.server)
     assert "must_close" in signs(pair.client)
@@ -246,7 +246,9 @@ def test_a_server_that_goes_away_finishes_what_it_has() -> None:
 
 def test_an_end_of_input_within_a_message() -> None:
     pair = Pair(Http2Connection)
-    say(pair.client, RequestHead(ONE, "POST", "/", HOST), RequestHead(THREE, "GET", "/", HOST), RequestEnd(THREE))
+    send_events(
+        pair.client, RequestHead(ONE, "POST", "/", HOST), RequestHead(THREE, "GET", "/", HOST), RequestEnd(THREE)
+    )
     pair.exchange()
     pair.server.receive_eof()
     event = pair.server.next_event()
@@ -254,7 +256,7 @@ def test_an_end_of_input_within_a_message() -> None:
     assert event.stream == ONE
     assert pair.server.next_event() is None
     assert "must_close" not in signs(pair.server)  # the other is still answered
-    say(pair.server, ResponseHead(THREE, 200), ResponseEnd(THREE))
+    send_events(pair.server, ResponseHead(THREE, 200), ResponseEnd(THREE))
     assert pair.server.data_to_send()
     assert "must_close" in signs(pair.server)
     pair.client.receive_eof()
@@ -265,9 +267,9 @@ def test_an_end_of_input_within_a_message() -> None:
 def test_a_stream_that_is_given_up() -> None:
     pair = Pair(Http2Connection)
     for stream in (ONE, THREE):
-        say(pair.client, RequestHead(stream, "POST", "/", HOST), RequestData(stream, b"part"))
+        send_events(pair.client, RequestHead(stream, "POST", "/", HOST), RequestData(stream, b"part"))
     pair.exchange()
-    say(pair.server, ResponseHead(ONE, 413, LENGTH_2), ResponseData(ONE, b"no"), ResponseEnd(ONE))
+    send_events(pair.server, ResponseHead(ONE, 413, LENGTH_2), ResponseData(ONE, b"no"), ResponseEnd(ONE))
     pair.server.send(StreamReset(ONE))  # behind the answer
     pair.server.send(StreamReset(THREE))
     heard, _ = pair.exchange()
@@ -287,7 +289,7 @@ def test_an_answer_that_is_written_and_a_request_that_is_not_wanted() -> None:
     pair = Pair(Http2Connection)
     pair.client.send(RequestHead(ONE, "POST", "/", HOST))
     pair.exchange()
-    say(pair.server, ResponseHead(ONE, 204), ResponseEnd(ONE), StreamReset(ONE))
+    send_events(pair.server, ResponseHead(ONE, 204), ResponseEnd(ONE), StreamReset(ONE))
     heard, _ = pair.exchange()
     assert heard == [ResponseHead(ONE, 204, http_version="2"), ResponseEnd(ONE)]
     assert "idle" in signs(pair.server)

@@ -6,7 +6,15 @@ import pytest
 from h2.errors import ErrorCodes
 from hypothesis import given
 
-from svc_proto.wire.http2_frames import PREFACE, Cutter, Fault, Frame, Kind, goaway, read_goaway
+from svc_proto.wire.http2_frames import (
+    PREFACE,
+    FrameType,
+    Http2ConnectionError,
+    Http2Frame,
+    Http2FrameSplitter,
+    encode_goaway,
+    parse_goaway,
+)
 from tests.wire.chunking import Cuts, cut, cuts
 
 SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
@@ -15,8 +23,8 @@ CONTINUED = b"\x00\x00\x02\x09\x04\x80\x00\x00\x01\x86\x84"  # the reserved bit 
 UNKNOWN = b"\x00\x00\x03\xfa\x07\x00\x00\x00\x05abc"
 
 
-def frames(cutter: Cutter, data: bytes, sizes: Cuts) -> list[Frame]:
-    found: list[Frame] = []
+def frames(cutter: Http2FrameSplitter, data: bytes, sizes: Cuts) -> list[Http2Frame]:
+    found: list[Http2Frame] = []
     for piece in cut(data, sizes):
         cutter.receive(piece)
         while (frame := cutter.next()) is not None:
@@ -26,72 +34,76 @@ def frames(cutter: Cutter, data: bytes, sizes: Cuts) -> list[Frame]:
 
 @given(cuts())
 def test_cuts_do_not_matter(sizes: Cuts) -> None:
-    cutter = Cutter(server=True, max_block=100)
+    cutter = Http2FrameSplitter(server=True, max_block=100)
     found = frames(cutter, PREFACE + SETTINGS + OPENED + CONTINUED + UNKNOWN, sizes)
-    assert [(frame.kind, frame.flags, frame.stream, frame.size) for frame in found] == [
-        (Kind.SETTINGS, 0, 0, 0),
-        (Kind.HEADERS, 0, 1, 1),
-        (Kind.CONTINUATION, 4, 1, 2),
+    assert [(frame.type, frame.flags, frame.stream, frame.size) for frame in found] == [
+        (FrameType.SETTINGS, 0, 0, 0),
+        (FrameType.HEADERS, 0, 1, 1),
+        (FrameType.CONTINUATION, 4, 1, 2),
         (0xFA, 7, 5, 3),
     ]
     assert b"".join(frame.raw for frame in found) == SETTINGS + OPENED + CONTINUED + UNKNOWN
-    assert not cutter.head_pending
+    assert not cutter.has_partial_head
 
 
 def test_a_client_gets_no_preface() -> None:
-    assert len(frames(Cutter(server=False, max_block=9), SETTINGS, [1])) == 1
+    assert len(frames(Http2FrameSplitter(server=False, max_block=9), SETTINGS, [1])) == 1
 
 
 def test_a_head_has_begun_with_its_kind_of_frame() -> None:
-    cutter = Cutter(server=True, max_block=9)
+    cutter = Http2FrameSplitter(server=True, max_block=9)
     assert frames(cutter, PREFACE, [1000]) == []
-    assert cutter.held == 0  # the preface is read as soon as it is whole
+    assert cutter.buffered_bytes == 0  # the preface is read as soon as it is whole
     frames(cutter, SETTINGS + OPENED[:3], [1000])
-    assert not cutter.head_pending
+    assert not cutter.has_partial_head
     frames(cutter, OPENED[3:4], [1000])
-    assert cutter.head_pending
+    assert cutter.has_partial_head
 
 
 def test_what_is_forgotten_is_gone() -> None:
-    cutter = Cutter(server=True, max_block=9)
+    cutter = Http2FrameSplitter(server=True, max_block=9)
     cutter.receive(PREFACE)
     cutter.clear()
-    assert not cutter.head_pending
+    assert not cutter.has_partial_head
     assert cutter.next() is None
 
 
 def test_the_size_of_a_block_is_that_of_all_its_frames() -> None:
-    cutter = Cutter(server=False, max_block=3)
+    cutter = Http2FrameSplitter(server=False, max_block=3)
     assert len(frames(cutter, SETTINGS + OPENED + CONTINUED + OPENED + CONTINUED, [1000])) == 5
-    with pytest.raises(Fault) as caught:
+    with pytest.raises(Http2ConnectionError) as caught:
         frames(cutter, OPENED + CONTINUED.replace(b"\x00\x00\x02", b"\x00\x00\x03", 1), [1000])
     assert caught.value.code is ErrorCodes.ENHANCE_YOUR_CALM
 
 
 def test_goaway_there_and_back() -> None:
-    (frame,) = frames(Cutter(server=False, max_block=9), SETTINGS + goaway(5, 11), [1000])[1:]
-    assert read_goaway(frame) == (5, 11)
+    (frame,) = frames(Http2FrameSplitter(server=False, max_block=9), SETTINGS + encode_goaway(5, 11), [1000])[1:]
+    assert parse_goaway(frame) == (5, 11)
 
 
-def header(size: int, kind: Kind, flags: int, stream: int) -> bytes:
+def header(size: int, kind: FrameType, flags: int, stream: int) -> bytes:
     return size.to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big")
 
 
 @pytest.mark.parametrize(
     ("largest", "one_more", "code"),
     [
-        (header(16_384, Kind.DATA, 0, 1), header(16_385, Kind.DATA, 0, 1), ErrorCodes.FRAME_SIZE_ERROR),
-        (header(32 * 6, Kind.SETTINGS, 0, 0), header(33 * 6, Kind.SETTINGS, 0, 0), ErrorCodes.ENHANCE_YOUR_CALM),
+        (header(16_384, FrameType.DATA, 0, 1), header(16_385, FrameType.DATA, 0, 1), ErrorCodes.FRAME_SIZE_ERROR),
         (
-            header(0, Kind.HEADERS, 0, 1) + header(0, Kind.CONTINUATION, 0, 1) * 63,
-            header(0, Kind.HEADERS, 0, 1) + header(0, Kind.CONTINUATION, 0, 1) * 64,
+            header(32 * 6, FrameType.SETTINGS, 0, 0),
+            header(33 * 6, FrameType.SETTINGS, 0, 0),
+            ErrorCodes.ENHANCE_YOUR_CALM,
+        ),
+        (
+            header(0, FrameType.HEADERS, 0, 1) + header(0, FrameType.CONTINUATION, 0, 1) * 63,
+            header(0, FrameType.HEADERS, 0, 1) + header(0, FrameType.CONTINUATION, 0, 1) * 64,
             ErrorCodes.ENHANCE_YOUR_CALM,
         ),
     ],
     ids=["a frame", "settings", "pieces of a block"],
 )
 def test_the_limits_reached_exactly_and_passed_by_one(largest: bytes, one_more: bytes, code: ErrorCodes) -> None:
-    frames(Cutter(server=False, max_block=9), SETTINGS + largest, [1000])
-    with pytest.raises(Fault) as caught:
-        frames(Cutter(server=False, max_block=9), SETTINGS + one_more, [1000])
+    frames(Http2FrameSplitter(server=False, max_block=9), SETTINGS + largest, [1000])
+    with pytest.raises(Http2ConnectionError) as caught:
+        frames(Http2FrameSplitter(server=False, max_block=9), SETTINGS + one_more, [1000])
     assert caught.value.code is code

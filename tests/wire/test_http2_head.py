@@ -6,20 +6,20 @@ import pytest
 from hpack import NeverIndexedHeaderTuple
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.wire.events import AcceptSocket, Headers, RequestHead, ResponseHead, StreamId
+from svc_proto.wire.events import AcceptWebSocket, Headers, RequestHead, ResponseHead, StreamId
 from svc_proto.wire.http2_head import (
     accept_fields,
-    announced,
-    read_length,
-    read_request,
-    read_response,
-    read_trailers,
+    declared_length,
+    parse_length,
+    parse_request,
+    parse_response,
+    parse_trailers,
     request_fields,
     response_fields,
     trailer_fields,
 )
 from svc_proto.wire.limits import Limits
-from svc_proto.wire.websocket_handshake import read_acceptance
+from svc_proto.wire.websocket_handshake import parse_acceptance
 
 ONE = StreamId(1)
 LIMITS = Limits(max_fields=9)
@@ -30,20 +30,20 @@ def test_a_request_there_and_back() -> None:
     head = RequestHead(ONE, "GET", "/a", Headers(((b"host", b"[::1]:80"), (b"a", b"b"))), http_version="2")
     fields = request_fields(head, secure=True, deflate=True)
     assert fields == [*PSEUDO, (b"a", b"b")]
-    assert read_request(ONE, fields, LIMITS, ended=True) == head
+    assert parse_request(ONE, fields, LIMITS, ended=True) == head
 
 
 @pytest.mark.parametrize("deflate", [True, False])
 def test_a_websocket_there_and_back(deflate: bool) -> None:
     asked = RequestHead(ONE, "GET", "/ws", Headers(((b"host", b"a"),)), websocket=True)
     fields = request_fields(asked, secure=False, deflate=deflate)
-    head = read_request(ONE, fields, LIMITS, ended=False)
+    head = parse_request(ONE, fields, LIMITS, ended=False)
     assert (head.method, head.websocket, head.expects_continue) == ("GET", True, False)
-    answer, agreed = accept_fields(head, AcceptSocket(ONE), deflate=True)
+    answer, agreed = accept_fields(head, AcceptWebSocket(ONE), deflate=True)
     assert (agreed is not None) is deflate
-    status, headers = read_response(answer, LIMITS)
+    status, headers = parse_response(answer, LIMITS)
     assert status == 200
-    assert read_acceptance(asked.headers, headers, deflate=deflate) == (None, agreed)
+    assert parse_acceptance(asked.headers, headers, deflate=deflate) == (None, agreed)
 
 
 def test_secrets_stay_out_of_compression_tables() -> None:
@@ -60,7 +60,7 @@ def test_what_only_http1_knows_is_left_out() -> None:
 @pytest.mark.parametrize("crumbs", [[b"a=1"], [b"a=1", b"b=2"], [b"a=1", b"b=2", b"c=3"]])
 def test_a_cookie_in_crumbs_and_a_host_beside_the_authority(crumbs: list[bytes]) -> None:
     fields = [*PSEUDO, (b"host", b"[::1]:80"), *((b"cookie", crumb) for crumb in crumbs)]
-    head = read_request(ONE, fields, LIMITS, ended=True)
+    head = parse_request(ONE, fields, LIMITS, ended=True)
     assert head.headers.all(b"cookie") == [b"; ".join(crumbs)]
     assert head.headers.all(b"host") == [b"[::1]:80"]
 
@@ -71,35 +71,35 @@ def test_the_first_and_the_last_status(status: int) -> None:
 
 
 def test_lengths() -> None:
-    assert read_length(Headers(((b"content-length", b"10"),))) == 10
-    assert read_length(Headers(((b"content-length", b"9" * 18),))) == 10**18 - 1
-    assert read_length(Headers()) is None
-    assert announced([(b"a", b"1"), (b"content-length", b"7")]) == 7
-    assert announced([]) is None
+    assert parse_length(Headers(((b"content-length", b"10"),))) == 10
+    assert parse_length(Headers(((b"content-length", b"9" * 18),))) == 10**18 - 1
+    assert parse_length(Headers()) is None
+    assert declared_length([(b"a", b"1"), (b"content-length", b"7")]) == 7
+    assert declared_length([]) is None
     with pytest.raises(LocalProtocolError):
-        announced([(b"content-length", b"-1")])
+        declared_length([(b"content-length", b"-1")])
     with pytest.raises(RemoteProtocolError) as caught:
-        read_length(Headers(((b"content-length", b"1,1"),)))
+        parse_length(Headers(((b"content-length", b"1,1"),)))
     assert caught.value.code == "invalid_content_length"
     with pytest.raises(RemoteProtocolError):
-        read_length(Headers(((b"content-length", b"9" * 19),)))
+        parse_length(Headers(((b"content-length", b"9" * 19),)))
 
 
 def test_trailers_have_no_pseudo_headers() -> None:
-    assert read_trailers([(b"a", b"b")], LIMITS) == Headers(((b"a", b"b"),))
+    assert parse_trailers([(b"a", b"b")], LIMITS) == Headers(((b"a", b"b"),))
     with pytest.raises(RemoteProtocolError):
-        read_trailers([(b":status", b"200")], LIMITS)
+        parse_trailers([(b":status", b"200")], LIMITS)
 
 
 def test_a_long_run_of_white_space_is_judged_quickly() -> None:
     with pytest.raises(RemoteProtocolError):
-        read_trailers([(b"a", b"x" + b" " * 30_000)], LIMITS)
+        parse_trailers([(b"a", b"x" + b" " * 30_000)], LIMITS)
 
 
 def test_a_list_of_as_many_bytes_as_may_be_and_of_one_more() -> None:
     """RFC 9113 section 6.5.2: "the sum of the length of a field name [and value] plus an overhead of 32 octets"."""
     size = 2 * (32 + 3)
-    assert len(read_trailers([(b"a", b"bc")] * 2, Limits(max_head=size))) == 2
+    assert len(parse_trailers([(b"a", b"bc")] * 2, Limits(max_head=size))) == 2
     with pytest.raises(RemoteProtocolError, match="more than 69 bytes") as caught:
-        read_trailers([(b"a", b"bc")] * 2, Limits(max_head=size - 1))
+        parse_trailers([(b"a", b"bc")] * 2, Limits(max_head=size - 1))
     assert caught.value.status == 431

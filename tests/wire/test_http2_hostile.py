@@ -12,7 +12,7 @@ from hypothesis.strategies import DataObject
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     BadRequest,
     Headers,
     RequestData,
@@ -29,7 +29,7 @@ from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE
 from svc_proto.wire.limits import Limits
 from tests.wire.chunking import Cuts
-from tests.wire.connection_pair import HOST, ONE, THREE, WHOLE, drain, feed, say, seeded, signs
+from tests.wire.connection_pair import HOST, ONE, THREE, WHOLE, drain, feed, seeded, send_events, signs
 from tests.wire.http2_pair import CONNECT, GET, POST, SETTINGS, BareClient, frame, resets
 
 PING, RST, PRIORITY, WINDOW = 6, 3, 2, 8
@@ -52,8 +52,8 @@ def ends(data: bytes, code: ErrorCodes, *, hello: bytes = HELLO, sizes: Cuts = W
     assert "must_close" in signs(us)
     assert "idle" not in signs(us)
     assert us.data_to_send() == b""
-    us.abandon(ONE)
-    us.taken(ONE, 1)
+    us.reset_stream(ONE)
+    us.acknowledge_data(ONE, 1)
     us.go_away()
     assert us.data_to_send() == b""
     with pytest.raises(LocalProtocolError, match="over"):
@@ -170,7 +170,7 @@ def test_a_request_that_cannot_be_served_ends_its_stream_only(fields: Fields, st
     assert (bad.stream, bad.status, bad.method) == (ONE, status, "GET")
     for event in (ResponseHead(ONE, status), ResponseData(ONE, b"no"), ResponseEnd(ONE)):
         bare.us.send(event)
-    assert bare.us.lingers(ONE) is not (ended or status == 400)
+    assert bare.us.awaits_request_end(ONE) is not (ended or status == 400)
     bare.talk()
     (answer,) = bare.last(h2.events.ResponseReceived)
     assert isinstance(answer, h2.events.ResponseReceived)
@@ -205,7 +205,7 @@ def test_the_answer_to_a_malformed_request_may_have_no_body(status: int) -> None
     bad, _ = bare.talk()
     assert isinstance(bad, BadRequest)
     assert bad.method == "HEAD"
-    say(bare.us, ResponseHead(ONE, status), ResponseEnd(ONE))
+    send_events(bare.us, ResponseHead(ONE, status), ResponseEnd(ONE))
     bare.talk()
     assert [type(event).__name__ for event in bare.heard[-2:]] == ["ResponseReceived", "StreamReset"]
     assert "idle" in signs(bare.us)
@@ -294,7 +294,7 @@ def test_data_before_the_websocket_is_open() -> None:
     bare.h2.send_headers(3, CONNECT)
     bare.h2.end_stream(3)
     assert len(bare.talk()) == 2
-    say(bare.us, AcceptSocket(THREE), TextMessage(THREE, "hi"))
+    send_events(bare.us, AcceptWebSocket(THREE), TextMessage(THREE, "hi"))
     (closed,) = bare.talk()
     assert getattr(closed, "code", None) == 1006
     assert "idle" in signs(bare.us)
@@ -305,7 +305,7 @@ def test_a_websocket_that_says_it_has_no_body() -> None:
     bare = BareClient()
     bare.h2.send_headers(1, [*CONNECT, (b"content-length", b"0")])
     assert len(bare.talk()) == 2
-    bare.us.send(AcceptSocket(ONE))
+    bare.us.send(AcceptWebSocket(ONE))
     bare.talk()
     bare.h2.send_data(1, b"\x81\x82\0\0\0\0hi")
     assert bare.talk() == [TextMessage(ONE, "hi")]
@@ -317,13 +317,13 @@ def test_half_a_message_counts_while_nobody_knows_who_says_it() -> None:
     for stream, most in ((ONE, None), (THREE, 64 * 1024)):
         bare.h2.send_headers(stream, CONNECT)
         bare.talk()
-        bare.us.send(AcceptSocket(stream, max_message=most))
+        bare.us.send(AcceptWebSocket(stream, max_message=most))
         bare.talk()
         bare.h2.send_data(stream, half)
         bare.talk()
-        assert (bare.us.held >= 5_000) is (most is not None)
-    bare.us.trust(THREE)
-    assert bare.us.held == 0
+        assert (bare.us.buffered_bytes >= 5_000) is (most is not None)
+    bare.us.lift_limits(THREE)
+    assert bare.us.buffered_bytes == 0
 
 
 # --- floods ---------------------------------------------------------------------------------------------------------
@@ -352,9 +352,9 @@ def test_a_quiet_peer_may_ping_for_ever() -> None:
     us = Http2Connection(Role.SERVER, entropy=seeded())
     feed(us, HELLO)
     for second in range(100):
-        us.at(float(second))
+        us.set_time(float(second))
         feed(us, frame(PING, bytes(8)) * 90)
-    us.at(100.0)
+    us.set_time(100.0)
     with pytest.raises(RemoteProtocolError, match="nothing"):
         feed(us, frame(PING, bytes(8)) * 1001)
 
@@ -388,7 +388,7 @@ def test_resets_that_the_peer_makes_us_send() -> None:
         bare.h2.send_headers(stream, GET[:2])
         if stream < 200:
             bare.talk()
-            say(bare.us, ResponseHead(StreamId(stream), 400), ResponseEnd(StreamId(stream)))
+            send_events(bare.us, ResponseHead(StreamId(stream), 400), ResponseEnd(StreamId(stream)))
     with pytest.raises(RemoteProtocolError, match="cannot be served"):
         bare.talk()
 
@@ -410,7 +410,7 @@ def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte() -> None:
     bare.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
     bare.h2.send_headers(1, GET, end_stream=True)
     bare.talk()
-    say(bare.us, ResponseHead(ONE, 200), ResponseData(ONE, b"abc"), ResponseEnd(ONE))
+    send_events(bare.us, ResponseHead(ONE, 200), ResponseData(ONE, b"abc"), ResponseEnd(ONE))
     bare.talk()
     assert bare.us.unsent(ONE) == 3
     for left in (2, 1, 0):
@@ -420,7 +420,7 @@ def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte() -> None:
     assert "idle" in signs(bare.us)
     bare.h2.send_headers(3, GET, end_stream=True)
     bare.talk()
-    say(bare.us, ResponseHead(THREE, 200), ResponseData(THREE, bytes(5000)))
+    send_events(bare.us, ResponseHead(THREE, 200), ResponseData(THREE, bytes(5000)))
     with pytest.raises(RemoteProtocolError, match="nothing"):
         bare.talk(frame(WINDOW, b"\x00\x00\x00\x01", stream=3) * 1100)
 
@@ -458,7 +458,7 @@ def test_a_client_that_goes_away_hears_the_rest() -> None:
     bare.h2.close_connection()
     assert bare.talk() == []
     assert "must_close" not in signs(bare.us)
-    say(bare.us, ResponseHead(ONE, 200), ResponseEnd(ONE))
+    send_events(bare.us, ResponseHead(ONE, 200), ResponseEnd(ONE))
     assert len(bare.us.data_to_send()) > 9
     assert "must_close" in signs(bare.us)
 
@@ -486,7 +486,7 @@ def test_only_the_declared_error_leaves(data: DataObject, role: Role) -> None:
     for sizes in ([1_000_000], [1]):
         us = Http2Connection(role, limits=Limits(max_head=2000), entropy=seeded())
         if role is Role.CLIENT:
-            say(us, RequestHead(ONE, "GET", "/", HOST), RequestHead(THREE, "POST", "/", HOST))
+            send_events(us, RequestHead(ONE, "GET", "/", HOST), RequestHead(THREE, "POST", "/", HOST))
         heard = [repr(event) for event in feed_raw(us, stream, sizes)]
         outcomes.append((heard, us.data_to_send()))
     assert outcomes[0] == outcomes[1]

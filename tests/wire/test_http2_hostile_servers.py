@@ -10,7 +10,7 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import RequestEnd, RequestHead, ResponseEnd, ResponseHead, StreamReset
 from svc_proto.wire.http2 import Http2Connection
-from tests.wire.connection_pair import HOST, ONE, THREE, feed, say, seeded, signs
+from tests.wire.connection_pair import HOST, ONE, THREE, feed, seeded, send_events, signs
 from tests.wire.http2_pair import SETTINGS, BareServer, frame, resets
 
 Fields = list[tuple[bytes, bytes]]
@@ -18,7 +18,7 @@ Fields = list[tuple[bytes, bytes]]
 
 def asked(*, websocket: bool = False) -> BareServer:
     bare = BareServer()
-    say(bare.us, RequestHead(ONE, "GET", "/", HOST, websocket), RequestEnd(ONE))
+    send_events(bare.us, RequestHead(ONE, "GET", "/", HOST, websocket), RequestEnd(ONE))
     bare.talk()
     return bare
 
@@ -57,7 +57,7 @@ def test_an_answer_that_has_no_body_may_say_how_long_it_would_be(status: bytes) 
     bare.h2.send_headers(1, [(b":status", status), (b"content-length", b"3")])
     bare.h2.end_stream(1)
     assert [type(event) for event in bare.talk()] == [ResponseHead, ResponseEnd]
-    say(bare.us, RequestHead(THREE, "GET", "/", HOST), RequestEnd(THREE))
+    send_events(bare.us, RequestHead(THREE, "GET", "/", HOST), RequestEnd(THREE))
     bare.talk()
     bare.h2.send_headers(3, [(b":status", status)])
     bare.h2.send_data(3, b"a", end_stream=True)

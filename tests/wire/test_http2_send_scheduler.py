@@ -5,9 +5,9 @@ from __future__ import annotations
 from h2.events import DataReceived, StreamEnded, TrailersReceived
 
 from svc_proto.wire.events import Headers, RequestHead, StreamId
-from svc_proto.wire.http2_send_scheduler import Outgoing
+from svc_proto.wire.http2_send_scheduler import SendScheduler
 from svc_proto.wire.http2_settings import new_h2
-from svc_proto.wire.http2_stream import Stream
+from svc_proto.wire.http2_stream import Http2Stream
 from svc_proto.wire.limits import Limits
 
 ONE, THREE = StreamId(1), StreamId(3)
@@ -16,12 +16,12 @@ POST = [(b":method", b"POST"), (b":scheme", b"http"), (b":path", b"/"), (b":auth
 
 def test_frames_in_turn_and_ends_behind_them() -> None:
     client, server = new_h2(client=True, limits=Limits()), new_h2(client=False, limits=Limits())
-    outgoing = Outgoing(client)
-    streams = [Stream(stream, RequestHead(stream, "POST", "/")) for stream in (ONE, THREE)]
+    outgoing = SendScheduler(client)
+    streams = [Http2Stream(stream, RequestHead(stream, "POST", "/")) for stream in (ONE, THREE)]
     for known in streams:
         client.send_headers(known.id, POST)
-        known.put(bytes(20_000))
-        known.said_end = True
+        known.queue_data(bytes(20_000))
+        known.sent_end = True
         outgoing.add(known)
     streams[1].trailers = Headers(((b"t", b"v"),))
     assert outgoing.write(30_000) == (30_000, [])
@@ -38,25 +38,25 @@ def test_frames_in_turn_and_ends_behind_them() -> None:
 
 def test_an_end_needs_no_window() -> None:
     client = new_h2(client=True, limits=Limits())
-    outgoing = Outgoing(client)
-    known = Stream(ONE, RequestHead(ONE, "POST", "/"))
+    outgoing = SendScheduler(client)
+    known = Http2Stream(ONE, RequestHead(ONE, "POST", "/"))
     client.send_headers(ONE, POST)
-    known.put(b"x")
+    known.queue_data(b"x")
     outgoing.add(known)
     assert outgoing.write(10) == (1, [])
     client.receive_data(b"\x00\x00\x06\x04\x00\x00\x00\x00\x00" + b"\x00\x04\x00\x00\x00\x00")  # no window at all
     assert client.local_flow_control_window(ONE) == -1
-    known.said_end = True
+    known.sent_end = True
     outgoing.add(known)
     assert outgoing.write(10) == (0, [known])
 
 
 def test_one_that_is_removed_says_nothing() -> None:
     client = new_h2(client=True, limits=Limits())
-    outgoing = Outgoing(client)
-    known = Stream(ONE, RequestHead(ONE, "POST", "/"))
+    outgoing = SendScheduler(client)
+    known = Http2Stream(ONE, RequestHead(ONE, "POST", "/"))
     client.send_headers(ONE, POST)
-    known.put(b"x")
+    known.queue_data(b"x")
     outgoing.add(known)
     outgoing.remove(known)
     outgoing.remove(known)

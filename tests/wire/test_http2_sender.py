@@ -12,7 +12,7 @@ from h2.settings import SettingCodes
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    AcceptSocket,
+    AcceptWebSocket,
     Event,
     Headers,
     Informational,
@@ -25,7 +25,7 @@ from svc_proto.wire.events import (
     StreamId,
 )
 from svc_proto.wire.http2 import Http2Connection
-from tests.wire.connection_pair import HOST, ONE, THREE, open_pair, say, seeded
+from tests.wire.connection_pair import HOST, ONE, THREE, open_pair, seeded, send_events
 from tests.wire.http2_pair import POST, BareClient, BareServer
 
 
@@ -37,7 +37,7 @@ def test_what_a_server_must_not_say() -> None:
     for event in (
         ResponseData(ONE, b"x"),
         ResponseEnd(ONE),
-        AcceptSocket(ONE),
+        AcceptWebSocket(ONE),
         RequestEnd(ONE),
         ResponseEnd(THREE),
         ResponseHead(ONE, 200, Headers(((b"a", b"\n"),))),
@@ -81,7 +81,7 @@ def test_what_a_client_must_not_say() -> None:
     for event in early:
         with pytest.raises(LocalProtocolError):
             us.send(event)
-    say(us, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
+    send_events(us, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     late: tuple[Event, ...] = (
         RequestEnd(ONE),
         RequestData(ONE, b""),

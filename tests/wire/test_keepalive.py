@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from svc_proto.wire.keepalive import LIFE, Keepalive, KeepaliveAction, KeepaliveState, KeepaliveTrigger
+from svc_proto.wire.keepalive import KEEPALIVE_TABLE, Keepalive, KeepaliveAction, KeepaliveState, KeepaliveTrigger
 
 
 def test_a_peer_that_talks_is_never_pinged() -> None:
     keepalive = Keepalive(30.0, 20.0, 100.0)
     for now in (110.0, 130.0, 155.0):
-        keepalive.heard(now)
+        keepalive.mark_received(now)
         assert keepalive.advance(now + 1) is KeepaliveAction.NOTHING
         assert keepalive.due == now + 30.0
 
@@ -26,7 +26,7 @@ def test_silence_is_pinged_then_dropped() -> None:
 def test_any_byte_after_the_ping_is_a_sign_of_life() -> None:
     keepalive = Keepalive(30.0, 20.0, 0.0)
     assert keepalive.advance(30.0) is KeepaliveAction.PING
-    keepalive.heard(31.0)
+    keepalive.mark_received(31.0)
     assert keepalive.state is KeepaliveState.LIVE
     assert keepalive.due == 61.0
     assert keepalive.advance(61.0) is KeepaliveAction.PING
@@ -42,34 +42,34 @@ def test_a_lost_peer_stays_lost() -> None:
     keepalive = Keepalive(1.0, 1.0, 0.0)
     keepalive.advance(1.0)
     keepalive.advance(2.0)
-    keepalive.heard(2.5)
+    keepalive.mark_received(2.5)
     assert keepalive.state is KeepaliveState.LOST
     assert keepalive.advance(keepalive.due) is KeepaliveAction.DROP
 
 
 def test_who_does_not_read_is_heard_and_gives_nobody_up() -> None:
     keepalive = Keepalive(30.0, 20.0, 0.0)
-    keepalive.hold(True, 5.0)
-    keepalive.hold(True, 7.0)
+    keepalive.set_paused(True, 5.0)
+    keepalive.set_paused(True, 7.0)
     for now in (15.0, 25.0, 3615.0):
         assert keepalive.due <= now
         assert keepalive.advance(now) is KeepaliveAction.PING
         assert keepalive.due == now + 10.0
-    keepalive.heard(3620.0)  # what was on its way
+    keepalive.mark_received(3620.0)  # what was on its way
     assert keepalive.due == 3630.0
-    keepalive.hold(False, 3625.0)
-    keepalive.hold(False, 3626.0)
+    keepalive.set_paused(False, 3625.0)
+    keepalive.set_paused(False, 3626.0)
     assert (keepalive.state, keepalive.due) == (KeepaliveState.LIVE, 3655.0)
 
 
 def test_who_has_asked_for_a_sign_of_life_and_stops_reading_waits_for_none() -> None:
     keepalive = Keepalive(30.0, 20.0, 0.0)
     keepalive.advance(30.0)
-    keepalive.hold(False, 31.0)
+    keepalive.set_paused(False, 31.0)
     assert (keepalive.state, keepalive.due) == (KeepaliveState.PROBED, 50.0)
-    keepalive.hold(True, 40.0)
+    keepalive.set_paused(True, 40.0)
     assert (keepalive.state, keepalive.due) == (KeepaliveState.LIVE, 50.0)
 
 
 def test_the_table_is_total() -> None:
-    assert set(LIFE) == {(state, trigger) for state in KeepaliveState for trigger in KeepaliveTrigger}
+    assert set(KEEPALIVE_TABLE) == {(state, trigger) for state in KeepaliveState for trigger in KeepaliveTrigger}

@@ -31,14 +31,14 @@ def test_servers_share_what_a_process_has(
 ) -> None:
     limits = DEFAULT_LIMITS.shared(descriptors=descriptors, servers=servers)
     assert limits.max_connections == connections
-    assert limits.stranger_budget == int(budget * 2**20)
-    assert limits.stranger_share == share * 2**20
+    assert limits.unauthenticated_budget == int(budget * 2**20)
+    assert limits.unauthenticated_share == share * 2**20
 
 
 def test_marks_are_in_order() -> None:
     limits = DEFAULT_LIMITS
     assert limits.low_water < limits.high_water <= limits.max_unsent
-    assert limits.ping_patience < limits.ping_interval
+    assert limits.ping_timeout < limits.ping_interval
 
 
 def test_the_defaults() -> None:
@@ -55,15 +55,15 @@ def test_the_defaults() -> None:
         "max_drain": 256 * 1024,
         "max_skipped": 64 * 1024,
         "max_message": 8 * MIB,
-        "stranger_message": 64 * 1024,
-        "stranger_budget": 48 * MIB,
-        "stranger_share": 16 * MIB,
-        "stranger_connections": 256,
-        "stranger_turn": 4 * 1024,
-        "stranger_rate": 16.0 * 1024 * 1024,
-        "stranger_patience": 5.0,
+        "unauthenticated_message": 64 * 1024,
+        "unauthenticated_budget": 48 * MIB,
+        "unauthenticated_share": 16 * MIB,
+        "unauthenticated_connections": 256,
+        "unauthenticated_burst": 4 * 1024,
+        "unauthenticated_rate": 16.0 * 1024 * 1024,
+        "unauthenticated_timeout": 5.0,
         "ping_interval": 30.0,
-        "ping_patience": 20.0,
+        "ping_timeout": 20.0,
         "close_timeout": 5.0,
         "high_water": 256 * 1024,
         "low_water": 64 * 1024,

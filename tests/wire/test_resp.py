@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire import resp
-from svc_proto.wire.resp import MAX_DEPTH, MAX_LINE, Push, RespError, RespReader, command, reply
+from svc_proto.wire.resp import MAX_DEPTH, MAX_LINE, Push, RespError, RespReader, encode_command, encode_reply
 
 VALUES: list[tuple[bytes, object]] = [
     (b"+OK\r\n", b"OK"),
@@ -156,15 +156,15 @@ def test_a_line_has_a_length_that_it_may_have() -> None:
 
 
 def test_a_command_is_an_array_of_strings() -> None:
-    assert command("SET", b"k\xff", 7) == b"*3\r\n$3\r\nSET\r\n$2\r\nk\xff\r\n$1\r\n7\r\n"
-    assert RespReader().feed(command("SET", b"k\xff", 7)) == [[b"SET", b"k\xff", b"7"]]
-    assert RespReader().feed(command("ECHO", "ä")) == [[b"ECHO", "ä".encode()]]
+    assert encode_command("SET", b"k\xff", 7) == b"*3\r\n$3\r\nSET\r\n$2\r\nk\xff\r\n$1\r\n7\r\n"
+    assert RespReader().feed(encode_command("SET", b"k\xff", 7)) == [[b"SET", b"k\xff", b"7"]]
+    assert RespReader().feed(encode_command("ECHO", "ä")) == [[b"ECHO", "ä".encode()]]
 
 
 @pytest.mark.parametrize("value", [object(), "a\nb", "a\rb", RespError("ERR", "a\r\nb"), {1, 2}])
 def test_what_resp_has_nothing_for_is_our_fault(value: object) -> None:
     with pytest.raises(LocalProtocolError):
-        reply(value)
+        encode_reply(value)
 
 
 def as_read(value: object) -> object:
@@ -201,7 +201,7 @@ WRITTEN = NESTED | st.lists(NESTED, max_size=3).map(Push)
 
 @given(st.lists(WRITTEN, max_size=4), st.data())
 def test_what_is_written_is_read_again_however_it_is_cut(values: list[object], data: st.DataObject) -> None:
-    text = b"".join(map(reply, values))
+    text = b"".join(map(encode_reply, values))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     reader = RespReader()
     found: list[object] = []

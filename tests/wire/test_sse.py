@@ -180,4 +180,4 @@ def test_whole_events_are_the_same_as_those_that_come_bit_by_bit(parts: list[str
 def test_whether_an_event_begins_with_the_next_byte(stream: bytes, between: bool) -> None:
     decoder = EventStreamDecoder()
     decoder.receive_data(stream)
-    assert decoder.between is between
+    assert decoder.is_between_events is between

@@ -15,20 +15,20 @@ from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     BinaryMessage,
-    CloseSocket,
+    CloseWebSocket,
     Event,
     Ping,
     Pong,
     ResponseData,
-    SocketClosed,
     TextMessage,
+    WebSocketClosed,
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from svc_proto.wire.websocket import LIFE, MAX_PONGS, WebSocket, WebSocketState, WebSocketTrigger
+from svc_proto.wire.websocket import MAX_PONGS, WEBSOCKET_TABLE, WebSocket, WebSocketState, WebSocketTrigger
 from svc_proto.wire.websocket_deflate import MAX_FRAGMENTS, DeflateParameters
 from tests.wire.chunking import Cuts, cuts
-from tests.wire.connection_pair import ONE, WHOLE, drain, feed, open_pair, say, seeded
+from tests.wire.connection_pair import ONE, WHOLE, drain, feed, open_pair, seeded, send_events
 
 KEY = b"\x37\xfa\x21\x3d"  # the masking key of RFC 6455 section 5.7
 SMALL = Limits(max_message=1000)
@@ -90,7 +90,7 @@ def test_a_message_of_very_many_pieces() -> None:
 
 def test_what_is_sent() -> None:
     ws = socket()
-    say(ws, TextMessage(ONE, "Hello"), BinaryMessage(ONE, b"x" * 126), Ping(ONE, b"p"), Pong(ONE, b"q" * 125))
+    send_events(ws, TextMessage(ONE, "Hello"), BinaryMessage(ONE, b"x" * 126), Ping(ONE, b"p"), Pong(ONE, b"q" * 125))
     assert ws.data_to_send() == b"\x81\x05Hello\x82\x7e\x00\x7e" + b"x" * 126 + b"\x89\x01p\x8a\x7d" + b"q" * 125
     assert ws.data_to_send() == b""
 
@@ -113,8 +113,8 @@ def test_a_client_masks_with_its_entropy(size: int) -> None:
         TextMessage(ONE, "\ud800"),
         Ping(ONE, b"x" * 126),
         Pong(ONE, b"x" * 126),
-        *(CloseSocket(ONE, code) for code in (999, 1004, 1006, 1015, 2999, 5000)),
-        SocketClosed(ONE, 1000),
+        *(CloseWebSocket(ONE, code) for code in (999, 1004, 1006, 1015, 2999, 5000)),
+        WebSocketClosed(ONE, 1000),
         ResponseData(ONE, b"x"),
     ],
 )
@@ -129,11 +129,11 @@ def test_what_cannot_be_sent(event: Event) -> None:
 def test_bytes_are_text_unless_they_are_said_to_be_none() -> None:
     ws = socket()
     for message in ("é", "é".encode()):
-        ws.say(message)
-    ws.say("é".encode(), binary=True)
+        ws.send_message(message)
+    ws.send_message("é".encode(), binary=True)
     assert ws.data_to_send() == b"\x81\x02\xc3\xa9" * 2 + b"\x82\x02\xc3\xa9"
     with pytest.raises(LocalProtocolError, match="lone surrogate"):
-        ws.say("\ud800")
+        ws.send_message("\ud800")
 
 
 # --- the closing handshake --------------------------------------------------------------------------------------
@@ -142,56 +142,56 @@ def test_bytes_are_text_unless_they_are_said_to_be_none() -> None:
 @pytest.mark.parametrize(
     ("received", "echo", "event"),
     [
-        (closing(1000, b"bye"), b"\x88\x02\x03\xe8", SocketClosed(ONE, 1000, "bye")),
-        (closing(4999), b"\x88\x02\x13\x87", SocketClosed(ONE, 4999)),
-        (frame(0x88), b"\x88\x00", SocketClosed(ONE, 1005)),
+        (closing(1000, b"bye"), b"\x88\x02\x03\xe8", WebSocketClosed(ONE, 1000, "bye")),
+        (closing(4999), b"\x88\x02\x13\x87", WebSocketClosed(ONE, 4999)),
+        (frame(0x88), b"\x88\x00", WebSocketClosed(ONE, 1005)),
     ],
 )
-def test_the_peer_closes(received: bytes, echo: bytes, event: SocketClosed) -> None:
+def test_the_peer_closes(received: bytes, echo: bytes, event: WebSocketClosed) -> None:
     ws = socket()
     assert feed(ws, frame(0x81, b"x") + received + frame(0x81, b"late"), [1]) == [TextMessage(ONE, "x"), event]
     assert ws.data_to_send() == echo
     assert ws.state is WebSocketState.CLOSED
     ws.receive_eof()
     assert ws.next_event() is None
-    ws.send(CloseSocket(ONE))  # does nothing
+    ws.send(CloseWebSocket(ONE))  # does nothing
     with pytest.raises(LocalProtocolError, match="closed"):
         ws.send(TextMessage(ONE, "x"))
     with pytest.raises(LocalProtocolError, match="closed"):
-        ws.say("x")
+        ws.send_message("x")
     assert ws.data_to_send() == b""
 
 
 @pytest.mark.parametrize("code", [1000, 1003, 1007, 1014, 3000, 4999])
 def test_codes_that_may_be_sent(code: int) -> None:
     ws = socket()
-    ws.send(CloseSocket(ONE, code))
+    ws.send(CloseWebSocket(ONE, code))
     assert ws.data_to_send() == b"\x88\x02" + code.to_bytes(2, "big")
 
 
 def test_we_close() -> None:
     ws = socket()
-    ws.send(CloseSocket(ONE, 1001, "x" * 200))
+    ws.send(CloseWebSocket(ONE, 1001, "x" * 200))
     assert ws.data_to_send() == b"\x88\x7d\x03\xe9" + b"x" * 123
-    ws.send(CloseSocket(ONE, 1000))  # once is enough
+    ws.send(CloseWebSocket(ONE, 1000))  # once is enough
     assert ws.data_to_send() == b""
     with pytest.raises(LocalProtocolError, match="closing"):
         ws.send(Ping(ONE))
     late = frame(0x81, b"late") + frame(0x02, b"late") + frame(0x89, b"p") + frame(0x80, b"late")
     assert feed(ws, late) == []
-    assert feed(ws, closing(1001)) == [SocketClosed(ONE, 1001)]
+    assert feed(ws, closing(1001)) == [WebSocketClosed(ONE, 1001)]
     assert ws.data_to_send() == b""
 
 
 def test_we_close_without_a_code() -> None:
     ws = socket(Role.CLIENT)
-    ws.send(CloseSocket(ONE, 1005))
+    ws.send(CloseWebSocket(ONE, 1005))
     assert ws.data_to_send() == b"\x88\x80" + seeded()(4)
 
 
 def test_a_reason_that_no_frame_can_hold_is_mended() -> None:
     ws = socket()
-    ws.send(CloseSocket(ONE, 1000, "a\ud800"))
+    ws.send(CloseWebSocket(ONE, 1000, "a\ud800"))
     assert ws.data_to_send() == b"\x88\x04\x03\xe8a?"
 
 
@@ -199,13 +199,13 @@ def test_a_reason_that_no_frame_can_hold_is_mended() -> None:
 def test_the_end_without_a_close_frame(ours: bool) -> None:
     ws = socket()
     if ours:
-        ws.send(CloseSocket(ONE))
+        ws.send(CloseWebSocket(ONE))
     ws.receive_data(frame(0x81, b"last") + b"\x81")
     ws.receive_eof()
     events = drain(ws)
     closed = events.pop()
-    assert isinstance(closed, SocketClosed)
-    assert (closed.code, closed.clean, closed.ours) == (1006, False, None)
+    assert isinstance(closed, WebSocketClosed)
+    assert (closed.code, closed.clean, closed.closed_by_us) == (1006, False, None)
     assert events == ([] if ours else [TextMessage(ONE, "last")])
     assert ws.next_event() is None
 
@@ -242,8 +242,8 @@ VIOLATIONS = [
 def test_a_violation_is_told_once(data: bytes, code: int, sizes: Cuts) -> None:
     ws = socket(limits=SMALL)
     (closed,) = feed(ws, data, sizes)
-    assert isinstance(closed, SocketClosed)
-    assert (closed.code, closed.clean, closed.ours) == (1006, False, code)
+    assert isinstance(closed, WebSocketClosed)
+    assert (closed.code, closed.clean, closed.closed_by_us) == (1006, False, code)
     sent = ws.data_to_send()
     assert sent[0] == 0x88
     assert struct.unpack("!H", sent[2:4]) == (code,)
@@ -253,25 +253,25 @@ def test_a_violation_is_told_once(data: bytes, code: int, sizes: Cuts) -> None:
 
 def test_a_violation_while_closing_sends_no_second_close_frame() -> None:
     ws = socket()
-    ws.send(CloseSocket(ONE))
+    ws.send(CloseWebSocket(ONE))
     ws.data_to_send()
     (closed,) = feed(ws, frame(0x83))
-    assert isinstance(closed, SocketClosed)
-    assert (closed.code, closed.ours) == (1006, None)
+    assert isinstance(closed, WebSocketClosed)
+    assert (closed.code, closed.closed_by_us) == (1006, None)
     assert ws.data_to_send() == b""
 
 
 def test_a_server_must_not_mask() -> None:
     (closed,) = feed(socket(Role.CLIENT), frame(0x81, b"x"))
-    assert isinstance(closed, SocketClosed)
-    assert closed.ours == 1002
+    assert isinstance(closed, WebSocketClosed)
+    assert closed.closed_by_us == 1002
 
 
 def test_an_announced_size_is_refused_before_it_is_received() -> None:
     ws = socket(limits=SMALL)
     (closed,) = feed(ws, frame(0x82, b"x" * 1001)[:8])
-    assert isinstance(closed, SocketClosed)
-    assert closed.ours == 1009
+    assert isinstance(closed, WebSocketClosed)
+    assert closed.closed_by_us == 1009
 
 
 def test_messages_at_the_limit_are_taken() -> None:
@@ -304,8 +304,8 @@ def test_empty_fragments_have_a_bound() -> None:
     ws = socket()
     assert feed(ws, frame(0x01) + frame(0x00) * (MAX_FRAGMENTS - 1)) == []
     (closed,) = feed(ws, frame(0x00))
-    assert isinstance(closed, SocketClosed)
-    assert closed.ours == 1009
+    assert isinstance(closed, WebSocketClosed)
+    assert closed.closed_by_us == 1009
 
 
 # --- compression ------------------------------------------------------------------------------------------------
@@ -358,8 +358,8 @@ def test_context_takeover() -> None:
 )
 def test_bad_compressed_messages(data: bytes, code: int, sizes: Cuts) -> None:
     (closed,) = feed(socket(limits=SMALL, deflate=AGREED), data, sizes)
-    assert isinstance(closed, SocketClosed)
-    assert closed.ours == code
+    assert isinstance(closed, WebSocketClosed)
+    assert closed.closed_by_us == code
 
 
 def test_a_compressed_message_at_the_limit_is_taken() -> None:
@@ -383,10 +383,10 @@ def test_a_stranger_may_say_less(agreed: DeflateParameters | None, fin: int) -> 
 
     assert feed(strange(), said(STRANGE)) == ([BinaryMessage(ONE, bytes(STRANGE))] if fin else [])
     (closed,) = feed(strange(), said(STRANGE + 1))
-    assert isinstance(closed, SocketClosed)
-    assert closed.ours == 1009
+    assert isinstance(closed, WebSocketClosed)
+    assert closed.closed_by_us == 1009
     ws = strange()
-    ws.trust(ONE)
+    ws.lift_limits(ONE)
     assert feed(ws, said(STRANGE + 1)) == ([BinaryMessage(ONE, bytes(STRANGE + 1))] if fin else [])
 
 
@@ -442,8 +442,8 @@ def test_round_trips(messages: list[tuple[bool, str, int]], deflate: bool, sizes
         pair.client.send(event)
         pair.server.send(event)
     assert pair.exchange() == (sent, sent)
-    pair.client.send(CloseSocket(ONE, 1000, "done"))
-    assert pair.exchange() == ([SocketClosed(ONE, 1000)], [SocketClosed(ONE, 1000, "done")])
+    pair.client.send(CloseWebSocket(ONE, 1000, "done"))
+    assert pair.exchange() == ([WebSocketClosed(ONE, 1000)], [WebSocketClosed(ONE, 1000, "done")])
     assert pair.client.must_close
     assert pair.server.must_close
 
@@ -479,12 +479,14 @@ def test_cuts_do_not_matter_and_nothing_escapes(data: bytes, deflate: bool, size
         events = feed(ws, data, way)
         ws.receive_eof()
         events += drain(ws)
-        assert [isinstance(event, SocketClosed) for event in events].count(True) == 1
-        assert isinstance(events[-1], SocketClosed)
+        assert [isinstance(event, WebSocketClosed) for event in events].count(True) == 1
+        assert isinstance(events[-1], WebSocketClosed)
         outcomes.append((events, ws.data_to_send()))
     assert outcomes[0] == outcomes[1]
 
 
 def test_the_table_covers_every_state_that_can_move() -> None:
     moving = {WebSocketState.OPEN, WebSocketState.CLOSING}
-    assert set(LIFE) == set(product(moving, WebSocketTrigger)) - {(WebSocketState.CLOSING, WebSocketTrigger.CLOSE)}
+    assert set(WEBSOCKET_TABLE) == set(product(moving, WebSocketTrigger)) - {
+        (WebSocketState.CLOSING, WebSocketTrigger.CLOSE)
+    }

@@ -13,9 +13,9 @@ from svc_proto.wire.websocket_deflate import (
     OFFER,
     DeflateParameters,
     Deflater,
-    InboundGuard,
-    accept_offer,
-    read_agreement,
+    InflateGuard,
+    accept_extension_offer,
+    parse_extension_response,
 )
 
 
@@ -50,8 +50,8 @@ from svc_proto.wire.websocket_deflate import (
     ],
 )
 def test_offers_that_are_taken(offers: list[bytes], answer: bytes, agreed: DeflateParameters) -> None:
-    assert accept_offer(offers) == (agreed, answer)
-    assert read_agreement([answer]) == agreed
+    assert accept_extension_offer(offers) == (agreed, answer)
+    assert parse_extension_response([answer]) == agreed
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_offers_that_are_taken(offers: list[bytes], answer: bytes, agreed: Defla
 )
 def test_offers_that_are_declined(offer: bytes) -> None:
     expected = offer == b"permessage-deflate;"  # a semicolon too many is let pass
-    assert (accept_offer([offer]) is not None) is expected
+    assert (accept_extension_offer([offer]) is not None) is expected
 
 
 @pytest.mark.parametrize(
@@ -88,25 +88,25 @@ def test_offers_that_are_declined(offer: bytes) -> None:
 )
 def test_answers_that_are_refused(answer: bytes) -> None:
     with pytest.raises(RemoteProtocolError, match="Sec-WebSocket-Extensions"):
-        read_agreement([answer])
+        parse_extension_response([answer])
 
 
 def test_no_answer() -> None:
-    assert read_agreement([]) is None
+    assert parse_extension_response([]) is None
 
 
 @given(st.lists(st.binary(max_size=40) | st.binary(max_size=20).map(b"permessage-deflate;".__add__)))
 def test_nothing_but_protocol_errors_escape(values: list[bytes]) -> None:
-    accept_offer(values)
+    accept_extension_offer(values)
     try:
-        read_agreement(values)
+        parse_extension_response(values)
     except RemoteProtocolError:
         return
 
 
 def judged(*frames: tuple[int, bytes], agreed: DeflateParameters | None = None, most: int = 10) -> object:
     """What a guard says last of frames (first byte, payload), each read whole."""
-    guard, proto = InboundGuard(most, agreed), FrameDecoder(client=False)
+    guard, proto = InflateGuard(most, agreed), FrameDecoder(client=False)
     said: object = None
     for first, payload in frames:
         opcode, rsv = Opcode(first & 15), RsvBits(bool(first & 0x40), False, False)
@@ -151,7 +151,7 @@ def test_the_limits_reached_exactly_and_passed_by_one(
 
 
 def test_the_hooks_leave_negotiation_alone() -> None:
-    extension = InboundGuard(1, None)
+    extension = InflateGuard(1, None)
     assert extension.enabled()
     assert extension.offer() is False
 

@@ -14,7 +14,7 @@ from fuzz.law import LawReader
 from fuzz.targets.frames import BothSockets, frames
 from fuzz.targets.websocket import CLIENT, DEFLATE
 from svc_proto.wire.events import Event
-from svc_proto.wire.websocket_deflate import DeflateParameters, InboundGuard
+from svc_proto.wire.websocket_deflate import DeflateParameters, InflateGuard
 from svc_proto.wire.websocket_frame_reader import FrameReader
 from tests.wire.chunking import Cuts, cut, cuts
 from tests.wire.connection_pair import WHOLE
@@ -24,7 +24,7 @@ LIMIT = 70_000
 
 
 def reader(*, client: bool = False, deflate: bool = False) -> FrameReader:
-    return FrameReader(client, InboundGuard(LIMIT, DeflateParameters() if deflate else None))
+    return FrameReader(client, InflateGuard(LIMIT, DeflateParameters() if deflate else None))
 
 
 def read(frames: FrameReader | LawReader, data: bytes, sizes: Cuts = WHOLE) -> list[Frame | str]:
@@ -143,7 +143,7 @@ def test_everything_else_is_the_law_for_good(data: bytes) -> None:
     plain = frame(0x82, b"x")
     for sizes in ([1_000_000], [1], [3]):
         frames = reader()
-        law = LawReader(False, InboundGuard(LIMIT, None))
+        law = LawReader(False, InflateGuard(LIMIT, None))
         assert read(frames, plain + data + plain, sizes) == read(law, plain + data + plain, sizes)
         assert frames._law is not None
 
@@ -151,7 +151,7 @@ def test_everything_else_is_the_law_for_good(data: bytes) -> None:
 @pytest.mark.parametrize("at", range(2, 15))
 def test_a_length_that_none_can_be_is_refused_before_the_mask_is_there(at: int) -> None:
     data = (b"\xc1\xff\x80" + bytes(7) + KEY)[:at]
-    frames, law = reader(deflate=True), LawReader(False, InboundGuard(LIMIT, DeflateParameters()))
+    frames, law = reader(deflate=True), LawReader(False, InflateGuard(LIMIT, DeflateParameters()))
     assert read(frames, data) == read(law, data)
 
 
@@ -178,7 +178,7 @@ def test_plain_texts_are_told_at_once(client: bool) -> None:
         return frame(first, payload, masked=not client)
 
     frames = reader(client=client)
-    assert frames.texts(whole(b"a") + whole(b"b" * 300) + whole(b"")) == (["a", "b" * 300, ""], False)
+    assert frames.read_texts(whole(b"a") + whole(b"b" * 300) + whole(b"")) == (["a", "b" * 300, ""], False)
     for behind in (
         whole(b"x", 0x82),
         whole(b"\xff"),
@@ -189,5 +189,5 @@ def test_plain_texts_are_told_at_once(client: bool) -> None:
         b"\x81" + bytes([126 | (0 if client else 0x80)]) + b"\0\5" + b"abcdefghi",
     ):
         frames = reader(client=client)
-        assert frames.texts(whole(b"a") + behind) == (["a"], True)
-        assert frames.texts(whole(b"b")) == ([], True)
+        assert frames.read_texts(whole(b"a") + behind) == (["a"], True)
+        assert frames.read_texts(whole(b"b")) == ([], True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.wire.events import Headers, RequestHead, StreamId
-from svc_proto.wire.websocket_handshake import handshake_problem, opens_socket
+from svc_proto.wire.websocket_handshake import handshake_problem, is_handshake
 
 GOOD: dict[bytes, bytes] = {
     b"host": b"a",
@@ -24,7 +24,7 @@ def head(changes: dict[bytes, bytes | None], method: str = "GET", version: str =
 
 def test_a_good_one() -> None:
     assert handshake_problem(head({})) is None
-    assert opens_socket(head({}))
+    assert is_handshake(head({}))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_good_one() -> None:
 )
 def test_no_attempt(request_head: RequestHead) -> None:
     assert handshake_problem(request_head) is None
-    assert not opens_socket(request_head)
+    assert not is_handshake(request_head)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_problems(request_head: RequestHead, status: int, word: str) -> None:
     assert problem[0] == status
     assert word in problem[1]
     assert ((b"sec-websocket-version", b"13") in problem[2]) is (status == 426)
-    assert not opens_socket(request_head)
+    assert not is_handshake(request_head)
 
 
 @pytest.mark.parametrize(("name", "status"), [(b"sec-websocket-key", 400), (b"sec-websocket-version", 426)])

@@ -20,9 +20,9 @@ Schema: TypeAlias = Mapping[str, Any]
 Reader: TypeAlias = Callable[[object], Any]
 
 READERS: Mapping[str, tuple[Reader, str]] = {  # of a type, and what it is called
-    "string": (coercion.text, "a string"),
-    "integer": (partial(coercion.whole, pointed=True), "a whole number"),
-    "boolean": (coercion.flag, "true or false"),
+    "string": (coercion.coerce_text, "a string"),
+    "integer": (partial(coercion.coerce_integer, pointed=True), "a whole number"),
+    "boolean": (coercion.coerce_boolean, "true or false"),
     "array": (as_array, "an array"),
     "object": (as_object, "an object"),
 }

@@ -18,11 +18,11 @@ from svc_proto.agent.tools.tool import Arguments, Picture, Returned, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import ToolError
-from svc_proto.basics.sanitize import plain, readable
+from svc_proto.basics.sanitize import sanitize_line, sanitize_text
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type
 from svc_proto.peers.mcp_http import HttpParameters
-from svc_proto.schema.json_object import Members, as_array, as_object, as_text
+from svc_proto.schema.json_object import JsonObject, as_array, as_object, as_text
 
 __all__ = ["GROUP", "PREFIX", "Run", "returned", "tools_of"]
 
@@ -46,7 +46,7 @@ _MARKER = re.compile(r"^(\s*)MEDIA:", re.MULTILINE | re.IGNORECASE)
 Run = Callable[[str, Arguments], Flow[Returned]]
 
 
-def tools_of(config: ServerConfig, rows: Iterable[Members], run: Run) -> tuple[tuple[Tool, ...], int]:
+def tools_of(config: ServerConfig, rows: Iterable[JsonObject], run: Run) -> tuple[tuple[Tool, ...], int]:
     """The tools that are wanted of a server's list, and how many of those are left out, being too many or too long.
 
     `run` calls one by the name that the server has for it.
@@ -67,31 +67,31 @@ def tools_of(config: ServerConfig, rows: Iterable[Members], run: Run) -> tuple[t
     return tuple(tools.values()), left_out
 
 
-def returned(result: Members) -> Returned:
+def returned(result: JsonObject) -> Returned:
     """What a call has led to. Raises `ToolError` for what the server calls an error."""
     failed, pictures = result.get("isError") is True, list[Picture]()
-    pieces = [_block(block, None if failed else pictures) for block in result.rows("content")[:MAX_BLOCKS]]
-    if not pieces and (data := result.nested("structuredContent")) is not None:
+    pieces = [_block(block, None if failed else pictures) for block in result.objects("content")[:MAX_BLOCKS]]
+    if not pieces and (data := result.object_or_none("structuredContent")) is not None:
         pieces = [strict_json.dumps(data)]
-    text = _MARKER.sub(r"\1MEDIA :", readable("\n".join(pieces)))  # only our own phone shows pictures by a line
+    text = _MARKER.sub(r"\1MEDIA :", sanitize_text("\n".join(pieces)))  # only our own phone shows pictures by a line
     if failed:
         text = text or "the tool failed, and does not say why"
         raise ToolError(text if len(text) <= MAX_FAILURE else f"{text[:MAX_FAILURE]}… [cut]")
     return Returned(text or "(the result is empty)", tuple(pictures))
 
 
-def _tool(config: ServerConfig, raw: str, row: Members, run: Run) -> Tool | None:
-    parameters = _parameters(row.inner("inputSchema"))
+def _tool(config: ServerConfig, raw: str, row: JsonObject, run: Run) -> Tool | None:
+    parameters = _parameters(row.get_object("inputSchema"))
     if len(strict_json.dumps(parameters)) > MAX_SCHEMA:
         return None
-    reads_only = config.trust and row.inner("annotations").get("readOnlyHint") is True
+    reads_only = config.trust and row.get_object("annotations").get("readOnlyHint") is True
 
     def call(arguments: Arguments) -> Flow[Returned]:
         return run(raw, arguments)
 
     return Tool(
         name=_name(config.slug, raw),
-        description=f"[MCP server {config.name}] {plain(row.text('description', 'title'), MAX_SAID)}".strip(),
+        description=f"[MCP server {config.name}] {sanitize_line(row.text('description', 'title'), MAX_SAID)}".strip(),
         parameters=parameters,
         run=call,
         asks=None if reads_only or raw in config.auto else f"It is a tool of the MCP server {config.name}.",
@@ -110,20 +110,20 @@ def _name(slug: str, raw: str) -> str:
     return f"{(start + _UNFIT.sub('_', raw))[: MAX_NAME - 1 - len(digest)]}_{digest}"
 
 
-def _edition(config: ServerConfig, row: Members) -> str:
+def _edition(config: ServerConfig, row: JsonObject) -> str:
     way = config.way
     where = way.url if isinstance(way, HttpParameters) else strict_json.dumps(way.argv)
     said = [where, row.get("name"), row.get("description"), row.get("inputSchema"), row.get("annotations")]
     return sha256_hex(strict_json.dumps(said))[:12]
 
 
-def _parameters(given: Members) -> Mapping[str, object]:
+def _parameters(given: JsonObject) -> Mapping[str, object]:
     """A schema of an object, in clean words."""
     found = _clean_members(given, MAX_DEPTH)
-    properties = Members.of(found.get("properties"))
-    found |= {"type": "object", "properties": {name: Members.of(value) for name, value in properties.items()}}
+    properties = JsonObject.of(found.get("properties"))
+    found |= {"type": "object", "properties": {name: JsonObject.of(value) for name, value in properties.items()}}
     if "required" in found:
-        found["required"] = [name for name in Members.of(found).texts("required") if name in properties]
+        found["required"] = [name for name in JsonObject.of(found).texts("required") if name in properties]
     return found
 
 
@@ -132,37 +132,37 @@ def _clean(value: object, depth: int) -> object:
         return _clean_members(members if depth else {}, depth)
     if (items := as_array(value)) is not None:
         return [_clean(item, depth - 1) for item in (items[:MAX_MEMBERS] if depth else ())]
-    return value if (text := as_text(value)) is None else plain(text, MAX_WORDS)
+    return value if (text := as_text(value)) is None else sanitize_line(text, MAX_WORDS)
 
 
 def _clean_members(members: Mapping[str, object], depth: int) -> dict[str, object]:
     first = islice(members.items(), MAX_MEMBERS)
-    return {name: _clean(member, depth - 1) for name, member in first if plain(name) == name}
+    return {name: _clean(member, depth - 1) for name, member in first if sanitize_line(name) == name}
 
 
-def _block(block: Members, pictures: list[Picture] | None) -> str:
+def _block(block: JsonObject, pictures: list[Picture] | None) -> str:
     """Its text; what is a picture joins the others, where there is a place for them."""
     match block.get("type"):
         case "text":
             return block.text("text")
         case "resource":
-            inner = block.inner("resource")
-            return inner.text("text") or _file(f"a file, {plain(inner.text('uri'))}", inner, "blob", pictures)
+            inner = block.get_object("resource")
+            return inner.text("text") or _file(f"a file, {sanitize_line(inner.text('uri'))}", inner, "blob", pictures)
         case "resource_link":
-            return f"[a link: {plain(block.text('title', 'name'))} {plain(block.text('uri'))}]"
+            return f"[a link: {sanitize_line(block.text('title', 'name'))} {sanitize_line(block.text('uri'))}]"
         case "image":
             return _file("a picture", block, "data", pictures)
         case kind:
             return _file("a sound" if kind == "audio" else "something", block, "data", None)
 
 
-def _file(what: str, block: Members, name: str, pictures: list[Picture] | None) -> str:
+def _file(what: str, block: JsonObject, name: str, pictures: list[Picture] | None) -> str:
     """A word for what is no text. Whether it is a picture, its bytes say."""
     data = block.text(name)
     there = pictures is not None and len(pictures) < MAX_PICTURES and len(data) <= MAX_PICTURE
     kind = image_type(_start_of(data)) if there else None
     if pictures is None or kind is None:
-        about = filter(None, (what, plain(block.text("mimeType"), 60), f"{3 * len(data) // 4} bytes"))
+        about = filter(None, (what, sanitize_line(block.text("mimeType"), 60), f"{3 * len(data) // 4} bytes"))
         return f"[{', '.join(about)}: not shown]"
     pictures.append(Picture(f"image/{kind}", data))
     return f"[{what}, image/{kind}, {3 * len(data) // 4} bytes: picture {len(pictures)} of this result, shown once]"

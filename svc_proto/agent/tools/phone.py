@@ -19,7 +19,7 @@ from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.phone import PhoneAnswer, PhoneLink, RelayLink
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["ROWS", "ToolRow", "path_of", "perform", "phone_tools", "tools_of"]
 
@@ -107,8 +107,8 @@ def _swipe(link: PhoneLink, arguments: Arguments) -> Flow[Arguments]:
         raise ToolError("give direction, or all of start_x, start_y, end_x and end_y")
     device = {name: value for name, value in arguments.items() if name == "device"}
     screen = yield from link.call("GET", "/screen", {"include_bounds": True, **device})
-    bounds = Members.of(screen.body).inner("rootBounds")
-    found = [side for name in SIDES if (side := bounds.whole(name)) is not None]
+    bounds = JsonObject.of(screen.body).get_object("rootBounds")
+    found = [side for name in SIDES if (side := bounds.integer(name)) is not None]
     if len(found) < len(SIDES):
         raise ToolError(result_of("screen", screen, SVC) if screen.status >= 400 else "the screen has no bounds")
     left, top, right, bottom = found

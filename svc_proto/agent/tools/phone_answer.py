@@ -6,7 +6,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.basics.errors import ToolError
 from svc_proto.peers.phone import PhoneAnswer
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["MEANINGS", "body_of", "result_of", "text_of"]
 MAX_ERROR = 500  # characters of what the phone or the relay says
@@ -41,7 +41,7 @@ MEANINGS = {
 def result_of(name: str, answer: PhoneAnswer, brand: Brand, *, bounds: bool = False) -> str:
     """The text of a result. Raises as `body_of` does."""
     body = body_of(name, answer, bounds=bounds)
-    if name == "screenshot" and (marker := Members.of(body).string("media")) is not None:
+    if name == "screenshot" and (marker := JsonObject.of(body).string("media")) is not None:
         return (
             f"The picture was taken.\nThe user sees it wherever this line stands by itself:\n{_marker(marker, brand)}"
         )
@@ -55,17 +55,17 @@ def text_of(name: str, answer: PhoneAnswer, *, bounds: bool = False) -> str:
     return strict_json.dumps(body_of(name, answer, bounds=bounds))
 
 
-def body_of(name: str, answer: PhoneAnswer, *, bounds: bool = False) -> Members:
+def body_of(name: str, answer: PhoneAnswer, *, bounds: bool = False) -> JsonObject:
     """What a result says, of a screen without its `bounds` unless wanted. Raises `ToolError` from status 400 on."""
     if answer.status >= 400:
         raise ToolError(*_failure(answer))
-    body = Members.of(answer.body)
+    body = JsonObject.of(answer.body)
     return _lean(body, bounds) if name == "screen" else body
 
 
 def _failure(answer: PhoneAnswer) -> tuple[str, str]:
     """Return the failure for people, and what else the model needs to react to it."""
-    body = Members.of(answer.body)
+    body = JsonObject.of(answer.body)
     code = body.text("error_code", "code")
     said = " ".join(body.text("error").split())[:MAX_ERROR] or "no reason given"
     pieces = []
@@ -80,9 +80,9 @@ def _failure(answer: PhoneAnswer) -> tuple[str, str]:
     return f"{answer.status}{f' {code}' if code else ''}: {said}.", " ".join(pieces)
 
 
-def _lean(screen: Members, bounds: bool) -> Members:
+def _lean(screen: JsonObject, bounds: bool) -> JsonObject:
     """A screen without what is null or false: a third of the size, and nothing is lost."""
-    if screen.listed("nodes") is None:
+    if screen.array_or_none("nodes") is None:
         return screen
     lean = [
         {
@@ -90,9 +90,9 @@ def _lean(screen: Members, bounds: bool) -> Members:
             for key, value in node.items()
             if value is not None and value is not False and (bounds or key != "bounds")
         }
-        for node in screen.rows("nodes")
+        for node in screen.objects("nodes")
     ]
-    return Members({**screen, "nodes": lean})
+    return JsonObject({**screen, "nodes": lean})
 
 
 def _marker(text: str, brand: Brand) -> str:

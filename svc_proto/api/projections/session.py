@@ -24,7 +24,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
 from svc_proto.schema import chat_events as events
 from svc_proto.schema.chat_events import THINKING, AssistantDelta, ChatEvent, ToolProgress
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["SessionProjection"]
 
@@ -73,11 +73,11 @@ class SessionProjection:
         return event.write(self._head, self._seq, self._stamp.at(now))
 
     def _begun(self, event: TurnBegun) -> Iterable[ChatEvent]:
-        user = Members(id=event.user_id, role="user", content=_echo(event.user_text))
+        user = JsonObject(id=event.user_id, role="user", content=_echo(event.user_text))
         return (
             events.SessionCreated(title=event.title, model=event.model),
             events.RunStarted(user_message=user),
-            events.MessageStarted(message=Members(id=self._message_id, role="assistant")),
+            events.MessageStarted(message=JsonObject(id=self._message_id, role="assistant")),
         )
 
     def _waits(self, event: ToolPending | ApprovalAsked) -> Iterable[ChatEvent]:
@@ -94,7 +94,7 @@ class SessionProjection:
             "completed": event.completed,
             "partial": event.partial,
             "interrupted": event.interrupted,
-            "usage": Members(usage_view(event.usage)),
+            "usage": JsonObject(usage_view(event.usage)),
         }
         return (
             events.AssistantCompleted(**flags, content=event.content),

@@ -29,7 +29,7 @@ from svc_proto.basics.validate import object_, optional
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.schema.json_object import Members, content_text
+from svc_proto.schema.json_object import JsonObject, content_text
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -117,7 +117,7 @@ class _Completions:
             fields=branded(self._api.config.brand, SESSION_KEY, memory or ""),
         )
 
-    def _order(self, body: Members, talk: MessageList, options: ModelOptions, scope: _Scope) -> Flow[TurnOrder]:
+    def _order(self, body: JsonObject, talk: MessageList, options: ModelOptions, scope: _Scope) -> Flow[TurnOrder]:
         api = self._api
         settings = yield from api.settings()
         name = body.text("model")
@@ -193,12 +193,12 @@ def _message(ended: TurnEnded) -> Mapping[str, object]:
     return {"role": "assistant", "content": ended.content or None, "tool_calls": calls}
 
 
-def _brings_tools(body: Members, options: ModelOptions) -> bool:
+def _brings_tools(body: JsonObject, options: ModelOptions) -> bool:
     """Whether a client carries out tools by itself: it names them, or tells what came of one."""
-    return options.tools is not None or any(row.get("role") == "tool" for row in body.rows("messages")[-1:])
+    return options.tools is not None or any(row.get("role") == "tool" for row in body.objects("messages")[-1:])
 
 
-def _wants_usage(body: Members) -> bool:
+def _wants_usage(body: JsonObject) -> bool:
     return read_flag(optional(body, "stream_options", object_) or {}, "include_usage")
 
 

@@ -21,7 +21,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Route
-from svc_proto.schema.json_object import Members, as_text
+from svc_proto.schema.json_object import JsonObject, as_text
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -118,8 +118,8 @@ class _Responses:
         fields = session_fields(self._api.config.brand, session_id=run.record.session_id, run_id=run.record.id)
         return json_response(200, builder.response, fields)
 
-    def _chain(self, body: Members) -> Flow[_Chain]:
-        api, previous, wanted = self._api, body.get("previous_response_id"), body.nested("conversation")
+    def _chain(self, body: JsonObject) -> Flow[_Chain]:
+        api, previous, wanted = self._api, body.get("previous_response_id"), body.object_or_none("conversation")
         given = body.get("conversation") if wanted is None else wanted.get("id")
         if previous is not None and given is not None:
             raise invalid("previous_response_id and conversation exclude each other", param="conversation")
@@ -141,7 +141,7 @@ class _Responses:
             conversation=name,
         )
 
-    def _order(self, body: Members, talk: MessageList, chain: _Chain) -> Flow[TurnOrder]:
+    def _order(self, body: JsonObject, talk: MessageList, chain: _Chain) -> Flow[TurnOrder]:
         api = self._api
         settings = yield from api.settings()
         history = talk.history
@@ -169,7 +169,7 @@ class _Responses:
         )
 
 
-def _talk(body: Members) -> MessageList:
+def _talk(body: JsonObject) -> MessageList:
     """`input`: a string, or an array of strings, of `{role, content}`, and of what an earlier response put out."""
     text = body.string("input")
     entries = body.array("input") if text is None else [text]
@@ -181,7 +181,7 @@ def _talk(body: Members) -> MessageList:
 def _message_of(entry: object) -> object:
     if as_text(entry) is not None:
         return {"role": "user", "content": entry}
-    members = Members.of(entry)
+    members = JsonObject.of(entry)
     if "role" not in members and members.get("type", "message") != "message":
         return {"role": "tool"}  # a call, its output, a thought: dropped, as in chat completions
     return entry

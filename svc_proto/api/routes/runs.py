@@ -20,7 +20,7 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Route
 from svc_proto.machines.approvals import parse_approval
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class _Runs:
         kind = f"{api.config.brand.name}.run.approval_response"
         return json_response(200, {"object": kind, "run_id": run_id, "choice": answer.choice, "resolved": resolved})
 
-    def _order(self, body: Members, talk: MessageList) -> Flow[TurnOrder]:
+    def _order(self, body: JsonObject, talk: MessageList) -> Flow[TurnOrder]:
         api = self._api
         run_id = api.runs.new_id()
         wanted = body.get("session_id")
@@ -150,7 +150,7 @@ class _Runs:
             may_ask=True,  # the events of a run have questions (wire api 6.3)
         )
 
-    def _earlier(self, body: Members) -> Flow[tuple[Mapping[str, object], ...]]:
+    def _earlier(self, body: JsonObject) -> Flow[tuple[Mapping[str, object], ...]]:
         """What `previous_response_id` continues; wire api 6.1: an unknown one is ignored here."""
         api, previous = self._api, body.string("previous_response_id")
         if previous is None or body.get("conversation_history") is not None:
@@ -159,12 +159,12 @@ class _Runs:
         return () if session is None else (yield from api.history(session))
 
 
-def _talk(body: Members) -> MessageList:
+def _talk(body: JsonObject) -> MessageList:
     """`input`: text, content parts, or messages; `conversation_history` wins over earlier messages (wire api 6.1)."""
     value = body.get("input")
     if value is None and body.get("message") is None:
         raise invalid("input is missing", param="input")
-    if any("role" in entry for entry in body.rows("input")):
+    if any("role" in entry for entry in body.objects("input")):
         talk = read_conversation(value, "input")
     else:
         talk = MessageList(system="", history=(), prompt=read_prompt(body, names=("input", "message")))

@@ -24,12 +24,12 @@ from svc_proto.api.store import (
 from svc_proto.api.titles import check_session_id, clean_title, stem_of, title_of_copy
 from svc_proto.api.views import message_view, session_answer, session_view
 from svc_proto.basics.entropy import new_uuid
-from svc_proto.basics.validate import line, optional
+from svc_proto.basics.validate import optional, single_line
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.schema.coercion import truth
+from svc_proto.schema.coercion import is_truthy
 from svc_proto.schema.json_object import as_text, content_text
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ class _Sessions:
                 limit=limit,
                 offset=offset,
                 source=query.get("source") or None,
-                include_children=bool(truth(query.get("include_children"))),
-                include_archived=bool(truth(query.get("include_archived"))),
+                include_children=bool(is_truthy(query.get("include_children"))),
+                include_archived=bool(is_truthy(query.get("include_archived"))),
             )
         )
         body = {
@@ -136,7 +136,7 @@ class _Sessions:
             updated_at=api.engine.now.wall,
             last_active=api.engine.now.wall,
             title=clean_title(body.get("title")),
-            model=optional(body, "model", partial(line, most=MAX_NAME)) or None,
+            model=optional(body, "model", partial(single_line, most=MAX_NAME)) or None,
             system_prompt=_system_prompt(body),
         )
         if chat.model is None:
@@ -232,7 +232,7 @@ def _changes(body: dict[str, object], now: float) -> dict[str, object]:
         if name == "title":
             changes["title"] = clean_title(value)
         elif name == "end_reason":
-            reason = optional(body, name, partial(line, most=MAX_NAME))
+            reason = optional(body, name, partial(single_line, most=MAX_NAME))
             if reason:
                 changes.update(end_reason=reason, ended_at=now)
         elif isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Reply
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import summary
 
 __all__ = ["MAX_ACTIVITIES", "Activity", "ActivityLog", "ActivityStatus"]
@@ -111,5 +111,5 @@ def _status(reply: Reply) -> ActivityStatus:
 
 def _result_text(reply: Reply) -> str | None:
     names = ("summary", "message", "status") if reply.status == 200 else ("error",)
-    found = Members.of(reply.result)
+    found = JsonObject.of(reply.result)
     return next((text[:MAX_RESULT] for name in names if (text := found.string(name)) is not None), None)

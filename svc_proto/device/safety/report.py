@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from svc_proto.basics.moment import Moment
 from svc_proto.device.safety.consent import Consents
 from svc_proto.device.safety.master import Master
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["UNKNOWN_APP", "overlaid"]
 
@@ -30,9 +30,9 @@ def overlaid(
     `master_enabled` reads false while the accessibility service is unbound, although the toggle stays where it is.
     """
     accessible = sideload and consents.accessibility
-    status = Members(base)
+    status = JsonObject(base)
     bridge = {
-        **status.inner("bridge"),
+        **status.get_object("bridge"),
         "device_control_supported": sideload,
         "master_enabled": accessible and master.armed,
         "accessibility_granted": accessible,
@@ -50,7 +50,7 @@ def overlaid(
     }
     status["unattended"] = {
         "credential_lock_detected": False,
-        **status.inner("unattended"),
+        **status.get_object("unattended"),
         "supported": sideload,
         "enabled": sideload and unattended,
     }
@@ -58,7 +58,7 @@ def overlaid(
     if not accessible:
         if "current_app" in status:
             status["current_app"] = UNKNOWN_APP
-        device = status.inner("device")
+        device = status.get_object("device")
         if "current_app" in device:
             status["device"] = {**device, "current_app": UNKNOWN_APP}
     return status

@@ -212,5 +212,5 @@ def _arguments(request: Request) -> tuple[dict[str, object], str]:
         return {}, ""
     if None in members.values():
         return {key: member for key, member in members.items() if member is not None}, ""
-    plain = len(body) < strict_json.LONG and b"\\" not in body
+    plain = len(body) < strict_json.MIN_CHECKED_LENGTH and b"\\" not in body
     return members, body.decode("utf-8") if plain else ""

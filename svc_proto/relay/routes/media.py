@@ -22,8 +22,8 @@ from svc_proto.machines.media import MediaEntry
 from svc_proto.relay.access import Access
 from svc_proto.relay.media import ANY_TYPE, CONTENT_TYPES, MIB, Media, base64_bytes, content_type_field, display_name
 from svc_proto.relay.upload import IncomingFile, form_type, receive_part
-from svc_proto.schema.coercion import truth
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.coercion import is_truthy
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.multipart import PartBegin
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class _MediaRoutes:
         content_type = content_type_field(body.get("content_type"), "content_type")
         path = text(body.get("path"), "path")
         name = _file_name(body.get("file_name"))
-        sensitive = truth(body.get("sensitive"))  # a boolean, a number, or a word (wire core 6.1)
+        sensitive = is_truthy(body.get("sensitive"))  # a boolean, a number, or a word (wire core 6.1)
         if sensitive is None:
             raise invalid("sensitive", "true or false")
         try:
@@ -125,13 +125,13 @@ class _MediaRoutes:
         opened = yield from media.open_path(path)
         name = display_name(opened.real_path)
         guessed = CONTENT_TYPES.get((name or "").rpartition(".")[2].lower(), ANY_TYPE)
-        sensitive = bool(truth(query.get("sensitive")))
+        sensitive = bool(is_truthy(query.get("sensitive")))
         return (
             yield from media.serve(request, opened, content_type=declared or guessed, name=name, sensitive=sensitive)
         )
 
     def inspect(self, request: Request) -> Response:
-        include = bool(truth(request.query.get("include_expired")))
+        include = bool(is_truthy(request.query.get("include_expired")))
         return json_response(200, {"media": self._relay.media.records(include_expired=include)})
 
 
@@ -212,7 +212,7 @@ def _read_json(request: Request, upload: _Upload) -> Flow[None]:
             raise _too_large(JSON_LIMIT, "an upload as JSON; send a larger file as multipart/form-data")
         pieces.append(data)
     try:
-        body = Members.maybe(parse_json(b"".join(pieces)))
+        body = JsonObject.of_or_none(parse_json(b"".join(pieces)))
     except strict_json.JsonError as error:
         raise Refused(400, "invalid_json", f"the body is neither multipart/form-data nor valid JSON: {error}") from None
     if body is None:

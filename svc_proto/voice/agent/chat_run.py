@@ -20,7 +20,7 @@ from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema import chat_events as events
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunBegan, RunEvent, SessionBound, ToolEvent, ToolTold
@@ -114,12 +114,12 @@ class ApiRun:
         """A piece of an answer that is being drafted, which nobody is told."""
         if kind != DELTA or not self.run_id or self._stopping:
             return False
-        words = events.words_in(text)
+        words = events.parse_delta_text(text)
         return bool(words) and self._drafts(words)
 
     def _take(self, event: ServerSentEvent) -> bool:
         """One event; whether it was the last that matters."""
-        data = Members.parsed(event.data)
+        data = JsonObject.parse_or_empty(event.data)
         if not self.run_id:
             self.run_id = data.text("run_id")[:MAX_SHOWN]
             if self.run_id and self._stopping:
@@ -135,18 +135,18 @@ class ApiRun:
 # --- what its events mean: what makes no sense is passed over, never an error (wire terminal-voice 6.7) -----------
 
 
-def map_event(kind: str, data: Members, word: str) -> RunEvent | None:  # noqa: C901 - one row for each event
+def map_event(kind: str, data: JsonObject, word: str) -> RunEvent | None:  # noqa: C901 - one row for each event
     """What an event means, if anything; `ProviderError` when the run has not ended well. `word` stands for the tool
     that a delta does not name."""
-    if kind == DELTA and (words := events.words_of(data)):  # as most are
+    if kind == DELTA and (words := events.delta_text(data)):  # as most are
         return events.AssistantDelta(delta=words)
-    match event := events.read_event(kind, data):
+    match event := events.parse_event(kind, data):
         case events.AssistantDelta(delta=delta):
             return event if delta else None
         case events.RunStarted():
             return RunBegan(data.text("run_id")[:MAX_ID])
         case events.MessageStarted(message=message):
-            return events.MessageStarted(Members(id=(message.text("id") or data.text("message_id"))[:MAX_ID]))
+            return events.MessageStarted(JsonObject(id=(message.text("id") or data.text("message_id"))[:MAX_ID]))
         case events.ToolProgress(delta=delta, tool_name=name):
             return None if not delta else event if name == events.THINKING else _told(data, name or word, event)
         case events.ToolPending() | events.ToolStarted() | events.ToolCompleted():
@@ -170,11 +170,11 @@ def map_event(kind: str, data: Members, word: str) -> RunEvent | None:  # noqa: 
             return _changed(data, name, member) if name else None
 
 
-def _changed(data: Members, name: str, member: str) -> ToolTold:
+def _changed(data: JsonObject, name: str, member: str) -> ToolTold:
     return _told(data, name, events.ToolCompleted(result_preview=data.text(member) or None))
 
 
-def _told(data: Members, name: str, event: ToolEvent) -> ToolTold:
+def _told(data: JsonObject, name: str, event: ToolEvent) -> ToolTold:
     call_id = data.text("call_id", "tool_call_id", "id") or name
     return ToolTold(call_id[:MAX_ID], name[:MAX_ID], event)
 
@@ -193,7 +193,7 @@ def stop_run(engine: Engine, api: ApiClient, run_id: str) -> Flow[None]:
         engine.log(Level.WARNING, "run not stopped", status=answer.status)
 
 
-def read_history(engine: Engine, api: ApiClient, session_id: str) -> Flow[list[Members]]:
+def read_history(engine: Engine, api: ApiClient, session_id: str) -> Flow[list[JsonObject]]:
     """The messages of a chat session, for context; none when they cannot be had."""
     try:
         return (yield from api.messages(engine, session_id, within=HISTORY_WITHIN))
@@ -226,5 +226,5 @@ def _is_lost(error: PeerFailed) -> bool:
     """404 for the session, not for the route (wire api 2.1)."""
     if error.fault is not PeerFault.NOT_FOUND or error.answer is None:
         return False
-    found = Members.parsed(error.answer.body).inner("error")
+    found = JsonObject.parse_or_empty(error.answer.body).get_object("error")
     return found.get("code") == "session_not_found" or "session not found" in found.text("message").lower()

@@ -13,7 +13,7 @@ from attrs import frozen
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.json_object import Members, content_text
+from svc_proto.schema.json_object import JsonObject, content_text
 from svc_proto.voice.profiles import find_profile
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def context_of(rows: Sequence[object]) -> tuple[ContextMessage, ...]:
     """Messages of a client or of the API server: the last 20 are read, blanks dropped, 14 kept (wire 6.2)."""
     kept: list[ContextMessage] = []
     for row in rows[-MAX_READ:]:
-        message = Members.of(row)
+        message = JsonObject.of(row)
         content = " ".join(content_text(message.get("content")).split())[:MAX_CONTENT]
         if message.get("role") in ROLES and content:
             kept.append(ContextMessage(message.text("role"), content))
@@ -130,10 +130,10 @@ def _fenced(title: str, text: str) -> str:
     return f"{title}:\n<<<\n{text.replace('<<<', '').replace('>>>', '')}\n>>>"
 
 
-def _persona(data: Members) -> str:
+def _persona(data: JsonObject) -> str:
     """`display.personality` of `agent.personalities`, in either form (wire api 8.1)."""
-    name, known = data.inner("display").text("personality"), data.inner("agent", "personalities")
-    return (known.word(name) or known.inner(name).word("system_prompt"))[:MAX_PERSONA]
+    name, known = data.get_object("display").text("personality"), data.get_object("agent", "personalities")
+    return (known.first_text(name) or known.get_object(name).first_text("system_prompt"))[:MAX_PERSONA]
 
 
 def _text_of(engine: Engine, path: str) -> Flow[str]:

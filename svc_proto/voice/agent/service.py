@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.validate import array, line, optional
+from svc_proto.basics.validate import array, optional, single_line
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.agent.chat_run import read_history
 from svc_proto.voice.agent.instructions import ContextMessage, context_of
@@ -37,7 +37,9 @@ class RealtimeAgent(Family):
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
         """`POST /voice/realtime-agent/session`."""
         chosen = yield from self.chosen(body)
-        chat_session_id = optional(body, "chat_session_id", lambda value, name: line(value, name, MAX_ID)) or None
+        chat_session_id = (
+            optional(body, "chat_session_id", lambda value, name: single_line(value, name, MAX_ID)) or None
+        )
         context = yield from self._context(body, chat_session_id, principal)
         final = body.get("final_answer_only") is True
         setup = AgentSetup(chat_session_id=chat_session_id, context=context, final_answer_only=final)

@@ -22,7 +22,7 @@ from svc_proto.engine.child import run_command
 from svc_proto.engine.files import read_file, spool_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
 
 if TYPE_CHECKING:
@@ -53,20 +53,22 @@ class CommandLine:
     format: str = "mp3"
 
     @classmethod
-    def of(cls, name: str, said: Members) -> CommandLine | None:
+    def of(cls, name: str, said: JsonObject) -> CommandLine | None:
         """The row of `providers:` that has this name, if it is a command."""
-        row = next((Members.of(row) for known, row in said.inner("providers").items() if known.lower() == name), None)
-        if row is None or row.word("type").lower() != "command":
+        row = next(
+            (JsonObject.of(row) for known, row in said.get_object("providers").items() if known.lower() == name), None
+        )
+        if row is None or row.first_text("type").lower() != "command":
             return None
-        speed, kind = row.number("speed"), row.word("format").lower() or "mp3"
+        speed, kind = row.number("speed"), row.first_text("format").lower() or "mp3"
         values = {
-            "voice": row.word("voice_id", "voice"),
-            "model": row.word("model", "model_id"),
-            "language": row.word("language"),
+            "voice": row.first_text("voice_id", "voice"),
+            "model": row.first_text("model", "model_id"),
+            "language": row.first_text("language"),
             "speed": "1" if speed is None else f"{speed:g}",
             "format": kind,
         }
-        return cls(name, _split(row.word("command")), values, kind)
+        return cls(name, _split(row.first_text("command")), values, kind)
 
     def filled(self, **paths: str) -> tuple[str, ...]:
         """The words, with what the placeholders stand for. `ProviderError` when there are none."""

@@ -14,7 +14,7 @@ from attrs import field, frozen
 from svc_proto.engine.client import fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.json_object import Members, as_array, json_value
+from svc_proto.schema.json_object import JsonObject, as_array, json_value
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers.problems import refused
@@ -94,7 +94,7 @@ def discover_xai(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
         for entry in _entries(value, "voices"):
             if voice := _voice(entry, custom=True):
                 voices.setdefault(voice.id, voice)
-        following = _name(Members.of(value), "pagination_token")
+        following = _name(JsonObject.of(value), "pagination_token")
         if not following or following == page or len(voices) >= MAX_OFFERED:
             break
         page = following
@@ -114,20 +114,20 @@ def _get(engine: Engine, access: VendorAccess, path: str, *, tolerated: tuple[in
     return value
 
 
-def _entries(value: object, name: str) -> list[Members]:
+def _entries(value: object, name: str) -> list[JsonObject]:
     """The objects of a list, or of the list that an object has under a name."""
-    return Members.of({name: value} if as_array(value) is not None else value).rows(name)
+    return JsonObject.of({name: value} if as_array(value) is not None else value).objects(name)
 
 
-def _voice(entry: Members, *, custom: bool) -> OfferedVoice | None:
+def _voice(entry: JsonObject, *, custom: bool) -> OfferedVoice | None:
     name = _name(entry, "voice_id") or _name(entry, "id")
     return OfferedVoice(name, _label(entry, name), custom) if name else None
 
 
-def _label(entry: Members, name: str) -> str:
+def _label(entry: JsonObject, name: str) -> str:
     return _name(entry, "name") or name
 
 
-def _name(entry: Members, member: str) -> str:
+def _name(entry: JsonObject, member: str) -> str:
     value = entry.text(member)
     return value.strip() if value.isprintable() and len(value.strip()) <= MAX_NAME else ""

@@ -20,7 +20,7 @@ from svc_proto.engine.child import Child, Finished, run_command, spawn_child
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import Bell, SomeAtATime
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import (
     AudioChunk,
     AudioSink,
@@ -91,7 +91,7 @@ class Local:
         found, now = self._found, self._engine.now.mono
         if found is not None and ((found.speak and found.listen) or now < self._found_at + KNOWN_FOR):
             return found
-        answer = Members.of((yield from ask(self._engine, Compute(self._engine.new_op(), "voice.engines"))))
+        answer = JsonObject.of((yield from ask(self._engine, Compute(self._engine.new_op(), "voice.engines"))))
         self._found_at = self._engine.now.mono
         self._found = Engines(
             speak=tuple(answer.texts("speak")),
@@ -258,7 +258,7 @@ def _heard(finished: Finished | Failure) -> str:
         if finished.kind is FailureKind.TIMED_OUT:
             raise ProviderError("listening to the recording took too long")
         raise ProviderError(f"the engine that listens cannot be started: {finished.detail or finished.kind.value}")
-    answer = Members.parsed(finished.output)
+    answer = JsonObject.parse_or_empty(finished.output)
     text = answer.string("text")
     if text is not None:
         return text

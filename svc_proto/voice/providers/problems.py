@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from svc_proto.basics.excerpt import quoted
+from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.engine.client import Fetched
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import error_text, json_value
@@ -59,7 +59,7 @@ def safe_words(text: str, key: str) -> str:
     pieces = {key[place : place + SHARED] for place in range(len(key) - SHARED + 1)}
     if any(text[place : place + SHARED] in pieces for place in range(len(text) - SHARED + 1)):
         return ""
-    return quoted(text, key)
+    return safe_excerpt(text, key)
 
 
 def _said(body: bytes) -> str:

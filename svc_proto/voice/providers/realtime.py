@@ -15,7 +15,7 @@ from urllib.parse import quote
 from svc_proto.basics import strict_json
 from svc_proto.basics.resampler import Resampler
 from svc_proto.engine.client import bearer
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import (
     AudioDelta,
     AudioDone,
@@ -133,14 +133,14 @@ class Dialect(ABC):
 
     def parse(self, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
         """What an event means; nothing for those that need no telling."""
-        message = Members.of(message)
+        message = JsonObject.of(message)
         kind = message.text("type")
         if kind in _READY:
-            return (ProviderReady(message.inner("session").text("model") or None),)
+            return (ProviderReady(message.get_object("session").text("model") or None),)
         if _HEARD in kind:
             return self._heard(kind.rpartition(".")[2], message)
         if kind == "error":
-            return (self._problem(message.inner("error") or message),)
+            return (self._problem(message.get_object("error") or message),)
         if kind.startswith("response.") or kind == "conversation.item.done":
             return self._response(kind, message)
         return ()
@@ -153,7 +153,7 @@ class Dialect(ABC):
     def _aloud(self, text: str) -> Message:
         """Ask for exactly this text to be spoken, by whatever means the provider has for it (wire 6.6 step 5)."""
 
-    def _heard(self, kind: str, message: Members) -> tuple[ProviderEvent, ...]:
+    def _heard(self, kind: str, message: JsonObject) -> tuple[ProviderEvent, ...]:
         item = _id(message, "item_id")
         match kind:
             case "delta":
@@ -168,16 +168,16 @@ class Dialect(ABC):
                 self._told.pop(item, None)
                 return (TranscriptFinal((message.text("transcript", "text")).strip()),)
             case "failed":
-                return (self._problem(message.inner("error")),)
+                return (self._problem(message.get_object("error")),)
         return ()
 
-    def _response(self, kind: str, message: Members) -> tuple[ProviderEvent, ...]:
+    def _response(self, kind: str, message: JsonObject) -> tuple[ProviderEvent, ...]:
         response_id = _id(message, "response_id")
         match kind:
             case "response.created":
-                return self._start(_id(message.inner("response"), "id"))
+                return self._start(_id(message.get_object("response"), "id"))
             case "response.output_item.added":
-                self._name(message.inner("item"))
+                self._name(message.get_object("item"))
                 return self._start(response_id)
             case "response.output_audio.delta" | "response.audio.delta":
                 pcm = self._mouth(response_id).feed(message.binary("delta"))
@@ -188,9 +188,9 @@ class Dialect(ABC):
             case "response.function_call_arguments.done":
                 return self._arguments(response_id, message)
             case "response.output_item.done" | "conversation.item.done":
-                return self._call(response_id, message.inner("item"))
+                return self._call(response_id, message.get_object("item"))
             case "response.done":
-                return self._done(message.inner("response"), response_id)
+                return self._done(message.get_object("response"), response_id)
         if kind in _TEXT and (delta := message.text("delta")):
             return (TextDelta(response_id, delta),)
         return ()
@@ -208,18 +208,18 @@ class Dialect(ABC):
             _remember(self._mouths, response_id, mouth)
         return mouth
 
-    def _name(self, item: Members) -> None:
+    def _name(self, item: JsonObject) -> None:
         call_id, name = _id(item, "call_id"), item.text("name")
         if item.text("type") == "function_call" and call_id and name:
             _remember(self._names, _id(item, "id") or call_id, (call_id, name))
 
-    def _arguments(self, response_id: str, message: Members) -> tuple[ProviderEvent, ...]:
+    def _arguments(self, response_id: str, message: JsonObject) -> tuple[ProviderEvent, ...]:
         call_id, name = self._names.get(_id(message, "item_id"), ("", ""))
         call = {"type": "function_call", "call_id": _id(message, "call_id") or call_id}
         call |= {"name": message.text("name") or name, "arguments": message.text("arguments")}
-        return self._call(response_id, Members(call))  # without a name it comes with its item, a moment later
+        return self._call(response_id, JsonObject(call))  # without a name it comes with its item, a moment later
 
-    def _call(self, response_id: str, item: Members) -> tuple[ProviderEvent, ...]:
+    def _call(self, response_id: str, item: JsonObject) -> tuple[ProviderEvent, ...]:
         call_id, name = _id(item, "call_id"), item.text("name")
         if item.text("type") != "function_call" or not call_id or not name or call_id in self._called:
             return ()
@@ -228,18 +228,18 @@ class Dialect(ABC):
         _remember(self._called, call_id, None)
         return (FunctionCall(response_id, call_id, name, item.text("arguments")),)
 
-    def _done(self, response: Members, response_id: str) -> tuple[ProviderEvent, ...]:
+    def _done(self, response: JsonObject, response_id: str) -> tuple[ProviderEvent, ...]:
         response_id = _id(response, "id") or response_id
         self._mouths.pop(response_id, None)
         status = response.text("status")
         events: list[ProviderEvent] = []
-        for item in response.rows("output") if status != "cancelled" else ():
+        for item in response.objects("output") if status != "cancelled" else ():
             events += self._call(response_id, item)
         if status == "failed":
-            events.append(self._problem(response.inner("status_details", "error")))
+            events.append(self._problem(response.get_object("status_details", "error")))
         return (*events, ResponseDone(response_id, status if status in _STATUSES else "completed"))
 
-    def _problem(self, error: Members) -> ProviderProblem:
+    def _problem(self, error: JsonObject) -> ProviderProblem:
         said = error.text("message", "error")
         low = said.lower()
         words = safe_words(said, self._access.key)
@@ -312,6 +312,6 @@ def _create(response: Message) -> Message:
     return {"type": "response.create", "response": response}
 
 
-def _id(message: Members, name: str) -> str:
+def _id(message: JsonObject, name: str) -> str:
     value = message.text(name)
     return value if len(value) <= MAX_ID else ""

@@ -19,7 +19,7 @@ from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.readers import BodyReader, pieces
 from svc_proto.facts import Failure
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import (
     AudioChunk,
     AudioSink,
@@ -119,7 +119,7 @@ class VendorEngine:
         )
         if isinstance(answer, Failure) or answer.status != 200:
             raise refused(access, answer)
-        text = Members.parsed(answer.body).string("text")
+        text = JsonObject.parse_or_empty(answer.body).string("text")
         if text is None:
             raise ProviderError(f"{access.vendor} answered with something that is no transcript")
         return text.strip()[:MAX_TRANSCRIPT]

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from attrs import frozen
 
 from svc_proto.engine.client import bearer
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import SpeechRequest
 from svc_proto.voice_config import DEEPINFRA, ELEVENLABS, GROQ, MISTRAL, OPENAI, XAI, Vendor
 
@@ -41,13 +41,13 @@ Speech: TypeAlias = Callable[[SpeechRequest, "int | None"], Asked]  # of a text,
 
 def number(options: Mapping[str, object], name: str, low: float, high: float) -> float | None:
     """A harmless option that is a number, brought into its range; anything else counts as absent."""
-    value = Members.of(options).number(name)
+    value = JsonObject.of(options).number(name)
     return None if value is None else float(min(max(value, low), high))
 
 
 def options_text(options: Mapping[str, object], name: str, limit: int = 2_000) -> str:
     """A harmless option that is text; anything else counts as absent."""
-    return Members.of(options).word(name)[:limit]
+    return JsonObject.of(options).first_text(name)[:limit]
 
 
 def instructions_of(request: SpeechRequest) -> str:
@@ -85,7 +85,7 @@ def _xai(request: SpeechRequest, rate: int | None) -> Asked:
     latency = number(request.options, "optimize_streaming_latency", 0, 1)
     if latency is not None:
         asked["optimize_streaming_latency"] = int(latency)
-    normal = Members.of(request.options).flag("text_normalization")
+    normal = JsonObject.of(request.options).boolean("text_normalization")
     if normal is not None:
         asked["text_normalization"] = normal
     return "/v1/tts", asked

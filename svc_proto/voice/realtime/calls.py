@@ -14,7 +14,7 @@ from attrs import frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.run import VoiceRun
 from svc_proto.voice.realtime.story import RunStory
@@ -202,15 +202,15 @@ def parse_call(call_id: str, name: str, arguments: str, word: str) -> Call:
         error = f"there is no function {name[:MAX_WORD]!r}"
         return UnknownCall(call_id, {"ok": False, "error": error, "allowed_tools": tool_surface(word)})
     try:
-        given = Members.load(arguments or "{}", max_bytes=MAX_ARGUMENTS)
+        given = JsonObject.load(arguments or "{}", max_bytes=MAX_ARGUMENTS)
     except strict_json.JsonError as error:
         return _bad(call_id, f"the arguments are no JSON object: {error}")
     match kind:
         case "run_task":
-            text = given.word("text")
+            text = given.first_text("text")
             if not text:
                 return _bad(call_id, "text is required")
-            session_id, profile = given.word("session_id")[:MAX_WORD], given.word("profile")[:MAX_WORD]
+            session_id, profile = given.first_text("session_id")[:MAX_WORD], given.first_text("profile")[:MAX_WORD]
             return RunCall(
                 call_id=call_id,
                 text=text[:MAX_TEXT],
@@ -223,7 +223,9 @@ def parse_call(call_id: str, name: str, arguments: str, word: str) -> Call:
         case "cancel":
             return CancelCall(call_id)
         case _:
-            return ConfirmCall(call_id, given.word("confirmation_id")[:MAX_WORD], given.word("answer")[:MAX_WORD])
+            return ConfirmCall(
+                call_id, given.first_text("confirmation_id")[:MAX_WORD], given.first_text("answer")[:MAX_WORD]
+            )
 
 
 def _bad(call_id: str, error: str) -> UnknownCall:

@@ -25,7 +25,7 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.mcp_http import HttpParameters
 from svc_proto.peers.mcp_stdio import StdioParameters
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(1)
 
@@ -37,7 +37,7 @@ def run(name: str, arguments: Arguments) -> Flow[Returned]:
 
 def made(*rows: dict[str, Any], **more: Any) -> tuple[tuple[Tool, ...], int]:
     config = ServerConfig(**{"name": "My shop", "slug": "my-shop", "way": StdioParameters(argv=("x",)), **more})
-    return tools_of(config, [Members(row) for row in rows], run)
+    return tools_of(config, [JsonObject(row) for row in rows], run)
 
 
 def one(row: dict[str, Any], **more: Any) -> Tool:
@@ -161,15 +161,15 @@ def test_a_schema_is_cleaned() -> None:
 )
 def test_a_block(block: dict[str, object], shown: str | None) -> None:
     wanted = "Look:\n  MEDIA :svc://token\nMEDIA :/etc/passwd" if shown is None else shown
-    assert returned(Members({"content": [block]})).text == wanted
+    assert returned(JsonObject({"content": [block]})).text == wanted
 
 
 def test_a_result() -> None:
     text = {"type": "text", "text": "x"}
-    assert returned(Members({"content": [text, 7, text], "structuredContent": {"a": 1}})).text == "x\nx"
-    assert returned(Members({"content": [], "structuredContent": {"a": 1}})).text == '{"a":1}'
-    assert returned(Members({"content": "x", "structuredContent": [1]})).text == "(the result is empty)"
-    assert len(returned(Members({"content": [text] * 1_000})).text) == 2 * MAX_BLOCKS - 1
+    assert returned(JsonObject({"content": [text, 7, text], "structuredContent": {"a": 1}})).text == "x\nx"
+    assert returned(JsonObject({"content": [], "structuredContent": {"a": 1}})).text == '{"a":1}'
+    assert returned(JsonObject({"content": "x", "structuredContent": [1]})).text == "(the result is empty)"
+    assert len(returned(JsonObject({"content": [text] * 1_000})).text) == 2 * MAX_BLOCKS - 1
 
 
 def picture(bytes_: bytes = PNG, **more: object) -> dict[str, object]:
@@ -179,7 +179,7 @@ def picture(bytes_: bytes = PNG, **more: object) -> dict[str, object]:
 def test_pictures() -> None:
     """What they are is said by their bytes, whatever the server calls them."""
     blob = {"type": "resource", "resource": {"uri": "file:///a", "blob": b64encode(b"GIF89a" + bytes(9)).decode()}}
-    result = returned(Members({"content": [picture(), picture(b"\xff\xd8\xff", mimeType="text/html"), blob]}))
+    result = returned(JsonObject({"content": [picture(), picture(b"\xff\xd8\xff", mimeType="text/html"), blob]}))
     assert [one.kind for one in result.pictures] == ["image/png", "image/jpeg", "image/gif"]
     assert b64decode(result.pictures[0].data) == PNG
     assert result.text.splitlines() == [
@@ -201,18 +201,18 @@ def test_pictures() -> None:
     ],
 )
 def test_what_is_no_picture(block: dict[str, object]) -> None:
-    result = returned(Members({"content": [block]}))
+    result = returned(JsonObject({"content": [block]}))
     assert result.pictures == ()
     assert result.text.endswith("not shown]")
 
 
 def test_pictures_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = returned(Members({"content": [picture()] * 6}))
+    result = returned(JsonObject({"content": [picture()] * 6}))
     assert (len(result.pictures), result.text.count("shown once")) == (MAX_PICTURES, MAX_PICTURES)
     monkeypatch.setattr("svc_proto.agent.tools.mcp.MAX_PICTURE", 12)
-    assert len(returned(Members({"content": [picture(), picture(PNG + b"1")]})).pictures) == 1
+    assert len(returned(JsonObject({"content": [picture(), picture(PNG + b"1")]})).pictures) == 1
     with pytest.raises(ToolError, match="not shown"):
-        returned(Members({"content": [picture()], "isError": True}))
+        returned(JsonObject({"content": [picture()], "isError": True}))
 
 
 @pytest.mark.parametrize(
@@ -226,5 +226,5 @@ def test_pictures_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_failure(content: list[object], why: str) -> None:
     with pytest.raises(ToolError) as failed:
-        returned(Members({"content": content, "isError": True}))
+        returned(JsonObject({"content": content, "isError": True}))
     assert str(failed.value) == why

@@ -15,7 +15,7 @@ from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema import chat_events as events
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.agent.chat_run import (
     ApiRun,
     map_event,
@@ -216,8 +216,8 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
         ("session.created", {"title": None}, None),
         ("run.started", {"run_id": "n1"}, story.RunBegan("n1")),
         ("run.started", {}, story.RunBegan("")),
-        ("message.started", {"message": {"id": "m1", "role": "assistant"}}, events.MessageStarted(Members(id="m1"))),
-        ("message.started", {"message": "m1", "message_id": "m2"}, events.MessageStarted(Members(id="m2"))),
+        ("message.started", {"message": {"id": "m1", "role": "assistant"}}, events.MessageStarted(JsonObject(id="m1"))),
+        ("message.started", {"message": "m1", "message_id": "m2"}, events.MessageStarted(JsonObject(id="m2"))),
         ("assistant.delta", {"delta": "Hel"}, events.AssistantDelta(delta="Hel")),
         ("svc.assistant.delta", {"delta": "Hel"}, events.AssistantDelta(delta="Hel")),  # under a brand
         ("assistant.delta", {"delta": ""}, None),
@@ -228,11 +228,11 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
         (
             "tool.pending",
             {**CALL, "args": {"a": 1}, "preview": "a"},
-            ("t1", "terminal", events.ToolPending(**CALL, args=Members(a=1), preview="a")),
+            ("t1", "terminal", events.ToolPending(**CALL, args=JsonObject(a=1), preview="a")),
         ),
         ("tool.started", {**CALL, "args": "no object"}, ("t1", "terminal", events.ToolStarted(**CALL))),
         ("tool.started", {"tool": "x", "id": "9"}, ("9", "x", events.ToolStarted("x", "9"))),
-        ("tool.started", {"name": "x", "arguments": {}}, ("x", "x", events.ToolStarted("x", args=Members()))),
+        ("tool.started", {"name": "x", "arguments": {}}, ("x", "x", events.ToolStarted("x", args=JsonObject()))),
         (
             "tool.completed",
             {**CALL, "result_preview": "ok", "success": False},
@@ -264,9 +264,9 @@ def test_what_each_event_means(kind: str, data: dict[str, Any], mapped: object) 
         mapped = story.ToolTold(*mapped)
     if isinstance(mapped, str):
         with pytest.raises(ProviderError, match=f"^{mapped}$"):
-            map_event(kind, Members(data), "svc")
+            map_event(kind, JsonObject(data), "svc")
     else:
-        assert map_event(kind, Members(data), "svc") == mapped
+        assert map_event(kind, JsonObject(data), "svc") == mapped
 
 
 JSON = st.recursive(
@@ -284,4 +284,4 @@ confirmation.requested assistant.completed run.completed error
 @given(st.sampled_from(KINDS.split()), st.dictionaries(st.sampled_from(NAMES.split()), JSON))
 def test_nothing_raises(kind: str, data: dict[str, Any]) -> None:
     with suppress(ProviderError):
-        map_event(kind, Members(data), "svc")
+        map_event(kind, JsonObject(data), "svc")

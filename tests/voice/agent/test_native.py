@@ -298,7 +298,7 @@ def test_any_messages(world: VirtualWorld, provider: str) -> None:
         pass
     world.pass_time(30.0)
     client.say("session.close")
-    while client.ws.receive(10.0).__class__.__name__ != "SocketClosed":
+    while client.ws.receive(10.0).__class__.__name__ != "WebSocketClosed":
         pass
 
 

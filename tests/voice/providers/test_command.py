@@ -11,7 +11,7 @@ from svc_proto.engine import files, flow
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import Recording, SpeechRequest, Spoken
 from svc_proto.voice.providers import command
 from svc_proto.voice.providers.command import Command, CommandLine
@@ -22,7 +22,7 @@ PROGRAM = "/opt/talk"
 
 
 def line(words: str, **row: object) -> CommandLine:
-    said = Members({"providers": {"Mine": {"type": "command", "command": f"{PROGRAM} {words}", **row}}})
+    said = JsonObject({"providers": {"Mine": {"type": "command", "command": f"{PROGRAM} {words}", **row}}})
     found = CommandLine.of("mine", said)
     assert found is not None
     return found
@@ -68,7 +68,7 @@ FILLED = r"""
 
 @pytest.mark.parametrize("said", [said for (said,) in rows(NONE)])
 def test_what_is_no_command(said: dict[str, object]) -> None:
-    assert CommandLine.of("mine", Members(said)) is None
+    assert CommandLine.of("mine", JsonObject(said)) is None
 
 
 @pytest.mark.parametrize(("row", "words", "filled"), rows(FILLED))

@@ -24,7 +24,7 @@ from attrs import asdict
 
 from svc_proto.machines.confirmations import Question
 from svc_proto.schema import chat_events as events
-from svc_proto.schema.json_object import Members
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import (
     AudioDelta,
     AudioDone,
@@ -98,7 +98,7 @@ SAYS: dict[str, Any] = {
 EVENTS: dict[str, Any] = {
     "RunBegan": RunBegan,
     "SessionBound": SessionBound,
-    "MessageBegan": lambda name: events.MessageStarted(Members(id=name)),
+    "MessageBegan": lambda name: events.MessageStarted(JsonObject(id=name)),
     "AnswerDelta": lambda delta: events.AssistantDelta(delta=delta),
     "ThoughtDelta": lambda delta: events.ToolProgress(delta=delta, tool_name=events.THINKING),
     "ApprovalAsked": lambda name: Question(name, "May I?"),
@@ -240,7 +240,7 @@ def play(lines: Sequence[str], partner: PartnerT) -> PartnerT:
 
 
 def _of_a_command(command: str | None = None) -> dict[str, Any]:
-    return {} if command is None else {"args": Members(command=command), "preview": command}
+    return {} if command is None else {"args": JsonObject(command=command), "preview": command}
 
 
 def _name(order: Order) -> str:
