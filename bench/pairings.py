@@ -18,7 +18,7 @@ from bench.measure import BenchError, Progress, Scale, rotated
 from bench.report import Table
 from bench.rounds import REQUESTS, TimedRounds, notes_on, take_timed_round, timed_rows
 from bench.wire import TEXT, FrameReader, auth_message, request, upgrade
-from svc_proto.machines.sessions import MAX_SESSIONS
+from svc_proto.machines.paired_session_registry import MAX_SESSIONS
 
 __all__ = ["STORES", "pairings_section"]
 

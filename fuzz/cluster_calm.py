@@ -8,7 +8,7 @@ from typing import Any, cast
 from fuzz.cluster import ClusterWorld
 from fuzz.cluster_law import SOON, Violated
 from fuzz.cluster_people import Pocket
-from svc_proto.machines.limiter import MAX_FAILURES
+from svc_proto.machines.auth_rate_limiter import MAX_FAILURES
 from svc_proto.relay.fellows import Fellows
 
 

@@ -17,7 +17,7 @@ from attrs import define
 from fuzz.cluster_people import Errand, Pocket
 from runtimes.sim.process import Process
 from svc_proto.commands import Level
-from svc_proto.machines.limiter import MAX_FAILURES, WINDOW
+from svc_proto.machines.auth_rate_limiter import MAX_FAILURES, WINDOW
 from tests.support.sim_http import RequestClient
 
 if TYPE_CHECKING:

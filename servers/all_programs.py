@@ -49,8 +49,8 @@ from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.machines.device_keys import DeviceKeys
-from svc_proto.machines.limiter import LOOPBACK
+from svc_proto.machines.auth_rate_limiter import LOOPBACK
+from svc_proto.machines.pairing_api_keys import DeviceKeys
 from svc_proto.peers.local_secret import secret_fields
 from svc_proto.peers.reach import ANYWHERE
 

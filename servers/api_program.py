@@ -37,8 +37,8 @@ from svc_proto.api.settings import agent_settings, misspelt
 from svc_proto.basics.dotenv import parse_own_settings
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.engine.core import Engine
-from svc_proto.machines.device_keys import DeviceKeys
-from svc_proto.machines.limiter import LOOPBACK
+from svc_proto.machines.auth_rate_limiter import LOOPBACK
+from svc_proto.machines.pairing_api_keys import DeviceKeys
 from svc_proto.peers.host_api import yaml_variables
 from svc_proto.settings import ConfigError
 

@@ -24,7 +24,7 @@ from runtimes.store_service import Store, StoreError
 from runtimes.tls import ServerContext, TlsFileError, own_context, server_context
 from servers.options import INTERRUPTED, give_up
 from servers.supervised import given_socket, watcher
-from svc_proto.machines.limiter import LOOPBACK
+from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.peers.reach import ANYWHERE
 from svc_proto.version import VERSION
 

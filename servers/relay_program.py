@@ -32,8 +32,8 @@ from servers.launch import (
 from servers.supervised import given_place
 from svc_proto.config import ConfigError, RelayConfig, relay_config
 from svc_proto.engine.core import Engine
-from svc_proto.machines.device_keys import DeviceKeys
-from svc_proto.machines.limiter import LOOPBACK
+from svc_proto.machines.auth_rate_limiter import LOOPBACK
+from svc_proto.machines.pairing_api_keys import DeviceKeys
 from svc_proto.relay.service import Relay
 from svc_proto.settings import Bucket
 

@@ -13,7 +13,7 @@ from attrs import frozen
 from runtimes.terminal_lines import fit
 from runtimes.terminal_qr import draw_qr
 from servers.launch import authority
-from svc_proto.machines.pairing import CODE_LIFETIME
+from svc_proto.machines.pairing_codes import CODE_LIFETIME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,20 +15,20 @@ from svc_proto.api.model_list import KEPT, ModelList
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.bridge import RESPONSE_TIMEOUT, BridgeCommands
-from svc_proto.machines.chatrun import KEEP_ENDED, ChatRuns, RunTrigger
-from svc_proto.machines.consent import ANSWER_WITHIN, REMEMBERED, Consent, OwnerConsents
-from svc_proto.machines.consent import CODE_LIFETIME as OAUTH_CODE_LIFETIME
-from svc_proto.machines.device_keys import DeviceKeys
-from svc_proto.machines.limiter import BLOCK_FOR, MAX_FAILURES, WINDOW, Limiter
-from svc_proto.machines.media import MediaRegistry
-from svc_proto.machines.pairing import CODE_LIFETIME, PairingCodes, PairingMeta
-from svc_proto.machines.sessions import ACCESS_LIFETIME, Sessions
+from svc_proto.machines.auth_rate_limiter import BLOCK_FOR, MAX_FAILURES, WINDOW, Limiter
+from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT, BridgeCommands
+from svc_proto.machines.media_registry import MediaRegistry
+from svc_proto.machines.oauth_consent import ANSWER_WITHIN, REMEMBERED, Consent, OwnerConsents
+from svc_proto.machines.oauth_consent import CODE_LIFETIME as OAUTH_CODE_LIFETIME
+from svc_proto.machines.paired_session_registry import ACCESS_LIFETIME, Sessions
+from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingCodes, PairingMeta
+from svc_proto.machines.run_scheduler import KEEP_ENDED, ChatRuns, RunTrigger
 from svc_proto.mcp.answers import Answers, Offer
 from svc_proto.mcp.http_sessions import IDLE, HttpSessions
 from svc_proto.relay.voice_access import CACHE_SECONDS, ApiProbe
 from tests.api.puppet import TurnBook
-from tests.machines.test_consent import CLIENT, QUESTION, VERIFIER, YES
+from tests.machines.test_oauth_consent import CLIENT, QUESTION, VERIFIER, YES
 from tests.playbook import START, counting_entropy
 
 CORE = Path(__file__).parent.parent / "svc_proto"

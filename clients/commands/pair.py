@@ -15,7 +15,7 @@ from svc_proto.client.problem import MISUSED, Problem
 
 if TYPE_CHECKING:
     from svc_proto.config import RelayConfig
-    from svc_proto.machines.pairing import PairingMeta
+    from svc_proto.machines.pairing_codes import PairingMeta
 
 __all__ = ["main"]
 
@@ -106,7 +106,7 @@ def main(
     from svc_proto.client.report import invite_json, invite_lines
     from svc_proto.client.routes import Mode
     from svc_proto.client.spans import parse_preset, parse_span
-    from svc_proto.machines.pairing import PairingMeta
+    from svc_proto.machines.pairing_codes import PairingMeta
 
     config = read_relay_config(brand=brand)
     if transport_hint is not None and register_code is None:
@@ -200,7 +200,7 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
     from svc_proto.client.report import granted, meta_lines
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
-    from svc_proto.machines.pairing import normalise
+    from svc_proto.machines.pairing_codes import normalise
 
     try:
         code = normalise(text)

@@ -113,7 +113,7 @@ def _by_code(pairing: _Pairing, typed: str | None, remote: str | None) -> Paired
     from svc_proto.client.inputs import clean_code, clean_remote, looks_like_invite
     from svc_proto.client.invites import Invitation, read_invitation
     from svc_proto.client.link import CredentialRefused
-    from svc_proto.machines.route_choice import Candidate
+    from svc_proto.machines.candidate_selection import Candidate
 
     variable = os.environ.get("SVC_RELAY_URL") or os.environ.get("HERMES_RELAY_URL")
     if not remote and not variable:

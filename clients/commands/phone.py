@@ -49,7 +49,7 @@ def main(*, name: str, off: bool, runtime: str) -> None:
     from svc_proto.basics.entropy import new_code
     from svc_proto.client.operator import local_relay, register
     from svc_proto.client.spans import parse_preset
-    from svc_proto.machines.pairing import PairingMeta
+    from svc_proto.machines.pairing_codes import PairingMeta
 
     config = read_relay_config()
     home = Path(config.home).expanduser().absolute()

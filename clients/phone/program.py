@@ -30,7 +30,7 @@ from svc_proto.device.preferences import Preferences
 from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
-from svc_proto.machines.route_choice import Candidate
+from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.peers.remote import DERIVED_PROBE, derived_relay
 
 __all__ = ["Face", "phone_program", "phone_programs"]

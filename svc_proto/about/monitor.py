@@ -25,7 +25,7 @@ from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure
-from svc_proto.machines.limiter import Limiter
+from svc_proto.machines.auth_rate_limiter import Limiter
 from svc_proto.store import Ping
 from svc_proto.version import VERSION
 from svc_proto.wire.events import Headers

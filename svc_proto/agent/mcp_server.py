@@ -24,7 +24,7 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.waits import Bell
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.peers.mcp import Carrier, McpClient, McpFailed
 from svc_proto.peers.mcp_http import HttpCarrier, HttpParameters
 from svc_proto.peers.mcp_stdio import StdioCarrier

@@ -13,7 +13,7 @@ from svc_proto.api.responses import Responses
 from svc_proto.basics.metrics import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.machines.limiter import Limiter
+from svc_proto.machines.auth_rate_limiter import Limiter
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api

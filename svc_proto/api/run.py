@@ -33,7 +33,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.waits import Bell, shield
 from svc_proto.machines.approvals import Answer, Approval, Approvals, ApprovalState
-from svc_proto.machines.chatrun import ChatRun, RunState, RunTrigger
+from svc_proto.machines.run_scheduler import ChatRun, RunState, RunTrigger
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api

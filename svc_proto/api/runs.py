@@ -13,7 +13,7 @@ from svc_proto.basics.metrics import Histogram
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.machines.chatrun import ENDED, ChatRuns, RunState, RunTrigger
+from svc_proto.machines.run_scheduler import ENDED, ChatRuns, RunState, RunTrigger
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api

@@ -36,8 +36,8 @@ from svc_proto.engine.router import Match, Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Accepted, Failure
-from svc_proto.machines.device_keys import DeviceKeys
-from svc_proto.machines.mentions import Mentions
+from svc_proto.machines.log_throttle import Mentions
+from svc_proto.machines.pairing_api_keys import DeviceKeys
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 

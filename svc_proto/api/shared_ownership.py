@@ -44,7 +44,7 @@ from svc_proto.engine.flow import Flow, ask, sleep, wait
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure, FailureKind, OperationId
-from svc_proto.machines.told_limiter import ToldLimiter
+from svc_proto.machines.replicated_auth_rate_limiter import ToldLimiter
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
 

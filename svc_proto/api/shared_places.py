@@ -19,7 +19,7 @@ from svc_proto.cluster.places import Places
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
-from svc_proto.machines.chatrun import MAX_QUEUED, too_many
+from svc_proto.machines.run_scheduler import MAX_QUEUED, too_many
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api

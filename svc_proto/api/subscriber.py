@@ -21,7 +21,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import OperationId
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.wire.sse import encode_comment
 
 __all__ = ["KEEPALIVE_EVERY", "LIFE", "UNREAD_FOR", "Subscriber", "SubscriberState", "SubscriberTrigger"]

@@ -25,7 +25,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.waits import Bell, gather
 from svc_proto.facts import Accepted, Failure
-from svc_proto.machines.lines import LineBuffer
+from svc_proto.machines.line_buffer import LineBuffer
 
 __all__ = ["LAST_PAUSE", "PATIENCE", "PAUSE", "READY_WITHIN", "STEADY", "Crew", "Job", "Leash"]
 

@@ -24,7 +24,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
-from svc_proto.machines.route_choice import Candidate
+from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.peers.lifetime import default_lifetime
 from svc_proto.peers.link import Link, Welcome
 from svc_proto.peers.peer import PeerFault

@@ -10,9 +10,9 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.client.inputs import clean_remote, strip_controls
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.machines.pairing import normalise
-from svc_proto.machines.qr import parse_invite
-from svc_proto.machines.route_choice import Candidate
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.machines.pairing_codes import normalise
+from svc_proto.machines.pairing_payload import parse_invite
 from svc_proto.peers.reach import bracketed
 from svc_proto.peers.routes import read_candidate
 from svc_proto.schema.json_object import JsonObject

@@ -13,7 +13,7 @@ from attrs import evolve
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Ready
 from svc_proto.engine.channel import Channel
-from svc_proto.machines.lines import LineBuffer
+from svc_proto.machines.line_buffer import LineBuffer
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.callers import is_loopback_name
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.pairing import PairingMeta
+from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.reach import ANYWHERE, bracketed
 from svc_proto.peers.relay import RelayClient

@@ -21,7 +21,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.machines.grants import CHANNELS
-from svc_proto.machines.pairing import PairingMeta
+from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.peers.relay import RelayClient
 from svc_proto.peers.remote import Remote
 

@@ -25,8 +25,8 @@ from svc_proto.client.routes import (
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
-from svc_proto.machines.qr import build_payload, relay_block
+from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
+from svc_proto.machines.pairing_payload import build_payload, relay_block
 from svc_proto.peers.host_api import find_api
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.reach import HERE, for_phones, lan_address, relay_address, sealed

@@ -7,8 +7,8 @@ from svc_proto.client.key_rotation import Rotated
 from svc_proto.client.pairing import NewInvite
 from svc_proto.client.spans import NEVER, span_label
 from svc_proto.machines.grants import CHANNELS, build_grants
-from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
-from svc_proto.machines.sessions import session_expiry
+from svc_proto.machines.paired_session_registry import session_expiry
+from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import SCOPE_ACT
 

@@ -41,7 +41,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.json_object import JsonObject

@@ -24,7 +24,7 @@ from attrs import define, field, frozen
 
 from svc_proto.basics.brand import BRANDS
 from svc_proto.device.preferences import Preferences
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 
 __all__ = [
     "ATTACHMENT_TABLE",

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -10,9 +10,9 @@ from attrs import frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.device.preferences import Preferences
-from svc_proto.machines.pairing import MAX_ENDPOINTS
-from svc_proto.machines.qr import parse_invite
-from svc_proto.machines.route_choice import Candidate
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.machines.pairing_codes import MAX_ENDPOINTS
+from svc_proto.machines.pairing_payload import parse_invite
 from svc_proto.peers.routes import is_usable, read_candidate
 
 __all__ = ["Invite", "read_invite"]

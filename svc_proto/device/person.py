@@ -33,7 +33,7 @@ from svc_proto.device.safety.settings import Switch
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address
-from svc_proto.machines.lines import LineBuffer
+from svc_proto.machines.line_buffer import LineBuffer
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
 __all__ = [

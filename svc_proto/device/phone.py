@@ -52,8 +52,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, ask
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, Failure, FailureKind
-from svc_proto.machines.route_choice import Candidate
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.machines.transitions import Table, step
 from svc_proto.peers.lifetime import default_lifetime
 from svc_proto.peers.relay import RelayClient
 from svc_proto.peers.remote import Remote

@@ -21,7 +21,7 @@ from attrs import field, frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.engine.message import Request
-from svc_proto.machines.limiter import LOOPBACK
+from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.wire.urls import parse_url
 
 __all__ = [

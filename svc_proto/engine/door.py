@@ -22,8 +22,8 @@ from svc_proto.engine.flow import ask
 from svc_proto.engine.message import Request
 from svc_proto.engine.server import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
-from svc_proto.machines.strangers import ONE_READ, Guest, GuestState, Strangers
-from svc_proto.machines.turns import PART, Turns
+from svc_proto.machines.read_scheduler import PART, Turns
+from svc_proto.machines.unauthenticated_budget import ONE_READ, Guest, GuestState, Strangers
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.wire.events import (
     BinaryMessage,
     CloseWebSocket,

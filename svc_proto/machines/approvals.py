@@ -19,7 +19,7 @@ from enum import Enum
 from attrs import define, field, frozen
 
 from svc_proto.basics.errors import Refused
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import JsonObject
 
 __all__ = [

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from enum import IntEnum, auto
 
-from svc_proto.machines.table import Table
+from svc_proto.machines.transitions import Table
 
 __all__ = ["COMING", "HALF_SAID", "KEEPING", "LIFE", "UNANSWERED", "ExchangeState", "ExchangeTrigger"]
 

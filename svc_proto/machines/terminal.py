@@ -20,7 +20,7 @@ from enum import Enum
 
 from svc_proto.basics.validate import integer_text, number
 from svc_proto.commands import TerminalSize
-from svc_proto.machines.table import Table
+from svc_proto.machines.transitions import Table
 
 __all__ = [
     "MAX_REPLAY",

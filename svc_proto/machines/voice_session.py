@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 
 from svc_proto.basics.entropy import secrets_equal, sha256_hex
 from svc_proto.basics.validate import integer, invalid
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import as_text
 
 __all__ = ["LIFE", "NO_CURSOR", "RESUME_WINDOW", "UNATTENDED", "Cursor", "Denied", "Ids", "Replay"]

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
-from svc_proto.machines.table import Table
-from svc_proto.machines.table import step as follow
+from svc_proto.machines.transitions import Table
+from svc_proto.machines.transitions import step as follow
 from svc_proto.mcp.answers import Result
 from svc_proto.mcp.call import NO_FORM, VERSION, Call, Context, Said, Say, failed, modern_context, unheard
 from svc_proto.mcp.updates import Subscriptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.basics.brand import BRANDS
-from svc_proto.machines.route_choice import Candidate
+from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.wire.urls import parse_url
 
 __all__ = ["PLAIN_LIFETIME", "default_lifetime"]

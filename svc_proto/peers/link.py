@@ -22,7 +22,7 @@ from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
 from svc_proto.schema.json_object import JsonObject

@@ -24,7 +24,7 @@ from attrs import define
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import (
     METHOD_NOT_FOUND,

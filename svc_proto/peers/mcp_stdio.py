@@ -16,7 +16,7 @@ from svc_proto.commands import SignalName
 from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.lines import LineBuffer
+from svc_proto.machines.line_buffer import LineBuffer
 from svc_proto.peers.mcp import MAX_MESSAGE, McpFailed
 from svc_proto.peers.mcp_quota import Quota
 from svc_proto.schema.mcp_messages import RequestId

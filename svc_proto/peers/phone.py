@@ -21,7 +21,7 @@ from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.phones import ASKS_ITS_USER
+from svc_proto.machines.phone_registry import ASKS_ITS_USER
 from svc_proto.peers.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient

@@ -15,7 +15,7 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
-from svc_proto.machines.qr import encode_payload, pairing_url, signed
+from svc_proto.machines.pairing_payload import encode_payload, pairing_url, signed
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -16,7 +16,7 @@ from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.route_choice import (
+from svc_proto.machines.candidate_selection import (
     PROBE_WITHIN,
     CancelProbe,
     Candidate,

@@ -11,7 +11,7 @@ from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.callers import is_foreign_page, names_this_network, shows_page
 from svc_proto.engine.message import STRANGER, Request, Stranger
-from svc_proto.machines.sessions import Session, Sessions
+from svc_proto.machines.paired_session_registry import Session, Sessions
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.schema.oauth import SCOPE_READ
 

@@ -23,9 +23,9 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import Request
 from svc_proto.engine.socket import Socket
-from svc_proto.machines.pairing import PairingMeta, operator_first, phone_wishes
-from svc_proto.machines.session import Session, parse_device
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.paired_session import Session, parse_device
+from svc_proto.machines.pairing_codes import PairingMeta, operator_first, phone_wishes
+from svc_proto.machines.transitions import Table, step
 from svc_proto.relay.channels import dispatch
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
 from svc_proto.version import VERSION

@@ -16,9 +16,9 @@ from svc_proto.basics.metrics import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import Answer
-from svc_proto.machines.limiter import Limiter
-from svc_proto.machines.pairing import PairingMeta
-from svc_proto.machines.session import Session
+from svc_proto.machines.auth_rate_limiter import Limiter
+from svc_proto.machines.paired_session import Session
+from svc_proto.machines.pairing_codes import PairingMeta
 
 if TYPE_CHECKING:
     from svc_proto.relay.client_socket import ClientSocket

@@ -20,7 +20,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.cluster.node import unavailable
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.machines.pairing import CODE_LIFETIME, MAX_CODES, PairingMeta, normalise, parse_meta
+from svc_proto.machines.pairing_codes import CODE_LIFETIME, MAX_CODES, PairingMeta, normalise, parse_meta
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, Task, ask, sleep
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
-from svc_proto.machines.session import Session
+from svc_proto.machines.paired_session import Session
 from svc_proto.schema.json_object import as_text
 from svc_proto.store import LoadSessions
 

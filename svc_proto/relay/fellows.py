@@ -59,12 +59,12 @@ from svc_proto.engine.message import Request
 from svc_proto.engine.router import Answer
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure
-from svc_proto.machines.bridge import RESPONSE_TIMEOUT
-from svc_proto.machines.pairing import PairingMeta
-from svc_proto.machines.phones import Phone
-from svc_proto.machines.session import Session
-from svc_proto.machines.sessions import TOKEN_LENGTH
-from svc_proto.machines.told_limiter import ToldLimiter
+from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT
+from svc_proto.machines.paired_session import Session
+from svc_proto.machines.paired_session_registry import TOKEN_LENGTH
+from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.machines.phone_registry import Phone
+from svc_proto.machines.replicated_auth_rate_limiter import ToldLimiter
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.commons import Commons, PhoneLine
 from svc_proto.relay.fellow_codes import FellowCodes

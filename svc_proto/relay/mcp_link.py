@@ -15,8 +15,8 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.machines.inbox import Notifications
-from svc_proto.machines.phones import ASKS_ITS_USER, take_selector
-from svc_proto.machines.session import Session
+from svc_proto.machines.paired_session import Session
+from svc_proto.machines.phone_registry import ASKS_ITS_USER, take_selector
 from svc_proto.mcp.answers import Offer
 from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.phone import LOOKS, phone_offer
@@ -27,7 +27,7 @@ from svc_proto.relay.routes.control import ask_phone
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
-    from svc_proto.machines.bridge import Outcome
+    from svc_proto.machines.bridge_commands import Outcome
     from svc_proto.relay.service import Relay
 
 __all__ = ["RelayPhones", "mcp_server"]

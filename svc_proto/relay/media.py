@@ -24,7 +24,7 @@ from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.stream import FilePart
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.inbox import image_type
-from svc_proto.machines.media import MediaEntry, MediaRegistry, base_name
+from svc_proto.machines.media_registry import MediaEntry, MediaRegistry, base_name
 from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protected_paths
 from svc_proto.relay.uploads import MediaUpload, Tell, Uploads
 from svc_proto.schema.json_object import JsonObject

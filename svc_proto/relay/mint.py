@@ -12,9 +12,9 @@ from svc_proto.basics.validate import boolean, integer, integer_text, invalid, t
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.device_keys import DeviceKeys
-from svc_proto.machines.pairing import PairingMeta, parse_meta
-from svc_proto.machines.qr import build_payload, relay_block
+from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_codes import PairingMeta, parse_meta
+from svc_proto.machines.pairing_payload import build_payload, relay_block
 from svc_proto.peers.host_api import host_api_key
 from svc_proto.peers.reach import for_phones, lan_address, relay_address, sealed
 

@@ -17,10 +17,10 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.consent import Allowed, Consent, ConsentState, OwnerConsents, read_consent
 from svc_proto.machines.grants import CHANNELS
-from svc_proto.machines.session import DeviceInfo, Session
-from svc_proto.machines.sessions import DEFAULT_TTL
+from svc_proto.machines.oauth_consent import Allowed, Consent, ConsentState, OwnerConsents, read_consent
+from svc_proto.machines.paired_session import DeviceInfo, Session
+from svc_proto.machines.paired_session_registry import DEFAULT_TTL
 from svc_proto.relay.oauth_pages import failed_page, lead_to, over_page, waiting_page
 from svc_proto.relay.place import MCP, place_of
 from svc_proto.schema.json_object import JsonObject

@@ -22,14 +22,14 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure, FailureKind
-from svc_proto.machines.bridge import BridgeCommands
-from svc_proto.machines.device_keys import DeviceKeys
+from svc_proto.machines.bridge_commands import BridgeCommands
 from svc_proto.machines.inbox import Notifications
-from svc_proto.machines.mentions import Mentions
-from svc_proto.machines.pairing import PairingCodes, PairingMeta
-from svc_proto.machines.phones import Phone, Phones
-from svc_proto.machines.session import Session
-from svc_proto.machines.sessions import MAX_OF_A_SERVICE, Sessions
+from svc_proto.machines.log_throttle import Mentions
+from svc_proto.machines.paired_session import Session
+from svc_proto.machines.paired_session_registry import MAX_OF_A_SERVICE, Sessions
+from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_codes import PairingCodes, PairingMeta
+from svc_proto.machines.phone_registry import Phone, Phones
 from svc_proto.relay.access import BASIC_PATHS, GRANTS, Access, authorize, driver, may_look, session_of, token_of
 from svc_proto.relay.changes import DEVICES, Changes
 from svc_proto.relay.client_socket import ClientSocket

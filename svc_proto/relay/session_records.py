@@ -18,8 +18,8 @@ from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import shield
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.session import Session
-from svc_proto.machines.sessions import Sessions
+from svc_proto.machines.paired_session import Session
+from svc_proto.machines.paired_session_registry import Sessions
 from svc_proto.schema.json_object import as_text
 from svc_proto.store import DeleteSession, LoadSessions, SaveSession
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, get_type_hints
 
-from svc_proto.machines.arguments import ARGUMENTS as RULES
-from svc_proto.machines.arguments import Demand
+from svc_proto.machines.device_control_arguments import ARGUMENTS as RULES
+from svc_proto.machines.device_control_arguments import Demand
 from svc_proto.relay.shapes import Selector
 from svc_proto.schema.json_schema import schema_keywords
 

@@ -16,7 +16,6 @@ from svc_proto.commands import Level
 from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
-from svc_proto.machines.table import step
 from svc_proto.machines.terminal import (
     MAX_TERMINALS,
     REASONS,
@@ -28,6 +27,7 @@ from svc_proto.machines.terminal import (
     parse_tmux_list,
     shell_status,
 )
+from svc_proto.machines.transitions import step
 from svc_proto.relay.shells import Shells
 from svc_proto.schema.envelope import Envelope
 

@@ -19,13 +19,13 @@ from svc_proto.config import WEBAPI_URL
 from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
-from svc_proto.machines.lines import MAX_LINE, LineBuffer
+from svc_proto.machines.line_buffer import MAX_LINE, LineBuffer
 from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
-    from svc_proto.machines.session import Session
+    from svc_proto.machines.paired_session import Session
     from svc_proto.relay.client_socket import ClientSocket
 
 __all__ = ["Tui"]

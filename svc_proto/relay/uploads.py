@@ -17,7 +17,7 @@ from attrs import define
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import DeleteBlob
-from svc_proto.machines.media import MediaEntry, MediaRegistry, base_name
+from svc_proto.machines.media_registry import MediaEntry, MediaRegistry, base_name
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import Bucket
 

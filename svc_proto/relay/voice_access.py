@@ -38,8 +38,8 @@ from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.machines.device_keys import DeviceKeys
-    from svc_proto.machines.session import Session
+    from svc_proto.machines.paired_session import Session
+    from svc_proto.machines.pairing_api_keys import DeviceKeys
     from svc_proto.relay.service import Relay
 
 __all__ = ["CACHE_SECONDS", "MAX_CACHED", "MAX_PROBES", "SOCKETS", "ApiProbe", "VoiceGate"]

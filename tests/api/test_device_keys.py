@@ -8,9 +8,9 @@ import pytest
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.facts import Address
-from svc_proto.machines.device_keys import DeviceKeys
-from svc_proto.machines.pairing import PairingMeta
-from svc_proto.machines.session import Session
+from svc_proto.machines.paired_session import Session
+from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_codes import PairingMeta
 from tests.api.puppet import TurnBook
 from tests.api.world import KEY, ApiBook, ApiCall
 from tests.playbook import counting_entropy

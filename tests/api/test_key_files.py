@@ -6,8 +6,8 @@ import pytest
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.commands import Level
-from svc_proto.machines.device_keys import DeviceKeys
-from svc_proto.machines.pairing import PairingMeta
+from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_codes import PairingMeta
 from tests.api.world import CONFIG, HOME, KEY, ApiBook, ApiCall
 from tests.playbook import counting_entropy
 

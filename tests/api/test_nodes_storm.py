@@ -21,9 +21,9 @@ from svc_proto.api.shared_ownership import TAKE_WITHIN, SharedOwnership
 from svc_proto.cluster.places import Places
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address
-from svc_proto.machines.chatrun import RunState
-from svc_proto.machines.limiter import MAX_FAILURES, WINDOW, Limiter
-from svc_proto.machines.told_limiter import ToldLimiter
+from svc_proto.machines.auth_rate_limiter import MAX_FAILURES, WINDOW, Limiter
+from svc_proto.machines.replicated_auth_rate_limiter import ToldLimiter
+from svc_proto.machines.run_scheduler import RunState
 from tests.api.nodes import NodesBook
 from tests.api.puppet import Hand, text_told
 from tests.api.world import ApiCall

@@ -12,7 +12,7 @@ from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Streamed
-from svc_proto.machines.table import step
+from svc_proto.machines.transitions import step
 from svc_proto.wire.events import NO_HEADERS
 from tests.api.puppet import TurnBook
 

@@ -26,7 +26,7 @@ from svc_proto.commands import EnsureSecret, Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.route_choice import Candidate
+from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.peers.remote import Remote
 from tests.client.world import REFUSED, Asked, Reply, World, as_json
 

@@ -7,8 +7,8 @@ import pytest
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.client.invites import read_candidates, read_invitation
 from svc_proto.client.problem import Problem
-from svc_proto.machines.qr import pairing_url
-from svc_proto.machines.route_choice import Candidate
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.machines.pairing_payload import pairing_url
 
 ENDPOINTS = [
     {"role": "lan", "priority": 0, "api": {"host": "h", "port": 1, "tls": False}, "relay": {"url": "ws://192.0.2.10"}},

@@ -4,7 +4,7 @@ from svc_proto.client.lines import LineService
 from svc_proto.commands import Abort, Exit, Ready, Send
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Closed, ReadClosed, Received, Sent, Started, Stopping
-from svc_proto.machines.lines import MAX_LINE
+from svc_proto.machines.line_buffer import MAX_LINE
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 

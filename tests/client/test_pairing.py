@@ -12,8 +12,8 @@ from svc_proto.client.routes import Mode
 from svc_proto.commands import EnsureSecret, Exit
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.pairing import PairingMeta
-from svc_proto.machines.qr import parse_invite, verify
+from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.machines.pairing_payload import parse_invite, verify
 from tests.client.world import REFUSED, Asked, World, as_json
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="k3y")

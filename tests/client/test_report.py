@@ -16,7 +16,7 @@ from svc_proto.client.report import (
 )
 from svc_proto.client.routes import ApiRoute, lan_route
 from svc_proto.machines.grants import CHANNELS
-from svc_proto.machines.pairing import PairingMeta
+from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.schema.json_object import JsonObject
 
 API = ApiRoute("192.0.2.10", 8642, False)

@@ -17,7 +17,7 @@ from svc_proto.device.attachment import (
     find_markers,
 )
 from svc_proto.device.preferences import MIB, Preferences
-from svc_proto.machines.table import step
+from svc_proto.machines.transitions import step
 
 SPEC_ROWS = {  # the five rows of SPEC.md; the others are what they imply
     ("LOADING", "on cellular, auto-fetch off", "LOADING"),

@@ -11,8 +11,8 @@ from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.basics.errors import Refused
 from svc_proto.device.invite import Invite, read_invite
 from svc_proto.device.preferences import Preferences
-from svc_proto.machines.qr import pairing_url
-from svc_proto.machines.route_choice import Candidate
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.machines.pairing_payload import pairing_url
 
 CAREFUL, PLAIN = Preferences(), Preferences(allow_plain=True)
 RELAY = {"url": "wss://box.example:8767", "code": "Q7M2ZK"}

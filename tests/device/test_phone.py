@@ -30,7 +30,7 @@ from svc_proto.wire.events import (
 )
 from tests.device.rig import RELAY, STREAM, TOKEN, Rig, Said, is_status
 from tests.device.safety.recorder import ScriptedHandset
-from tests.machines.lifecycles import check_table
+from tests.machines.specified_tables import check_table
 from tests.playbook import Playbook, counting_entropy, sends
 
 S, T = PhoneState, PhoneTrigger

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from svc_proto.commands import Abort, Cancel, Command, Connect, Ready, Tell
 from svc_proto.device.phone import PhoneState
 from svc_proto.facts import Closed, FailureKind, ReadClosed, Started, Stopping
-from svc_proto.machines.route_choice import Candidate
+from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.wire.events import CloseWebSocket, RequestHead
 from tests.device.rig import STREAM, TOKEN, Rig
 

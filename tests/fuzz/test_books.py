@@ -16,7 +16,7 @@ from fuzz.rest import KEPT, Rest
 from fuzz.script import Script
 from fuzz.world import World
 from svc_proto.basics.moment import Moment
-from svc_proto.machines.media import MediaRegistry
+from svc_proto.machines.media_registry import MediaRegistry
 from svc_proto.relay.service import Relay
 from svc_proto.relay.uploads import MediaUpload
 

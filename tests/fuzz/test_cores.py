@@ -17,7 +17,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.commands import CloseWrite, Level, Send
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, ChannelId, FailureKind, Sent
-from svc_proto.machines.bridge import BridgeCommands
+from svc_proto.machines.bridge_commands import BridgeCommands
 from svc_proto.relay.client_socket import ClientSocket
 from tests.playbook import counting_entropy
 

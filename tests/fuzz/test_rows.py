@@ -6,28 +6,28 @@ import subprocess
 import sys
 
 from fuzz import rows
-from svc_proto.machines.media import MEDIA_TABLE, MediaState, MediaTrigger
-from svc_proto.machines.table import step
+from svc_proto.machines.media_registry import MEDIA_TABLE, MediaState, MediaTrigger
+from svc_proto.machines.transitions import step
 from tests.fuzz.unwalked import OUT_OF_REACH, is_out_of_reach
 
 PROGRAM = """
 from fuzz import rows
-from svc_proto.machines import session, sessions
-from svc_proto.machines.session import SessionState, SessionTrigger
-from svc_proto.machines.table import step
+from svc_proto.machines import paired_session, paired_session_registry
+from svc_proto.machines.paired_session import SessionState, SessionTrigger
+from svc_proto.machines.transitions import step
 rows.watch()
-table = sessions.SESSION_TABLE
+table = paired_session_registry.SESSION_TABLE
 rows.watch()
-assert table is session.SESSION_TABLE is sessions.SESSION_TABLE
+assert table is paired_session.SESSION_TABLE is paired_session_registry.SESSION_TABLE
 for _ in range(2):
-    step(session.SESSION_TABLE, SessionState.ACTIVE, SessionTrigger.REVOKE)
+    step(paired_session.SESSION_TABLE, SessionState.ACTIVE, SessionTrigger.REVOKE)
 print(rows.taken(), rows.taken())
 """
 
 
 def test_a_process_that_watches_counts_the_rows_that_it_walks() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
-    assert done.stdout == "{'machines.session.SESSION_TABLE: ACTIVE, REVOKE': 2} {}\n"
+    assert done.stdout == "{'machines.paired_session.SESSION_TABLE: ACTIVE, REVOKE': 2} {}\n"
 
 
 def test_a_process_that_does_not_watch_has_the_tables_as_they_are() -> None:
@@ -39,21 +39,21 @@ def test_a_process_that_does_not_watch_has_the_tables_as_they_are() -> None:
 def test_every_table_of_the_core_is_found_under_the_name_that_it_was_made_with() -> None:
     names = {row.partition(": ")[0] for row in rows.all_rows()}
     assert {
-        "machines.session.SESSION_TABLE",
+        "machines.paired_session.SESSION_TABLE",
         "machines.terminal.TERMINAL_TABLE",
         "wire.http1_read_state.READ_TABLE",
     } <= names
-    assert not {"machines.sessions.SESSION_TABLE", "relay.terminals.TERMINAL_TABLE"} & names
+    assert not {"machines.paired_session_registry.SESSION_TABLE", "relay.terminals.TERMINAL_TABLE"} & names
     assert len(rows.all_rows()) == len(set(rows.all_rows())) > 250
 
 
 def test_what_was_never_walked_is_told_by_table() -> None:
     walked = dict.fromkeys(rows.all_rows(), 1)
-    del walked["machines.media.MEDIA_TABLE: REGISTERED, EVICT"]
+    del walked["machines.media_registry.MEDIA_TABLE: REGISTERED, EVICT"]
     lines = rows.told(walked).splitlines()
     assert lines[0] == f"rows walked: {len(walked)} of {len(walked) + 1}"
     place = lines.index("      never: REGISTERED, EVICT")
-    assert lines[place - 1].split() == ["machines.media.MEDIA_TABLE", "2", "of", "3"]
+    assert lines[place - 1].split() == ["machines.media_registry.MEDIA_TABLE", "2", "of", "3"]
     assert sum("never" in line for line in lines) == 1
 
 
@@ -63,4 +63,4 @@ def test_what_is_out_of_reach_exists_and_has_a_reason() -> None:
         assert any(each.startswith(row) for each in there), row
         assert len(reason.split()) > 3
     assert is_out_of_reach("client.talk.LIFE: IDLE, RECORD")
-    assert not is_out_of_reach("machines.media.MEDIA_TABLE: REGISTERED, EVICT")
+    assert not is_out_of_reach("machines.media_registry.MEDIA_TABLE: REGISTERED, EVICT")

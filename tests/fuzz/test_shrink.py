@@ -11,7 +11,7 @@ from fuzz.game import Failure, play
 from fuzz.script import Script
 from fuzz.shrink import shrink, smaller
 from fuzz.steps import CutConnection, Fault, KillProgram, PairDevice, RefuseSessionRecord, SendCommand, Step
-from svc_proto.machines import limiter
+from svc_proto.machines import auth_rate_limiter
 
 
 def test_a_failure_is_made_smaller() -> None:
@@ -73,7 +73,7 @@ def test_no_script_is_tried_twice_and_none_is_when_the_time_is_over() -> None:
 
 @pytest.mark.full
 def test_a_world_that_fails_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limiter, "MAX_FAILURES", 6)
+    monkeypatch.setattr(auth_rate_limiter, "MAX_FAILURES", 6)
     failure = play(draw(1))
     assert isinstance(failure, Failure)
     assert len(smaller(failure, 80).script.steps) <= 12

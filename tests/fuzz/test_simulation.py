@@ -18,7 +18,7 @@ from fuzz.run import Total, main, replay_command
 from fuzz.script import Script
 from fuzz.steps import STEP_KINDS, Fault
 from fuzz.world import World
-from svc_proto.machines.pairing import PairingCodes
+from svc_proto.machines.pairing_codes import PairingCodes
 from tests.fuzz.conftest import MEASURING, unmeasured_pool
 from tests.fuzz.unwalked import MOST_UNWALKED, is_out_of_reach
 

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from clients.phone.handset import SimulatedHandset
 from svc_proto.device.phone import Phone, PhoneConfig
-from svc_proto.machines.route_choice import Candidate
+from svc_proto.machines.candidate_selection import Candidate
 from tests.loops.conftest import open_world
 from tests.loops.world import TRUSTING, PhoneHandle, World, bearer
 

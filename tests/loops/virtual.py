@@ -19,7 +19,7 @@ from svc_proto.commands import Command, Tell
 from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Fact
-from svc_proto.machines.device_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import DeviceKeys
 from svc_proto.relay.service import Relay
 from tests.loops.wires import PATIENCE, Wire
 from tests.loops.world import (

@@ -14,7 +14,7 @@ from svc_proto.machines.approvals import (
     parse_approval,
 )
 from svc_proto.schema.json_object import JsonObject
-from tests.machines.lifecycles import check_table
+from tests.machines.specified_tables import check_table
 
 ROWS = [
     ("pending", (ApprovalTrigger.ANSWER,), "answered"),

@@ -4,7 +4,7 @@ import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.machines.exchange import LIFE, ExchangeState, ExchangeTrigger
-from svc_proto.machines.table import step
+from svc_proto.machines.transitions import step
 
 S, T = ExchangeState, ExchangeTrigger
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.commands import TerminalSize
-from svc_proto.machines.table import step
 from svc_proto.machines.terminal import (
     FLUSH_AFTER,
     FLUSH_AT,
@@ -24,6 +23,7 @@ from svc_proto.machines.terminal import (
     shell_status,
     tmux_name,
 )
+from svc_proto.machines.transitions import step
 
 
 @pytest.mark.parametrize("state", TerminalState)

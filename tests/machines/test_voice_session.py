@@ -25,7 +25,7 @@ from svc_proto.machines.voice_session import (
     VoiceState,
     VoiceTrigger,
 )
-from tests.machines.lifecycles import check_table
+from tests.machines.specified_tables import check_table
 
 TOKEN = "a token"
 T = VoiceTrigger

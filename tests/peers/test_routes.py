@@ -4,7 +4,7 @@ import pytest
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.machines.route_choice import Candidate
+from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.peers.remote import DERIVED_PROBE
 from svc_proto.peers.routes import Routes, read_candidate
 from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json

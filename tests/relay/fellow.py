@@ -11,7 +11,7 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Done, Failed, Failure, FailureKind
-from svc_proto.machines.sessions import Session, Sessions
+from svc_proto.machines.paired_session_registry import Session, Sessions
 from svc_proto.relay.fellows import Fellows
 from svc_proto.relay.service import Relay
 from svc_proto.wire.resp import Push

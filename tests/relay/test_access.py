@@ -9,7 +9,7 @@ from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address
-from svc_proto.machines.sessions import Sessions
+from svc_proto.machines.paired_session_registry import Sessions
 from svc_proto.relay.access import GRANTS, authorize
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.wire.events import Headers

@@ -12,7 +12,7 @@ from svc_proto.commands import Level
 from svc_proto.config import LocalTrust, RelayConfig
 from svc_proto.engine.core import IN_A_ROUND
 from svc_proto.facts import Address
-from svc_proto.machines.table import step
+from svc_proto.machines.transitions import step
 from svc_proto.relay.client_socket import LIFE, ClientState, ClientTrigger
 from svc_proto.store import SaveSession
 from svc_proto.version import VERSION

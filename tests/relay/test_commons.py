@@ -7,8 +7,8 @@ import sys
 from types import FrameType
 
 from svc_proto.basics.errors import Refused
-from svc_proto.machines.limiter import Limiter
-from svc_proto.machines.pairing import PairingMeta
+from svc_proto.machines.auth_rate_limiter import Limiter
+from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.relay import commons
 from svc_proto.relay.commons import Commons
 from tests.cluster.test_passing import asking

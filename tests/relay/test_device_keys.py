@@ -11,7 +11,7 @@ import pytest
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Compute
 from svc_proto.config import RelayConfig
-from svc_proto.machines.device_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import DeviceKeys
 from svc_proto.store import DeleteSession, SaveSession
 from svc_proto.wire.events import TextMessage
 from tests.relay.world import FIRST, LOCAL, REMOTE, RelayBook

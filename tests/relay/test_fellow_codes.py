@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc_proto.basics.errors import Refused
-from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
+from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
 from tests.relay.fellow import Alone
 
 CODE, KEY = "ABC123", "5" * 64

@@ -10,9 +10,9 @@ from fuzz.cluster import ClusterWorld
 from fuzz.cluster_law import SOON
 from svc_proto.basics.errors import Refused
 from svc_proto.config import RelayConfig
-from svc_proto.machines.bridge import Outcome
-from svc_proto.machines.limiter import LimiterState
-from svc_proto.machines.sessions import MAX_OF_A_SERVICE, MAX_SESSIONS
+from svc_proto.machines.auth_rate_limiter import LimiterState
+from svc_proto.machines.bridge_commands import Outcome
+from svc_proto.machines.paired_session_registry import MAX_OF_A_SERVICE, MAX_SESSIONS
 from svc_proto.relay import fellows
 from svc_proto.relay.fellow_sessions import CATCH_UP_WITHIN
 from svc_proto.relay.service import Relay

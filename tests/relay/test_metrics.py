@@ -7,7 +7,7 @@ import pytest
 from svc_proto.basics.metrics import HistogramSnapshot, MetricFamily
 from svc_proto.commands import Send
 from svc_proto.facts import Received, Sent
-from svc_proto.machines.bridge import BridgeTrigger
+from svc_proto.machines.bridge_commands import BridgeTrigger
 from svc_proto.relay.metrics import families
 from tests.relay.world import REMOTE, RelayBook
 

@@ -11,7 +11,7 @@ import pytest
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Compute, EnsureSecret, Level
 from svc_proto.config import RelayConfig
-from svc_proto.machines.qr import verify
+from svc_proto.machines.pairing_payload import verify
 from tests.relay.world import SECRET, RelayBook
 
 HOME = "/home/svc"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.machines.session import SHOWN
+from svc_proto.machines.paired_session import SHOWN
 from svc_proto.relay import shapes
 from svc_proto.schema.json_schema import SchemaComponents, inline_schema_of
 from tests.relay.world import RelayBook

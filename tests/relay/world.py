@@ -20,7 +20,7 @@ from attrs import frozen
 from runtimes.failures import HostError
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Address, FailureKind, Started
-from svc_proto.machines.device_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import DeviceKeys
 from svc_proto.relay.service import Relay
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import Limits

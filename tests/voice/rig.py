@@ -29,7 +29,7 @@ from svc_proto.voice.service import Voice
 from svc_proto.voice.speech import RealtimeLab, VoiceOutput
 from svc_proto.voice_config import VoiceConfig
 from tests.book import Book
-from tests.machines.sources import source
+from tests.machines.fixed_inputs import source
 from tests.playbook import Idle
 
 OWN = "/home/config.yaml"  # of the relay: its voice settings

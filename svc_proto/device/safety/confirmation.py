@@ -24,7 +24,7 @@ from attrs import define, field, frozen
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand
 from svc_proto.device.safety.bounds import MAX_TIMEOUT, MIN_TIMEOUT
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 
 __all__ = [
     "CONFIRMATION_TABLE",

@@ -17,7 +17,7 @@ from enum import Enum
 
 from svc_proto.basics.moment import Moment
 from svc_proto.device.safety.bounds import DEFAULT_IDLE_MINUTES, MAX_IDLE_MINUTES, MIN_IDLE_MINUTES
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 
 __all__ = [
     "MASTER_TABLE",

@@ -18,10 +18,10 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Later
 from svc_proto.engine.message import JSON_ALONE, Request, Response, json_response, too_large
 from svc_proto.engine.router import Route
-from svc_proto.machines.arguments import check_arguments
-from svc_proto.machines.bridge import Outcome
-from svc_proto.machines.phones import ASKS_ITS_USER, Phone, take_selector
-from svc_proto.machines.session import Session
+from svc_proto.machines.bridge_commands import Outcome
+from svc_proto.machines.device_control_arguments import check_arguments
+from svc_proto.machines.paired_session import Session
+from svc_proto.machines.phone_registry import ASKS_ITS_USER, Phone, take_selector
 from svc_proto.relay.access import Access
 from svc_proto.schema.json_object import json_object
 

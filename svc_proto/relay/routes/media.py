@@ -18,7 +18,7 @@ from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, Streamed, json_response, parse_json
 from svc_proto.engine.router import Answer, Route
 from svc_proto.facts import Failure
-from svc_proto.machines.media import MediaEntry
+from svc_proto.machines.media_registry import MediaEntry
 from svc_proto.relay.access import Access
 from svc_proto.relay.media import ANY_TYPE, CONTENT_TYPES, MIB, Media, base64_bytes, content_type_field, display_name
 from svc_proto.relay.upload import IncomingFile, form_type, receive_part
@@ -28,7 +28,7 @@ from svc_proto.wire.multipart import PartBegin
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.machines.session import Session
+    from svc_proto.machines.paired_session import Session
     from svc_proto.relay.service import Relay
 
 __all__ = ["JSON_LIMIT", "routes"]

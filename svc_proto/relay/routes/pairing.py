@@ -11,7 +11,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta, parse_registration
+from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta, parse_registration
 from svc_proto.relay.access import Access
 from svc_proto.relay.mint import key_for, mint_invite, parse_mint
 

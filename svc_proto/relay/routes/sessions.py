@@ -10,8 +10,8 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.session import PREFIX_LENGTH, Session, parse_patch, session_record
-from svc_proto.machines.sessions import TOKEN_LENGTH
+from svc_proto.machines.paired_session import PREFIX_LENGTH, Session, parse_patch, session_record
+from svc_proto.machines.paired_session_registry import TOKEN_LENGTH
 from svc_proto.relay.access import Access
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Kind, Route
-from svc_proto.machines.bridge import parse_limit
-from svc_proto.machines.phones import take_selector
+from svc_proto.machines.bridge_commands import parse_limit
+from svc_proto.machines.phone_registry import take_selector
 from svc_proto.relay.access import Access
 from svc_proto.relay.changes import DEVICES
 from svc_proto.relay.client_socket import ClientSocket

@@ -10,7 +10,7 @@ from enum import Enum
 
 from attrs import define, field, frozen
 
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.voice.realtime.orders import CancelResponse, Emit, Note, Order, Respond
 from svc_proto.voice.realtime.responses import ProviderResponses
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from attrs import evolve, frozen
 
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.voice.contract import AudioDelta, TextDelta
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Order, ReadAloud, Render, Summarize
 

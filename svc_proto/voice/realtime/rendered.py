@@ -13,7 +13,7 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.pcm import resample
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.chat_events import AssistantCompleted, AssistantDelta, RunCompleted
 from svc_proto.voice.realtime.calls import RunCall
 from svc_proto.voice.realtime.orders import EmitAudio, LeaveRun, Listen, Render, StopRendering, StopRun

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from enum import Enum
 
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.voice.realtime.orders import Order
 
 __all__ = ["ORPHANED_FOR", "RESPONSE_TABLE", "ProviderResponses", "ResponseState", "ResponseTrigger", "Start"]

@@ -11,7 +11,7 @@ from enum import Enum
 from attrs import Factory, define, field, frozen
 
 from svc_proto.machines.confirmations import choice_for
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import json_value
 from svc_proto.voice.realtime.floor import DRAIN_WITHIN, Drain
 from svc_proto.voice.realtime.mouth import SpokenAnswer

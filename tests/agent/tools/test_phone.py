@@ -14,8 +14,8 @@ from svc_proto.agent.tools.tool import Arguments
 from svc_proto.basics.brand import HERMES
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.arguments import ARGUMENTS
-from svc_proto.machines.phones import ASKS_ITS_USER
+from svc_proto.machines.device_control_arguments import ARGUMENTS
+from svc_proto.machines.phone_registry import ASKS_ITS_USER
 from svc_proto.peers.phone import PhoneAnswer, RelayLink
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from tests.agent.world import AgentWorld

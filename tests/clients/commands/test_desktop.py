@@ -20,7 +20,7 @@ import pytest
 from clients.commands.session_file import DAMAGED_NAME, LOCK_NAME, SessionFile
 from runtimes.failures import HostError
 from svc_proto.client.stored import FILE_NAME, Put, parse_sessions
-from svc_proto.machines.qr import parse_invite
+from svc_proto.machines.pairing_payload import parse_invite
 from tests.clients.commands.support import Shelf, finish, module
 from tests.forkserver import Popen
 from tests.servers.support import ROOT, TIMEOUT, call, running_relay

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from svc_proto.machines.qr import parse_invite, verify
+from svc_proto.machines.pairing_payload import parse_invite, verify
 from tests.clients.commands.support import Shelf, finish, module
 from tests.servers.support import ROOT, call, sign_in, websocket
 

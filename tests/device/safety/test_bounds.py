@@ -8,7 +8,7 @@ from svc_proto.device.safety.bounds import (
     MIN_IDLE_MINUTES,
     MIN_TIMEOUT,
 )
-from svc_proto.machines.bridge import RESPONSE_TIMEOUT
+from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT
 
 
 def test_who_sets_nothing_is_within_bounds() -> None:

@@ -17,7 +17,7 @@ from svc_proto.device.safety.confirmation import (
     Trust,
     clamp_timeout,
 )
-from tests.machines.lifecycles import check_table
+from tests.machines.specified_tables import check_table
 
 NOW = Moment(100.0, 1_800_000_000.0)
 TAP_SEND = PhoneQuestion(action="tap", verb="send", text="Send")

@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.basics.moment import Moment
 from svc_proto.device.safety.master import MASTER_TABLE, Master, MasterState, MasterTrigger
-from tests.machines.lifecycles import check_table
+from tests.machines.specified_tables import check_table
 
 NOW = Moment(100.0, 1_800_000_000.0)
 DEFAULT = 30 * 60.0

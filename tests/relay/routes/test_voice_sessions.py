@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.machines.device_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import DeviceKeys
 from svc_proto.voice.socket import RECHECK
 from tests.relay.routes.voice_world import BASES, OUTPUT, RELAY_FILE, SECTIONS, WORK, VoiceBook, text_of
 from tests.relay.world import PEER, REMOTE, Phone, RelayBook

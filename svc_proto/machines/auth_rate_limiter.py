@@ -1,0 +1,180 @@
+"""The limiter of WebSocket authentication: five failures within a minute block an address for five minutes.
+
+Spec "Rate limiting of WebSocket authentication". Times are monotonic. A failure counts while it is less than 60 s
+old. Attempts of a blocked address change nothing; a success clears the count of an address, not its block; a
+successful registration of a pairing code clears everything (wire core 5).
+
+Both tables are bounded. A flood of addresses pushes out the counter that failed longest ago, never a block: those
+are a table of their own, and only a further block, which costs five failures, pushes out the one that ends first.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import deque
+from enum import Enum
+from functools import lru_cache
+from math import ceil
+
+from attrs import define, field
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.basics.moment import Moment
+from svc_proto.machines.transitions import Table, step
+
+__all__ = [
+    "BLOCK_FOR",
+    "LOOPBACK",
+    "LIMITER_TABLE",
+    "MAX_ADDRESSES",
+    "MAX_FAILURES",
+    "WINDOW",
+    "Limiter",
+    "LimiterState",
+    "LimiterTrigger",
+    "address_key",
+]
+
+LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")  # addresses of programs on this host
+MAX_FAILURES = 5  # spec "Limits"
+WINDOW = 60.0  # s, spec "Limits"
+BLOCK_FOR = 300.0  # s, spec "Limits"
+MAX_ADDRESSES = 10_000  # of each table
+_MAX_KEY = 64  # characters of an address that is not an IP address
+
+
+class LimiterState(Enum):
+    """What the limiter thinks of an address."""
+
+    CLEAR = "clear"
+    COUNTING = "counting"
+    BLOCKED = "blocked"
+
+
+class LimiterTrigger(Enum):
+    """What happens to an address."""
+
+    FAILURE = "failure"  # one of the first four within a minute
+    FIFTH_FAILURE = "fifth failure"
+    SUCCESS = "success"
+    MINUTE_PASSED = "minute passed"  # since the last failure
+    FIVE_MINUTES_PASSED = "five minutes passed"  # since the block began
+    REGISTERED = "registered"  # a pairing code was registered: all blocks are cleared
+
+
+LIMITER_TABLE: Table[LimiterState, LimiterTrigger] = {
+    (LimiterState.CLEAR, LimiterTrigger.FAILURE): LimiterState.COUNTING,
+    (LimiterState.COUNTING, LimiterTrigger.FAILURE): LimiterState.COUNTING,
+    (LimiterState.COUNTING, LimiterTrigger.FIFTH_FAILURE): LimiterState.BLOCKED,
+    (LimiterState.COUNTING, LimiterTrigger.SUCCESS): LimiterState.CLEAR,
+    (LimiterState.COUNTING, LimiterTrigger.MINUTE_PASSED): LimiterState.CLEAR,
+    (LimiterState.COUNTING, LimiterTrigger.REGISTERED): LimiterState.CLEAR,
+    (LimiterState.BLOCKED, LimiterTrigger.FAILURE): LimiterState.BLOCKED,
+    (LimiterState.BLOCKED, LimiterTrigger.SUCCESS): LimiterState.BLOCKED,
+    (LimiterState.BLOCKED, LimiterTrigger.FIVE_MINUTES_PASSED): LimiterState.CLEAR,
+    (LimiterState.BLOCKED, LimiterTrigger.REGISTERED): LimiterState.CLEAR,
+}
+
+
+@define
+class _Address:
+    failures: deque[float] = field(factory=lambda: deque(maxlen=MAX_FAILURES), init=False)
+    blocked_until: float = field(default=0.0, init=False)
+    state: LimiterState = field(default=LimiterState.CLEAR, init=False)
+
+    def step(self, trigger: LimiterTrigger) -> None:
+        self.state = step(LIMITER_TABLE, self.state, trigger)
+
+
+class Limiter:
+    """Who may not try to authenticate now."""
+
+    def __init__(self, cap: int = MAX_ADDRESSES) -> None:
+        self._counting: ExpiringMap[str, _Address] = ExpiringMap(cap)
+        self._blocked: ExpiringMap[str, _Address] = ExpiringMap(cap)
+        self.blocks = 0  # that have begun
+
+    def failure(self, address: str, now: Moment) -> bool:
+        """Count a failed attempt; True when the address is blocked now."""
+        self._advance(now)
+        key = address_key(address)
+        entry = self._blocked.peek(key)
+        if entry is not None:
+            entry.step(LimiterTrigger.FAILURE)
+            return True
+        entry = self._counting.peek(key) or _Address()
+        while entry.failures and now.mono - entry.failures[0] >= WINDOW:
+            entry.failures.popleft()
+        entry.failures.append(now.mono)
+        if len(entry.failures) < MAX_FAILURES:
+            entry.step(LimiterTrigger.FAILURE)
+            self._counting.put(key, entry, now.mono + WINDOW)
+            return False
+        entry.step(LimiterTrigger.FIFTH_FAILURE)
+        entry.blocked_until = now.mono + BLOCK_FOR
+        self._counting.discard(key)
+        self.blocks += 1
+        self._blocked.put(key, entry, entry.blocked_until)
+        return True
+
+    def success(self, address: str, now: Moment) -> None:
+        """Forget the failures of an address; a block stays."""
+        self._advance(now)
+        key = address_key(address)
+        entry = self._blocked.peek(key) or self._counting.peek(key)
+        if entry is None:
+            return
+        entry.step(LimiterTrigger.SUCCESS)
+        self._counting.discard(key)
+
+    def blocked_for(self, address: str, now: Moment) -> float:
+        """Seconds until the address may try again; 0.0 when it may."""
+        self._advance(now)
+        entry = self._blocked.peek(address_key(address))
+        return 0.0 if entry is None else entry.blocked_until - now.mono
+
+    def refusal(self, address: str, now: Moment, code: str, text: str) -> Refused | None:
+        """429 with `Retry-After` for an address that is blocked; None for one that may try."""
+        blocked = self.blocked_for(address, now)
+        if blocked <= 0:
+            return None
+        return Refused(429, code, text, headers=((b"retry-after", b"%d" % ceil(blocked)),))
+
+    def state(self, address: str, now: Moment) -> LimiterState:
+        """The state of an address."""
+        self._advance(now)
+        key = address_key(address)
+        entry = self._blocked.peek(key) or self._counting.peek(key)
+        return LimiterState.CLEAR if entry is None else entry.state
+
+    def clear(self) -> None:
+        """Forget every count and every block (spec: registering a code clears all blocks)."""
+        for entry in (*self._counting.values(), *self._blocked.values()):
+            entry.step(LimiterTrigger.REGISTERED)
+        self._counting.clear()
+        self._blocked.clear()
+
+    def _advance(self, now: Moment) -> None:
+        for _, entry in self._counting.purge(now.mono):
+            entry.step(LimiterTrigger.MINUTE_PASSED)
+        for _, entry in self._blocked.purge(now.mono):
+            entry.step(LimiterTrigger.FIVE_MINUTES_PASSED)
+
+
+@lru_cache(maxsize=1024)
+def address_key(address: str) -> str:
+    """Whom an address counts for: itself when IPv4 (also as `::ffff:…`), its /64 when IPv6.
+
+    One customer has a whole /64, so counting single IPv6 addresses would limit nobody. What is no IP address
+    (a name in a simulation, nonsense in a proxy's header) stands for itself, cut to 64 characters.
+    """
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address[:_MAX_KEY]
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return f"{ipaddress.IPv6Address(int(parsed) >> 64 << 64)}/64"

@@ -1,0 +1,393 @@
+"""Commands on their way to a phone and the last hundred of them (wire bridge 2 and 4, spec "Bridge command record").
+
+Each command gets exactly one outcome: the phone's answer, or one made here when 30 s pass, the socket goes, or the
+frame cannot be written. Whatever comes later, or from another socket, changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from enum import Enum
+from itertools import takewhile
+
+from attrs import define, field
+
+from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.basics.metrics import Histogram
+from svc_proto.basics.moment import Moment
+from svc_proto.machines.transitions import Table
+from svc_proto.schema.json_object import JsonObject, as_object, as_text
+from svc_proto.schema.redact import abridge, needs_no_redaction, redact, summary, unredacted_text
+
+__all__ = [
+    "BRIDGE_TABLE",
+    "MAX_PENDING",
+    "MAX_RECORDS",
+    "RESPONSE_TIMEOUT",
+    "BridgeCommands",
+    "BridgeTrigger",
+    "Decision",
+    "Outcome",
+    "parse_limit",
+    "phone_outcome",
+    "relay_outcome",
+]
+
+RESPONSE_TIMEOUT = 30.0  # s, spec "Limits": bridge command response time-out
+MAX_PENDING = 1_000  # commands in flight; a further one is refused with 503
+MAX_RECORDS = 100  # spec "Limits": bridge activity ring buffer; the oldest is dropped
+MAX_SUMMARY = 500  # characters, wire bridge 4.2
+HIDDEN = "[hidden]"
+LARGE = 1 << 30  # characters of an answer of which nobody knows how many it has
+MAX_PARAMS = 8_192  # characters of a record's params as JSON; more is replaced by its beginning
+
+_BLOCKED_STATUSES = (403, 423)  # wire bridge 4.3 [R]
+_BLOCKED_CODES = (
+    "user_denied",
+    "bridge_disabled",
+    "device_control_sideload_only",
+    "sideload_only",
+    "keyguard_blocked",
+    "unknown_bridge_command",
+)
+_BLOCKED_PREFIXES = ("bridge_capability_", "bridge_policy_")
+
+
+class Decision(Enum):
+    """What became of a command, in the words of the spec."""
+
+    PENDING = "pending"
+    EXECUTED = "executed"
+    BLOCKED = "blocked"
+    CONFIRMED = "confirmed"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+
+    __hash__ = object.__hash__  # Enum's is a function of Python, and every command asks for it
+
+
+class BridgeTrigger(Enum):
+    """What settles a command: the kind of the phone's answer, or its absence."""
+
+    POLICY_REFUSAL = "policy refusal"  # row 1 of wire bridge 4.3
+    CONFIRMATION = "confirmation"  # row 2
+    FAILURE = "failure"  # row 3: a status of 400 or more
+    SUCCESS = "success"  # row 4: a status below
+    NO_STATUS = "no status"  # row 5: answered, but nothing can be said about it
+    THIRTY_SECONDS = "thirty seconds"
+    SEND_FAILED = "send failed"
+    PHONE_LOST = "phone lost"
+
+    __hash__ = object.__hash__  # the same
+
+
+BRIDGE_TABLE: Table[Decision, BridgeTrigger] = {
+    (Decision.PENDING, BridgeTrigger.POLICY_REFUSAL): Decision.BLOCKED,
+    (Decision.PENDING, BridgeTrigger.CONFIRMATION): Decision.CONFIRMED,
+    (Decision.PENDING, BridgeTrigger.FAILURE): Decision.ERROR,
+    (Decision.PENDING, BridgeTrigger.SUCCESS): Decision.EXECUTED,
+    (Decision.PENDING, BridgeTrigger.NO_STATUS): Decision.PENDING,
+    (Decision.PENDING, BridgeTrigger.THIRTY_SECONDS): Decision.TIMEOUT,
+    (Decision.PENDING, BridgeTrigger.SEND_FAILED): Decision.ERROR,
+    (Decision.PENDING, BridgeTrigger.PHONE_LOST): Decision.ERROR,
+}
+
+_SIGNS = frozenset({"error_code", "blocked", "status", "confirmation_required", "confirmed"})  # of all but success
+_ASIDE = frozenset({"error", "blocked"})  # the same beside a result
+_OK = 200  # as it is read; any other object that says so takes the longer way
+_SUCCESS = BridgeTrigger.SUCCESS  # as in `machines.session`
+
+_RELAY_MADE: dict[str, tuple[int, str]] = {  # code -> status and text, wire bridge 2.2
+    "phone_timeout": (504, "the phone did not answer within 30 seconds"),
+    "phone_disconnected": (502, "the phone disconnected before it answered"),
+    "send_failed": (502, "the command could not be sent to the phone"),
+    "bad_phone_status": (502, "the phone answered with an impossible status"),
+    "phone_not_connected": (503, "no phone is connected"),
+}
+
+
+@fast_frozen
+class Outcome:
+    """The HTTP answer of a command: `body` is a JSON object or array, `text` its compact JSON if that is known."""
+
+    status: int
+    body: object
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    text: str = field(default="", eq=False)
+
+
+def _unheard(outcome: Outcome) -> None:
+    """Nobody waits for it."""
+
+
+@define
+class BridgeCommandRecord:
+    """One element of `GET /bridge/activity` (spec "Bridge command record"), and the command that it is of."""
+
+    request_id: str
+    socket: int  # of its phone
+    deadline: float  # monotonic seconds
+    tell: Callable[[Outcome], object]  # what came of it
+    method: str
+    path: str
+    params: object  # redacted
+    typed: bool  # they hold a text that is hidden
+    sent_at: float  # epoch milliseconds, unlike everything else here (wire bridge 4.2)
+    device_id: str | None
+    device_name: str | None
+    alias_used: str | None
+    asked_by: str | None
+    session: str  # its token's prefix
+    response_status: int | None = field(default=None, init=False)
+    result_summary: str | None = field(default=None, init=False)
+    error: str | None = field(default=None, init=False)
+    decision: Decision = field(default=Decision.PENDING, init=False)
+
+    def to_record(self) -> dict[str, object]:
+        return {
+            "request_id": self.request_id,
+            "method": self.method,
+            "path": self.path,
+            "params": self.params,
+            "sent_at": self.sent_at,
+            "response_status": self.response_status,
+            "result_summary": self.result_summary,
+            "error": self.error,
+            "decision": self.decision.value,
+            "device_id": self.device_id,
+            "device_name": self.device_name,
+            "alias_used": self.alias_used,
+            "asked_by": self.asked_by,
+        }
+
+
+class BridgeCommands:
+    """The commands that phones have yet to answer, and the ring of records of what became of the others.
+
+    A record has its parameters as they were sent, but for `SECRET_KEYS`. With `hide_text` typed texts stay out of the
+    ring: of a command that carries one, what the phone says is not kept either, since phones repeat it.
+    """
+
+    def __init__(self, *, hide_text: bool = False, cap: int = MAX_PENDING) -> None:
+        self._hide_text = hide_text
+        self._cap = cap
+        self._pending: dict[str, BridgeCommandRecord] = {}  # in order of deadline: all have as long
+        self._ring: deque[BridgeCommandRecord] = deque(maxlen=MAX_RECORDS)
+        self.settled = dict.fromkeys(BridgeTrigger, 0)  # how often each came
+        self.took = Histogram()  # the phone, where it answered
+
+    @property
+    def pending_count(self) -> int:
+        """How many commands wait for an answer."""
+        return len(self._pending)
+
+    def begin(
+        self,
+        request_id: str,
+        socket: int,
+        method: str,
+        path: str,
+        params: Mapping[str, object],
+        body: Mapping[str, object],
+        now: Moment,
+        device_id: str | None = None,
+        device_name: str | None = None,
+        alias_used: str | None = None,
+        asked_by: str | None = None,
+        session: str = "",
+        tell: Callable[[Outcome], object] = _unheard,
+        text: str = "",
+    ) -> BridgeCommandRecord:
+        """A command is about to be sent to a socket; `tell` hears what came of it, once.
+
+        `text` is the JSON of all that `params` and `body` say, where somebody has written that already.
+        `Refused` 503 `too_many_commands` at the cap.
+        """
+        if request_id in self._pending:
+            raise LocalProtocolError("request_id is in use")
+        if len(self._pending) >= self._cap:
+            raise Refused(503, "too_many_commands", "too many commands wait for their phones")
+        sent = {**params, **body}
+        harmless = 0 < len(text) < MAX_PARAMS and needs_no_redaction(text)
+        shown = sent if harmless else self._shown(sent)
+        typed = self._hide_text and not harmless and redact(sent, hide_text=True) != redact(sent)
+        # In their order, as in `engine.server`.
+        command = self._pending[request_id] = BridgeCommandRecord(
+            request_id,
+            socket,
+            now.mono + RESPONSE_TIMEOUT,
+            tell,
+            method,
+            path,
+            shown,
+            typed,
+            now.wall * 1000.0,
+            device_id,
+            device_name,
+            alias_used,
+            asked_by,
+            session,
+        )
+        self._ring.append(command)
+        return command
+
+    def answer(
+        self, request_id: object, socket: int, payload: Mapping[str, object], now: Moment, size: int = LARGE
+    ) -> Outcome | None:
+        """A `bridge.response` came in, of so many characters; None, and nothing has changed, when it answers no
+        command of this socket."""
+        command = self._pending.get(as_text(request_id) or "")
+        if command is None or command.socket != socket or command.deadline <= now.mono:
+            return None
+        self.took.observe(now.mono - command.deadline + RESPONSE_TIMEOUT)
+        result = as_object(payload.get("result"))
+        text = (
+            "" if result is None else unredacted_text(result, MAX_SUMMARY, size)
+        )  # once, for the record and for the caller
+        plain = text and payload.get("status") is _OK and _ASIDE.isdisjoint(payload)
+        if plain and result is not None and _SIGNS.isdisjoint(result):  # as mostly
+            command.response_status, command.result_summary = 200, HIDDEN if command.typed else text
+            outcome, trigger = Outcome(200, result, (), text), _SUCCESS
+        else:
+            said = _Said(JsonObject.of(payload), text)
+            outcome, trigger = said.outcome(), said.trigger()
+            if said.status is not None and not said.impossible:
+                command.response_status = said.status
+            if said.result is not None:
+                command.result_summary = said.text or summary(said.result, MAX_SUMMARY, hide_text=self._hide_text)
+            command.error = said.error_text()
+            if command.typed:
+                command.result_summary = command.result_summary and HIDDEN
+                command.error = command.error and HIDDEN
+        self._settle(command, trigger)
+        command.tell(outcome)
+        return outcome
+
+    def timeout(self, request_id: str) -> Outcome | None:
+        """Give up waiting for one command; None when it does not wait."""
+        command = self._pending.get(request_id)
+        if command is None:
+            return None
+        ((_, outcome),) = self._give_up([command], BridgeTrigger.THIRTY_SECONDS, "phone_timeout")
+        return outcome
+
+    def send_failed(self, request_id: str) -> Outcome:
+        """The frame of a command that has just begun could not be written. Nobody is told but who says so."""
+        command = self._pending[request_id]
+        command.tell = _unheard
+        self._give_up([command], BridgeTrigger.SEND_FAILED, "send_failed")
+        return relay_outcome("send_failed")
+
+    def socket_lost(self, socket: int) -> list[tuple[str, Outcome]]:
+        """A phone's socket is gone: its commands, and only those, fail."""
+        lost = [command for command in self._pending.values() if command.socket == socket]
+        return self._give_up(lost, BridgeTrigger.PHONE_LOST, "phone_disconnected")
+
+    def expire_due(self, now: Moment) -> list[tuple[str, Outcome]]:
+        """The commands whose 30 seconds are over, in order of deadline."""
+        due = list(takewhile(lambda command: command.deadline <= now.mono, self._pending.values()))
+        return self._give_up(due, BridgeTrigger.THIRTY_SECONDS, "phone_timeout")
+
+    def next_deadline(self) -> float | None:
+        """When (monotonic seconds) the next command times out."""
+        first = next(iter(self._pending.values()), None)
+        return None if first is None else first.deadline
+
+    def records(self, limit: int = MAX_RECORDS, *, by: str | None = None) -> list[dict[str, object]]:
+        """The newest `limit` records, of one session if it is named, newest first, in the form of wire bridge 4.2."""
+        newest_first = [command for command in reversed(self._ring) if by in (None, command.session)]
+        return [command.to_record() for command in newest_first[: max(0, limit)]]
+
+    def _give_up(
+        self, commands: list[BridgeCommandRecord], trigger: BridgeTrigger, code: str
+    ) -> list[tuple[str, Outcome]]:
+        outcome = relay_outcome(code)
+        for command in commands:
+            command.error = _RELAY_MADE[code][1]
+            self._settle(command, trigger)
+        for command in commands:  # who is told may begin another, or end one
+            command.tell(outcome)
+        return [(command.request_id, outcome) for command in commands]
+
+    def _settle(self, command: BridgeCommandRecord, trigger: BridgeTrigger) -> None:
+        del self._pending[command.request_id]
+        command.decision = BRIDGE_TABLE[command.decision, trigger]
+        self.settled[trigger] += 1
+
+    def _shown(self, params: Mapping[str, object]) -> object:
+        shown, start = abridge(params, MAX_PARAMS, hide_text=self._hide_text)
+        return shown if len(start) < MAX_PARAMS else {"[truncated]": start[:MAX_SUMMARY]}
+
+
+def phone_outcome(payload: Mapping[str, object]) -> Outcome:
+    """The HTTP answer made of a phone's answer (wire bridge 2.3): its status, or 200 without one; its result.
+
+    What cannot be the status of a final response (below 200, above 599) becomes a 502.
+    """
+    return _Said(JsonObject.of(payload)).outcome()
+
+
+def relay_outcome(code: str) -> Outcome:
+    """An answer made by the relay itself: `phone_timeout`, `phone_disconnected`, `send_failed`, …"""
+    status, message = _RELAY_MADE[code]
+    return Outcome(status, {"ok": False, "error": message, "code": code})
+
+
+def parse_limit(value: str | None) -> int:
+    """The `limit` of `/bridge/activity`: 100 for nonsense and anything below 1; never more than the ring holds."""
+    try:
+        limit = int(value or "")
+    except ValueError:
+        return MAX_RECORDS
+    return min(limit, MAX_RECORDS) if limit >= 1 else MAX_RECORDS
+
+
+class _Said:
+    """What a phone's answer says."""
+
+    __slots__ = ("blocked", "error", "impossible", "members", "result", "status", "text")
+
+    def __init__(self, payload: JsonObject, text: str = "") -> None:
+        self.status = payload.integer("status")
+        # An interim status cannot end an HTTP exchange, so 1xx is as impossible as 600.
+        self.impossible = self.status is not None and not 200 <= self.status <= 599
+        self.error = payload.string("error")
+        self.result = payload.get("result")
+        self.members = payload.get_object("result")
+        self.blocked = payload.get("blocked") is True or self.members.get("blocked") is True
+        self.text = text  # of the result, if it was written
+
+    def outcome(self) -> Outcome:
+        if self.impossible:
+            return relay_outcome("bad_phone_status")
+        status, result = self.status or 200, self.result
+        if isinstance(result, dict | list):
+            return Outcome(status, result, (), self.text)
+        return Outcome(status, {} if result is None else {"value": result})
+
+    def trigger(self) -> BridgeTrigger:
+        result, code = self.members, self.members.text("error_code")
+        if (
+            self.blocked
+            or "safety" in (self.error or "").lower()
+            or self.status in _BLOCKED_STATUSES
+            or result.get("status") == "blocked"
+            or code in _BLOCKED_CODES
+            or code.startswith(_BLOCKED_PREFIXES)
+        ):
+            return BridgeTrigger.POLICY_REFUSAL
+        if result.get("confirmation_required") is True or result.get("confirmed") is True:
+            return BridgeTrigger.CONFIRMATION
+        if self.status is None:
+            return BridgeTrigger.NO_STATUS
+        return BridgeTrigger.FAILURE if self.status >= 400 or self.impossible else BridgeTrigger.SUCCESS
+
+    def error_text(self) -> str | None:
+        error = self.error
+        if error is None and (self.impossible or (self.status or 200) >= 400):
+            error = self.members.string("error")
+        if error is not None:
+            return error[:MAX_SUMMARY]
+        return _RELAY_MADE["bad_phone_status"][1] if self.impossible else None

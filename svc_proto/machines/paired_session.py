@@ -1,0 +1,312 @@
+"""A paired session: one phone's long-lived permission, with its lifecycle and its written forms.
+
+Times are wall time in epoch seconds, since they outlive the process. Only the SHA-256 of the token is kept, with the
+first eight characters for people (spec "Paired-device record").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from functools import lru_cache
+
+from attrs import asdict, define, field
+
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.basics.validate import array, boolean, invalid, number, object_, optional, seconds, text
+from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, parse_grants
+from svc_proto.machines.transitions import Table, step
+from svc_proto.schema.json_object import JsonObject
+
+__all__ = [
+    "PREFIX_LENGTH",
+    "SESSION_TABLE",
+    "DeviceInfo",
+    "Given",
+    "Session",
+    "SessionState",
+    "SessionTrigger",
+    "Tokens",
+    "parse_device",
+    "parse_patch",
+    "session_record",
+]
+
+PREFIX_LENGTH = 8  # characters, spec "Limits": token prefix
+MAX_DEVICE_TEXT = 200  # characters of a device's name, id, …: the rest is cut
+TEXTS = {  # of the stored form, and what they are where it is an older one
+    "device_name": "Unknown device",
+    "device_id": "unknown",
+    "device_model": "unknown",
+    "device_platform": "unknown",
+    "client_surface": "unknown",
+    "device_form_factor": "unknown",
+    "transport_hint": "unknown",
+}
+SHOWN = (  # in the order of wire core 4.2
+    *("token_prefix", "device_name", "device_id", "created_at", "first_seen", "last_seen", "expires_at", "grants"),
+    *("transport_hint", "client_surface", "device_form_factor", "device_model", "device_platform"),
+)
+NEVER = "never"  # wire core 0.1: in a stored session; a lost column must not read as "forever"
+
+MAX_SHARED = 64  # `Given`s that are shared
+
+
+class SessionState(Enum):
+    """Where a session is in its life."""
+
+    ACTIVE = "Active"
+    REVOKED = "Revoked"
+    EXPIRED = "Expired"
+
+
+class SessionTrigger(Enum):
+    """What happens to a session."""
+
+    REVOKE = "revoke"  # DELETE /sessions/{token_prefix}, from a phone or through the dashboard proxy
+    PATCH = "patch"  # PATCH /sessions/{token_prefix}
+    LIFETIME_ELAPSED = "lifetime elapsed"
+
+
+SESSION_TABLE: Table[SessionState, SessionTrigger] = {
+    (SessionState.ACTIVE, SessionTrigger.REVOKE): SessionState.REVOKED,
+    (SessionState.ACTIVE, SessionTrigger.PATCH): SessionState.ACTIVE,
+    (SessionState.ACTIVE, SessionTrigger.LIFETIME_ELAPSED): SessionState.EXPIRED,
+}
+_ACTIVE = SessionState.ACTIVE  # a member of an Enum takes Python 3.11 long to find, and each message asks
+
+
+@fast_frozen(kw_only=True)
+class DeviceInfo:
+    """What a device says about itself (wire core 1.3)."""
+
+    name: str = "Unknown device"
+    id: str = "unknown"
+    model: str = "unknown"
+    platform: str = "unknown"
+    surface: str = "unknown"  # android, desktop, quest
+    form_factor: str = "unknown"  # phone, desktop, xr
+
+
+DEVICE_MEMBERS = {  # of the payload of `system/auth`; the first that says something counts
+    "name": ("device_name", "device_hostname"),
+    "id": ("device_id",),
+    "model": ("device_model",),
+    "platform": ("device_platform",),
+    "surface": ("client_surface",),
+    "form_factor": ("device_form_factor",),
+}
+
+
+@fast_frozen
+class Given:
+    """What the pairing gave: the lifetime, and the span of each channel that it did not withhold; in s, 0 for never."""
+
+    ttl: float
+    grants: Mapping[str, float]
+
+    @classmethod
+    def until(cls, since: float, expires_at: float | None, grants: Mapping[str, float | None]) -> Given:
+        """What was given at that time, if this is until when. An end that had come by then is a second away."""
+
+        def span(expiry: float | None) -> float:
+            # 0 would be never; and what a sum of floating-point numbers has lost is no less time to renew.
+            return 0.0 if expiry is None else max(round(expiry - since, 3), 1.0)
+
+        return cls.of(span(expires_at), tuple((channel, span(expiry)) for channel, expiry in grants.items()))
+
+    @classmethod
+    @lru_cache(maxsize=MAX_SHARED)
+    def of(cls, ttl: float, grants: tuple[tuple[str, float], ...]) -> Given:
+        """One that all sessions share that were given the same, as nearly all are."""
+        return cls(ttl, dict(grants))
+
+
+@fast_frozen(kw_only=True)
+class Tokens:
+    """What an OAuth client shows instead of the session's own token, by their SHA-256 (decision 153)."""
+
+    client: str  # its `client_id`
+    access: str
+    access_until: float
+    refresh: str  # the part that is another with each use
+
+    @classmethod
+    def read(cls, value: object, field_name: str) -> Tokens:
+        """The stored form. `Refused` 400 for a bad one."""
+        members = object_(value, field_name)
+        return cls(
+            client=text(members.get("client"), f"{field_name}.client"),
+            access=text(members.get("access"), f"{field_name}.access"),
+            access_until=number(members.get("access_until"), f"{field_name}.access_until"),
+            refresh=text(members.get("refresh"), f"{field_name}.refresh"),
+        )
+
+
+@define(kw_only=True)
+class Session:
+    """One paired device. Made and changed by `Sessions` alone; `preset` names the channels set explicitly."""
+
+    token_hash: str
+    token_prefix: str
+    device_name: str
+    device_id: str
+    device_model: str
+    device_platform: str
+    client_surface: str
+    device_form_factor: str
+    transport_hint: str
+    created_at: float
+    first_seen: float
+    last_seen: float
+    expires_at: float | None
+    grants: dict[str, float | None]
+    given: Given
+    preset: tuple[str, ...] = ()
+    knows_key: bool = False  # its QR held the API's main key
+    key_hash: str = ""  # SHA-256 of the key of its own that its QR held instead
+    tokens: Tokens | None = None  # of an OAuth client: its own token opens nothing then
+    state: SessionState = field(default=SessionState.ACTIVE, init=False)
+
+    @property
+    def holders(self) -> tuple[str, ...]:
+        """What names whoever shows the token, or the key of its own: requests and sockets end by it."""
+        return (self.token_hash, self.key_hash) if self.key_hash else (self.token_hash,)
+
+    def step(self, trigger: SessionTrigger) -> None:
+        """Follow the table; for `Sessions` alone."""
+        self.state = step(SESSION_TABLE, self.state, trigger)
+
+    def is_active(self, wall: float) -> bool:
+        """Whether the token is accepted at that time."""
+        until = self.expires_at  # `is_live` without a call, here and below: every message asks
+        return (until is None or wall < until) and self.state is _ACTIVE
+
+    def holds(self, channel: str, wall: float) -> bool:
+        """Whether the session is active and holds a live grant for the channel."""
+        until, end = self.grants.get(channel, 0.0), self.expires_at
+        if (until is None or wall < until) and (end is None or wall < end):
+            return self.state is _ACTIVE
+        return False
+
+    def grants_until(self, channel: str) -> float | None:
+        """When the grant for a channel ends; None for never, and long ago for a channel that has none."""
+        return self.grants.get(channel, 0.0)
+
+    def to_record(self) -> dict[str, object]:
+        """The stored form: plain JSON types, "never" for what does not expire."""
+        more = {} if self.tokens is None else {"tokens": asdict(self.tokens)}
+        return {
+            **more,
+            "token_hash": self.token_hash,
+            "token_prefix": self.token_prefix,
+            **{name: getattr(self, name) for name in (*TEXTS, "created_at", "first_seen", "last_seen")},
+            "expires_at": _stored(self.expires_at),
+            "grants": {channel: _stored(expiry) for channel, expiry in self.grants.items()},
+            "preset": list(self.preset),
+            "knows_key": self.knows_key,
+            "key_hash": self.key_hash,
+            "given": {"ttl_seconds": self.given.ttl, "grants": dict(self.given.grants)},
+        }
+
+    @classmethod
+    def from_record(cls, record: object) -> Session:
+        """Read a stored session; `Refused` 400 for a bad record, which the caller skips.
+
+        A record of older files has the `token` itself in place of its hash, and may lack `voice:*` grants: those
+        come from `chat`, else from the session (wire core 4.1). It does not say what the pairing gave: what the session
+        held when it was stored counts; nor what its QR held: as a rule that was the API's main key. Whatever is stored,
+        no grant outlives the session.
+        """
+        members = object_(record, "session")
+        token_hash, token_prefix = _identity(members)
+        expires_at = _loaded(members, "expires_at")
+        stored = object_(members.get("grants"), "grants")
+        grants = {channel: _loaded(stored, channel) for channel in stored}
+        created_at = number(members.get("created_at"), "created_at")
+        last_seen = number(members.get("last_seen", created_at), "last_seen")
+        if "given" in members:
+            given = _given(members["given"])
+        else:
+            for channel in VOICE_CHANNELS:
+                grants.setdefault(channel, grants.get("chat", expires_at))
+            given = Given.until(last_seen, expires_at, grants)
+        preset = [text(channel, "preset") for channel in array(members.get("preset", []), "preset")]
+        return cls(
+            token_hash=token_hash,
+            token_prefix=token_prefix,
+            **{name: text(members.get(name, default), name) for name, default in TEXTS.items()},
+            created_at=created_at,
+            first_seen=number(members.get("first_seen", created_at), "first_seen"),
+            last_seen=last_seen,
+            expires_at=expires_at,
+            grants=clamp_all(grants, expires_at),
+            given=given,
+            preset=tuple(dict.fromkeys(preset)),
+            knows_key=boolean(members.get("knows_key", True), "knows_key"),
+            key_hash=text(members.get("key_hash", ""), "key_hash"),
+            tokens=optional(members, "tokens", Tokens.read),
+        )
+
+
+def session_record(session: Session, is_current: bool, *, online: bool = False) -> dict[str, object]:
+    """A session in `GET /sessions` (wire core 4.2); null for what never expires. `online`, with a socket, is ours."""
+    return {
+        **{name: getattr(session, name) for name in SHOWN},
+        "grants": dict(session.grants),
+        "is_current": is_current,
+        "online": online,
+    }
+
+
+def parse_device(payload: Mapping[str, object]) -> DeviceInfo:
+    """The device fields of a `system/auth` payload; what is missing, empty or no text gets its default."""
+    members = JsonObject.of(payload)
+    # Lone surrogates can be written neither to a store nor to a terminal.
+    found = {
+        name: members.first_text(*names)[:MAX_DEVICE_TEXT].encode("utf-8", "replace").decode("utf-8")
+        for name, names in DEVICE_MEMBERS.items()
+    }
+    return DeviceInfo(**{name: word for name, word in found.items() if word})
+
+
+def parse_patch(body: object) -> tuple[float | None, Preset | None]:
+    """The body of `PATCH /sessions/{token_prefix}`: lifetime and grants, at least one of them (wire core 4.4)."""
+    members = object_(body, "body")
+    ttl, grants = optional(members, "ttl_seconds", seconds), optional(members, "grants", parse_grants)
+    if ttl is None and grants is None:
+        raise Refused(400, "invalid_field", "ttl_seconds or grants must be present", extra={"field": "ttl_seconds"})
+    return ttl, grants
+
+
+def _identity(members: Mapping[str, object]) -> tuple[str, str]:
+    if "token_hash" not in members:
+        token = text(members.get("token"), "token")
+        if len(token) < PREFIX_LENGTH:
+            raise invalid("token", f"at least {PREFIX_LENGTH} characters")
+        return sha256_hex(token), token[:PREFIX_LENGTH]
+    token_hash = text(members["token_hash"], "token_hash")
+    token_prefix = text(members.get("token_prefix"), "token_prefix")
+    if len(token_hash) != 64 or len(token_prefix) != PREFIX_LENGTH:  # a SHA-256 in hex
+        raise invalid("token_hash", "64 characters, with a token_prefix of 8")
+    return token_hash, token_prefix
+
+
+def _given(value: object) -> Given:
+    members = object_(value, "given")
+    grants = object_(members.get("grants"), "given.grants")
+    return Given.of(
+        number(members.get("ttl_seconds"), "given.ttl_seconds"),
+        tuple((channel, number(span, f"given.grants.{channel}")) for channel, span in grants.items()),
+    )
+
+
+def _stored(expiry: float | None) -> float | str:
+    return NEVER if expiry is None else expiry
+
+
+def _loaded(members: Mapping[str, object], field_name: str) -> float | None:
+    value = members.get(field_name, "")
+    return None if value is None or value == NEVER else number(value, field_name)

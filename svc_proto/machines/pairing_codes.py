@@ -1,0 +1,213 @@
+"""Pairing codes: one-time words that a phone trades for a session (spec "Pairing code", wire core 2).
+
+Codes live in memory. Registering a code that stands replaces it: a new code with a fresh timer that happens to
+read the same. A look-up removes the code, also when it turns out to be too old.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from functools import partial
+
+from attrs import define, field
+
+from svc_proto.basics.entropy import CODE_LENGTH, secrets_equal
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.basics.moment import Moment
+from svc_proto.basics.validate import array, boolean, choice, invalid, object_, optional, seconds, text
+from svc_proto.machines.grants import Preset, lenient_grants, parse_grants
+from svc_proto.machines.transitions import Table, step
+from svc_proto.schema.oauth import SCOPE_READ
+
+__all__ = [
+    "CODE_LIFETIME",
+    "CODE_TABLE",
+    "MAX_CODES",
+    "TRANSPORT_HINTS",
+    "CodeState",
+    "CodeTrigger",
+    "PairingCodes",
+    "PairingMeta",
+    "normalise",
+    "operator_first",
+    "parse_meta",
+    "parse_registration",
+    "phone_wishes",
+]
+
+CODE_LIFETIME = 600.0  # s, spec "Limits": valid 10 minutes after registration
+MAX_CODES = 1_000  # live codes; a further one drops the oldest
+MAX_ENDPOINTS = 64  # candidates of one code
+TRANSPORT_HINTS = ("wss", "ws", "unknown")  # wire core 2.2
+NOT_PRESET = 0.0
+_CODE = re.compile(f"[A-Z0-9]{{{CODE_LENGTH}}}")
+
+
+class CodeState(Enum):
+    """Where a code is in its life."""
+
+    NONE = "(none)"
+    REGISTERED = "Registered"
+    CONSUMED = "Consumed"
+    EXPIRED = "Expired"
+
+
+class CodeTrigger(Enum):
+    """What happens to a code."""
+
+    REGISTER = "register"  # POST /pairing/register, the pair command, POST /pairing/mint
+    CONSUME = "consume"  # the first system/auth envelope carries it
+    TEN_MINUTES = "ten minutes"  # since registration
+
+
+CODE_TABLE: Table[CodeState, CodeTrigger] = {
+    (CodeState.NONE, CodeTrigger.REGISTER): CodeState.REGISTERED,
+    (CodeState.REGISTERED, CodeTrigger.CONSUME): CodeState.CONSUMED,
+    (CodeState.REGISTERED, CodeTrigger.TEN_MINUTES): CodeState.EXPIRED,
+}
+
+
+@fast_frozen(kw_only=True)
+class PairingMeta:
+    """What the operator attached to a code; None where nothing was preset. Spans in seconds, 0 for never.
+
+    In `grants` a channel with None in place of its span is withheld. `carries_key`: the QR holds the API's main key,
+    which outlives the session; `own_key`: it is to hold one of the pairing's own if there are such; `key_hash`: it does
+    (`DeviceKeys`), which no request says.
+    """
+
+    ttl_seconds: float | None = None
+    grants: Preset | None = None
+    transport_hint: str | None = None
+    endpoints: list[object] | None = None
+    carries_key: bool = False
+    own_key: bool = False
+    key_hash: str = ""
+
+    @property
+    def chats(self) -> bool:
+        """Whether chat is granted; if not, the QR holds no key, which is as good as chat."""
+        return (self.grants or {}).get("chat", NOT_PRESET) is not None
+
+
+@define
+class _Code:
+    meta: PairingMeta
+    state: CodeState = field(default=CodeState.NONE, init=False)
+
+    def step(self, trigger: CodeTrigger) -> None:
+        self.state = step(CODE_TABLE, self.state, trigger)
+
+
+class PairingCodes:
+    """The codes that phones may use now."""
+
+    def __init__(self, cap: int = MAX_CODES) -> None:
+        self._codes: ExpiringMap[str, _Code] = ExpiringMap(cap)
+        self.refused = 0  # that somebody has shown
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def register(self, code: str, now: Moment, meta: PairingMeta) -> None:
+        """Make a code usable for ten minutes. `Refused` 400 for what is not a code."""
+        entry = _Code(meta)
+        entry.step(CodeTrigger.REGISTER)
+        self._codes.put(normalise(code), entry, now.mono + CODE_LIFETIME)
+
+    def consume(self, code: str, now: Moment) -> PairingMeta | None:
+        """Use a code up: what was attached to it, or None for one that is unknown, used or too old."""
+        try:
+            word = normalise(code)
+        except Refused:
+            return None
+        entry = self._codes.peek(word)
+        if entry is None:
+            return None
+        live = self._codes.pop(word, now.mono) is not None
+        entry.step(CodeTrigger.CONSUME if live else CodeTrigger.TEN_MINUTES)
+        return entry.meta if live else None
+
+    def have_key(self, key_hash: str, now: Moment) -> bool:
+        """Whether the key of this hash came with a code that may be used now."""
+        return any(
+            secrets_equal(entry.meta.key_hash, key_hash) and self._codes.get(word, now.mono) is not None
+            for word, entry in self._codes.items()
+        )
+
+    def purge(self, now: Moment) -> list[str]:
+        """Drop the codes whose ten minutes are over, and name them, oldest first."""
+        due = self._codes.purge(now.mono)
+        for _, entry in due:
+            entry.step(CodeTrigger.TEN_MINUTES)
+        return [word for word, _ in due]
+
+    def next_expiry(self) -> float | None:
+        """When (monotonic seconds) the next code is too old."""
+        return self._codes.next_expiry()
+
+
+def normalise(code: str) -> str:
+    """The one spelling of a code: trimmed, upper case. `Refused` 400 unless it is six of A-Z and 0-9."""
+    trimmed = code.strip()
+    # ASCII first: upper-casing may change the length of other letters, and "ss" must not come from a sharp s.
+    if not trimmed.isascii() or not _CODE.fullmatch(word := trimmed.upper()):
+        raise invalid("code", "six characters of A-Z and 0-9")
+    return word
+
+
+def parse_registration(body: object, *, with_endpoints: bool) -> tuple[str, PairingMeta]:
+    """The body of `/pairing/register` (with endpoints) or `/pairing/approve` (without): the code and its values.
+
+    Checked in the order of wire core 2.2: object, code present, ttl, grants, hint, endpoints, code format.
+    """
+    members = object_(body, "body")
+    code = text(members.get("code"), "code")
+    if not code.strip():
+        raise invalid("code", "present")
+    meta = parse_meta(members, with_endpoints=with_endpoints)
+    return normalise(code), meta
+
+
+def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> PairingMeta:
+    """The values that may be attached to a code; null counts as absent. `Refused` 400 names the field."""
+    return PairingMeta(
+        ttl_seconds=optional(members, "ttl_seconds", seconds),
+        grants=optional(members, "grants", partial(parse_grants, more=(SCOPE_READ,))),
+        transport_hint=optional(members, "transport_hint", partial(choice, allowed=TRANSPORT_HINTS)),
+        endpoints=optional(members, "endpoints", _endpoints) if with_endpoints else None,
+        carries_key=optional(members, "carries_key", boolean) or False,
+        own_key=optional(members, "own_key", boolean) or False,
+    )
+
+
+def phone_wishes(payload: Mapping[str, object]) -> PairingMeta:
+    """The lifetime and grants that a phone asks for in `system/auth`; what is malformed counts as absent."""
+    try:
+        wished = optional(payload, "ttl_seconds", seconds)
+    except Refused:
+        wished = None
+    return PairingMeta(ttl_seconds=wished, grants=lenient_grants(payload.get("grants")))
+
+
+def operator_first(operator: PairingMeta, phone: PairingMeta) -> PairingMeta:
+    """Item by item the operator's value, else the phone's (spec: operator policy overrides phone-sent values)."""
+    return PairingMeta(
+        ttl_seconds=phone.ttl_seconds if operator.ttl_seconds is None else operator.ttl_seconds,
+        grants=phone.grants if operator.grants is None else operator.grants,
+        transport_hint=phone.transport_hint if operator.transport_hint is None else operator.transport_hint,
+        endpoints=phone.endpoints if operator.endpoints is None else operator.endpoints,
+        carries_key=operator.carries_key,
+        key_hash=operator.key_hash,
+    )
+
+
+def _endpoints(value: object, field: str) -> list[object]:
+    endpoints = array(value, field)
+    if len(endpoints) > MAX_ENDPOINTS:
+        raise invalid(field, f"an array of at most {MAX_ENDPOINTS} candidates")
+    return endpoints

@@ -1,0 +1,222 @@
+"""The pairing QR payload: made, signed, written as an invite URL, and read back in every form (wire core 3).
+
+The text holds an API key and a pairing code: it is a secret.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
+
+from svc_proto.basics.brand import BRANDS, SVC, Brand
+from svc_proto.basics.entropy import secrets_equal
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.basics.strict_json import JsonError, canonical, loads
+from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.schema.json_object import JsonObject, as_text
+
+__all__ = [
+    "MAX_INVITE",
+    "MIN_SECRET",
+    "RelayBlock",
+    "build_payload",
+    "encode_payload",
+    "pairing_url",
+    "parse_invite",
+    "relay_block",
+    "sign",
+    "signed",
+    "verify",
+]
+
+MIN_SECRET = 16  # bytes; a shorter signing key is made anew (wire core 3.4)
+MAX_INVITE = 65_536  # characters of a pasted invite
+_ASCII = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_SCHEMES = "|".join(re.escape(brand.scheme) for brand in BRANDS.values())
+_INVITE = re.compile(rf"(?:{_SCHEMES})://pair", re.IGNORECASE)
+_MEMBER = re.compile(r"(?:\A|&)(?:payload|p)=", re.IGNORECASE)
+_WORD = re.compile(r"[^\s\"<>`#]+")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]+")
+
+
+@fast_frozen(kw_only=True)
+class RelayBlock:
+    """The `relay` member: where the relay is, the code, and what the operator preset. Spans in seconds, 0 never."""
+
+    url: str
+    code: str
+    ttl_seconds: float | None = None
+    grants: Mapping[str, float] | None = None
+    transport_hint: str | None = None
+
+
+def relay_block(url: str, code: str, meta: PairingMeta) -> RelayBlock:
+    """The `relay` member of an invite, for a code that was registered with these values.
+
+    What is withheld is left out: clients declare these grants as numbers (wire core 2.6), and learn of it by `auth.ok`.
+    """
+    spans = {channel: span for channel, span in (meta.grants or {}).items() if span is not None}
+    return RelayBlock(
+        url=url,
+        code=code,
+        ttl_seconds=meta.ttl_seconds,
+        grants=spans or None,
+        transport_hint=meta.transport_hint,
+    )
+
+
+def build_payload(
+    *,
+    brand: Brand,
+    host: str,
+    port: int,
+    key: str,
+    tls: bool,
+    relay: RelayBlock | None = None,
+    endpoints: Sequence[object] | None = None,
+    dashboard_url: str | None = None,
+) -> dict[str, object]:
+    """The payload of an invite, its members in the order of wire core 3.1; what is None is left out.
+
+    Under the `hermes` brand both version members are written, `svc` first (wire core 3.6).
+    """
+    block = None if relay is None else _relay_member(relay)
+    version = 1
+    if block is not None and len(block) > 2:  # more than url and code
+        version = 2
+    if endpoints:
+        version = 3
+    payload: dict[str, object] = {SVC.qr_key: version, brand.qr_key: version}
+    payload.update(host=host, port=port, key=key, tls=tls)
+    if block is not None:
+        payload["relay"] = block
+    if endpoints:
+        payload["endpoints"] = list(endpoints)
+    if dashboard_url is not None:
+        payload["dashboard_url"] = dashboard_url
+    return payload
+
+
+def sign(payload: Mapping[str, object], secret: bytes) -> str:
+    """The signature over everything but `sig`: HMAC-SHA256 of the canonical text, padded base64 (wire core 3.4)."""
+    unsigned = {name: value for name, value in payload.items() if name != "sig"}
+    digest = hmac.new(secret, canonical(unsigned).encode("ascii"), hashlib.sha256).digest()
+    return base64.b64encode(digest).decode("ascii")
+
+
+def signed(payload: Mapping[str, object], secret: bytes) -> dict[str, object]:
+    """The payload of an invite with its signature as the last member."""
+    return {**_without_sig(payload), "sig": sign(payload, secret)}
+
+
+def verify(payload: Mapping[str, object], secret: bytes) -> bool:
+    """Whether the payload of an invite carries the signature that this secret gives."""
+    sig = as_text(payload.get("sig"))
+    return sig is not None and secrets_equal(sig, sign(payload, secret))
+
+
+def encode_payload(payload: Mapping[str, object]) -> str:
+    """The text of a QR code: compact ASCII JSON, `sig` last if there is one."""
+    ordered = _without_sig(payload)
+    if "sig" in payload:
+        ordered["sig"] = payload["sig"]
+    return _ASCII.encode(ordered)
+
+
+def pairing_url(brand: Brand, text: str) -> str:
+    """The invite URL that carries the text of a QR code (wire core 3.5)."""
+    value = base64.urlsafe_b64encode(text.encode("utf-8")).rstrip(b"=").decode("ascii")
+    return f"{brand.scheme}://pair?payload={value}"
+
+
+def parse_invite(text: str) -> JsonObject:
+    """The payload of what a person scanned or pasted; `Refused` 400 `invalid_invite` if there is none in it.
+
+    Accepted, under either brand: the invite URL, alone or within other text, with the value as `payload`, as `p`
+    or as the path after `pair/`; or the value alone. The value is JSON text (percent-encoded or not), or that in
+    base64 of either alphabet, padded or not.
+    """
+    if len(text) > MAX_INVITE:
+        raise _refusal("the invite is too long")
+    found = _INVITE.search(text)
+    value = text.strip() if found is None else _value_of_url(text[found.end() :])
+    payload = _decode(value)
+    if not isinstance(payload, dict):
+        raise _refusal("the invite holds no JSON object")
+    return JsonObject.of(payload)
+
+
+def _relay_member(relay: RelayBlock) -> dict[str, object]:
+    member: dict[str, object] = {"url": relay.url, "code": relay.code}
+    if relay.ttl_seconds is not None:
+        member["ttl_seconds"] = _whole(relay.ttl_seconds)
+    if relay.grants is not None:
+        member["grants"] = {channel: _whole(span) for channel, span in relay.grants.items()}
+    if relay.transport_hint in ("wss", "ws"):
+        member["transport_hint"] = relay.transport_hint
+    return member
+
+
+def _whole(span: float) -> int:
+    """Clients declare these members as integers and fail on `604800.0`; up, since 0 would mean never."""
+    return math.ceil(span)
+
+
+def _without_sig(payload: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in payload.items() if name != "sig"}
+
+
+def _value_of_url(rest: str) -> str:
+    """The value in what follows `…://pair`."""
+    if rest.startswith("/?"):
+        rest = rest[1:]
+    if rest.startswith("/"):
+        return _up_to_the_end(rest[1:])
+    if not rest.startswith("?"):
+        raise _refusal("the invite has no payload")
+    member = _MEMBER.search(rest[1:])
+    if member is None:
+        raise _refusal("the invite has no payload")
+    return _up_to_the_end(rest[1 + member.end() :])
+
+
+def _up_to_the_end(value: str) -> str:
+    """Bare JSON ends at its last brace (it may hold any character), anything else where a URL's value ends."""
+    if value.startswith("{"):
+        return value[: value.rfind("}") + 1]
+    word = _WORD.match(value)
+    return "" if word is None else word[0].partition("&")[0].partition("?")[0]
+
+
+def _decode(value: str) -> object:
+    if "%" in value and not value.startswith("{"):
+        value = unquote(value)
+    if not value.startswith("{"):
+        value = _from_base64(value)
+    try:
+        return loads(value)
+    except JsonError:
+        raise _refusal("the invite does not hold JSON") from None
+
+
+def _from_base64(value: str) -> str:
+    letters = _BASE64.match(value)
+    if letters is None:
+        raise _refusal("the invite has no payload")
+    plain = letters[0].replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        raise _refusal("the invite is not base64 of a text") from None
+
+
+def _refusal(why: str) -> Refused:
+    return Refused(400, "invalid_invite", why)

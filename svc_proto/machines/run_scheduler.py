@@ -1,0 +1,257 @@
+"""Chat runs: the life of one, and the rules by which they share a server (wire api 2.3, 4.6, 6.2 to 6.4).
+
+- Turns on one session run one after the other, in the order in which they came.
+- At most `cap` runs have a slot. A run that may not wait is refused at the cap; one that may wait gets its slot later.
+- A slot that is free goes to the run that has waited longest among those whose session is not busy.
+- A run that is over is remembered for an hour.
+
+Life of a run:
+
+| state                | trigger | next                 |
+|----------------------|---------|----------------------|
+| queued               | START   | running              | it has a slot, and its session to itself
+| queued               | STOP    | stopping             |
+| queued               | FAIL    | failed               | it could not begin
+| running              | ASK     | waiting_for_approval |
+| running              | STOP    | stopping             |
+| running              | FINISH  | completed            |
+| running              | FAIL    | failed               |
+| waiting_for_approval | ASK     | waiting_for_approval | a second call, beside the first
+| waiting_for_approval | RESUME  | running              | the last question is answered
+| waiting_for_approval | STOP    | stopping             |
+| waiting_for_approval | FINISH  | completed            |
+| waiting_for_approval | FAIL    | failed               |
+| stopping             | STOP    | stopping             | asked twice
+| stopping             | CANCEL  | cancelled            |
+| stopping             | FINISH  | completed            | it had finished when the stop came
+| stopping             | FAIL    | failed               | the same
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import inf
+
+from attrs import define, field
+
+from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.basics.moment import Moment
+from svc_proto.machines.transitions import Table, step
+
+__all__ = [
+    "ENDED",
+    "KEEP_ENDED",
+    "MAX_ENDED",
+    "MAX_QUEUED",
+    "RUN_TABLE",
+    "ChatRun",
+    "ChatRuns",
+    "RunState",
+    "RunTrigger",
+    "too_many",
+]
+
+KEEP_ENDED = 3600.0  # s, wire api 6.2: terminal records
+MAX_ENDED = 1_000  # terminal records; at the cap the oldest is forgotten
+MAX_QUEUED = 1_000  # runs that wait; a further one is refused with 429
+RETRY = ((b"retry-after", b"1"),)  # s, wire api 2.1
+
+
+class RunState(Enum):
+    """Where a run is, in the words of wire api 6.2."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting_for_approval"
+    STOPPING = "stopping"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class RunTrigger(Enum):
+    """What moves it."""
+
+    START = "start"
+    ASK = "ask"
+    RESUME = "resume"
+    STOP = "stop"
+    FINISH = "finish"
+    FAIL = "fail"
+    CANCEL = "cancel"
+
+
+RUN_TABLE: Table[RunState, RunTrigger] = {
+    (RunState.QUEUED, RunTrigger.START): RunState.RUNNING,
+    (RunState.QUEUED, RunTrigger.STOP): RunState.STOPPING,
+    (RunState.QUEUED, RunTrigger.FAIL): RunState.FAILED,
+    (RunState.RUNNING, RunTrigger.ASK): RunState.WAITING,
+    (RunState.RUNNING, RunTrigger.STOP): RunState.STOPPING,
+    (RunState.RUNNING, RunTrigger.FINISH): RunState.COMPLETED,
+    (RunState.RUNNING, RunTrigger.FAIL): RunState.FAILED,
+    (RunState.WAITING, RunTrigger.ASK): RunState.WAITING,
+    (RunState.WAITING, RunTrigger.RESUME): RunState.RUNNING,
+    (RunState.WAITING, RunTrigger.STOP): RunState.STOPPING,
+    (RunState.WAITING, RunTrigger.FINISH): RunState.COMPLETED,
+    (RunState.WAITING, RunTrigger.FAIL): RunState.FAILED,
+    (RunState.STOPPING, RunTrigger.STOP): RunState.STOPPING,
+    (RunState.STOPPING, RunTrigger.CANCEL): RunState.CANCELLED,
+    (RunState.STOPPING, RunTrigger.FINISH): RunState.COMPLETED,
+    (RunState.STOPPING, RunTrigger.FAIL): RunState.FAILED,
+}
+ENDED = (RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED)
+
+
+@define(eq=False, kw_only=True)
+class ChatRun:
+    """One run as the registry sees it. Times are Unix seconds."""
+
+    id: str
+    session_id: str
+    created_at: float
+    updated_at: float
+    state: RunState = field(default=RunState.QUEUED, init=False)
+    has_slot: bool = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over."""
+        return self.state in ENDED
+
+    def step(self, trigger: RunTrigger, now: Moment) -> None:
+        """Move along the table."""
+        self.state = step(RUN_TABLE, self.state, trigger)
+        self.updated_at = now.wall
+
+
+class ChatRuns:
+    """All runs of a server. `enter` and `leave` say which runs are to start because of it.
+
+    Who shares the `cap` with others sets it to what it has of that.
+    """
+
+    def __init__(self, cap: int, *, max_queued: int = MAX_QUEUED, max_ended: int = MAX_ENDED) -> None:
+        self.cap: float = cap or inf  # 0: no limit
+        self._max_queued = max_queued
+        self._slots = 0  # taken
+        self._live: dict[str, ChatRun] = {}
+        self._queues: dict[str, list[ChatRun]] = {}  # by session, in order; the first has it, or waits for a slot
+        self._waiting: dict[str, ChatRun] = {}  # not started, in order
+        self._ended: ExpiringMap[str, ChatRun] = ExpiringMap(max_ended)
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    # --- looking ---
+
+    def get(self, run_id: str, now: Moment) -> ChatRun | None:
+        """A run that is live, or ended less than an hour ago."""
+        return self._live.get(run_id) or self._ended.get(run_id, now.mono)
+
+    def live(self) -> list[ChatRun]:
+        """The runs that are not over, in the order in which they came."""
+        return list(self._live.values())
+
+    def busy(self, session_id: str) -> bool:
+        """Whether a turn of that session runs or waits."""
+        return session_id in self._queues
+
+    def check_room(self) -> None:
+        """`Refused` 429 at the cap, for a run that may not wait."""
+        if self._slots >= self.cap:
+            raise too_many(f"{self._slots} runs are under way; the limit is {self.cap}")
+
+    @property
+    def slots(self) -> int:
+        """How many are taken."""
+        return self._slots
+
+    @property
+    def waiting(self) -> int:
+        """How many runs wait without one."""
+        return sum(not run.has_slot for run in self._waiting.values())
+
+    @property
+    def starved(self) -> bool:
+        """Whether a run waits for nothing but a slot."""
+        return any(not run.has_slot and self._queues[run.session_id][0] is run for run in self._waiting.values())
+
+    # --- coming and going ---
+
+    def enter(self, run_id: str, session_id: str, *, may_wait: bool, now: Moment) -> ChatRun:
+        """A new run, queued. One that may not wait takes its slot at once; `Refused` 429 when there is none.
+
+        Call `startable` next: it may be able to start right away.
+        """
+        if run_id in self._live or run_id in self._ended:
+            raise LocalProtocolError("run_id is in use")
+        if not may_wait:
+            self.check_room()
+        if len(self._waiting) >= self._max_queued:
+            raise too_many("too many turns wait")
+        run = ChatRun(id=run_id, session_id=session_id, created_at=now.wall, updated_at=now.wall)
+        if not may_wait:
+            self._take_slot(run)
+        self._live[run_id] = self._waiting[run_id] = run
+        self._queues.setdefault(session_id, []).append(run)
+        return run
+
+    def startable(self, now: Moment) -> list[ChatRun]:
+        """Start every run that can: its session is free, and it has a slot or there is one."""
+        started = [run for run in self._waiting.values() if self._may_start(run)]
+        for run in started:
+            del self._waiting[run.id]
+            run.step(RunTrigger.START, now)
+        return started
+
+    def stop(self, run: ChatRun, now: Moment) -> None:
+        """It is to end. One that had not started gives up its place at once."""
+        run.step(RunTrigger.STOP, now)
+        if self._waiting.pop(run.id, None) is not None:
+            self._free(run)
+
+    def leave(self, run: ChatRun, trigger: RunTrigger, now: Moment) -> list[str]:
+        """It is over: FINISH, FAIL or CANCEL. Its place is free; call `startable` next.
+
+        Returned are the ids of the runs that are forgotten from now on.
+        """
+        run.step(trigger, now)
+        del self._live[run.id]
+        self._waiting.pop(run.id, None)
+        self._free(run)
+        forgotten = [run_id for run_id, _ in self._ended.purge(now.mono)]
+        dropped = self._ended.put(run.id, run, now.mono + KEEP_ENDED)
+        if dropped is not None:
+            forgotten.append(dropped[0])
+        return forgotten
+
+    # --- helpers ---
+
+    def _may_start(self, run: ChatRun) -> bool:
+        if self._queues[run.session_id][0] is not run:
+            return False
+        if not run.has_slot:
+            if self._slots >= self.cap:
+                return False
+            self._take_slot(run)
+        return True
+
+    def _take_slot(self, run: ChatRun) -> None:
+        run.has_slot = True
+        self._slots += 1
+
+    def _free(self, run: ChatRun) -> None:
+        if run.has_slot:
+            run.has_slot = False
+            self._slots -= 1
+        queue = self._queues.get(run.session_id, [])
+        if run in queue:
+            queue.remove(run)
+            if not queue:
+                del self._queues[run.session_id]
+
+
+def too_many(message: str) -> Refused:
+    """429, for a run that would be one too many."""
+    return Refused(429, "rate_limit_exceeded", message, headers=RETRY)

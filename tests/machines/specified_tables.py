@@ -1,0 +1,36 @@
+"""What every machine's table is held to: the rows of its document, both ways, and nothing beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import Enum
+from typing import TypeVar
+
+import pytest
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.machines.transitions import Table, step
+
+ROW = re.compile(r"^\| (\w+) +\| ([A-Z]+) +\| (\w+)", re.MULTILINE)  # of a table in a docstring: state, trigger, next
+S = TypeVar("S", bound=Enum)
+T = TypeVar("T", bound=Enum)
+
+
+def check_table(
+    table: Table[S, T], states: type[S], triggers: type[T], rows: Sequence[tuple[str, tuple[T, ...], str]]
+) -> None:
+    """`rows` are (state, triggers of one row, next state) in the document's words, which are the states' values.
+
+    Every row is in the table and every transition of the table comes from a row; whatever else is tried is a
+    `LocalProtocolError`.
+    """
+    expected = {(states(state), trigger): states(after) for state, row, after in rows for trigger in row}
+    assert dict(table) == expected
+    for state in states:
+        for trigger in triggers:
+            if (state, trigger) in expected:
+                assert step(table, state, trigger) is expected[state, trigger]
+            else:
+                with pytest.raises(LocalProtocolError, match="cannot happen"):
+                    step(table, state, trigger)

@@ -1,0 +1,458 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.basics.moment import Moment
+from svc_proto.machines.bridge_commands import (
+    BRIDGE_TABLE,
+    BridgeCommands,
+    BridgeTrigger,
+    Decision,
+    Outcome,
+    parse_limit,
+    phone_outcome,
+    relay_outcome,
+)
+from tests.machines.fixed_inputs import at
+from tests.machines.specified_tables import check_table
+
+# Wire bridge 4.3 "Decision derivation": every row begins at pending, and transitions are one-way from there.
+ROWS = [
+    ("pending", (BridgeTrigger.POLICY_REFUSAL,), "blocked"),  # 1
+    ("pending", (BridgeTrigger.CONFIRMATION,), "confirmed"),  # 2
+    ("pending", (BridgeTrigger.FAILURE,), "error"),  # 3 integer status >= 400
+    ("pending", (BridgeTrigger.SUCCESS,), "executed"),  # 4 integer status < 400
+    ("pending", (BridgeTrigger.NO_STATUS,), "pending"),  # 5 no integer status: stays pending
+    ("pending", (BridgeTrigger.THIRTY_SECONDS,), "timeout"),
+    ("pending", (BridgeTrigger.SEND_FAILED, BridgeTrigger.PHONE_LOST), "error"),
+]
+PHONE = 2  # a socket number
+
+
+def begin(
+    commands: BridgeCommands,
+    name: str = "r1",
+    *,
+    socket: int = PHONE,
+    when: float = 0.0,
+    tell: Callable[[Outcome], object] = repr,
+) -> None:
+    commands.begin(name, socket=socket, method="POST", path="/tap", params={}, body={"x": 3}, now=at(when), tell=tell)
+
+
+def made_by_relay(outcome: Outcome | None) -> tuple[int, object]:
+    assert outcome is not None
+    assert isinstance(outcome.body, dict)
+    assert list(outcome.body) == ["ok", "error", "code"]
+    assert outcome.body["ok"] is False
+    return outcome.status, outcome.body["code"]
+
+
+def test_the_table_is_that_of_the_documents() -> None:
+    check_table(BRIDGE_TABLE, Decision, BridgeTrigger, ROWS)
+
+
+def test_the_decisions_are_those_of_the_spec() -> None:
+    words = "executed blocked confirmed timeout error pending"
+    assert {decision.value for decision in Decision} == set(words.split())
+
+
+def test_a_command_and_its_answer() -> None:
+    commands = BridgeCommands()
+    told: list[Outcome] = []
+    command = commands.begin(
+        "r1",
+        socket=PHONE,
+        method="POST",
+        path="/open_app",
+        params={"q": "1"},
+        body={"package": "com.example.mail", "Token": {"a": 1}},
+        now=Moment(10.0, 1_795_310_560.5),
+        device_id="a91f",
+        device_name="Pixel 7a",
+        alias_used="pixel",
+        asked_by="Agent on this host",
+        tell=told.append,
+    )
+    assert (command.request_id, command.socket, command.deadline) == ("r1", PHONE, 40.0)
+    assert (commands.pending_count, commands.next_deadline()) == (1, 40.0)
+    payload = {"request_id": "r1", "status": 200, "result": {"ok": True, "token": "x", "name": "Ä\n"}}
+    outcome = commands.answer("r1", PHONE, payload, at(11))
+    assert outcome == Outcome(200, {"ok": True, "token": "x", "name": "Ä\n"})
+    assert told == [outcome]
+    assert (commands.pending_count, commands.next_deadline()) == (0, None)
+    record = {
+        "request_id": "r1",
+        "method": "POST",
+        "path": "/open_app",
+        "params": {"q": "1", "package": "com.example.mail", "Token": "[redacted]"},
+        "sent_at": 1_795_310_560_500.0,
+        "response_status": 200,
+        "result_summary": '{"ok":true,"token":"[redacted]","name":"\\u00c4\\n"}',
+        "error": None,
+        "decision": "executed",
+        "device_id": "a91f",
+        "device_name": "Pixel 7a",
+        "alias_used": "pixel",
+        "asked_by": "Agent on this host",
+    }
+    assert commands.records() == [record]
+    assert list(commands.records()[0]) == list(record)
+
+
+def test_the_records_of_one_session() -> None:
+    commands = BridgeCommands()
+    for name, session in (("r1", "a"), ("r2", "b"), ("r3", "a")):
+        commands.begin(name, socket=PHONE, method="GET", path="/ping", params={}, body={}, now=at(0), session=session)
+    assert [record["request_id"] for record in commands.records(by="a")] == ["r3", "r1"]
+    assert [record["request_id"] for record in commands.records(1, by="b")] == ["r2"]
+    assert commands.records(by="c") == []
+
+
+def test_thirty_seconds_without_an_answer() -> None:
+    commands = BridgeCommands()
+    begin(commands, "r1")
+    begin(commands, "r2", when=1)
+    assert commands.expire_due(at(29.999)) == []
+    assert commands.answer("r1", PHONE, {"status": 200}, at(30)) is None  # late is late
+    ((name, outcome),) = commands.expire_due(at(30))
+    assert (name, made_by_relay(outcome)) == ("r1", (504, "phone_timeout"))
+    assert commands.records()[1]["decision"] == "timeout"
+    assert commands.records()[1]["error"] == "the phone did not answer within 30 seconds"
+    assert commands.answer("r1", PHONE, {"status": 200}, at(30.1)) is None
+    assert commands.records()[1]["decision"] == "timeout"
+    assert made_by_relay(commands.timeout("r2")) == (504, "phone_timeout")
+    assert commands.timeout("r2") is None
+
+
+def test_who_waits_is_told_once_all_have_ended() -> None:
+    commands = BridgeCommands(cap=2)
+    told: list[object] = []
+
+    def again(outcome: Outcome) -> None:
+        told.append(made_by_relay(outcome))
+        begin(commands, f"again-{len(told)}", when=40)
+
+    begin(commands, "r1", tell=again)
+    begin(commands, "r2", tell=again)
+    assert [name for name, _ in commands.expire_due(at(40))] == ["r1", "r2"]
+    assert told == [(504, "phone_timeout")] * 2
+    assert commands.pending_count == 2
+
+
+def test_only_the_commands_of_a_lost_socket_fail() -> None:
+    commands = BridgeCommands()
+    begin(commands, "r1")
+    begin(commands, "r2", socket=4)
+    begin(commands, "r3")
+    lost = commands.socket_lost(PHONE)
+    assert [(name, made_by_relay(outcome)) for name, outcome in lost] == [
+        ("r1", (502, "phone_disconnected")),
+        ("r3", (502, "phone_disconnected")),
+    ]
+    assert commands.socket_lost(PHONE) == []
+    assert [record["decision"] for record in commands.records()] == ["error", "pending", "error"]
+    assert commands.pending_count == 1
+
+
+def test_a_frame_that_could_not_be_written() -> None:
+    commands = BridgeCommands()
+    told: list[Outcome] = []
+    begin(commands, tell=told.append)
+    assert made_by_relay(commands.send_failed("r1")) == (502, "send_failed")
+    assert commands.records()[0]["decision"] == "error"
+    assert commands.pending_count == 0
+    assert told == []  # who could not write it knows
+
+
+@pytest.mark.parametrize(("name", "socket"), [("r2", PHONE), ("r1", 4), (None, PHONE), (5, PHONE), (["r1"], PHONE)])
+def test_a_foreign_answer_changes_nothing(name: object, socket: int) -> None:
+    commands = BridgeCommands()
+    begin(commands)
+    before = commands.records()
+    assert commands.answer(name, socket, {"status": 200, "result": {}}, at(1)) is None
+    assert commands.records() == before
+    assert commands.answer("r1", PHONE, {"status": 200}, at(1)) == Outcome(200, {})
+    assert commands.answer("r1", PHONE, {"status": 500}, at(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("payload", "outcome"),
+    [
+        ({"status": 200, "result": {"a": 1}}, Outcome(200, {"a": 1})),
+        ({"status": 404, "result": [1]}, Outcome(404, [1])),
+        ({"status": 200, "result": "text"}, Outcome(200, {"value": "text"})),
+        ({"status": 200, "result": False}, Outcome(200, {"value": False})),
+        ({"status": 200, "result": None}, Outcome(200, {})),
+        ({"status": 599}, Outcome(599, {})),
+        ({}, Outcome(200, {})),
+        ({"status": "404", "result": {}}, Outcome(200, {})),
+        ({"status": True}, Outcome(200, {})),
+        ({"status": 200.0}, Outcome(200, {})),
+    ],
+)
+def test_the_phones_answer_as_http(payload: dict[str, object], outcome: Outcome) -> None:
+    assert phone_outcome(payload) == outcome
+
+
+@pytest.mark.parametrize("status", [-1, 0, 99, 101, 199, 600, 10**30])
+def test_an_impossible_status(status: int) -> None:
+    payload = {"status": status, "result": {"a": 1}}
+    assert made_by_relay(phone_outcome(payload)) == (502, "bad_phone_status")
+    commands = BridgeCommands()
+    begin(commands)
+    assert made_by_relay(commands.answer("r1", PHONE, payload, at(1))) == (502, "bad_phone_status")
+    (record,) = commands.records()
+    assert (record["decision"], record["response_status"]) == ("error", None)
+    assert record["error"] == "the phone answered with an impossible status"
+
+
+def test_what_the_relay_says_itself() -> None:
+    assert made_by_relay(relay_outcome("phone_not_connected")) == (503, "phone_not_connected")
+
+
+@pytest.mark.parametrize(
+    ("payload", "decision"),
+    [
+        # rows 1 to 5 of wire bridge 4.3, in their order
+        ({"status": 200, "result": {"blocked": True, "confirmed": True}}, "blocked"),
+        ({"status": 200, "blocked": True}, "blocked"),
+        ({"error": "Safety rail"}, "blocked"),
+        ({"status": 200, "result": {"confirmation_required": True}}, "confirmed"),
+        ({"status": 500, "result": {"confirmed": True}}, "confirmed"),
+        ({"status": 400}, "error"),
+        ({"status": 503, "error": "other"}, "error"),
+        ({"status": 399}, "executed"),
+        ({"status": 200, "result": {"blocked": "true", "confirmed": 1}}, "executed"),
+        ({}, "pending"),
+        ({"status": True}, "pending"),
+        ({"status": "200", "result": []}, "pending"),
+        # the additions to row 1
+        ({"status": 403}, "blocked"),
+        ({"status": 423}, "blocked"),
+        ({"status": 200, "result": {"status": "blocked"}}, "blocked"),
+        ({"status": 400, "result": {"error_code": "user_denied"}}, "blocked"),
+        ({"status": 400, "result": {"error_code": "bridge_disabled"}}, "blocked"),
+        ({"status": 400, "result": {"error_code": "device_control_sideload_only"}}, "blocked"),
+        ({"status": 400, "result": {"error_code": "sideload_only"}}, "blocked"),
+        ({"status": 400, "result": {"error_code": "keyguard_blocked"}}, "blocked"),
+        ({"status": 400, "result": {"error_code": "bridge_capability_x"}}, "blocked"),
+        ({"status": 400, "result": {"error_code": "bridge_policy_x"}}, "blocked"),
+        ({"status": 404, "result": {"error_code": "unknown_bridge_command"}}, "blocked"),
+        ({"status": 400, "result": {"error_code": "bridge_other"}}, "error"),
+        ({"status": 400, "result": {"error_code": 5}}, "error"),
+    ],
+)
+def test_the_decision_of_an_answer(payload: dict[str, object], decision: str) -> None:
+    commands = BridgeCommands()
+    begin(commands)
+    assert commands.answer("r1", PHONE, payload, at(1)) is not None
+    assert commands.records()[0]["decision"] == decision
+
+
+@pytest.mark.parametrize(
+    ("payload", "error"),
+    [
+        ({"status": 500, "error": "one", "result": {"error": "two"}}, "one"),
+        ({"status": 200, "error": "one"}, "one"),
+        ({"status": 400, "result": {"error": "two"}}, "two"),
+        ({"status": 399, "result": {"error": "two"}}, None),
+        ({"status": 404, "result": {"error": 5}}, None),
+        ({"status": 404, "result": ["two"]}, None),
+        ({"status": 200, "result": {"error": "two"}}, None),
+        ({"status": 502, "result": {}}, None),
+        ({"status": 500, "error": "x" * 999}, "x" * 500),
+    ],
+)
+def test_the_error_of_a_record(payload: dict[str, object], error: str | None) -> None:
+    commands = BridgeCommands()
+    begin(commands)
+    commands.answer("r1", PHONE, payload, at(1))
+    assert commands.records()[0]["error"] == error
+
+
+def test_a_long_result_is_cut() -> None:
+    commands = BridgeCommands()
+    begin(commands)
+    commands.answer("r1", PHONE, {"status": 200, "result": {"x": "y" * 10_000}}, at(1))
+    summary = commands.records()[0]["result_summary"]
+    assert summary == '{"x":"' + "y" * 491 + "..."
+    assert len(summary) == 500
+
+
+@pytest.mark.parametrize("hide", [True, False])
+def test_texts_stay_out_of_the_ring(hide: bool) -> None:
+    commands = BridgeCommands(hide_text=hide)
+    body = {"text": "my words", "deep": {"Body": "sms", "otp": 5}}
+    commands.begin("r1", socket=PHONE, method="POST", path="/type", params={}, body=body, now=at(0))
+    shown = {"text": "[8 characters]", "deep": {"Body": "[3 characters]", "otp": "[redacted]"}}
+    said = {"text": "my words", "deep": {"Body": "sms", "otp": "[redacted]"}}
+    assert commands.records()[0]["params"] == (shown if hide else said)
+    assert body["text"] == "my words"
+    commands.answer("r1", PHONE, {"status": 404, "result": {"needle": "my words", "error": "no my words"}}, at(1))
+    record = commands.records()[0]
+    told = ('{"needle":"my words","error":"no my words"}', "no my words")
+    assert (record["result_summary"], record["error"]) == (("[hidden]", "[hidden]") if hide else told)
+
+
+@pytest.mark.parametrize("hide", [True, False])
+def test_what_a_phone_shows_of_a_text_nobody_sent(hide: bool) -> None:
+    commands = BridgeCommands(hide_text=hide)
+    begin(commands)
+    commands.answer("r1", PHONE, {"status": 200, "result": {"ok": True, "text": "a screen"}}, at(1))
+    record = commands.records()[0]
+    shown = "[8 characters]" if hide else "a screen"
+    assert (record["result_summary"], record["error"]) == (f'{{"ok":true,"text":"{shown}"}}', None)
+
+
+def test_parameters_are_stored_as_they_were_sent_unless_told_otherwise() -> None:
+    commands = BridgeCommands()
+    body = {"text": "my words", "body": "sms", "password": "p"}
+    commands.begin("r1", socket=PHONE, method="POST", path="/type", params={}, body=body, now=at(0))
+    assert commands.records()[0]["params"] == {**body, "password": "[redacted]"}
+
+
+def test_secrets_in_lists_are_redacted() -> None:
+    commands = BridgeCommands()
+    body = {"attachments": [{"name": "a", "token": "t"}, ["b", {"password": "p"}]]}
+    commands.begin("r1", socket=PHONE, method="POST", path="/share_media", params={}, body=body, now=at(0))
+    shown = {"attachments": [{"name": "a", "token": "[redacted]"}, ["b", {"password": "[redacted]"}]]}
+    assert commands.records()[0]["params"] == shown
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["the text is not at hand", "the text is at hand"])
+def test_long_parameters_are_not_kept(*, known: bool) -> None:
+    commands = BridgeCommands()
+    body = {"secret": "s3", "x": "y" * 9_000}
+    text = json.dumps(body) if known else ""
+    commands.begin("r1", socket=PHONE, method="POST", path="/share_media", params={}, body=body, now=at(0), text=text)
+    params = commands.records()[0]["params"]
+    assert isinstance(params, dict)
+    assert list(params) == ["[truncated]"]
+    assert params["[truncated]"].startswith('{"secret":"[redacted]","x":"yyy')
+    assert len(params["[truncated]"]) == 500
+
+
+def test_the_ring_keeps_a_hundred_newest_first() -> None:
+    commands = BridgeCommands()
+    for number in range(105):
+        begin(commands, f"r{number}")
+    assert [record["request_id"] for record in commands.records()] == [f"r{n}" for n in range(104, 4, -1)]
+    assert [record["request_id"] for record in commands.records(2)] == ["r104", "r103"]
+    assert commands.records(0) == commands.records(-1) == []
+    assert commands.answer("r0", PHONE, {"status": 200}, at(1)) == Outcome(200, {})  # pushed out, still answered
+    json.dumps(commands.records(), allow_nan=False)
+
+
+def test_too_many_in_flight() -> None:
+    commands = BridgeCommands(cap=1)
+    begin(commands)
+    with pytest.raises(LocalProtocolError):
+        begin(commands)
+    with pytest.raises(Refused) as caught:
+        begin(commands, "r2")
+    assert (caught.value.status, caught.value.code) == (503, "too_many_commands")
+    assert len(commands.records()) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "limit"),
+    [
+        (None, 100),
+        ("", 100),
+        ("x", 100),
+        ("0", 100),
+        ("-5", 100),
+        ("1", 1),
+        ("99", 99),
+        ("501", 100),
+        ("9" * 5000, 100),
+    ],
+)
+def test_the_limit_of_the_activity_route(value: str | None, limit: int) -> None:
+    assert parse_limit(value) == limit
+
+
+class OneAnswerPerCommand(RuleBasedStateMachine):
+    """Answers, time-outs, lost sockets and write errors in any order: each command has one outcome, then rests."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.commands = BridgeCommands(cap=6)
+        self.waiting: dict[str, tuple[int, float]] = {}
+        self.settled: dict[str, object] = {}
+        self.count = 0
+
+    names = st.integers(0, 12).map(lambda number: f"r{number}")
+    sockets = st.sampled_from((2, 4))
+
+    def settle(self, name: str) -> None:
+        assert name not in self.settled
+        del self.waiting[name]
+        self.settled[name] = self.record(name)
+
+    def record(self, name: str) -> dict[str, object]:
+        return next(record for record in self.commands.records() if record["request_id"] == name)
+
+    @rule(socket=sockets)
+    def begin(self, socket: int) -> None:
+        if len(self.waiting) == 6:
+            with pytest.raises(Refused):
+                begin(self.commands, f"r{self.count}", socket=socket, when=self.now)
+            return
+        begin(self.commands, f"r{self.count}", socket=socket, when=self.now)
+        self.waiting[f"r{self.count}"] = (socket, self.now + 30.0)
+        self.count += 1
+
+    @rule(name=names, socket=sockets, status=st.sampled_from((None, 200, 403, 500, 999)))
+    def answer(self, name: str, socket: int, status: int | None) -> None:
+        outcome = self.commands.answer(name, socket, {"status": status, "result": {}}, at(self.now))
+        owner, deadline = self.waiting.get(name, (0, 0.0))
+        if owner == socket and self.now < deadline:
+            assert outcome is not None
+            self.settle(name)
+        else:
+            assert outcome is None
+
+    @rule(name=names)
+    def give_up(self, name: str) -> None:
+        if name in self.waiting:
+            self.commands.send_failed(name)
+            self.settle(name)
+
+    @rule(socket=sockets)
+    def lose(self, socket: int) -> None:
+        expected = [name for name, (owner, _) in self.waiting.items() if owner == socket]
+        assert [name for name, _ in self.commands.socket_lost(socket)] == expected
+        for name in expected:
+            self.settle(name)
+
+    @rule(seconds=st.sampled_from((0.0, 1.0, 14.5, 30.0)))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule()
+    def expire(self) -> None:
+        expected = [name for name, (_, deadline) in self.waiting.items() if deadline <= self.now]
+        assert [name for name, _ in self.commands.expire_due(at(self.now))] == expected
+        for name in expected:
+            self.settle(name)
+
+    @invariant()
+    def what_is_settled_rests(self) -> None:
+        for name, record in self.settled.items():
+            assert self.record(name) == record
+        assert self.commands.pending_count == len(self.waiting)
+        assert self.commands.next_deadline() == min((due for _, due in self.waiting.values()), default=None)
+
+
+OneAnswerPerCommand.TestCase.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
+TestOneAnswerPerCommand = OneAnswerPerCommand.TestCase

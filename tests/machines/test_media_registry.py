@@ -1,0 +1,107 @@
+"""The media registry against SPEC.md's table, and its order of eviction."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.basics.moment import Moment
+from svc_proto.machines.media_registry import (
+    MEDIA_TABLE,
+    MediaEntry,
+    MediaRegistry,
+    MediaState,
+    MediaTrigger,
+    base_name,
+)
+from svc_proto.machines.transitions import step
+from tests.playbook import counting_entropy
+
+NOW = Moment(100.0, 1_800_000_000.0)
+TTL = 86_400.0
+
+SPEC_ROWS = {  # SPEC.md "Media registry entry"; "any -> gone" at a restart is the registry being in memory
+    ("(none)", "register", "Registered"),
+    ("Registered", "ttl", "Expired"),
+    ("Registered", "evict", "Evicted"),
+}
+
+
+def filled(count: int, cap: int = 500) -> tuple[MediaRegistry, list[MediaEntry]]:
+    registry, entropy = MediaRegistry(ttl=TTL, cap=cap), counting_entropy()
+    entries = [
+        registry.register(
+            NOW, entropy, path=f"/tmp/{number}.png", content_type="image/png", file_name=None, size=number
+        )[0]
+        for number in range(count)
+    ]
+    return registry, entries
+
+
+def test_the_table_is_the_specification() -> None:
+    assert {(a.value, t.value, b.value) for (a, t), b in MEDIA_TABLE.items()} == SPEC_ROWS
+
+
+@pytest.mark.parametrize("state", MediaState)
+@pytest.mark.parametrize("trigger", MediaTrigger)
+def test_every_state_with_every_trigger(state: MediaState, trigger: MediaTrigger) -> None:
+    if (state, trigger) in MEDIA_TABLE:
+        assert step(MEDIA_TABLE, state, trigger) is MEDIA_TABLE[state, trigger]
+    else:
+        with pytest.raises(LocalProtocolError):
+            step(MEDIA_TABLE, state, trigger)
+
+
+def test_the_entry_lives_for_its_time_and_no_longer() -> None:
+    registry, (entry,) = filled(1)
+    assert registry.lookup(entry.token, NOW.at(NOW.mono + TTL - 0.001)) is entry
+    assert registry.next_expiry() == NOW.mono + TTL
+    late = NOW.at(NOW.mono + TTL)
+    assert registry.lookup(entry.token, late) is None
+    assert registry.records(late) == []
+    assert registry.records(late, include_expired=True)[0]["is_expired"] is True
+    assert registry.expire_due(late) == [entry]
+    assert entry.state is MediaState.EXPIRED
+    assert len(registry) == 0
+
+
+def test_the_five_hundred_and_first_evicts_the_oldest() -> None:
+    registry, entries = filled(500)
+    entropy = counting_entropy()
+    for _ in range(600):
+        entropy(16)
+    _, gone = registry.register(NOW, entropy, path="/tmp/new", content_type="a/b", file_name="n", size=1)
+    assert gone == [entries[0]]
+    assert entries[0].state is MediaState.EVICTED
+    assert registry.lookup(entries[0].token, NOW) is None
+    assert len(registry) == 500
+
+
+def test_reading_makes_an_entry_young() -> None:
+    registry, entries = filled(3, cap=3)
+    assert registry.lookup(entries[0].token, NOW.at(101.0)) is entries[0]
+    assert entries[0].last_accessed == NOW.wall + 1.0
+    _, gone = registry.register(NOW, lambda n: b"\xff" * n, path="/tmp/new", content_type="a/b", file_name=None, size=1)
+    assert gone == [entries[1]]
+
+
+def test_registering_hands_back_what_expired_meanwhile() -> None:
+    registry, (entry,) = filled(1)
+    later = NOW.at(NOW.mono + TTL + 1)
+    _, gone = registry.register(
+        later, lambda n: b"\xff" * n, path="/tmp/x", content_type="a/b", file_name=None, size=1, owned=True
+    )
+    assert gone == [entry]
+
+
+def test_the_inspector_sees_a_base_name_and_no_path() -> None:
+    registry, _ = filled(1)
+    (record,) = registry.records(NOW)
+    assert record["file_name"] == "0.png"
+    assert "/tmp" not in repr(record)
+    assert record["expires_at"] == NOW.wall + TTL
+
+
+@pytest.mark.parametrize(("path", "name"), [("/a/b.png", "b.png"), ("C:\\x\\y.png", "y.png"), ("/a/", "a"), ("z", "z")])
+def test_base_name(path: str, name: str) -> None:
+    assert base_name(path) == name

@@ -1,0 +1,140 @@
+"""The table of questions to the owner, and its limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.machines.oauth_consent import (
+    CONSENT_TABLE,
+    Allowed,
+    Consent,
+    ConsentState,
+    ConsentTrigger,
+    OwnerConsents,
+    read_consent,
+)
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient
+from tests.machines.fixed_inputs import at
+from tests.playbook import counting_entropy
+
+VERIFIER, CHALLENGE = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+CLIENT = OAuthClient("Agent", ("https://a.example/",))
+QUESTION = AuthorizationRequest(
+    client=CLIENT, redirect="https://a.example/", scope="bridge", challenge=CHALLENGE, state=None
+)
+YES = Allowed("bridge", 60.0)
+
+
+class Desk:
+    def __init__(self) -> None:
+        self.consents = OwnerConsents()
+        self.entropy = counting_entropy()
+
+    def ask(self, mono: float = 0.0, address: str = "192.0.2.1") -> Consent:
+        return self.consents.ask(QUESTION, address, at(mono), self.entropy)
+
+    def trade(self, code: str, mono: float) -> tuple[Consent | None, bool]:
+        return self.consents.trade(code, CLIENT.identity, QUESTION.redirect, VERIFIER, at(mono))
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_each_state_can_end_and_the_end_is_one() -> None:
+    live = set(ConsentState) - {ConsentState.ENDED}
+    assert {state for state, trigger in CONSENT_TABLE if trigger is ConsentTrigger.ELAPSE} == live
+    assert not [row for row in CONSENT_TABLE if row[0] is ConsentState.ENDED]
+
+
+def test_a_word_in_any_spelling(desk: Desk) -> None:
+    consent = desk.ask()
+    assert desk.consents.asked(f" {consent.code.lower()} ", at(599)) is consent
+    assert desk.consents.asked("", at(599)) is None
+    assert desk.consents.asked(consent.code, at(600)) is None
+    assert consent.state is ConsentState.ENDED
+
+
+def test_who_was_allowed_has_as_long_again(desk: Desk) -> None:
+    consent = desk.ask()
+    desk.consents.answer(consent, YES, at(599))
+    assert desk.consents.of_ticket(consent.ticket, at(1198)) is consent
+    assert desk.consents.of_ticket(consent.ticket, at(1199)) is None
+    assert desk.consents.next_expiry() == 1199
+    with pytest.raises(LocalProtocolError):
+        desk.consents.answer(consent, None, at(600))
+
+
+def test_a_code_lasts_a_minute_and_is_remembered_for_ten(desk: Desk) -> None:
+    consent = desk.ask()
+    desk.consents.answer(consent, YES, at(1))
+    code = desk.consents.collect(consent, at(2), desk.entropy)
+    assert desk.trade("", 3) == (None, False)
+    assert desk.trade(code, 61.9) == (consent, True)
+    assert desk.consents.next_expiry() == 661.9
+    assert desk.trade(code, 600) == (consent, False)
+    assert desk.trade(code, 600) == (None, False)
+    assert len(desk.consents) == 0
+
+
+def test_eight_of_one_network_wait(desk: Desk) -> None:
+    mine = [desk.ask(address=f"2001:db8::{number}") for number in range(8)]
+    with pytest.raises(Refused) as caught:
+        desk.ask(address="2001:db8::9")
+    assert caught.value.status == 429
+    desk.ask(address="2001:db8:1::1")
+    desk.consents.answer(mine[0], None, at(0))
+    desk.ask(address="2001:db8::9")
+
+
+def test_256_in_all(desk: Desk) -> None:
+    first = desk.ask()
+    for number in range(256):
+        desk.ask(address=f"198.51.{number}.1")
+    assert len(desk.consents) == 256
+    assert desk.consents.of_ticket(first.ticket, at(0)) is None
+
+
+def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
+    other = Desk()
+
+    def move(consent: Consent, *by: tuple[str, str]) -> Consent:
+        """To the other desk, an hour ahead, and found there by each of these."""
+        record = JsonObject.load(strict_json.dumps_bytes(consent.to_record(at(10))))
+        desk.consents.give(consent)
+        assert len(desk.consents) == 0
+        taken = read_consent(record, at(3610))
+        assert taken is not None
+        other.consents.take(taken)
+        assert [other.consents.find(name, value, at(3610)) for name, value in by] == [taken] * len(by)
+        assert (taken.question, taken.until - 3600, taken.state) == (consent.question, consent.until, consent.state)
+        return taken
+
+    consent = desk.ask()
+    asked = move(consent, ("ticket", consent.ticket), ("code", consent.code))
+    assert asked.ballot == consent.ballot
+    other.consents.answer(asked, None, at(3611))
+    allowed = desk.ask()
+    desk.consents.answer(allowed, YES, at(1))
+    assert move(allowed, ("ticket", allowed.ticket)).allowed == YES
+    issued = desk.ask()
+    desk.consents.answer(issued, YES, at(1))
+    code = desk.consents.collect(issued, at(2), desk.entropy)
+    moved = move(issued, ("secret", sha256_hex(code)))
+    assert other.trade(code, 3612) == (moved, True)
+    desk.consents.take(moved)
+    desk.consents.spoil(moved)
+    assert (moved.state, len(desk.consents)) == (ConsentState.ENDED, 0)
+    assert [other.consents.find(by, "", at(3613)) for by in ("ticket", "code", "secret", "else")] == [None] * 4
+
+
+@pytest.mark.parametrize("lack", ["client", "stage", "ticket"])
+def test_what_is_no_question(desk: Desk, lack: str) -> None:
+    record = desk.ask().to_record(at(0))
+    assert read_consent(JsonObject(record), at(0)) is not None
+    assert read_consent(JsonObject({**record, lack: "?" if lack != "ticket" else ""}), at(0)) is None

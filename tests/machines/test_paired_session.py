@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+from typing import cast
+
+import pytest
+
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import Refused
+from svc_proto.machines.grants import CHANNELS
+from svc_proto.machines.paired_session import (
+    SESSION_TABLE,
+    DeviceInfo,
+    Given,
+    Session,
+    SessionState,
+    SessionTrigger,
+    parse_device,
+    parse_patch,
+)
+from svc_proto.machines.paired_session_registry import Sessions
+from tests.machines.fixed_inputs import WALL, at, source
+from tests.machines.specified_tables import check_table
+
+# SPEC.md, States and transitions, Paired session: state, trigger, next state.
+SPEC_ROWS = [
+    ("Active", "`DELETE /sessions/{token_prefix}`", "Revoked"),
+    ("Active", "`PATCH /sessions/{token_prefix}`", "Active"),
+    ("Active", "lifetime elapsed", "Expired"),
+    ("Active", "`DELETE /api/plugins/svc-relay/sessions/{prefix}` on the dashboard proxy", "Revoked"),
+]
+TRIGGERS = {
+    "`DELETE /sessions/{token_prefix}`": (SessionTrigger.REVOKE,),
+    "`DELETE /api/plugins/svc-relay/sessions/{prefix}` on the dashboard proxy": (SessionTrigger.REVOKE,),
+    "`PATCH /sessions/{token_prefix}`": (SessionTrigger.PATCH,),
+    "lifetime elapsed": (SessionTrigger.LIFETIME_ELAPSED,),
+}
+
+
+def test_the_table_is_that_of_the_spec() -> None:
+    rows = [(state, TRIGGERS[trigger], after) for state, trigger, after in SPEC_ROWS]
+    check_table(SESSION_TABLE, SessionState, SessionTrigger, rows)
+
+
+def test_holding_a_grant() -> None:
+    session = Sessions().create(at(0), source(), ttl=100.0, preset={"bridge": 10.0})[1]
+    assert session.holds("bridge", WALL + 9)
+    assert not session.holds("bridge", WALL + 10)
+    assert session.holds("chat", WALL + 99)
+    assert not session.holds("chat", WALL + 100)
+    assert not session.holds("unheard", WALL)
+
+
+def test_a_session_survives_its_record() -> None:
+    sessions = Sessions()
+    token, session = sessions.create(
+        at(0), source(), ttl=0.0, preset={"bridge": 60.0, "chat": 0.0, "tui": None}, key_hash="ab12"
+    )
+    record = session.to_record()
+    assert (record["knows_key"], record["key_hash"]) == (False, "ab12")
+    assert record["expires_at"] == "never"
+    assert cast("dict[str, object]", record["grants"])["chat"] == "never"
+    stored = json.loads(json.dumps(record))
+    assert Session.from_record(stored) == session
+    other = Sessions()
+    assert other.restore(stored, at(1)) == session
+    assert other.lookup(token, at(1)) is not None
+    sessions.patch(session, at(0), ttl=10.0, grants=None)
+    assert Sessions().restore(session.to_record(), at(10)) is None
+
+
+def test_a_record_of_an_older_file() -> None:
+    record: dict[str, object] = {
+        "token": "1c2d3e4f-0000-4000-8000-000000000000",
+        "created_at": 1.5,
+        "expires_at": "never",
+        "grants": {"chat": 99.0, "bridge": None, "voice:stt": 5},
+    }
+    session = Session.from_record(record)
+    assert session.token_hash == sha256_hex("1c2d3e4f-0000-4000-8000-000000000000")
+    assert session.token_prefix == "1c2d3e4f"
+    assert (session.device_name, session.transport_hint, session.last_seen) == ("Unknown device", "unknown", 1.5)
+    assert session.grants == {
+        "chat": 99.0,
+        "bridge": None,
+        "voice:stt": 5.0,
+        "voice:config": 99.0,
+        "voice:tts": 99.0,
+        "voice:realtime": 99.0,
+    }
+    assert Session.from_record({**record, "token": "1c2d3e4f"}).token_prefix == "1c2d3e4f"
+    bare = Session.from_record({**record, "expires_at": 50, "grants": {"bridge": "never"}})
+    assert bare.grants == dict.fromkeys(("bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"), 50.0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"token_hash": 5},
+        {"token_hash": "short"},
+        {"token_prefix": "short"},
+        {"token_prefix": None},
+        {"device_name": 5},
+        {"created_at": None},
+        {"last_seen": "today"},
+        {"expires_at": "soon"},
+        {"expires_at": float("nan")},
+        {"expires_at": True},
+        {"grants": None},
+        {"grants": {"chat": "x"}},
+        {"preset": [5]},
+        {"knows_key": "yes"},
+        {"key_hash": 5},
+        {"given": None},
+        {"given": {"ttl_seconds": None, "grants": {}}},
+        {"given": {"ttl_seconds": 5}},
+        {"given": {"ttl_seconds": 5, "grants": {"chat": "never"}}},
+    ],
+)
+def test_a_bad_record_is_refused(change: dict[str, object]) -> None:
+    record = Sessions().create(at(0), source())[1].to_record()
+    with pytest.raises(Refused):
+        Session.from_record({**record, **change})
+
+
+def test_what_is_lost_does_not_read_as_never() -> None:
+    record = Sessions().create(at(0), source())[1].to_record()
+    del record["expires_at"]
+    with pytest.raises(Refused):
+        Session.from_record(record)
+    others: tuple[object, ...] = ([], {"token": 5}, {"token": "1c2d3e4"}, {})
+    for bad in others:
+        with pytest.raises(Refused, match=r"^(session|token) must be "):
+            Session.from_record(bad)
+
+
+def test_what_the_pairing_gave_is_stored() -> None:
+    session = Sessions().create(at(0.3), source(), ttl=0.0, preset={"bridge": 60.0, "tui": None, "voice:stt": None})[1]
+    spans = {**dict.fromkeys(CHANNELS, 0.0), "bridge": 60.0}
+    assert session.given == Given(0.0, {name: spans[name] for name in CHANNELS if name not in ("tui", "voice:stt")})
+    stored = json.loads(json.dumps(session.to_record()))
+    again = Session.from_record(stored)
+    assert (again.given, again.grants) == (session.given, session.grants)  # no voice comes back by way of the chat
+    assert again.preset == ("bridge", "tui", "voice:stt")
+
+
+def test_of_an_older_record_counts_what_the_session_held() -> None:
+    record = Sessions().create(at(0), source(), ttl=3600.0, preset={"bridge": 60.0, "tui": 0.5})[1].to_record()
+    del record["given"], record["knows_key"], record["key_hash"]
+    grants = cast("dict[str, object]", record["grants"])
+    del grants["terminal"]
+    # It was renewed 600 s after the pairing; an end that had come by then must not read as never.
+    session = Session.from_record({**record, "last_seen": WALL + 600})
+    assert session.knows_key  # as a rule
+    assert session.key_hash == ""
+    given = session.given
+    assert given.ttl == given.grants["chat"] == 3000.0
+    assert (given.grants["bridge"], given.grants["tui"]) == (1.0, 1.0)
+    assert given.grants.keys() == set(CHANNELS) - {"terminal"}
+
+
+def test_what_a_device_says_about_itself() -> None:
+    payload: dict[str, object] = {
+        "device_name": " Kitchen ",
+        "device_hostname": "kitchen",
+        "device_id": "5b6e",
+        "device_model": "x" * 999,
+        "device_platform": 16,
+        "client_surface": "android",
+        "device_form_factor": "\ud800",
+    }
+    assert parse_device(payload) == DeviceInfo(
+        name="Kitchen", id="5b6e", model="x" * 200, platform="unknown", surface="android", form_factor="?"
+    )
+    assert parse_device({"device_name": "", "device_hostname": "host"}).name == "host"
+    assert parse_device({}) == DeviceInfo()
+
+
+def test_parsing_a_patch() -> None:
+    assert parse_patch({"ttl_seconds": 60}) == (60.0, None)
+    assert parse_patch({"ttl_seconds": 1000.5}) == (1000.5, None)  # SPEC.md: a number
+    assert parse_patch({"ttl_seconds": 60.0, "grants": {"chat": 0}}) == (60.0, {"chat": 0.0})
+    assert parse_patch({"ttl_seconds": None, "grants": {}}) == (None, {})
+    assert parse_patch({"grants": {"terminal": False}}) == (None, {"terminal": None})
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ([], "body"),
+        ({}, "ttl_seconds"),
+        ({"ttl_seconds": None}, "ttl_seconds"),
+        ({"ttl_seconds": float("nan")}, "ttl_seconds"),
+        ({"ttl_seconds": True}, "ttl_seconds"),
+        ({"ttl_seconds": -1}, "ttl_seconds"),
+        ({"ttl_seconds": 10**400}, "ttl_seconds"),
+        ({"grants": []}, "grants"),
+    ],
+)
+def test_a_bad_patch_is_refused(body: object, field: str) -> None:
+    with pytest.raises(Refused) as caught:
+        parse_patch(body)
+    assert (caught.value.status, caught.value.extra) == (400, {"field": field})

@@ -1,0 +1,465 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.config import SessionPolicy
+from svc_proto.machines.grants import CHANNELS, Preset
+from svc_proto.machines.paired_session_registry import (
+    DeviceInfo,
+    Session,
+    Sessions,
+    SessionState,
+    session_record,
+)
+from tests.machines.fixed_inputs import WALL, at, source
+
+DAY = 86_400.0
+REDUCE_ONLY, AS_PAIRED = SessionPolicy.REDUCE_ONLY, SessionPolicy.AS_PAIRED
+
+
+def prefixed(*prefixes: bytes) -> Callable[[int], bytes]:
+    """Entropy whose UUIDs begin with the given four bytes, one after the other, and differ further on."""
+    waiting = list(prefixes)
+
+    def take(n: int) -> bytes:
+        return waiting.pop(0) + bytes([len(waiting)]) * (n - 4)
+
+    return take
+
+
+def test_a_new_session() -> None:
+    sessions = Sessions()
+    device = DeviceInfo(
+        name="Tablet", id="5b6e", model="TX-9", platform="Android 16", surface="android", form_factor="phone"
+    )
+    token, session = sessions.create(at(0), source(), transport_hint="wss", device=device, preset={"bridge": 60.0})
+    assert len(token) == 36
+    assert session.token_hash == sha256_hex(token)
+    assert token not in repr(session)
+    assert list(session_record(session, True).items()) == [
+        ("token_prefix", token[:8]),
+        ("device_name", "Tablet"),
+        ("device_id", "5b6e"),
+        ("created_at", WALL),
+        ("first_seen", WALL),
+        ("last_seen", WALL),
+        ("expires_at", WALL + 30 * DAY),
+        ("grants", {**dict.fromkeys(CHANNELS, WALL + 30 * DAY), "bridge": WALL + 60}),
+        ("transport_hint", "wss"),
+        ("client_surface", "android"),
+        ("device_form_factor", "phone"),
+        ("device_model", "TX-9"),
+        ("device_platform", "Android 16"),
+        ("is_current", True),
+        ("online", False),
+    ]
+    assert (session.state, session.preset, len(sessions)) == (SessionState.ACTIVE, ("bridge",), 1)
+    anonymous = sessions.create(at(0), source(2))[1]
+    assert (anonymous.device_name, anonymous.device_id, anonymous.transport_hint) == (
+        "Unknown device",
+        *["unknown"] * 2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("ttl", "maximum", "lifetime"),
+    [
+        (None, None, 30 * DAY),
+        (None, DAY, DAY),
+        (None, 90 * DAY, 30 * DAY),
+        (0.0, None, None),
+        (0.0, 0.0, None),
+        (0.0, DAY, DAY),
+        (60.0, None, 60.0),
+        (60.0, DAY, 60.0),
+        (2 * DAY, DAY, DAY),
+    ],
+)
+def test_the_lifetime(ttl: float | None, maximum: float | None, lifetime: float | None) -> None:
+    session = Sessions().create(at(0), source(), ttl=ttl, max_ttl=maximum)[1]
+    assert session.expires_at == (None if lifetime is None else WALL + lifetime)
+    if lifetime is None:
+        assert session.grants == dict.fromkeys(CHANNELS)
+
+
+def test_a_look_up_moves_last_seen() -> None:
+    sessions = Sessions()
+    token, session = sessions.create(at(0), source(), ttl=100.0)
+    assert sessions.lookup(token, at(40)) is session
+    assert (session.first_seen, session.last_seen) == (WALL, WALL + 40)
+    assert sessions.lookup(token + "x", at(50)) is None
+    assert sessions.lookup("\ud800", at(50)) is None
+    assert session.last_seen == WALL + 40
+
+
+def test_an_access_token_moves_last_seen_while_it_is_accepted() -> None:
+    sessions, entropy = Sessions(), source()
+    _, session = sessions.create(at(0), entropy)
+    access, _, lasts = sessions.issue(session, "client", at(0), entropy)
+    assert sessions.accessed(access, at(lasts - 1)) is session
+    assert sessions.accessed(access, at(lasts)) is None
+    assert session.last_seen == WALL + lasts - 1
+    newer, _, _ = sessions.issue(session, "client", at(lasts), entropy)
+    assert (sessions.accessed(access, at(lasts)), sessions.accessed(newer, at(lasts))) == (None, session)
+
+
+def test_a_session_ends_on_time_and_once() -> None:
+    sessions = Sessions()
+    token, session = sessions.create(at(0), source(), ttl=100.0)
+    other = sessions.create(at(0), source(2), ttl=50.0)[1]
+    forever = sessions.create(at(0), source(3), ttl=0.0)[1]
+    assert sessions.next_expiry() == WALL + 50
+    assert sessions.lookup(token, at(99.9)) is session
+    assert sessions.lookup(token, at(100)) is None
+    assert session.state is SessionState.EXPIRED
+    assert sessions.lookup(token, at(10)) is None  # the clock set back revives nobody
+    assert sessions.expire_due(at(10)) == [session]  # nor does it keep them here
+    assert sessions.expire_due(at(100)) == [other]
+    assert other.state is SessionState.EXPIRED
+    assert sessions.expire_due(at(1e9)) == []
+    assert sessions.next_expiry() is None
+    assert sessions.active(at(1e9)) == [forever]
+
+
+def test_finding_by_prefix() -> None:
+    sessions = Sessions()
+    entropy = prefixed(b"\xab\xcd\x00\x01", b"\xab\xcd\x00\x02", b"\xab\xce\x00\x01")
+    (token, one), (_, two), (_, three) = [sessions.create(at(0), entropy) for _ in range(3)]
+    now = at(1)
+    assert sessions.find("abcd", now) == [one, two]
+    assert sessions.find("abce0", now) == [three]
+    assert sessions.find("abcd0001", now) == [one]
+    assert sessions.find("ABCD0001", now) == []
+    assert sessions.find(token, now) == [one]
+    assert sessions.find(token[:20], now) == [one]
+    assert sessions.find(token[:8] + "-ffff", now) == [one]  # only eight characters are known
+    assert sessions.find(token[:-1] + "!", now) == []
+    assert sessions.find("ffff", now) == []
+    assert sessions.find("abcd", at(31 * DAY)) == []
+    assert sessions.find(token, at(31 * DAY)) == []
+
+
+@pytest.mark.parametrize("prefix", ["", "abc", "   ab  "])
+def test_a_short_prefix_is_refused(prefix: str) -> None:
+    with pytest.raises(Refused) as caught:
+        Sessions().find(prefix, at(0))
+    assert (caught.value.status, caught.value.code) == (400, "invalid_prefix")
+
+
+def test_the_active_ones_last_seen_first() -> None:
+    sessions = Sessions()
+    made = [sessions.create(at(n), source(n)) for n in range(3)]
+    sessions.lookup(made[0][0], at(9))
+    assert sessions.active(at(10)) == [made[0][1], made[2][1], made[1][1]]
+
+
+def test_a_revoked_session_is_gone() -> None:
+    sessions = Sessions()
+    token, session = sessions.create(at(0), source(), ttl=100.0)
+    sessions.revoke(session, at(1))
+    assert session.state is SessionState.REVOKED
+    assert sessions.lookup(token, at(1)) is None
+    assert not session.is_active(WALL)
+    assert len(sessions) == 0
+    assert sessions.next_expiry() is None
+    assert sessions.expire_due(at(1e9)) == []
+    with pytest.raises(LocalProtocolError):
+        sessions.revoke(session, at(1))
+    with pytest.raises(LocalProtocolError):
+        sessions.patch(session, at(1), ttl=5.0, grants=None)
+
+
+def test_an_expired_session_cannot_be_revoked_or_patched() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), ttl=100.0)[1]
+    with pytest.raises(LocalProtocolError):
+        sessions.revoke(session, at(100))
+    with pytest.raises(LocalProtocolError):
+        sessions.patch(session, at(100), ttl=5.0, grants=None)
+    assert session.expires_at == WALL + 100
+    assert sessions.expire_due(at(100)) == [session]
+
+
+def test_extending_rebuilds_defaults_and_keeps_presets() -> None:
+    sessions = Sessions()
+    token, session = sessions.create(at(0), source(), ttl=10 * DAY, preset={"terminal": DAY, "voice:stt": 0.0})
+    sessions.patch(session, at(DAY / 2), ttl=90 * DAY, grants=None)
+    now = WALL + DAY / 2
+    assert session.expires_at == now + 90 * DAY
+    assert session.grants["chat"] == now + 90 * DAY
+    assert session.grants["bridge"] == now + 7 * DAY
+    assert session.grants["terminal"] == WALL + DAY
+    assert session.grants["voice:stt"] == WALL + 10 * DAY
+    assert session.last_seen == now
+    assert sessions.next_expiry() == now + 90 * DAY
+    assert sessions.lookup(token, at(50 * DAY)) is session
+
+
+def test_shortening_clamps_everything() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), ttl=0.0, preset={"terminal": DAY})[1]
+    sessions.patch(session, at(0), ttl=60.0, grants=None)
+    assert session.grants == dict.fromkeys(CHANNELS, WALL + 60)
+    sessions.patch(session, at(0), ttl=0.0, grants=None)
+    assert session.expires_at is None
+    assert session.grants == {**dict.fromkeys(CHANNELS), "terminal": WALL + 60}
+
+
+def test_patching_grants_keeps_the_lifetime() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), ttl=10 * DAY, preset={"terminal": DAY})[1]
+    sessions.patch(session, at(100), ttl=None, grants={"bridge": 9 * DAY, "tui": 0.0})
+    assert session.expires_at == WALL + 10 * DAY
+    assert session.grants["bridge"] == WALL + 100 + 9 * DAY
+    assert session.grants["tui"] == WALL + 10 * DAY
+    assert session.grants["terminal"] == WALL + DAY  # set by the operator, not named here
+    assert session.preset == ("terminal", "bridge", "tui")
+
+
+def test_the_operators_maximum_holds_for_patches() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), max_ttl=DAY)[1]
+    sessions.patch(session, at(0), ttl=0.0, grants=None, max_ttl=DAY)
+    assert session.expires_at == WALL + DAY
+
+
+def test_what_the_pairing_withheld_does_not_come_back_by_itself() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), preset={"terminal": None, "tui": None})[1]
+    assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
+    for policy in SessionPolicy:
+        sessions.patch(session, at(0), ttl=DAY, grants={"bridge": 60.0}, policy=policy)
+        assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
+    sessions.patch(session, at(0), ttl=0.0, grants=None, policy=None)  # nor when the operator extends
+    assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "code"),
+    [(SessionPolicy.OPEN, "withheld"), (SessionPolicy.AS_PAIRED, "withheld"), (REDUCE_ONLY, "reduce_only")],
+)
+def test_a_session_cannot_give_itself_what_was_withheld(policy: SessionPolicy, code: str) -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), preset={"terminal": None})[1]
+    before = session.to_record()
+    for span in (0.0, 1.0, DAY):
+        with pytest.raises(Refused) as caught:
+            sessions.patch(session, at(0), ttl=None, grants={"bridge": 60.0, "terminal": span}, policy=policy)
+        assert (caught.value.status, caught.value.code) == (403, code)
+        assert caught.value.extra == {"field": "grants.terminal"}
+    assert session.to_record() == before
+
+
+@pytest.mark.parametrize("policy", list(SessionPolicy))
+def test_what_the_operator_gives_later_the_operator_extends(policy: SessionPolicy) -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), preset={"terminal": None})[1]
+    sessions.patch(session, at(0), ttl=None, grants={"terminal": 3600.0}, policy=None)
+    assert session.grants["terminal"] == WALL + 3600
+    sessions.patch(session, at(0), ttl=None, grants={"terminal": 600.0}, policy=policy)  # less is always good
+    with pytest.raises(Refused):
+        sessions.patch(session, at(0), ttl=None, grants={"terminal": 601.0}, policy=policy)
+    sessions.patch(session, at(9), ttl=None, grants={"terminal": 0.0}, policy=None)
+    assert session.grants["terminal"] == session.expires_at
+
+
+def test_what_the_operator_takes_back_counts_as_withheld() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source())[1]
+    sessions.patch(session, at(0), ttl=None, grants={"terminal": None, "bridge": 60.0}, policy=None)
+    assert "terminal" not in session.grants
+    with pytest.raises(Refused):
+        sessions.patch(session, at(0), ttl=None, grants={"terminal": 60.0})
+    sessions.patch(session, at(0), ttl=None, grants={"bridge": DAY})
+
+
+def test_what_a_session_gives_up_it_may_take_again() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source())[1]
+    for policy in SessionPolicy:
+        sessions.patch(session, at(0), ttl=None, grants={"terminal": None}, policy=policy)
+        assert "terminal" not in session.grants
+    again = Session.from_record(session.to_record())
+    sessions.patch(session, at(0), ttl=60 * DAY, grants=None)  # not by itself
+    assert "terminal" not in session.grants
+    assert again.preset == ("terminal",)
+    sessions.patch(session, at(0), ttl=None, grants={"terminal": DAY})
+    assert session.grants["terminal"] == WALL + DAY
+
+
+def test_as_paired_renews_up_to_what_the_pairing_gave() -> None:
+    sessions = Sessions()
+    given = {"terminal": 3600.0, "tui": None, "chat": DAY}
+    session = sessions.create(at(0.1), source(), ttl=7 * DAY, preset=given)[1]
+    sessions.patch(session, at(0.2), ttl=60.0, grants=None, policy=AS_PAIRED)
+    later = WALL + 50.7
+    sessions.patch(session, at(50.7), ttl=7 * DAY, grants={"terminal": 3600.0, "bridge": 0.0}, policy=AS_PAIRED)
+    assert session.expires_at == session.grants["bridge"] == later + 7 * DAY
+    assert session.grants["terminal"] == later + 3600
+    assert session.grants["chat"] == WALL + 60.2  # set explicitly, and not named now
+    assert session.grants["voice:stt"] == later + 7 * DAY
+    assert "tui" not in session.grants
+
+
+@pytest.mark.parametrize(
+    ("ttl", "grants", "field"),
+    [
+        (7 * DAY + 1, None, "ttl_seconds"),
+        (0.0, None, "ttl_seconds"),
+        (None, {"terminal": 3601.0}, "grants.terminal"),
+        (None, {"terminal": 0.0}, "grants.terminal"),
+        (None, {"chat": 60.0, "bridge": 2 * DAY + 1}, "grants.bridge"),
+    ],
+)
+def test_as_paired_goes_no_further(ttl: float | None, grants: Preset | None, field: str) -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), ttl=7 * DAY, preset={"terminal": 3600.0, "bridge": 2 * DAY})[1]
+    before = session.to_record()
+    with pytest.raises(Refused) as caught:
+        sessions.patch(session, at(DAY), ttl=ttl, grants=grants, policy=AS_PAIRED)
+    assert (caught.value.status, caught.value.code, caught.value.extra) == (403, "as_paired", {"field": field})
+    assert session.to_record() == before
+
+
+def test_as_paired_keeps_what_the_operator_has_lengthened() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), ttl=DAY)[1]
+    sessions.patch(session, at(0), ttl=90 * DAY, grants={"tui": 90 * DAY}, policy=None)
+    sessions.patch(session, at(5), ttl=80 * DAY, grants={"bridge": DAY}, policy=AS_PAIRED)
+    assert session.expires_at == session.grants["tui"] == session.grants["chat"] == WALL + 5 + 80 * DAY
+    with pytest.raises(Refused):
+        sessions.patch(session, at(5), ttl=81 * DAY, grants=None, policy=AS_PAIRED)
+
+
+def test_a_renewal_makes_nothing_longer_than_the_pairing_did() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), ttl=DAY)[1]
+    assert dict(session.given.grants) == dict.fromkeys(CHANNELS, DAY)
+    sessions.patch(session, at(0), ttl=90 * DAY, grants=None, policy=None)
+    held = dict(session.grants)
+    sessions.patch(session, at(50), ttl=None, grants={"voice:stt": 1.0}, policy=AS_PAIRED)
+    assert session.grants == {**held, "voice:stt": WALL + 51}  # the bridge's 7 days are not counted anew
+
+
+def test_reduce_only_lets_shorter_pass() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), ttl=30 * DAY)[1]
+    sessions.patch(session, at(DAY), ttl=10 * DAY, grants={"tui": DAY}, policy=REDUCE_ONLY)
+    assert session.expires_at == WALL + 11 * DAY
+    assert session.grants["bridge"] == WALL + 7 * DAY  # not built anew
+    assert session.grants["tui"] == WALL + 2 * DAY
+    assert session.grants["chat"] == WALL + 11 * DAY
+
+
+@pytest.mark.parametrize(
+    ("ttl", "grants", "field"),
+    [
+        (30 * DAY + 1, None, "ttl_seconds"),
+        (0.0, None, "ttl_seconds"),
+        (None, {"bridge": 8 * DAY}, "grants.bridge"),
+        (None, {"bridge": 0.0}, "grants.bridge"),
+        (5.0, {"chat": 1.0, "tui": 5.0}, "grants.tui"),
+    ],
+)
+def test_reduce_only_refuses_longer(ttl: float | None, grants: dict[str, float] | None, field: str) -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), ttl=30 * DAY, preset={"tui": None})[1]
+    before = session.to_record()
+    with pytest.raises(Refused) as caught:
+        sessions.patch(session, at(0), ttl=ttl, grants=grants, policy=REDUCE_ONLY)
+    assert (caught.value.status, caught.value.code, caught.value.extra) == (403, "reduce_only", {"field": field})
+    assert session.to_record() == before
+
+
+def test_at_the_cap_a_new_session_is_refused() -> None:
+    sessions = Sessions(cap=1)
+    session = sessions.create(at(0), source())[1]
+    for attempt in (
+        lambda: sessions.create(at(0), source(2)),
+        lambda: sessions.restore({**session.to_record(), "token_hash": "0" * 64}, at(0)),
+    ):
+        with pytest.raises(Refused) as caught:
+            attempt()
+        assert (caught.value.status, caught.value.code) == (503, "too_many_sessions")
+    assert sessions.restore(session.to_record(), at(0)) == session
+
+
+def test_prefixes_are_unlike_while_that_is_possible() -> None:
+    sessions = Sessions()
+    entropy = prefixed(b"\1\1\1\1", b"\1\1\1\1", b"\2\2\2\2")
+    assert sessions.create(at(0), entropy)[1].token_prefix == "01010101"
+    assert sessions.create(at(0), entropy)[1].token_prefix == "02020202"
+    sessions.create(at(0), bytes)
+    with pytest.raises(LocalProtocolError, match="entropy"):
+        sessions.create(at(0), bytes)
+
+
+def test_tombstones_count_towards_the_cap() -> None:
+    sessions = Sessions(cap=1)
+    token, session = sessions.create(at(0), source())
+    sessions.revoke(session, at(0))
+    sessions.bury(session)
+    with pytest.raises(Refused):
+        sessions.create(at(0), source())
+    assert sessions.lookup(token, at(0)) is None
+    assert sessions.tombstones(token) == sessions.tombstones(token[:8]) == sessions.tombstones() == [session]
+    assert sessions.tombstones("zzzz") == sessions.tombstones("z" * 36) == []
+    sessions.erased(session)
+    sessions.erased(session)
+    assert sessions.tombstones() == []
+    sessions.create(at(0), source())
+
+
+def test_an_older_session_is_not_given_what_it_did_not_hold() -> None:
+    sessions = Sessions()
+    record = sessions.create(at(0), source())[1].to_record()
+    del record["given"]
+    record["grants"] = {"chat": "never", "bridge": WALL + 60}
+    session = Sessions().restore(record, at(0))
+    assert session is not None
+    held = session.grants.keys()
+    assert held == {"chat", "bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"}
+    sessions.patch(session, at(0), ttl=90 * DAY, grants=None)
+    assert session.grants.keys() == held
+    assert session.grants["bridge"] == WALL + 7 * DAY
+
+
+def test_who_was_seen_to_be_over_is_not_revived_by_another_node() -> None:
+    there, here = Sessions(), Sessions()
+    token, theirs = there.create(at(0), source(), ttl=60)
+    here.follow(theirs.to_record(), at(0))
+    assert here.lookup(token, at(61)) is None
+    there.patch(theirs, at(59), ttl=600, grants=None)
+    assert here.follow(theirs.to_record(), at(61)) is None
+    assert here.lookup(token, at(61)) is None
+    (session,) = here.expire_due(at(61))
+    assert session.state is SessionState.EXPIRED
+
+
+def test_what_another_node_has_stored_is_followed() -> None:
+    there, here = Sessions(), Sessions()
+    token, theirs = there.create(at(0), source())
+    session = here.follow(theirs.to_record(), at(0))
+    assert session is not None
+    assert here.lookup(token, at(1)) is session
+    assert here.hashed(theirs.token_hash) is session
+    assert here.all() == [session]
+    there.patch(theirs, at(2), ttl=60.0, grants={"chat": 5.0})
+    entropy = source()
+    access, _, _ = there.issue(theirs, "client", at(2), entropy)
+    assert here.follow(theirs.to_record(), at(3)) is session
+    assert (session.expires_at, session.grants, session.preset) == (theirs.expires_at, theirs.grants, theirs.preset)
+    assert here.next_expiry() == theirs.expires_at
+    assert here.accessed(access, at(3)) is session
+    newer, _, _ = there.issue(theirs, "client", at(3), entropy)
+    here.follow(theirs.to_record(), at(3))
+    assert (here.accessed(access, at(3)), here.accessed(newer, at(3))) == (None, session)
+    assert here.follow({**theirs.to_record(), "token_hash": "ab" * 32, "expires_at": 1.0}, at(3)) is None
+    with pytest.raises(Refused):
+        here.follow({}, at(3))
+    here.revoke(session, at(4))
+    assert here.hashed(theirs.token_hash) is None

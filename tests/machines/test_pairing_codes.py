@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from svc_proto.basics.errors import Refused
+from svc_proto.machines.grants import CHANNELS
+from svc_proto.machines.pairing_codes import (
+    CODE_TABLE,
+    MAX_ENDPOINTS,
+    CodeState,
+    CodeTrigger,
+    PairingCodes,
+    PairingMeta,
+    normalise,
+    operator_first,
+    parse_meta,
+    parse_registration,
+    phone_wishes,
+)
+from tests.machines.fixed_inputs import at
+from tests.machines.specified_tables import check_table
+
+# SPEC.md, States and transitions, Pairing code: state, trigger, next state.
+SPEC_ROWS = [
+    ("(none)", "`POST /pairing/register` from a loopback caller", "Registered"),
+    ("(none)", "pair command / `POST /pairing/mint`", "Registered"),
+    ("Registered", "phone sends the code in its first `system/auth` envelope", "Consumed"),
+    ("Registered", "10 minutes after registration", "Expired"),
+]
+TRIGGERS = {
+    "`POST /pairing/register` from a loopback caller": (CodeTrigger.REGISTER,),
+    "pair command / `POST /pairing/mint`": (CodeTrigger.REGISTER,),
+    "phone sends the code in its first `system/auth` envelope": (CodeTrigger.CONSUME,),
+    "10 minutes after registration": (CodeTrigger.TEN_MINUTES,),
+}
+
+
+def test_the_table_is_that_of_the_spec() -> None:
+    rows = [(state, TRIGGERS[trigger], after) for state, trigger, after in SPEC_ROWS]
+    check_table(CODE_TABLE, CodeState, CodeTrigger, rows)
+
+
+@pytest.mark.parametrize(("age", "good"), [(0.0, True), (599.999, True), (600.0, False), (600.001, False)])
+@pytest.mark.parametrize("start", [0.0, 0.1, 1e6 + 0.7])
+def test_a_code_lives_ten_minutes(start: float, age: float, good: bool) -> None:
+    codes = PairingCodes()
+    meta = PairingMeta(ttl_seconds=5.0)
+    codes.register("Q7M2ZK", at(start), meta)
+    assert codes.next_expiry() == start + 600.0
+    assert codes.consume(" q7m2zk\n", at(start + age)) == (meta if good else None)
+    assert len(codes) == 0
+
+
+def test_a_code_works_once() -> None:
+    codes = PairingCodes()
+    codes.register("Q7M2ZK", at(0), PairingMeta())
+    assert codes.consume("Q7M2ZK", at(1)) == PairingMeta()
+    assert codes.consume("Q7M2ZK", at(1)) is None
+    assert codes.next_expiry() is None
+
+
+def test_registering_again_replaces_values_and_timer() -> None:
+    codes = PairingCodes()
+    codes.register("Q7M2ZK", at(0), PairingMeta(ttl_seconds=1.0))
+    codes.register("q7m2zk", at(500), PairingMeta(ttl_seconds=2.0))
+    assert codes.purge(at(1_099.9)) == []
+    assert codes.consume("Q7M2ZK", at(1_099.9)) == PairingMeta(ttl_seconds=2.0)
+
+
+def test_purge_names_what_expired() -> None:
+    codes = PairingCodes()
+    codes.register("AAAAAA", at(0), PairingMeta())
+    codes.register("BBBBBB", at(1), PairingMeta())
+    assert codes.purge(at(600)) == ["AAAAAA"]
+    assert codes.next_expiry() == 601.0
+
+
+def test_at_the_cap_the_oldest_is_dropped() -> None:
+    codes = PairingCodes(cap=2)
+    for code in ("AAAAAA", "BBBBBB", "CCCCCC"):
+        codes.register(code, at(0), PairingMeta())
+    assert codes.consume("AAAAAA", at(1)) is None
+    assert codes.consume("BBBBBB", at(1)) is not None
+
+
+@pytest.mark.parametrize("code", ["", "Q7M2Z", "Q7M2ZKK", "Q7M2Z-", "Q7M 2Z", "AAAAß", "\uff21AAAAA", "AAAAA\u0661"])
+def test_what_is_no_code(code: str) -> None:
+    codes = PairingCodes()
+    with pytest.raises(Refused) as caught:
+        normalise(code)
+    assert caught.value.extra == {"field": "code"}
+    with pytest.raises(Refused):
+        codes.register(code, at(0), PairingMeta())
+    assert codes.consume(code, at(0)) is None
+
+
+def test_a_sharp_s_is_not_a_double_s() -> None:
+    codes = PairingCodes()
+    codes.register("AAAASS", at(0), PairingMeta())
+    assert codes.consume("AAAAß", at(0)) is None
+    assert codes.consume("aaaass", at(0)) is not None
+
+
+def test_a_whole_registration() -> None:
+    body = {"code": " q7m2zk ", "ttl_seconds": 604800, "grants": {"bridge": 3600}, "transport_hint": "ws"}
+    body["endpoints"] = [{"role": "lan"}]
+    meta = PairingMeta(
+        ttl_seconds=604800.0, grants={"bridge": 3600.0}, transport_hint="ws", endpoints=[{"role": "lan"}]
+    )
+    assert parse_registration(body, with_endpoints=True) == ("Q7M2ZK", meta)
+    without = parse_registration({**body, "endpoints": "not read"}, with_endpoints=False)
+    assert without[1].endpoints is None
+
+
+def test_the_operator_may_give_a_look_alone() -> None:
+    grants = {**dict.fromkeys(CHANNELS, False), "bridge:read": 0}
+    meta = parse_meta({"grants": grants}, with_endpoints=False)
+    assert meta == PairingMeta(grants={**dict.fromkeys(CHANNELS), "bridge:read": 0.0})
+    assert phone_wishes({"grants": grants}) == PairingMeta(grants=dict.fromkeys(CHANNELS))
+
+
+def test_null_counts_as_absent() -> None:
+    members = {"ttl_seconds": None, "grants": None, "transport_hint": None, "endpoints": None}
+    assert parse_meta(members, with_endpoints=True) == PairingMeta()
+    most: list[object] = [0] * MAX_ENDPOINTS
+    assert parse_meta({**members, "endpoints": most}, with_endpoints=True) == PairingMeta(endpoints=most)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ([], "body"),
+        ({}, "code"),
+        ({"code": 123456}, "code"),
+        ({"code": "  "}, "code"),
+        ({"code": "bad", "ttl_seconds": True}, "ttl_seconds"),
+        ({"code": "bad", "ttl_seconds": -1}, "ttl_seconds"),
+        ({"code": "bad", "ttl_seconds": float("inf")}, "ttl_seconds"),
+        ({"code": "bad", "ttl_seconds": 315_360_000.5}, "ttl_seconds"),
+        ({"code": "bad", "grants": {"chat": None}, "transport_hint": 5}, "grants.chat"),
+        ({"code": "bad", "transport_hint": 5, "endpoints": 5}, "transport_hint"),
+        ({"code": "bad", "transport_hint": "tls"}, "transport_hint"),
+        ({"code": "bad", "endpoints": {}}, "endpoints"),
+        ({"code": "bad", "carries_key": 1}, "carries_key"),
+        ({"code": "bad", "own_key": "yes"}, "own_key"),
+        ({"code": "bad", "endpoints": [0] * (MAX_ENDPOINTS + 1)}, "endpoints"),
+        ({"code": "bad"}, "code"),
+    ],
+)
+def test_a_bad_registration_is_refused_in_order(body: object, field: str) -> None:
+    with pytest.raises(Refused) as caught:
+        parse_registration(body, with_endpoints=True)
+    assert (caught.value.status, caught.value.code, caught.value.extra) == (400, "invalid_field", {"field": field})
+
+
+def test_whether_the_qr_holds_the_key() -> None:
+    assert not parse_meta({"carries_key": None}, with_endpoints=False).carries_key
+    meta = parse_meta({"carries_key": True}, with_endpoints=False)
+    assert operator_first(meta, phone_wishes({"carries_key": False})).carries_key
+    assert not operator_first(PairingMeta(), phone_wishes({"carries_key": True})).carries_key
+    assert parse_meta({"own_key": True}, with_endpoints=False) == PairingMeta(own_key=True)
+    own = PairingMeta(key_hash="ab12")
+    assert operator_first(own, PairingMeta(key_hash="cd34")).key_hash == "ab12"
+    # Which key it is, nobody says but the relay itself.
+    assert parse_meta({"key_hash": "ab12"}, with_endpoints=False) == phone_wishes({"key_hash": "ab12"}) == PairingMeta()
+    assert PairingMeta().chats
+    assert PairingMeta(grants={"bridge": None, "chat": 0.0}).chats
+    assert not PairingMeta(grants={"chat": None}).chats
+
+
+def test_what_a_phone_wishes() -> None:
+    assert phone_wishes({"ttl_seconds": 60, "grants": {"chat": 5, "tui": "x"}}) == PairingMeta(
+        ttl_seconds=60.0, grants={"chat": 5.0}
+    )
+    assert phone_wishes({"ttl_seconds": "60", "grants": 5, "transport_hint": "wss"}) == PairingMeta()
+    assert phone_wishes({}) == PairingMeta()
+
+
+def test_the_operator_comes_first() -> None:
+    phone = PairingMeta(ttl_seconds=60.0, grants={"chat": 5.0})
+    assert operator_first(PairingMeta(ttl_seconds=0.0), phone) == PairingMeta(ttl_seconds=0.0, grants={"chat": 5.0})
+    full = PairingMeta(ttl_seconds=1.0, grants={}, transport_hint="ws", endpoints=[])
+    assert operator_first(full, phone) == full
+    assert operator_first(PairingMeta(), phone) == phone
+
+
+class CodesAgainstAModel(RuleBasedStateMachine):
+    """The registry beside a plain dict of registration times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.serial = 0
+        self.codes = PairingCodes()
+        self.model: dict[str, tuple[float, int]] = {}
+
+    @rule(code=st.sampled_from(("AAAAAA", "BBBBBB", "CCCCCC")))
+    def register(self, code: str) -> None:
+        self.serial += 1
+        self.codes.register(code, at(self.now), PairingMeta(ttl_seconds=float(self.serial)))
+        self.model[code] = (self.now, self.serial)
+
+    @rule(code=st.sampled_from(("AAAAAA", "bbbbbb", " CCCCCC ", "nonsense")))
+    def consume(self, code: str) -> None:
+        registered, serial = self.model.pop(code.strip().upper(), (-1e9, 0))
+        meta = self.codes.consume(code, at(self.now))
+        if self.now - registered < 600.0:
+            assert meta == PairingMeta(ttl_seconds=float(serial))
+        else:
+            assert meta is None
+
+    @rule(seconds=st.sampled_from((0.0, 0.5, 299.5, 300.0, 599.5, 600.0)))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule()
+    def purge(self) -> None:
+        for code in self.codes.purge(at(self.now)):
+            assert self.now - self.model.pop(code)[0] >= 600.0
+        assert all(self.now - registered < 600.0 for registered, _ in self.model.values())
+
+    @invariant()
+    def the_next_expiry_is_the_oldest(self) -> None:
+        expiry = self.codes.next_expiry()
+        assert expiry is None or expiry in [registered + 600.0 for registered, _ in self.model.values()]
+
+
+CodesAgainstAModel.TestCase.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
+TestCodesAgainstAModel = CodesAgainstAModel.TestCase

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import base64
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc_proto.basics.brand import HERMES, SVC, Brand
+from svc_proto.basics.errors import Refused
+from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.machines.pairing_payload import (
+    MAX_INVITE,
+    RelayBlock,
+    build_payload,
+    encode_payload,
+    pairing_url,
+    parse_invite,
+    relay_block,
+    sign,
+    signed,
+    verify,
+)
+
+KEY = bytes(range(32))
+VECTOR: dict[str, object] = {
+    "host": "192.0.2.10",
+    "key": "",
+    "port": 8642,
+    "relay": {"code": "Q7M2ZK", "ttl_seconds": 0, "url": "ws://192.0.2.10:8767"},
+    "svc": 2,
+    "tls": False,
+}
+
+
+def build(brand: Brand = SVC, relay: RelayBlock | None = None, **more: object) -> dict[str, object]:
+    endpoints = more.get("endpoints")
+    dashboard_url = more.get("dashboard_url")
+    return build_payload(
+        brand=brand,
+        host="192.0.2.10",
+        port=8642,
+        key="",
+        tls=False,
+        relay=relay,
+        endpoints=endpoints if isinstance(endpoints, list) else None,
+        dashboard_url=dashboard_url if isinstance(dashboard_url, str) else None,
+    )
+
+
+def test_the_vectors_of_the_wire_document() -> None:
+    assert sign(VECTOR, KEY) == "LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="
+    original = {"hermes": 2, **{name: value for name, value in VECTOR.items() if name != "svc"}}
+    assert sign(original, KEY) == "OHM+WArv8wLMz03e1ARUJt1b/mc6OuVgZMHmrby5q+A="
+
+
+def test_what_is_built_signs_as_the_vector() -> None:
+    payload = build(relay=RelayBlock(url="ws://192.0.2.10:8767", code="Q7M2ZK", ttl_seconds=0.0))
+    assert payload == VECTOR
+    assert verify({**payload, "sig": "LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="}, KEY)
+
+
+def test_members_in_the_order_of_the_table() -> None:
+    meta = PairingMeta(
+        ttl_seconds=604800.0, grants={"bridge": 3600.0, "chat": 0.5, "terminal": None}, transport_hint="ws"
+    )
+    block = relay_block("ws://192.0.2.10:8767", "Q7M2ZK", meta)
+    payload = build(relay=block, endpoints=[{"role": "лан"}], dashboard_url="http://192.0.2.10:9119")
+    text = encode_payload({"sig": "x", **payload})
+    assert text == (
+        '{"svc":3,"host":"192.0.2.10","port":8642,"key":"","tls":false,'
+        '"relay":{"url":"ws://192.0.2.10:8767","code":"Q7M2ZK","ttl_seconds":604800,'
+        '"grants":{"bridge":3600,"chat":1},"transport_hint":"ws"},'
+        '"endpoints":[{"role":"\\u043b\\u0430\\u043d"}],"dashboard_url":"http://192.0.2.10:9119","sig":"x"}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("block", "endpoints", "version"),
+    [
+        (None, None, 1),
+        (RelayBlock(url="ws://h", code="Q7M2ZK"), None, 1),
+        (RelayBlock(url="ws://h", code="Q7M2ZK", transport_hint="unknown"), [], 1),
+        (RelayBlock(url="ws://h", code="Q7M2ZK", transport_hint="wss"), None, 2),
+        (RelayBlock(url="ws://h", code="Q7M2ZK", grants={}), None, 2),
+        (RelayBlock(url="ws://h", code="Q7M2ZK", ttl_seconds=5.0), None, 2),
+        (None, [{"role": "lan"}], 3),
+    ],
+)
+def test_the_version(block: RelayBlock | None, endpoints: list[object] | None, version: int) -> None:
+    payload = build(relay=block, endpoints=endpoints, dashboard_url="http://h")
+    assert payload["svc"] == version
+    assert ("relay" in payload, "endpoints" in payload) == (block is not None, bool(endpoints))
+
+
+def test_the_original_brand_writes_both_versions() -> None:
+    payload = build(HERMES)
+    assert list(payload)[:3] == ["svc", "hermes", "host"]
+    assert (payload["svc"], payload["hermes"]) == (1, 1)
+    assert list(build(SVC))[:2] == ["svc", "host"]
+
+
+def test_signing_and_verifying() -> None:
+    payload = signed({"sig": "old", **build()}, KEY)
+    assert list(payload)[-1] == "sig"
+    assert verify(payload, KEY)
+    assert not verify(payload, b"another secret of 32 bytes......")
+    assert not verify({**payload, "port": 1}, KEY)
+    assert not verify({**payload, "sig": None}, KEY)
+    assert not verify({**payload, "sig": "ß"}, KEY)
+    assert not verify(build(), KEY)
+
+
+def test_the_url() -> None:
+    text = encode_payload(build())
+    url = pairing_url(SVC, text)
+    assert url.startswith("svc-relay://pair?payload=eyJ")
+    assert "=" not in url.removeprefix("svc-relay://pair?payload=")
+    assert pairing_url(HERMES, text).startswith("hermes-relay://pair?payload=")
+
+
+PAYLOAD: dict[str, object] = {"svc": 1, "host": "a&b ü ~~~ ???", "key": "kk{}", "port": 8642}
+JSON_TEXT = json.dumps(PAYLOAD, separators=(",", ":"), ensure_ascii=False)
+STANDARD = base64.b64encode(JSON_TEXT.encode()).decode()
+URL_SAFE = base64.urlsafe_b64encode(JSON_TEXT.encode()).decode()
+BARE = URL_SAFE.rstrip("=")
+
+
+def test_the_sample_has_letters_of_both_alphabets() -> None:
+    assert STANDARD != URL_SAFE
+    assert URL_SAFE != BARE
+
+
+@pytest.mark.parametrize(
+    "invite",
+    [
+        JSON_TEXT,
+        f"\n {JSON_TEXT} \n",
+        STANDARD,
+        URL_SAFE,
+        BARE,
+        f"  {BARE}\n",
+        f"svc-relay://pair?payload={BARE}",
+        f"hermes-relay://pair?payload={BARE}",
+        f"SVC-Relay://pair?payload={URL_SAFE}",
+        f"svc-relay://pair?payload={STANDARD}",
+        f"svc-relay://pair?payload={quote(STANDARD, safe='')}",
+        f"svc-relay://pair?p={BARE}",
+        f"svc-relay://pair/?p={BARE}",
+        f"svc-relay://pair?v=1&payload={BARE}&x=2",
+        f"svc-relay://pair?v=1&P={BARE}#top",
+        f"svc-relay://pair/{BARE}",
+        f"hermes-relay://pair/{BARE}?x=1",
+        f"Scan this: <svc-relay://pair?payload={BARE}>, then wait.",
+        f"(svc-relay://pair/{BARE}).",
+        f"svc-relay://pair?payload={JSON_TEXT}",
+        f"svc-relay://pair/{JSON_TEXT} \n",
+        f"svc-relay://pair?payload={quote(JSON_TEXT, safe='')}",
+        quote(JSON_TEXT, safe=""),
+        JSON_TEXT.ljust(MAX_INVITE),
+    ],
+)
+def test_every_form_of_an_invite(invite: str) -> None:
+    assert parse_invite(invite) == PAYLOAD
+
+
+@pytest.mark.parametrize(
+    "invite",
+    [
+        "",
+        "   ",
+        "hello there",
+        "http://192.0.2.10:8642",
+        "svc-relay://pair",
+        "svc-relay://pair?x=1",
+        "svc-relay://pair?payload=",
+        "svc-relay://pair?payload=<",
+        "svc-relay://pair/",
+        "svc-relay://pair/###",
+        "svc-relay://pairs?payload=" + BARE,
+        "svc-relay://pair?payload=abcde",
+        "svc-relay://pair?payload=_____w",
+        "svc-relay://pair?payload=aGVsbG8",
+        "svc-relay://pair?payload={",
+        base64.b64encode(b"[1]").decode(),
+        "{]",
+        JSON_TEXT.ljust(MAX_INVITE + 1),
+    ],
+)
+def test_what_is_no_invite(invite: str) -> None:
+    with pytest.raises(Refused) as caught:
+        parse_invite(invite)
+    assert (caught.value.status, caught.value.code) == (400, "invalid_invite")
+
+
+def test_an_invite_without_anything_says_so() -> None:
+    with pytest.raises(Refused, match="has no payload"):
+        parse_invite("svc-relay://pair/###")
+
+
+@settings(max_examples=50)
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for invite in (text, f"svc-relay://pair{text}", f"svc-relay://pair?payload={text}"):
+        try:
+            assert isinstance(parse_invite(invite), dict)
+        except Refused as refused:
+            assert refused.code == "invalid_invite"  # noqa: PT017 - both ways are fine

@@ -1,0 +1,57 @@
+"""A limiter whose counts others hear, and that hears theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from svc_proto.machines.auth_rate_limiter import BLOCK_FOR, MAX_FAILURES, LimiterState
+from svc_proto.machines.replicated_auth_rate_limiter import ToldLimiter
+from tests.machines.fixed_inputs import at
+
+WHO = "203.0.113.9"
+
+
+class Nodes:
+    """Two limiters that hear each other."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Mapping[str, object]]] = []
+        self.here, self.there = ToldLimiter(self.hear), ToldLimiter(lambda word, body: None)
+
+    def hear(self, word: str, body: Mapping[str, object]) -> None:
+        self.told.append((word, body))
+        self.there.hear(word, str(body.get("address", "")), at(0))
+
+
+def test_five_failures_at_one_block_at_both() -> None:
+    nodes = Nodes()
+    blocked = [nodes.here.failure(WHO, at(0)) for _ in range(MAX_FAILURES)]
+    assert blocked == [False] * 4 + [True]
+    assert nodes.told == [("failed", {"address": WHO})] * 5
+    assert nodes.there.blocked_for(WHO, at(0)) == BLOCK_FOR
+
+
+def test_a_success_is_told_where_there_is_something_to_forget() -> None:
+    nodes = Nodes()
+    nodes.here.success(WHO, at(0))
+    assert nodes.told == []
+    nodes.here.failure(WHO, at(0))
+    assert nodes.there.state(WHO, at(0)) is LimiterState.COUNTING
+    nodes.here.success(WHO, at(0))
+    assert nodes.told[1:] == [("succeeded", {"address": WHO})]
+    assert nodes.here.state(WHO, at(0)) is nodes.there.state(WHO, at(0)) is LimiterState.CLEAR
+
+
+def test_all_is_lifted_at_both() -> None:
+    nodes = Nodes()
+    for _ in range(MAX_FAILURES):
+        nodes.here.failure(WHO, at(0))
+    nodes.here.clear()
+    assert nodes.told[5:] == [("cleared", {})]
+    assert nodes.here.blocked_for(WHO, at(0)) == nodes.there.blocked_for(WHO, at(0)) == 0
+
+
+def test_words_of_a_later_version_count_nothing() -> None:
+    nodes = Nodes()
+    nodes.there.hear("forgiven", WHO, at(0))
+    assert nodes.there.state(WHO, at(0)) is LimiterState.CLEAR

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.machines.run_scheduler import RUN_TABLE, ChatRun, ChatRuns, RunState, RunTrigger
+from tests.machines.fixed_inputs import WALL, at
+from tests.machines.specified_tables import check_table
+
+T = RunTrigger
+ROWS = [
+    ("queued", (T.START,), "running"),
+    ("queued", (T.STOP,), "stopping"),
+    ("queued", (T.FAIL,), "failed"),
+    ("running", (T.ASK,), "waiting_for_approval"),
+    ("running", (T.STOP,), "stopping"),
+    ("running", (T.FINISH,), "completed"),
+    ("running", (T.FAIL,), "failed"),
+    ("waiting_for_approval", (T.ASK,), "waiting_for_approval"),
+    ("waiting_for_approval", (T.RESUME,), "running"),
+    ("waiting_for_approval", (T.STOP,), "stopping"),
+    ("waiting_for_approval", (T.FINISH,), "completed"),
+    ("waiting_for_approval", (T.FAIL,), "failed"),
+    ("stopping", (T.STOP,), "stopping"),
+    ("stopping", (T.CANCEL,), "cancelled"),
+    ("stopping", (T.FINISH,), "completed"),
+    ("stopping", (T.FAIL,), "failed"),
+]
+ENDS = {T.FINISH: "completed", T.FAIL: "failed", T.CANCEL: "cancelled"}
+
+
+def names(runs: list[ChatRun]) -> list[str]:
+    return [run.id for run in runs]
+
+
+def turn(runs: ChatRuns, name: str, session: str = "s", when: float = 0.0) -> ChatRun:
+    return runs.enter(name, session, may_wait=True, now=at(when))
+
+
+def test_the_table_is_that_of_the_document() -> None:
+    check_table(RUN_TABLE, RunState, RunTrigger, ROWS)
+
+
+def test_the_states_are_those_of_the_wire() -> None:
+    words = "queued running waiting_for_approval stopping completed failed cancelled"
+    assert {state.value for state in RunState} == set(words.split())
+
+
+def test_two_turns_of_one_session_run_one_after_the_other() -> None:
+    runs = ChatRuns(10)
+    first, second, other = turn(runs, "a"), turn(runs, "b"), turn(runs, "c", "t")
+    assert names(runs.startable(at(1))) == ["a", "c"]
+    assert (first.state, second.state, other.state) == (RunState.RUNNING, RunState.QUEUED, RunState.RUNNING)
+    assert runs.startable(at(1)) == []
+    assert runs.busy("s")
+    runs.leave(first, T.FINISH, at(2))
+    assert names(runs.startable(at(2))) == ["b"]
+    assert (second.created_at, second.updated_at) == (WALL, WALL + 2)
+    runs.leave(second, T.FAIL, at(3))
+    assert not runs.busy("s")
+    assert names(runs.live()) == ["c"]
+    assert len(runs) == 1
+
+
+def test_at_the_cap_a_turn_waits_and_a_run_is_refused() -> None:
+    runs = ChatRuns(1)
+    first = runs.enter("a", "s", may_wait=False, now=at(0))
+    assert names(runs.startable(at(0))) == ["a"]
+    with pytest.raises(Refused) as refused:
+        runs.enter("b", "t", may_wait=False, now=at(0))
+    assert (refused.value.status, refused.value.code) == (429, "rate_limit_exceeded")
+    assert refused.value.headers == ((b"retry-after", b"1"),)
+    turn(runs, "c", "t")
+    turn(runs, "d", "u")
+    assert runs.startable(at(1)) == []
+    runs.leave(first, T.FINISH, at(2))
+    assert names(runs.startable(at(2))) == ["c"]
+
+
+def test_without_a_cap_everything_runs() -> None:
+    runs = ChatRuns(0)
+    for number in range(50):
+        runs.enter(f"r{number}", f"s{number}", may_wait=number % 2 == 0, now=at(0))
+    assert len(runs.startable(at(0))) == 50
+    runs.check_room()
+
+
+def test_a_run_that_waits_for_its_session_holds_its_slot() -> None:
+    runs = ChatRuns(2)
+    first = turn(runs, "a")
+    runs.startable(at(0))
+    second = runs.enter("b", "s", may_wait=False, now=at(0))
+    assert runs.startable(at(0)) == []
+    with pytest.raises(Refused):
+        runs.check_room()
+    runs.leave(first, T.FINISH, at(1))
+    assert names(runs.startable(at(1))) == ["b"]
+    runs.stop(second, at(2))
+    runs.leave(second, T.CANCEL, at(3))
+    runs.check_room()
+
+
+def test_a_turn_that_is_stopped_before_it_began_gives_up_its_place() -> None:
+    runs = ChatRuns(1)
+    first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c")
+    runs.startable(at(0))
+    runs.stop(second, at(1))
+    runs.stop(second, at(1))  # asked twice
+    assert second.state.value == "stopping"
+    runs.leave(first, T.FINISH, at(2))
+    assert names(runs.startable(at(2))) == ["c"]
+    runs.leave(second, T.CANCEL, at(3))
+    assert (second.state.value, third.state.value) == ("cancelled", "running")
+
+
+def test_a_turn_that_is_stopped_while_it_runs_keeps_its_place_until_it_is_over() -> None:
+    runs = ChatRuns(1)
+    first = turn(runs, "a")
+    runs.startable(at(0))
+    turn(runs, "b")
+    runs.stop(first, at(1))
+    assert runs.startable(at(1)) == []
+    runs.leave(first, T.CANCEL, at(2))
+    assert names(runs.startable(at(2))) == ["b"]
+
+
+def test_a_turn_that_could_not_begin_gives_up_its_place() -> None:
+    runs = ChatRuns(1)
+    first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c")
+    runs.startable(at(0))
+    runs.leave(second, T.FAIL, at(1))
+    runs.leave(first, T.FINISH, at(2))
+    assert runs.startable(at(2)) == [third]
+
+
+def test_the_cap_may_be_what_others_leave() -> None:
+    runs = ChatRuns(10)
+    runs.cap = 0
+    first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c", "t")
+    assert runs.startable(at(0)) == []
+    assert (runs.slots, runs.waiting, runs.starved) == (0, 3, True)
+    runs.cap = 1
+    assert names(runs.startable(at(0))) == ["a"]
+    assert (runs.slots, runs.waiting, runs.starved) == (1, 2, True)  # `c` waits for nothing but a slot
+    runs.stop(third, at(1))
+    assert (runs.slots, runs.waiting, runs.starved) == (1, 1, False)  # `b` for its session
+    runs.leave(first, T.FINISH, at(2))
+    assert (runs.slots, runs.starved) == (0, True)
+    assert names(runs.startable(at(2))) == [second.id]
+
+
+def test_who_waits_with_a_slot_is_not_starved() -> None:
+    runs = ChatRuns(2)
+    turn(runs, "a")
+    runs.startable(at(0))
+    runs.enter("b", "s", may_wait=False, now=at(0))
+    assert (runs.slots, runs.waiting, runs.starved) == (2, 0, False)
+
+
+def test_a_stop_that_comes_too_late_changes_nothing() -> None:
+    runs = ChatRuns(1)
+    run = turn(runs, "a")
+    runs.startable(at(0))
+    runs.stop(run, at(1))
+    runs.leave(run, T.FINISH, at(1))
+    assert run.state is RunState.COMPLETED
+    assert run.ended
+
+
+def test_the_queue_has_a_limit() -> None:
+    runs = ChatRuns(1, max_queued=2)
+    turn(runs, "a")
+    runs.startable(at(0))
+    turn(runs, "b")
+    turn(runs, "c")
+    with pytest.raises(Refused) as refused:
+        turn(runs, "d")
+    assert (refused.value.status, refused.value.code) == (429, "rate_limit_exceeded")
+    assert len(runs) == 3
+
+
+def test_what_is_over_is_remembered_for_an_hour() -> None:
+    runs = ChatRuns(1, max_ended=2)
+    for number in range(3):
+        run = turn(runs, f"r{number}")
+        runs.startable(at(number))
+        assert runs.get(run.id, at(number)) is run
+        assert runs.leave(run, T.FINISH, at(number)) == (["r0"] if number == 2 else [])
+    assert runs.get("r0", at(2)) is None  # one too many
+    assert runs.get("r1", at(3600.999)) is not None
+    assert runs.get("r1", at(3601)) is None
+    assert runs.get("r2", at(3601)) is not None
+    assert runs.get("never", at(0)) is None
+    last = turn(runs, "last")
+    runs.startable(at(3601))
+    assert runs.leave(last, T.FINISH, at(3601)) == ["r1"]
+
+
+def test_a_name_is_used_once() -> None:
+    runs = ChatRuns(1)
+    turn(runs, "a")
+    with pytest.raises(LocalProtocolError):
+        turn(runs, "a")
+
+
+class Sharing(RuleBasedStateMachine):
+    """Against a plain model: nobody overtakes in a session, nobody starves, slots are never more than the cap."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cap = 2
+        self.runs = ChatRuns(self.cap, max_queued=6)
+        self.number = 0
+        self.order: list[ChatRun] = []  # live, as they came
+        self.now = 0.0
+
+    def look(self) -> None:
+        for run in self.runs.startable(at(self.now)):
+            earlier = [each for each in self.order[: self.order.index(run)] if each.session_id == run.session_id]
+            assert all(each.state is RunState.STOPPING for each in earlier)
+
+    @rule(session=st.sampled_from("stu"), may_wait=st.booleans())
+    def enter(self, session: str, may_wait: bool) -> None:
+        self.number += 1
+        with suppress(Refused):  # there is no room
+            self.order.append(self.runs.enter(f"r{self.number}", session, may_wait=may_wait, now=at(self.now)))
+        self.look()
+
+    @precondition(lambda self: self.order)
+    @rule(data=st.data(), trigger=st.sampled_from([T.STOP, T.ASK, T.RESUME, *ENDS]))
+    def move(self, data: st.DataObject, trigger: RunTrigger) -> None:
+        run = data.draw(st.sampled_from(self.order))
+        self.now += 1
+        if (run.state, trigger) not in RUN_TABLE:
+            with pytest.raises(LocalProtocolError):
+                run.step(trigger, at(self.now))
+        elif trigger is T.STOP:
+            self.runs.stop(run, at(self.now))
+        elif trigger in ENDS:
+            self.runs.leave(run, trigger, at(self.now))
+            assert run.state.value == ENDS[trigger]
+            self.order.remove(run)
+        else:
+            run.step(trigger, at(self.now))
+        self.look()
+
+    @invariant()
+    def the_rules_hold(self) -> None:
+        assert self.runs.live() == self.order
+        holders = [run for run in self.order if run.has_slot]
+        assert len(holders) <= self.cap
+        going = [run for run in self.order if run.state in (RunState.RUNNING, RunState.WAITING)]
+        sessions = [run.session_id for run in going]
+        assert len(sessions) == len(set(sessions))
+        queued = [run for run in self.order if run.state is RunState.QUEUED]
+        assert not queued or any(run.has_slot and run.state is not RunState.QUEUED for run in self.order)
+
+
+TestSharing = Sharing.TestCase
+TestSharing.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
