@@ -25,25 +25,31 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from svc_proto import Moment, Refused, new_code, new_uuid
 from svc_proto.machines import (
+    AuthRateLimiter,
     BridgeCommands,
-    Limiter,
-    Outcome,
+    CommandOutcome,
+    PairedSessionRegistry,
     PairingCodes,
     PairingMeta,
-    Phones,
-    Sessions,
-    operator_first,
+    PhoneRegistry,
+    merge_terms,
     parse_device,
-    phone_wishes,
+    parse_requested_terms,
     relay_outcome,
 )
 from svc_proto.wire import Envelope, parse_envelope, write_envelope
 
 SIGN_IN_WITHIN = 30.0  # s
 
-codes, sessions, limiter, phones, commands = PairingCodes(), Sessions(), Limiter(), Phones(), BridgeCommands()
+codes, sessions, limiter, phones, commands = (
+    PairingCodes(),
+    PairedSessionRegistry(),
+    AuthRateLimiter(),
+    PhoneRegistry(),
+    BridgeCommands(),
+)
 sockets: dict[int, WebSocket] = {}
-waiting: dict[str, asyncio.Future[Outcome]] = {}
+waiting: dict[str, asyncio.Future[CommandOutcome]] = {}
 
 
 def now() -> Moment:
@@ -51,7 +57,7 @@ def now() -> Moment:
     return Moment(time.monotonic(), time.time())
 
 
-def settle(request_id: str, outcome: Outcome | None) -> None:
+def settle(request_id: str, outcome: CommandOutcome | None) -> None:
     """A command is over; its caller goes on."""
     caller = waiting.pop(request_id, None)
     if caller is not None and outcome is not None and not caller.done():
@@ -125,7 +131,7 @@ async def sign_in(socket: WebSocket, number: int, address: str, first: Envelope 
         if meta is None:
             limiter.failure(address, now())
         else:
-            wanted = operator_first(meta, phone_wishes(payload))
+            wanted = merge_terms(meta, parse_requested_terms(payload))
             token, session = sessions.create(
                 now(), os.urandom, ttl=wanted.ttl_seconds, preset=wanted.grants, device=device
             )

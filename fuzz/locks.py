@@ -12,7 +12,7 @@ from fuzz.steps import DegradeDisk, FillDisk, KillProgram, RefuseSessionRecord, 
 from runtimes.sim.host import Host
 from svc_proto.engine.core import Engine
 from svc_proto.engine.exchange import Exchange
-from svc_proto.machines.exchange import HALF_SAID, UNANSWERED
+from svc_proto.machines.exchange import RESPONSE_STARTED, UNANSWERED
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.relay.client_socket import ClientState
 from svc_proto.relay.service import Relay
@@ -27,7 +27,7 @@ RESTARTS = (
     FillDisk,
 )  # then it changes, or is not stored
 
-ANSWERING = (*UNANSWERED, *HALF_SAID)  # an exchange that was answered may still throw the rest of a body away
+ANSWERING = (*UNANSWERED, *RESPONSE_STARTED)  # an exchange that was answered may still throw the rest of a body away
 
 
 def asks_for_secret(script: Script) -> bool:

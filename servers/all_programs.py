@@ -50,7 +50,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.peers.local_secret import secret_fields
 from svc_proto.peers.reach import ANYWHERE
 
@@ -137,7 +137,7 @@ def _open(
                 relay = _with_api(relay, api.key, api_listener, api_inner or api_listener)
         servers = 1 + (api is not None) + (board is not None)
         # Phones that are sent to this very API get keys of their own; one without a key takes everybody as it is.
-        keys = DeviceKeys() if api is not None and api.key and not pointed else None
+        keys = PairingApiKeys() if api is not None and api.key and not pointed else None
         shared = partial(relay_program, listener=listener, inner=inner, store=store, servers=servers, keys=keys)
         programs = [shared(relay, claim=claims["relay"])]
         if api is not None:

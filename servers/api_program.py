@@ -38,7 +38,7 @@ from svc_proto.basics.dotenv import parse_own_settings
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.peers.host_api import yaml_variables
 from svc_proto.settings import ConfigError
 
@@ -96,7 +96,7 @@ def api_program(
     inner: Listener | None = None,
     store: Store | None = None,
     servers: int = 1,
-    keys: DeviceKeys | None = None,
+    keys: PairingApiKeys | None = None,
     claim: HomeClaim | None = None,
 ) -> Program:
     """Everything the API needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.

@@ -33,7 +33,7 @@ from servers.supervised import given_place
 from svc_proto.config import ConfigError, RelayConfig, relay_config
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay.service import Relay
 from svc_proto.settings import Bucket
 
@@ -72,7 +72,7 @@ def relay_program(
     store: Store | None = None,
     on_ready: Callable[[RelayConfig], None] | None = None,
     servers: int = 1,
-    keys: DeviceKeys | None = None,
+    keys: PairingApiKeys | None = None,
     claim: HomeClaim | None = None,
 ) -> Program:
     """Everything a relay needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.

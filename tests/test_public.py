@@ -82,7 +82,7 @@ def test_names_of_the_runtimes_are_there() -> None:
 
 def test_a_name_loads_what_it_needs_and_no_more() -> None:
     code = (
-        "import sys; from svc_proto.wire import EventStreamDecoder; from svc_proto.machines import Limiter;"
+        "import sys; from svc_proto.wire import EventStreamDecoder; from svc_proto.machines import AuthRateLimiter;"
         "print(*sorted({'h11', 'h2', 'wsproto', 'asyncio', 'ssl', 'svc_proto.engine.core'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -27,7 +27,7 @@ from svc_proto.device.safety.activity import MAX_RESULT, ActivityLog
 from svc_proto.device.transcript import CUT, LONGEST_TEXT, PhoneTranscript
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.bridge_commands import MAX_SUMMARY, BridgeCommands
-from svc_proto.machines.inbox import MAX_NOTIFICATION, Notifications
+from svc_proto.machines.inbox import MAX_NOTIFICATION, NotificationBuffer
 from svc_proto.machines.paired_session import MAX_DEVICE_TEXT, parse_device
 from svc_proto.peers.phone import PhoneAnswer
 from svc_proto.relay import media
@@ -118,7 +118,7 @@ def ask_nothing() -> Flow[str]:
 
 
 def notification(text: str) -> str | None:
-    notifications = Notifications()
+    notifications = NotificationBuffer()
     return text if notifications.post({"t": text}) else None
 
 

@@ -15,15 +15,15 @@ from svc_proto.api.model_list import KEPT, ModelList
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.auth_rate_limiter import BLOCK_FOR, MAX_FAILURES, WINDOW, Limiter
+from svc_proto.machines.auth_rate_limiter import BLOCK_DURATION, MAX_FAILURES, WINDOW, AuthRateLimiter
 from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT, BridgeCommands
 from svc_proto.machines.media_registry import MediaRegistry
-from svc_proto.machines.oauth_consent import ANSWER_WITHIN, REMEMBERED, Consent, OwnerConsents
+from svc_proto.machines.oauth_consent import ANSWER_TIMEOUT, ENDED_TTL, AuthorizationConsent, ConsentRegistry
 from svc_proto.machines.oauth_consent import CODE_LIFETIME as OAUTH_CODE_LIFETIME
-from svc_proto.machines.paired_session_registry import ACCESS_LIFETIME, Sessions
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.paired_session_registry import ACCESS_LIFETIME, PairedSessionRegistry
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingCodes, PairingMeta
-from svc_proto.machines.run_scheduler import KEEP_ENDED, ChatRuns, RunTrigger
+from svc_proto.machines.run_scheduler import KEEP_ENDED, RunScheduler, RunTrigger
 from svc_proto.mcp.answers import Answers, Offer
 from svc_proto.mcp.http_sessions import IDLE, HttpSessions
 from svc_proto.relay.voice_access import CACHE_SECONDS, ApiProbe
@@ -61,21 +61,21 @@ def pairing_code() -> IsAlive:
 
 
 def key_of_a_pairing_code() -> IsAlive:
-    keys = DeviceKeys()
-    key, key_hash = keys.make(counting_entropy())
+    keys = PairingApiKeys()
+    key, key_hash = keys.new_key(counting_entropy())
     keys.codes.register("ABC123", START, PairingMeta(key_hash=key_hash))
     return lambda now: keys.accepts(key, now) is not None
 
 
 def failed_authentications() -> IsAlive:
-    limiter = Limiter()
+    limiter = AuthRateLimiter()
     for _ in range(MAX_FAILURES - 1):
         limiter.failure(ADDRESS, START)
     return lambda now: limiter.failure(ADDRESS, now)
 
 
 def block_of_an_address() -> IsAlive:
-    limiter = Limiter()
+    limiter = AuthRateLimiter()
     for _ in range(MAX_FAILURES):
         limiter.failure(ADDRESS, START)
     return lambda now: limiter.blocked_for(ADDRESS, now) > 0
@@ -96,44 +96,44 @@ def bridge_command() -> IsAlive:
 
 
 def ended_run() -> IsAlive:
-    runs = ChatRuns(1)
-    run = runs.enter("run_1", "s", may_wait=True, now=START)
+    runs = RunScheduler(1)
+    run = runs.add("run_1", "s", may_wait=True, now=START)
     runs.startable(START)
-    runs.leave(run, RunTrigger.FINISH, START)
+    runs.finish(run, RunTrigger.FINISH, START)
     return lambda now: runs.get("run_1", now) is not None
 
 
 def consent_request() -> IsAlive:
     consents, found = asked()
-    return lambda now: consents.of_ticket(found.ticket, now) is not None
+    return lambda now: consents.find_by_ticket(found.ticket, now) is not None
 
 
 def answered_consent() -> IsAlive:
     consents, found = asked()
     consents.answer(found, YES, START)
-    return lambda now: consents.of_ticket(found.ticket, now) is not None
+    return lambda now: consents.find_by_ticket(found.ticket, now) is not None
 
 
 def authorization_code() -> IsAlive:
     consents, code = collected()
-    return lambda now: consents.of_secret(sha256_hex(code), now) is not None
+    return lambda now: consents.find_by_authorization_code(sha256_hex(code), now) is not None
 
 
 def traded_authorization_code() -> IsAlive:
     consents, code = collected()
-    consents.trade(code, CLIENT.identity, QUESTION.redirect, VERIFIER, START)
-    return lambda now: consents.of_secret(sha256_hex(code), now) is not None
+    consents.exchange_code(code, CLIENT.identity, QUESTION.redirect, VERIFIER, START)
+    return lambda now: consents.find_by_authorization_code(sha256_hex(code), now) is not None
 
 
-def asked() -> tuple[OwnerConsents, Consent]:
-    consents = OwnerConsents()
-    return consents, consents.ask(QUESTION, ADDRESS, START, counting_entropy())
+def asked() -> tuple[ConsentRegistry, AuthorizationConsent]:
+    consents = ConsentRegistry()
+    return consents, consents.request(QUESTION, ADDRESS, START, counting_entropy())
 
 
-def collected() -> tuple[OwnerConsents, str]:
+def collected() -> tuple[ConsentRegistry, str]:
     consents, found = asked()
     consents.answer(found, YES, START)
-    return consents, consents.collect(found, START, counting_entropy())
+    return consents, consents.issue_code(found, START, counting_entropy())
 
 
 def of_a_core(begin: Callable[[TurnBook], Callable[[], bool]]) -> Callable[[], IsAlive]:
@@ -206,14 +206,14 @@ MONOTONIC = {
     "pairing code": Lifetime(pairing_code, CODE_LIFETIME),
     "key of a pairing code": Lifetime(key_of_a_pairing_code, CODE_LIFETIME),
     "failed authentications": Lifetime(failed_authentications, WINDOW),
-    "block of an address": Lifetime(block_of_an_address, BLOCK_FOR),
+    "block of an address": Lifetime(block_of_an_address, BLOCK_DURATION),
     "media token": Lifetime(media_token, HOUR),
     "bridge command": Lifetime(bridge_command, RESPONSE_TIMEOUT),
     "ended run": Lifetime(ended_run, KEEP_ENDED),
-    "consent request": Lifetime(consent_request, ANSWER_WITHIN),
-    "answered consent": Lifetime(answered_consent, ANSWER_WITHIN),
+    "consent request": Lifetime(consent_request, ANSWER_TIMEOUT),
+    "answered consent": Lifetime(answered_consent, ANSWER_TIMEOUT),
     "authorization code": Lifetime(authorization_code, OAUTH_CODE_LIFETIME),
-    "traded authorization code": Lifetime(traded_authorization_code, REMEMBERED),
+    "traded authorization code": Lifetime(traded_authorization_code, ENDED_TTL),
     "idempotency key": Lifetime(of_a_core(idempotency_key), KEEP),
     "MCP session": Lifetime(of_a_core(mcp_session), IDLE),
     "models of the upstream": Lifetime(of_a_core(models_of_the_upstream), KEPT),
@@ -233,37 +233,37 @@ def test_a_step_of_the_wall_clock_neither_ends_nor_prolongs_it(name: str, step: 
 
 
 def paired_session() -> IsAlive:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     token, _ = sessions.create(START, counting_entropy(), ttl=HOUR)
     return lambda now: sessions.lookup(token, now) is not None
 
 
 def grant() -> IsAlive:
-    _, session = Sessions().create(START, counting_entropy(), ttl=DAY, preset={"bridge": HOUR})
+    _, session = PairedSessionRegistry().create(START, counting_entropy(), ttl=DAY, preset={"bridge": HOUR})
     return lambda now: session.holds("bridge", now.wall)
 
 
 def key_of_a_session() -> IsAlive:
-    keys = DeviceKeys()
+    keys = PairingApiKeys()
     entropy = counting_entropy()
-    key, key_hash = keys.make(entropy)
+    key, key_hash = keys.new_key(entropy)
     keys.sessions.create(START, entropy, ttl=DAY, preset={"chat": HOUR}, key_hash=key_hash)
     return lambda now: keys.accepts(key, now) is not None
 
 
 def access_token() -> IsAlive:
-    sessions, entropy = Sessions(), counting_entropy()
+    sessions, entropy = PairedSessionRegistry(), counting_entropy()
     _, session = sessions.create(START, entropy, ttl=DAY)
     access, _, _ = sessions.issue(session, "client", START, entropy)
-    return lambda now: sessions.accessed(access, now) is not None
+    return lambda now: sessions.find_by_access_token(access, now) is not None
 
 
 def refresh_token() -> IsAlive:
-    sessions, entropy = Sessions(), counting_entropy()
+    sessions, entropy = PairedSessionRegistry(), counting_entropy()
     token, session = sessions.create(START, entropy, ttl=HOUR)
     _, refresh, _ = sessions.issue(session, "client", START, entropy)
     assert session.token_hash == sha256_hex(token)
-    return lambda now: sessions.refreshed(f"{token}.{refresh}", now) == (session, True)
+    return lambda now: sessions.find_by_refresh_token(f"{token}.{refresh}", now) == (session, True)
 
 
 WALL = {

@@ -200,10 +200,10 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
     from svc_proto.client.report import granted, meta_lines
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
-    from svc_proto.machines.pairing_codes import normalise
+    from svc_proto.machines.pairing_codes import normalize_code
 
     try:
-        code = normalise(text)
+        code = normalize_code(text)
     except Refused:
         raise Problem("--register-code must be six characters of A-Z and 0-9", code=MISUSED) from None
     relay = local_relay(config)

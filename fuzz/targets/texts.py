@@ -6,7 +6,14 @@ from fuzz.targets.common import pieces_of, same_however_cut
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolError
-from svc_proto.machines.pairing_payload import MAX_INVITE, encode_payload, pairing_url, parse_invite, signed, verify
+from svc_proto.machines.pairing_payload import (
+    MAX_INVITE,
+    encode_payload,
+    pairing_url,
+    parse_invite,
+    sign_payload,
+    verify_payload,
+)
 from svc_proto.schema.envelope import parse_envelope, write_envelope
 from svc_proto.wire.multipart import MultipartDecoder, Part, PartBegin, PartData, encode_multipart
 from svc_proto.wire.resp import RespReader, encode_command
@@ -84,8 +91,8 @@ def qr(data: bytes) -> None:
         if refused.status != 400:
             raise
         return
-    whole = signed(payload, SECRET)
-    assert verify(whole, SECRET), "a signature is not its own"
+    whole = sign_payload(payload, SECRET)
+    assert verify_payload(whole, SECRET), "a signature is not its own"
     for brand in (SVC, HERMES):
         url = pairing_url(brand, encode_payload(whole))
         if len(url) <= MAX_INVITE:

@@ -25,7 +25,7 @@ from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure
-from svc_proto.machines.auth_rate_limiter import Limiter
+from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.store import Ping
 from svc_proto.version import VERSION
 from svc_proto.wire.events import Headers
@@ -50,7 +50,7 @@ class Monitor:
     def __init__(
         self,
         token: str,
-        guesses: Limiter,
+        guesses: AuthRateLimiter,
         *,
         local: Callable[[Request], bool] = is_local,
         address: Callable[[Request], str] = lambda request: request.peer.host,
@@ -60,7 +60,7 @@ class Monitor:
         who is counted for a wrong token, for itself. Without a `store` none has to answer."""
         self._token = token.encode("utf-8")
         self._guesses = guesses
-        self._limiter = Limiter()
+        self._limiter = AuthRateLimiter()
         self._local = local
         self._address = address
         self._store = store

@@ -19,7 +19,7 @@ from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.callers import is_local, is_loopback_address, names_this_network
 from svc_proto.engine.message import STRANGER, Request, Stranger
-from svc_proto.machines.auth_rate_limiter import Limiter
+from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.wire.events import Headers
 
 __all__ = [
@@ -107,7 +107,7 @@ class KeyGuesses:
     A caller without any key is no guess.
     """
 
-    def __init__(self, limiter: Limiter) -> None:
+    def __init__(self, limiter: AuthRateLimiter) -> None:
         self.limiter = limiter
 
     def right(self, request: Request, now: Moment) -> None:

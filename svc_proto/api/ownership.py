@@ -13,7 +13,7 @@ from svc_proto.api.responses import Responses
 from svc_proto.basics.metrics import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.machines.auth_rate_limiter import Limiter
+from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -26,7 +26,7 @@ class Ownership:
 
     def __init__(self, api: Api) -> None:
         self.api = api
-        self.limiter = Limiter()  # of who shows wrong keys
+        self.limiter = AuthRateLimiter()  # of who shows wrong keys
 
     def start(self) -> Flow[None]:
         """Meet the others, if they can be met."""
@@ -54,7 +54,7 @@ class Ownership:
     def check_room(self) -> Flow[None]:
         """For a turn that may not wait, before its body is read. `Refused` 429, or 503 if nobody can say."""
         yield from ()
-        self.api.runs.registry.check_room()
+        self.api.runs.registry.check_capacity()
 
     def make_room(self, session_id: str, *, may_wait: bool) -> Flow[None]:
         """Let the turn that enters next have its place, where those are shared. `Refused` 429 or 503."""

@@ -32,8 +32,8 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.waits import Bell, shield
-from svc_proto.machines.approvals import Answer, Approval, Approvals, ApprovalState
-from svc_proto.machines.run_scheduler import ChatRun, RunState, RunTrigger
+from svc_proto.machines.approvals import Approval, ApprovalAnswer, ApprovalState, PendingApprovals
+from svc_proto.machines.run_scheduler import RunRecord, RunState, RunTrigger
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -59,7 +59,7 @@ class Run:
     """A turn of one session. `on_changed` is called when a place may have become free."""
 
     def __init__(
-        self, api: Api, record: ChatRun, *, stops_alone: bool, may_ask: bool, on_changed: Callable[[Run], None]
+        self, api: Api, record: RunRecord, *, stops_alone: bool, may_ask: bool, on_changed: Callable[[Run], None]
     ) -> None:
         self.record = record
         self.begun_at = api.engine.now.mono  # s
@@ -88,7 +88,7 @@ class Run:
         self._gap = False  # the next text begins another answer
         self._usage = Usage()
         self._calls = 0
-        self._approvals = Approvals()
+        self._approvals = PendingApprovals()
         self._asked: dict[Approval, tuple[ApprovalAsked, Bell]] = {}  # the open ones, oldest first
 
     # --- TurnHost ---
@@ -157,7 +157,7 @@ class Run:
     def approve(self, asked: ApprovalAsked) -> Flow[Choice]:
         """See `TurnHost`."""
         engine, record = self._engine, self.record
-        approval = self._approvals.ask(
+        approval = self._approvals.request(
             asked.call.id, asked.choices, now=engine.now.mono, within=self._api.config.approval_timeout
         )
         bell = Bell(engine)
@@ -167,7 +167,7 @@ class Run:
         try:
             yield from bell.wait(approval.deadline)
             if approval.state is ApprovalState.PENDING:
-                self._approvals.lapse(approval)
+                self._approvals.expire(approval)
         finally:
             self._approvals.withdraw(approval)
             del self._asked[approval]
@@ -220,7 +220,7 @@ class Run:
         """What somebody has to allow, oldest first."""
         return [asked for asked, _ in self._asked.values()]
 
-    def answer(self, answer: Answer) -> int:
+    def answer(self, answer: ApprovalAnswer) -> int:
         """Take the answer to a question, or to all: how many that were. Raises `Refused` 400 or 409."""
         if self.ended is not None:
             raise Refused(409, "approval_not_active", "the run is over")

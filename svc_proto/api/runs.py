@@ -13,7 +13,7 @@ from svc_proto.basics.metrics import Histogram
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.machines.run_scheduler import ENDED, ChatRuns, RunState, RunTrigger
+from svc_proto.machines.run_scheduler import ENDED, RunScheduler, RunState, RunTrigger
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -26,7 +26,7 @@ class Runs:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self.registry = ChatRuns(api.config.max_concurrent_runs)
+        self.registry = RunScheduler(api.config.max_concurrent_runs)
         self._runs: dict[str, Run] = {}  # those that the registry knows
         self.outcomes = dict.fromkeys((state.value for state in ENDED), 0)  # how often each was
         self.took = Histogram()  # of those that are over
@@ -85,7 +85,7 @@ class Runs:
     def _start(self, order: TurnOrder, holder: str) -> Run:
         api, engine = self._api, self._api.engine
         api.refuse_while_stopping()
-        record = self.registry.enter(order.run_id, order.session_id, may_wait=order.may_wait, now=engine.now)
+        record = self.registry.add(order.run_id, order.session_id, may_wait=order.may_wait, now=engine.now)
         run = Run(api, record, stops_alone=order.stops_alone, may_ask=order.may_ask, on_changed=self._ended)
         run.model = order.model
         self._runs[order.run_id] = run
@@ -148,7 +148,7 @@ class Runs:
         trigger = RunTrigger.FINISH if ended.error is None else RunTrigger.FAIL
         if ended.interrupted:
             trigger = RunTrigger.CANCEL
-        for run_id in self.registry.leave(run.record, trigger, engine.now):
+        for run_id in self.registry.finish(run.record, trigger, engine.now):
             del self._runs[run_id]
         self._api.ownership.left()
         engine.held.pop(run, None)

@@ -36,8 +36,8 @@ from svc_proto.engine.router import Match, Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Accepted, Failure
-from svc_proto.machines.log_throttle import Mentions
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.log_throttle import LogThrottle
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -67,7 +67,7 @@ class Api:
         *,
         limits: Limits = DEFAULT_LIMITS,
         agent: Agent | None = None,
-        keys: DeviceKeys | None = None,
+        keys: PairingApiKeys | None = None,
     ) -> None:
         """`agent` answers in place of the one that the configuration makes; `keys` are those of the relay beside it."""
         self.config = config
@@ -77,8 +77,8 @@ class Api:
         self.ownership = _ownership(self)
         self._guesses = KeyGuesses(self.ownership.limiter)
         self._monitor = Monitor(config.metrics_token, self._guesses.limiter)
-        self._mentions = Mentions()
-        self._keys = keys or DeviceKeys()
+        self._mentions = LogThrottle()
+        self._keys = keys or PairingApiKeys()
         self._replaced = ""  # the key before the one that is good now
         self._agent = agent
         self._mcp: McpServer | None = None
@@ -253,7 +253,7 @@ class Api:
         """Cut what a key let in that is good no more. It ended in another core, which cannot say so here: look."""
         held = self.engine.held
         for holder in [holder for holder in dict.fromkeys(held.values()) if holder != MAIN]:
-            if not self._keys.is_good(holder, self.engine.now):
+            if not self._keys.is_valid(holder, self.engine.now):
                 self._end_holder(holder, "the session of this API key is over")
         if any(holder != MAIN for holder in held.values()):
             self._holder_timer.set(self.engine.now.mono + LOOK_EVERY)

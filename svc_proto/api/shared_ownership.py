@@ -44,7 +44,7 @@ from svc_proto.engine.flow import Flow, ask, sleep, wait
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure, FailureKind, OperationId
-from svc_proto.machines.replicated_auth_rate_limiter import ToldLimiter
+from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
 
@@ -78,7 +78,7 @@ class SharedOwnership(Ownership):
 
     def __init__(self, api: Api, where: RedisAddress) -> None:
         super().__init__(api)
-        self.limiter: ToldLimiter = ToldLimiter(self._tell_all)
+        self.limiter: ReplicatedAuthRateLimiter = ReplicatedAuthRateLimiter(self._tell_all)
         self._where = where
         self._waiting = 0
         self._passing: dict[OperationId, str] = {}  # requests whose answer is to come, and from which node
@@ -282,7 +282,7 @@ class SharedOwnership(Ownership):
 
     def take(self, node: str, word: str, body: JsonObject) -> None:
         """What the others count."""
-        self.limiter.hear(word, body.text("address"), self.api.engine.now)
+        self.limiter.apply_remote(word, body.text("address"), self.api.engine.now)
 
     def answer(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
         """By the table of the module."""

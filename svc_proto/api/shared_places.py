@@ -1,10 +1,10 @@
 """How many turns there may be at all nodes of a service together: see `ownership`, `svc_proto.cluster.places`.
 
-The cap of a node's `ChatRuns` is what the node has of the service's places. A turn gets one before it enters, or if it
-may wait one in the line. What a turn leaves is given back. Where nobody waits at other nodes the next of this one has
-it at once; else each node with somebody who waits looks for one now and then, and it goes to whoever looks first: by
-lot, so that no node keeps the others waiting. At one node it goes to who has waited longest. While Redis is not there
-the next of the same node has it.
+The cap of a node's `RunScheduler` is what the node has of the service's places. A turn gets one before it enters, or if
+it may wait one in the line. What a turn leaves is given back. Where nobody waits at other nodes the next of this one
+has it at once; else each node with somebody who waits looks for one now and then, and it goes to whoever looks first:
+by lot, so that no node keeps the others waiting. At one node it goes to who has waited longest. While Redis is not
+there the next of the same node has it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from svc_proto.cluster.places import Places
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
-from svc_proto.machines.run_scheduler import MAX_QUEUED, too_many
+from svc_proto.machines.run_scheduler import MAX_QUEUED, too_many_requests
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -81,7 +81,7 @@ class SharedPlaces:
         waits = may_wait and (self._cap or turns.busy(session_id))
         if waits and len(self._line) <= turns.waiting:
             if not _said((yield from self._line.take())):
-                raise too_many("too many turns wait")
+                raise too_many_requests("too many turns wait")
             self._count()
 
     def left(self) -> None:
@@ -95,7 +95,7 @@ class SharedPlaces:
         """The same; and look for who waits."""
         self.left()
         self._freed.ring()
-        if self._turns.starved and self._seeking is None:
+        if self._turns.waits_only_for_slot and self._seeking is None:
             self._seeking = self._engine.spawn(self._seek())
 
     # --- helpers ---
@@ -110,22 +110,22 @@ class SharedPlaces:
 
     def _seek(self) -> Flow[None]:
         engine = self._engine
-        while self._turns.starved:
+        while self._turns.waits_only_for_slot:
             alone = (yield from self._line.are_all_ours()) is True
             if not alone:
                 yield from sleep(engine, LOOK_WITHIN * (1 + engine.entropy(1)[0]) / 256)
             while self._may_take() and (yield from self._places.take()) is True:
                 self._count()
                 self._runs.look()
-            if alone and self._turns.starved:
+            if alone and self._turns.waits_only_for_slot:
                 yield from self._freed.wait(engine.now.mono + LOOK_WITHIN)
         self._seeking = None
 
     def _may_take(self) -> bool:
-        return self._turns.starved and self._engine.now.mono >= self._node.up_since + SETTLE
+        return self._turns.waits_only_for_slot and self._engine.now.mono >= self._node.up_since + SETTLE
 
     def _full(self) -> Refused:
-        return too_many(f"{self._cap} runs are under way; the limit is {self._cap}")
+        return too_many_requests(f"{self._cap} runs are under way; the limit is {self._cap}")
 
 
 def _said(answer: bool | Failure) -> bool:

@@ -11,7 +11,7 @@ from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.client.inputs import clean_remote, strip_controls
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.machines.candidate_selection import Candidate
-from svc_proto.machines.pairing_codes import normalise
+from svc_proto.machines.pairing_codes import normalize_code
 from svc_proto.machines.pairing_payload import parse_invite
 from svc_proto.peers.reach import bracketed
 from svc_proto.peers.routes import read_candidate
@@ -46,7 +46,7 @@ def read_invitation(text: str, name: str = "--pair-qr") -> Invitation:
     if url is None or code is None:
         raise Problem(f"{name} leads to no relay: it was down when the invite was made; {HOW}", code=MISUSED)
     try:
-        word = normalise(code)
+        word = normalize_code(code)
     except Refused:
         raise Problem(f"{name} holds no usable pairing code; {HOW}", code=MISUSED) from None
     if not url.lower().startswith(("ws://", "wss://")):

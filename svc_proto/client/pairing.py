@@ -100,11 +100,11 @@ def pair(engine: Engine, order: PairOrder) -> Flow[NewInvite]:
             code = new_code(engine.entropy)
             # The relay is told of a way from outside: from then on it asks programs on this host for the local secret.
             outside = public if order.mode in (Mode.AUTO, Mode.PUBLIC) else None
-            meta = evolve(order.meta, carries_key=bool(key), own_key=order.meta.chats)
+            meta = evolve(order.meta, carries_key=bool(key), own_key=order.meta.grants_chat)
             meta = meta if outside is None else evolve(meta, endpoints=[candidate(outside, 0)])
             own = yield from register(engine, relay, code, meta)
             key = own or key
-    if order.keyed and order.meta.chats and not key:
+    if order.keyed and order.meta.grants_chat and not key:
         raise Problem(KEY_ELSEWHERE)
     expires_at = None if code is None else int(engine.now.wall + CODE_LIFETIME)
     doing(engine, "looking for ways to this host")
@@ -156,7 +156,7 @@ def _api(engine: Engine, order: PairOrder, notes: list[str]) -> Flow[tuple[ApiRo
     host = for_phones(order.host or server.host, address)
     if host in HERE:
         notes.append("this host has no address on a network, so only programs on this host can use the invite")
-    key = server.key if order.meta.chats else ""
+    key = server.key if order.meta.grants_chat else ""
     return ApiRoute(host, order.port or server.port, server.tls), key, address
 
 

@@ -14,7 +14,7 @@ from svc_proto.client.calls import sanitize_line
 from svc_proto.client.talk_ends import Ended, News
 from svc_proto.client.talk_ends import TypedLine as Typed
 from svc_proto.commands import Tell
-from svc_proto.machines.approvals import DENY, SETTLING
+from svc_proto.machines.approvals import DENY, DOUBLE_ANSWER_WINDOW
 from svc_proto.machines.confirmations import choice_for
 from svc_proto.schema.chat_events import ApprovalRequest
 
@@ -69,7 +69,7 @@ class Questions:
             self._ended = True
             for question in list(self._open):
                 self._settle(question, DENY)
-        elif self._open and self._shown > 1 and self._clock() < self._since + SETTLING:
+        elif self._open and self._shown > 1 and self._clock() < self._since + DOUBLE_ANSWER_WINDOW:
             self._show(again=True)
         elif self._open:
             question = self._open[0]

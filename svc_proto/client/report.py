@@ -60,7 +60,7 @@ def invite_lines(invite: NewInvite, *, hidden: bool = False) -> list[str]:
         lines += [f"  Key       {mask(invite.key)}", *([] if hidden else [f"  To type   {invite.key}"])]
         lines += ["  Access    with the key only"]
         lines += [f"            {OWN_KEY if invite.own_key else MAIN_KEY}"]
-    elif not invite.meta.chats:
+    elif not invite.meta.grants_chat:
         lines += ["  Key       withheld, as chat is"]
     else:
         lines += ["  Key       none", "  Access    open: no API_SERVER_KEY is set"]

@@ -18,7 +18,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.callers import Proxies, is_foreign_page, is_from_this_host, names_this_network
 from svc_proto.engine.message import Request
-from svc_proto.machines.auth_rate_limiter import Limiter
+from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.wire.events import Headers
 
 __all__ = ["FIELDS", "OTHER_SITE", "Access", "Gate"]
@@ -51,7 +51,7 @@ class Gate:
         self._names = config.names
         self._page = ("/", config.root_path)
         self._password = config.password.encode("utf-8")
-        self.limiter = Limiter()
+        self.limiter = AuthRateLimiter()
         self._proxies = Proxies(config.relay.trusted_proxies)
 
     def check(self, request: Request, now: Moment) -> None:

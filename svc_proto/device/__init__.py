@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from svc_proto.device.safety.guarded import PhoneHandset as PhoneHandset
     from svc_proto.device.safety.settings import SafetySettings as SafetySettings
     from svc_proto.machines.candidate_selection import Candidate as Candidate
-    from svc_proto.machines.candidate_selection import RouteChoice as RouteChoice
+    from svc_proto.machines.candidate_selection import CandidateSelector as CandidateSelector
 else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -37,7 +37,7 @@ else:
             "svc_proto.device.controls": "Controls",
             "svc_proto.device.preferences": "Preferences",
             "svc_proto.device.refusal": "Refusal",
-            "svc_proto.machines.candidate_selection": "Candidate RouteChoice",
+            "svc_proto.machines.candidate_selection": "Candidate CandidateSelector",
             "svc_proto.device.invite": "Invite read_invite",
         },
     )

@@ -22,8 +22,8 @@ from svc_proto.engine.flow import ask
 from svc_proto.engine.message import Request
 from svc_proto.engine.server import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
-from svc_proto.machines.read_scheduler import PART, Turns
-from svc_proto.machines.unauthenticated_budget import ONE_READ, Guest, GuestState, Strangers
+from svc_proto.machines.read_scheduler import SLICE_SIZE, ReadScheduler
+from svc_proto.machines.unauthenticated_budget import READ_SIZE, BudgetedConnection, BudgetState, UnauthenticatedBudget
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ class Door:
         self.engine = engine
         self.limits = limits
         self.behind = behind
-        self.strangers = Strangers(
+        self.strangers = UnauthenticatedBudget(
             budget=limits.unauthenticated_budget,
             share=limits.unauthenticated_share,
             most=limits.unauthenticated_connections,
         )
-        self.turns = Turns[Visit](at_once=limits.unauthenticated_burst, rate=limits.unauthenticated_rate)
+        self.turns = ReadScheduler[Visit](at_once=limits.unauthenticated_burst, rate=limits.unauthenticated_rate)
         self._app = app
         self._next_turn = engine.pauses.timer(self._go_on)
         self._quiet_until = 0.0
@@ -89,20 +89,20 @@ class Door:
 
     def wait(self) -> None:
         """Go on when the next turn is due, if anybody waits for one."""
-        due = self.turns.due
+        due = self.turns.next_due
         if due is not None and self._next_turn.when is None:
             self._next_turn.set(due)
 
     def weigh(self, visit: Visit, size: int) -> bool:
         """A visit holds so many bytes now; False: it has to go."""
-        stays = self.strangers.weigh(visit, size)
+        stays = self.strangers.update_usage(visit, size)
         self._most = max(self._most, self.strangers.held)
         return stays
 
     def leave(self, visit: Visit) -> None:
         """The guest's connection is over: what was held for it is free."""
-        self.strangers.leave(visit)
-        self.turns.leave(visit)
+        self.strangers.remove(visit)
+        self.turns.remove(visit)
         if self._timer.when is None and (
             self._most - self.strangers.held >= WORTH_IT or self._crowd - self.strangers.guests >= CROWD
         ):
@@ -112,7 +112,7 @@ class Door:
         now = self.engine.now.mono
         while (visit := self.turns.next(now)) is not None:
             if visit.go_on():
-                self.turns.wait(visit)
+                self.turns.enqueue(visit)
         self.wait()
 
     def _give_back(self) -> None:
@@ -122,7 +122,7 @@ class Door:
         self.engine.spawn(ask(self.engine, Compute(self.engine.new_op(), "memory.give_back")))
 
 
-class Visit(Guest):
+class Visit(BudgetedConnection):
     """A connection whose peer nobody knows."""
 
     __slots__ = ("_timer", "channel", "door", "ended", "late")
@@ -137,7 +137,7 @@ class Visit(Guest):
 
     def takes(self, data: bytes) -> bytes:
         """It has sent this: what of it to read now. The rest is kept until it is its turn."""
-        taken = self.door.turns.take(self, len(data), self.door.engine.now.mono)
+        taken = self.door.turns.allowance_for(self, len(data), self.door.engine.now.mono)
         if taken < len(data):
             data, self.late = data[:taken], self.late + data[taken:]
             self.door.wait()
@@ -146,7 +146,7 @@ class Visit(Guest):
 
     def go_on(self) -> bool:
         """Read on of what the guest has sent, whose turn it is; whether it has more."""
-        part, self.late = self.late[:PART], self.late[PART:]
+        part, self.late = self.late[:SLICE_SIZE], self.late[SLICE_SIZE:]
         self.channel.parse(part)
         if self.held:
             self.channel.settle()  # a request that came whole does not ask what is held
@@ -165,7 +165,7 @@ class Visit(Guest):
         each = HEAD_IN_A_CROWD if door.strangers.guests > CROWD else HEAD
         self.door.turns.charge(heads * each, door.engine.now.mono)
         if more:
-            self.door.turns.wait(self)
+            self.door.turns.enqueue(self)
             door.wait()
 
     def ends(self) -> bool:
@@ -187,8 +187,8 @@ class Visit(Guest):
         if size != self.held and not self.door.weigh(self, size):
             self._out_of_patience()
             return True
-        if self.state is GuestState.READING:
-            return len(self.late) >= ONE_READ
+        if self.state is BudgetState.READING:
+            return len(self.late) >= READ_SIZE
         self._be_patient()
         return True
 
@@ -202,7 +202,7 @@ class Visit(Guest):
         """A proxy, perhaps, passed a request on for somebody. `Refused` if those are too many."""
         door = self.door
         assert door.behind is not None
-        if not door.strangers.move(self, door.behind(request)):
+        if not door.strangers.change_address(self, door.behind(request)):
             door.complain("too many connections of one address", limit=door.limits.unauthenticated_connections)
             raise Refused(429, "too_many_connections", "too many connections of this address are open")
 

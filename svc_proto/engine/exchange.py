@@ -14,7 +14,15 @@ from svc_proto.engine.message import STRANGER, Request, Response, Streamed, refu
 from svc_proto.engine.router import Kind, Route, path_of
 from svc_proto.engine.socket import SocketHandler
 from svc_proto.engine.stream import BodyStream, ResponseWriter
-from svc_proto.machines.exchange import COMING, HALF_SAID, KEEPING, LIFE, UNANSWERED, ExchangeState, ExchangeTrigger
+from svc_proto.machines.exchange import (
+    BODY_BUFFERED,
+    BODY_EXPECTED,
+    EXCHANGE_TABLE,
+    RESPONSE_STARTED,
+    UNANSWERED,
+    ExchangeState,
+    ExchangeTrigger,
+)
 from svc_proto.wire.events import AcceptWebSocket, Informational, RequestHead, ResponseEnd
 from svc_proto.wire.websocket_handshake import handshake_problem
 
@@ -26,7 +34,7 @@ __all__ = ["Exchange"]
 RESPONSES = (Response, Streamed)
 # As in `machines.session`.
 _BODY_END, _ANSWER, _DONE = ExchangeTrigger.BODY_END, ExchangeTrigger.ANSWER, ExchangeState.DONE
-_READING, _RUNNING = ExchangeState.READING, LIFE[ExchangeState.READING, _BODY_END]
+_READING, _RUNNING = ExchangeState.READING, EXCHANGE_TABLE[ExchangeState.READING, _BODY_END]
 
 
 class Exchange:
@@ -67,7 +75,7 @@ class Exchange:
     @property
     def waits_for_body(self) -> bool:
         """It is the peer's turn: more of the body is to come."""
-        return self.state in COMING and not self.full
+        return self.state in BODY_EXPECTED and not self.full
 
     @property
     def ends_with_peer(self) -> bool:
@@ -77,7 +85,7 @@ class Exchange:
     @property
     def held(self) -> int:
         """Bytes that are kept of the body, and whole KiB of the head: what everybody says there is no burden."""
-        body = self.received if self.state in KEEPING and self.received and self._route.body_limit else 0
+        body = self.received if self.state in BODY_BUFFERED and self.received and self._route.body_limit else 0
         return body + self.head.headers.size // 1024 * 1024
 
     # --- events, called by the channel ---
@@ -140,7 +148,7 @@ class Exchange:
 
     def fail(self, refused: Refused) -> None:
         """The peer broke a rule, or we did: answer if nothing was answered yet, stop working for it, and close."""
-        if self.state in HALF_SAID:
+        if self.state in RESPONSE_STARTED:
             self.channel.drop()  # an orderly end could look like the end of the body
         if self.state in UNANSWERED:
             say_whole(self, self.channel.app.refusal(refused, self.head), closing=True)
@@ -150,7 +158,7 @@ class Exchange:
     def withdraw(self, refused: Refused) -> None:
         """Who it was admitted for is gone, in this very `handle`. A handler that has done that itself may say so."""
         acts = self.state in (ExchangeState.RUNNING, ExchangeState.STREAMING) if self._task is None else self._task.acts
-        if not acts and self.state in (*UNANSWERED, *HALF_SAID):
+        if not acts and self.state in (*UNANSWERED, *RESPONSE_STARTED):
             self._cut(refused)
 
     # --- the course of a request ---
@@ -315,11 +323,11 @@ class Exchange:
         return channel.engine.stopping or (channel.eof and not channel.conn.paused) or self._too_much_to_come()
 
     def _too_much_to_come(self) -> bool:
-        return self.state in COMING and self._length - self.received > self.channel.limits.max_drain
+        return self.state in BODY_EXPECTED and self._length - self.received > self.channel.limits.max_drain
 
     def begin_body(self, answer: Response | Streamed, *, length: int | None) -> None:
         """Say the head of an answer whose body follows; `length` in bytes, None where nobody knows it."""
-        following = LIFE[self.state, ExchangeTrigger.SEND]
+        following = EXCHANGE_TABLE[self.state, ExchangeTrigger.SEND]
         say_head(self, answer, length=length, closing=self._closing())
         self.state = following
 
@@ -336,7 +344,7 @@ class Exchange:
     def _cut(self, error: Exception) -> None:
         """Nothing more is done for this request, whatever it has come to."""
         self._cancel()
-        if self.state in HALF_SAID:
+        if self.state in RESPONSE_STARTED:
             self.channel.drop()  # an orderly end could look like the end of the body
         else:
             self._failed(error)
@@ -347,6 +355,6 @@ class Exchange:
             self._task.cancel()
 
     def _step(self, trigger: ExchangeTrigger) -> None:
-        self.state = LIFE[self.state, trigger]
+        self.state = EXCHANGE_TABLE[self.state, trigger]
         if self.state is _DONE:
             self.channel.engine.held.pop(self, None)

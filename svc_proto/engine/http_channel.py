@@ -92,9 +92,9 @@ class HttpChannel(Channel):
         visit = self.visit
         if visit is not None:
             turns = visit.door.turns
-            left = turns.at_hand - len(data)
+            left = turns.fast_credit - len(data)
             if left >= 0:
-                turns.at_hand = left
+                turns.fast_credit = left
             elif not self.closing:
                 data = visit.takes(data)
                 if not data:

@@ -25,17 +25,19 @@ from svc_proto.schema.json_object import JsonObject
 __all__ = [
     "APPROVAL_TABLE",
     "DENY",
-    "SETTLING",
-    "Answer",
+    "DOUBLE_ANSWER_WINDOW",
+    "ApprovalAnswer",
     "Approval",
     "ApprovalState",
     "ApprovalTrigger",
-    "Approvals",
+    "PendingApprovals",
     "parse_approval",
 ]
 
 DENY = "deny"
-SETTLING = 2.0  # s after a question in which an answer without a name may have been meant for the one before it
+DOUBLE_ANSWER_WINDOW = (
+    2.0  # s after a question in which an answer without a name may have been meant for the one before it
+)
 CHOICES = ("once", "session", "always", DENY)
 SYNONYMS = {"approve": "once", "approved": "once", "allow": "once"}
 
@@ -45,7 +47,7 @@ class ApprovalState(Enum):
 
     PENDING = "pending"
     ANSWERED = "answered"
-    LAPSED = "lapsed"
+    EXPIRED = "lapsed"
     WITHDRAWN = "withdrawn"
 
 
@@ -59,7 +61,7 @@ class ApprovalTrigger(Enum):
 
 APPROVAL_TABLE: Table[ApprovalState, ApprovalTrigger] = {
     (ApprovalState.PENDING, ApprovalTrigger.ANSWER): ApprovalState.ANSWERED,
-    (ApprovalState.PENDING, ApprovalTrigger.TIMEOUT): ApprovalState.LAPSED,
+    (ApprovalState.PENDING, ApprovalTrigger.TIMEOUT): ApprovalState.EXPIRED,
     (ApprovalState.PENDING, ApprovalTrigger.STOP): ApprovalState.WITHDRAWN,
 }
 
@@ -81,7 +83,7 @@ class Approval:
 
 
 @frozen(kw_only=True)
-class Answer:
+class ApprovalAnswer:
     """What somebody said, for which call; None: it does not say. `everything`: all open questions are denied."""
 
     choice: str
@@ -89,7 +91,7 @@ class Answer:
     everything: bool = False
 
 
-class Approvals:
+class PendingApprovals:
     """The open questions of one run, oldest first."""
 
     def __init__(self) -> None:
@@ -98,13 +100,13 @@ class Approvals:
     def __len__(self) -> int:
         return len(self._pending)
 
-    def ask(self, call_id: str, choices: tuple[str, ...], *, now: float, within: float) -> Approval:
+    def request(self, call_id: str, choices: tuple[str, ...], *, now: float, within: float) -> Approval:
         """A question is open from now on."""
         approval = Approval(call_id, choices, now, now + within)
         self._pending.append(approval)
         return approval
 
-    def answer(self, answer: Answer, now: float) -> list[Approval]:
+    def answer(self, answer: ApprovalAnswer, now: float) -> list[Approval]:
         """Take an answer; the questions that it settled.
 
         `Refused` 409 `approval_not_pending` when the question that is meant is not open, or cannot be told, and 400
@@ -115,19 +117,19 @@ class Approvals:
             raise _invalid("this choice is not offered", "choice")
         for approval in meant:
             approval.choice = answer.choice
-            self._settle(approval, ApprovalTrigger.ANSWER)
+            self._resolve(approval, ApprovalTrigger.ANSWER)
         return meant
 
-    def lapse(self, approval: Approval) -> None:
+    def expire(self, approval: Approval) -> None:
         """Nobody answered in time."""
-        self._settle(approval, ApprovalTrigger.TIMEOUT)
+        self._resolve(approval, ApprovalTrigger.TIMEOUT)
 
     def withdraw(self, approval: Approval) -> None:
         """The run does not wait any more; harmless for a question that is settled."""
         if approval.state is ApprovalState.PENDING:
-            self._settle(approval, ApprovalTrigger.STOP)
+            self._resolve(approval, ApprovalTrigger.STOP)
 
-    def _meant(self, answer: Answer, now: float) -> list[Approval]:
+    def _meant(self, answer: ApprovalAnswer, now: float) -> list[Approval]:
         pending = self._pending
         if answer.call_id is not None:
             named = [approval for approval in pending if approval.call_id == answer.call_id]
@@ -137,18 +139,18 @@ class Approvals:
         if not pending:
             raise _not_pending("no approval is pending")
         if answer.choice != DENY:
-            if now < pending[-1].asked + SETTLING:
+            if now < pending[-1].asked + DOUBLE_ANSWER_WINDOW:
                 raise _not_pending("the question is new, and the answer does not say that it is meant: send call_id")
             if len(pending) > 1:
                 raise _not_pending("several approvals are pending: send the call_id of one")
         return pending[:] if answer.everything else pending[:1]
 
-    def _settle(self, approval: Approval, trigger: ApprovalTrigger) -> None:
+    def _resolve(self, approval: Approval, trigger: ApprovalTrigger) -> None:
         approval.step(trigger)
         self._pending.remove(approval)
 
 
-def parse_approval(body: JsonObject) -> Answer:
+def parse_approval(body: JsonObject) -> ApprovalAnswer:
     """The body of an answer. `Refused` 400 `invalid_approval_choice`."""
     word = body.first_text("choice").lower()
     word = SYNONYMS.get(word, word)
@@ -158,7 +160,7 @@ def parse_approval(body: JsonObject) -> Answer:
     if call_id != body.get("call_id"):
         raise _invalid("call_id must be a string", "call_id")
     everything = body.get("all") is True or body.get("resolve_all") is True
-    return Answer(choice=word, call_id=call_id, everything=everything)
+    return ApprovalAnswer(choice=word, call_id=call_id, everything=everything)
 
 
 def _invalid(message: str, name: str) -> Refused:

@@ -24,13 +24,13 @@ from svc_proto.basics.moment import Moment
 from svc_proto.machines.transitions import Table, step
 
 __all__ = [
-    "BLOCK_FOR",
+    "BLOCK_DURATION",
     "LOOPBACK",
     "LIMITER_TABLE",
     "MAX_ADDRESSES",
     "MAX_FAILURES",
     "WINDOW",
-    "Limiter",
+    "AuthRateLimiter",
     "LimiterState",
     "LimiterTrigger",
     "address_key",
@@ -39,7 +39,7 @@ __all__ = [
 LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")  # addresses of programs on this host
 MAX_FAILURES = 5  # spec "Limits"
 WINDOW = 60.0  # s, spec "Limits"
-BLOCK_FOR = 300.0  # s, spec "Limits"
+BLOCK_DURATION = 300.0  # s, spec "Limits"
 MAX_ADDRESSES = 10_000  # of each table
 _MAX_KEY = 64  # characters of an address that is not an IP address
 
@@ -78,7 +78,7 @@ LIMITER_TABLE: Table[LimiterState, LimiterTrigger] = {
 
 
 @define
-class _Address:
+class _AddressRecord:
     failures: deque[float] = field(factory=lambda: deque(maxlen=MAX_FAILURES), init=False)
     blocked_until: float = field(default=0.0, init=False)
     state: LimiterState = field(default=LimiterState.CLEAR, init=False)
@@ -87,12 +87,12 @@ class _Address:
         self.state = step(LIMITER_TABLE, self.state, trigger)
 
 
-class Limiter:
+class AuthRateLimiter:
     """Who may not try to authenticate now."""
 
     def __init__(self, cap: int = MAX_ADDRESSES) -> None:
-        self._counting: ExpiringMap[str, _Address] = ExpiringMap(cap)
-        self._blocked: ExpiringMap[str, _Address] = ExpiringMap(cap)
+        self._counting: ExpiringMap[str, _AddressRecord] = ExpiringMap(cap)
+        self._blocked: ExpiringMap[str, _AddressRecord] = ExpiringMap(cap)
         self.blocks = 0  # that have begun
 
     def failure(self, address: str, now: Moment) -> bool:
@@ -103,7 +103,7 @@ class Limiter:
         if entry is not None:
             entry.step(LimiterTrigger.FAILURE)
             return True
-        entry = self._counting.peek(key) or _Address()
+        entry = self._counting.peek(key) or _AddressRecord()
         while entry.failures and now.mono - entry.failures[0] >= WINDOW:
             entry.failures.popleft()
         entry.failures.append(now.mono)
@@ -112,7 +112,7 @@ class Limiter:
             self._counting.put(key, entry, now.mono + WINDOW)
             return False
         entry.step(LimiterTrigger.FIFTH_FAILURE)
-        entry.blocked_until = now.mono + BLOCK_FOR
+        entry.blocked_until = now.mono + BLOCK_DURATION
         self._counting.discard(key)
         self.blocks += 1
         self._blocked.put(key, entry, entry.blocked_until)

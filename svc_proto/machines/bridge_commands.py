@@ -29,7 +29,7 @@ __all__ = [
     "BridgeCommands",
     "BridgeTrigger",
     "Decision",
-    "Outcome",
+    "CommandOutcome",
     "parse_limit",
     "phone_outcome",
     "relay_outcome",
@@ -39,7 +39,7 @@ RESPONSE_TIMEOUT = 30.0  # s, spec "Limits": bridge command response time-out
 MAX_PENDING = 1_000  # commands in flight; a further one is refused with 503
 MAX_RECORDS = 100  # spec "Limits": bridge activity ring buffer; the oldest is dropped
 MAX_SUMMARY = 500  # characters, wire bridge 4.2
-HIDDEN = "[hidden]"
+HIDDEN_TEXT = "[hidden]"
 LARGE = 1 << 30  # characters of an answer of which nobody knows how many it has
 MAX_PARAMS = 8_192  # characters of a record's params as JSON; more is replaced by its beginning
 
@@ -109,7 +109,7 @@ _RELAY_MADE: dict[str, tuple[int, str]] = {  # code -> status and text, wire bri
 
 
 @fast_frozen
-class Outcome:
+class CommandOutcome:
     """The HTTP answer of a command: `body` is a JSON object or array, `text` its compact JSON if that is known."""
 
     status: int
@@ -118,7 +118,7 @@ class Outcome:
     text: str = field(default="", eq=False)
 
 
-def _unheard(outcome: Outcome) -> None:
+def _ignore_outcome(outcome: CommandOutcome) -> None:
     """Nobody waits for it."""
 
 
@@ -129,11 +129,11 @@ class BridgeCommandRecord:
     request_id: str
     socket: int  # of its phone
     deadline: float  # monotonic seconds
-    tell: Callable[[Outcome], object]  # what came of it
+    on_outcome: Callable[[CommandOutcome], object]  # what came of it
     method: str
     path: str
     params: object  # redacted
-    typed: bool  # they hold a text that is hidden
+    carries_typed_text: bool  # they hold a text that is hidden
     sent_at: float  # epoch milliseconds, unlike everything else here (wire bridge 4.2)
     device_id: str | None
     device_name: str | None
@@ -197,7 +197,7 @@ class BridgeCommands:
         alias_used: str | None = None,
         asked_by: str | None = None,
         session: str = "",
-        tell: Callable[[Outcome], object] = _unheard,
+        tell: Callable[[CommandOutcome], object] = _ignore_outcome,
         text: str = "",
     ) -> BridgeCommandRecord:
         """A command is about to be sent to a socket; `tell` hears what came of it, once.
@@ -211,7 +211,7 @@ class BridgeCommands:
             raise Refused(503, "too_many_commands", "too many commands wait for their phones")
         sent = {**params, **body}
         harmless = 0 < len(text) < MAX_PARAMS and needs_no_redaction(text)
-        shown = sent if harmless else self._shown(sent)
+        shown = sent if harmless else self._summarize_params(sent)
         typed = self._hide_text and not harmless and redact(sent, hide_text=True) != redact(sent)
         # In their order, as in `engine.server`.
         command = self._pending[request_id] = BridgeCommandRecord(
@@ -235,7 +235,7 @@ class BridgeCommands:
 
     def answer(
         self, request_id: object, socket: int, payload: Mapping[str, object], now: Moment, size: int = LARGE
-    ) -> Outcome | None:
+    ) -> CommandOutcome | None:
         """A `bridge.response` came in, of so many characters; None, and nothing has changed, when it answers no
         command of this socket."""
         command = self._pending.get(as_text(request_id) or "")
@@ -248,24 +248,24 @@ class BridgeCommands:
         )  # once, for the record and for the caller
         plain = text and payload.get("status") is _OK and _ASIDE.isdisjoint(payload)
         if plain and result is not None and _SIGNS.isdisjoint(result):  # as mostly
-            command.response_status, command.result_summary = 200, HIDDEN if command.typed else text
-            outcome, trigger = Outcome(200, result, (), text), _SUCCESS
+            command.response_status, command.result_summary = 200, HIDDEN_TEXT if command.carries_typed_text else text
+            outcome, trigger = CommandOutcome(200, result, (), text), _SUCCESS
         else:
-            said = _Said(JsonObject.of(payload), text)
+            said = _PhoneReply(JsonObject.of(payload), text)
             outcome, trigger = said.outcome(), said.trigger()
             if said.status is not None and not said.impossible:
                 command.response_status = said.status
             if said.result is not None:
                 command.result_summary = said.text or summary(said.result, MAX_SUMMARY, hide_text=self._hide_text)
             command.error = said.error_text()
-            if command.typed:
-                command.result_summary = command.result_summary and HIDDEN
-                command.error = command.error and HIDDEN
-        self._settle(command, trigger)
-        command.tell(outcome)
+            if command.carries_typed_text:
+                command.result_summary = command.result_summary and HIDDEN_TEXT
+                command.error = command.error and HIDDEN_TEXT
+        self._resolve(command, trigger)
+        command.on_outcome(outcome)
         return outcome
 
-    def timeout(self, request_id: str) -> Outcome | None:
+    def timeout(self, request_id: str) -> CommandOutcome | None:
         """Give up waiting for one command; None when it does not wait."""
         command = self._pending.get(request_id)
         if command is None:
@@ -273,19 +273,19 @@ class BridgeCommands:
         ((_, outcome),) = self._give_up([command], BridgeTrigger.THIRTY_SECONDS, "phone_timeout")
         return outcome
 
-    def send_failed(self, request_id: str) -> Outcome:
+    def send_failed(self, request_id: str) -> CommandOutcome:
         """The frame of a command that has just begun could not be written. Nobody is told but who says so."""
         command = self._pending[request_id]
-        command.tell = _unheard
+        command.on_outcome = _ignore_outcome
         self._give_up([command], BridgeTrigger.SEND_FAILED, "send_failed")
         return relay_outcome("send_failed")
 
-    def socket_lost(self, socket: int) -> list[tuple[str, Outcome]]:
+    def socket_lost(self, socket: int) -> list[tuple[str, CommandOutcome]]:
         """A phone's socket is gone: its commands, and only those, fail."""
         lost = [command for command in self._pending.values() if command.socket == socket]
         return self._give_up(lost, BridgeTrigger.PHONE_LOST, "phone_disconnected")
 
-    def expire_due(self, now: Moment) -> list[tuple[str, Outcome]]:
+    def expire_due(self, now: Moment) -> list[tuple[str, CommandOutcome]]:
         """The commands whose 30 seconds are over, in order of deadline."""
         due = list(takewhile(lambda command: command.deadline <= now.mono, self._pending.values()))
         return self._give_up(due, BridgeTrigger.THIRTY_SECONDS, "phone_timeout")
@@ -302,37 +302,37 @@ class BridgeCommands:
 
     def _give_up(
         self, commands: list[BridgeCommandRecord], trigger: BridgeTrigger, code: str
-    ) -> list[tuple[str, Outcome]]:
+    ) -> list[tuple[str, CommandOutcome]]:
         outcome = relay_outcome(code)
         for command in commands:
             command.error = _RELAY_MADE[code][1]
-            self._settle(command, trigger)
+            self._resolve(command, trigger)
         for command in commands:  # who is told may begin another, or end one
-            command.tell(outcome)
+            command.on_outcome(outcome)
         return [(command.request_id, outcome) for command in commands]
 
-    def _settle(self, command: BridgeCommandRecord, trigger: BridgeTrigger) -> None:
+    def _resolve(self, command: BridgeCommandRecord, trigger: BridgeTrigger) -> None:
         del self._pending[command.request_id]
         command.decision = BRIDGE_TABLE[command.decision, trigger]
         self.settled[trigger] += 1
 
-    def _shown(self, params: Mapping[str, object]) -> object:
+    def _summarize_params(self, params: Mapping[str, object]) -> object:
         shown, start = abridge(params, MAX_PARAMS, hide_text=self._hide_text)
         return shown if len(start) < MAX_PARAMS else {"[truncated]": start[:MAX_SUMMARY]}
 
 
-def phone_outcome(payload: Mapping[str, object]) -> Outcome:
+def phone_outcome(payload: Mapping[str, object]) -> CommandOutcome:
     """The HTTP answer made of a phone's answer (wire bridge 2.3): its status, or 200 without one; its result.
 
     What cannot be the status of a final response (below 200, above 599) becomes a 502.
     """
-    return _Said(JsonObject.of(payload)).outcome()
+    return _PhoneReply(JsonObject.of(payload)).outcome()
 
 
-def relay_outcome(code: str) -> Outcome:
+def relay_outcome(code: str) -> CommandOutcome:
     """An answer made by the relay itself: `phone_timeout`, `phone_disconnected`, `send_failed`, …"""
     status, message = _RELAY_MADE[code]
-    return Outcome(status, {"ok": False, "error": message, "code": code})
+    return CommandOutcome(status, {"ok": False, "error": message, "code": code})
 
 
 def parse_limit(value: str | None) -> int:
@@ -344,7 +344,7 @@ def parse_limit(value: str | None) -> int:
     return min(limit, MAX_RECORDS) if limit >= 1 else MAX_RECORDS
 
 
-class _Said:
+class _PhoneReply:
     """What a phone's answer says."""
 
     __slots__ = ("blocked", "error", "impossible", "members", "result", "status", "text")
@@ -359,13 +359,13 @@ class _Said:
         self.blocked = payload.get("blocked") is True or self.members.get("blocked") is True
         self.text = text  # of the result, if it was written
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CommandOutcome:
         if self.impossible:
             return relay_outcome("bad_phone_status")
         status, result = self.status or 200, self.result
         if isinstance(result, dict | list):
-            return Outcome(status, result, (), self.text)
-        return Outcome(status, {} if result is None else {"value": result})
+            return CommandOutcome(status, result, (), self.text)
+        return CommandOutcome(status, {} if result is None else {"value": result})
 
     def trigger(self) -> BridgeTrigger:
         result, code = self.members, self.members.text("error_code")

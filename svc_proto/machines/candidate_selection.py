@@ -23,23 +23,23 @@ from attrs import frozen
 from svc_proto.machines.transitions import Table, step
 
 __all__ = [
-    "PROBE_WITHIN",
-    "ROUTE_TABLE",
+    "PROBE_TIMEOUT",
+    "SELECTION_TABLE",
     "Candidate",
     "CancelProbe",
     "Chosen",
     "Probe",
-    "RouteAction",
-    "RouteChoice",
-    "RouteState",
-    "RouteTrigger",
+    "SelectionAction",
+    "CandidateSelector",
+    "SelectionState",
+    "SelectionTrigger",
 ]
 
-PROBE_WITHIN = 4.0  # s, spec "Limits"
-REACHABLE_FOR = 60.0  # s, spec "Limits"
+PROBE_TIMEOUT = 4.0  # s, spec "Limits"
+REACHABLE_TTL = 60.0  # s, spec "Limits"
 
 
-class RouteState(Enum):
+class SelectionState(Enum):
     """Where the choice stands."""
 
     IDLE = "idle"
@@ -48,7 +48,7 @@ class RouteState(Enum):
     NONE = "none"
 
 
-class RouteTrigger(Enum):
+class SelectionTrigger(Enum):
     """What moves it."""
 
     START = "start"
@@ -56,13 +56,13 @@ class RouteTrigger(Enum):
     EXHAUSTED = "exhausted"
 
 
-ROUTE_TABLE: Table[RouteState, RouteTrigger] = {
-    (RouteState.IDLE, RouteTrigger.START): RouteState.PROBING,
-    (RouteState.PROBING, RouteTrigger.START): RouteState.PROBING,
-    (RouteState.PROBING, RouteTrigger.ANSWERED): RouteState.CHOSEN,
-    (RouteState.PROBING, RouteTrigger.EXHAUSTED): RouteState.NONE,
-    (RouteState.CHOSEN, RouteTrigger.START): RouteState.PROBING,
-    (RouteState.NONE, RouteTrigger.START): RouteState.PROBING,
+SELECTION_TABLE: Table[SelectionState, SelectionTrigger] = {
+    (SelectionState.IDLE, SelectionTrigger.START): SelectionState.PROBING,
+    (SelectionState.PROBING, SelectionTrigger.START): SelectionState.PROBING,
+    (SelectionState.PROBING, SelectionTrigger.ANSWERED): SelectionState.CHOSEN,
+    (SelectionState.PROBING, SelectionTrigger.EXHAUSTED): SelectionState.NONE,
+    (SelectionState.CHOSEN, SelectionTrigger.START): SelectionState.PROBING,
+    (SelectionState.NONE, SelectionTrigger.START): SelectionState.PROBING,
 }
 
 
@@ -96,10 +96,10 @@ class Chosen:
     candidate: Candidate | None
 
 
-RouteAction: TypeAlias = Probe | CancelProbe | Chosen
+SelectionAction: TypeAlias = Probe | CancelProbe | Chosen
 
 
-class RouteChoice:
+class CandidateSelector:
     """The choice among the candidates of one pairing. Each call returns what to do next, in order."""
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
@@ -109,41 +109,41 @@ class RouteChoice:
         self._left: list[int] = []  # tiers still to try
         self._probing: dict[Candidate, float] = {}  # and when each probe is given up
         self._reachable: dict[Candidate, float] = {}  # until when
-        self.state = RouteState.IDLE
+        self.state = SelectionState.IDLE
         self.chosen: Candidate | None = None
 
-    def start(self, now: float) -> list[RouteAction]:
+    def start(self, now: float) -> list[SelectionAction]:
         """Choose. What was found reachable less than 60 s ago is believed."""
-        actions: list[RouteAction] = [CancelProbe(candidate) for candidate in self._probing]
+        actions: list[SelectionAction] = [CancelProbe(candidate) for candidate in self._probing]
         self._probing.clear()
-        self._step(RouteTrigger.START)
+        self._step(SelectionTrigger.START)
         self.chosen = None
         self._left = list(self._tiers)
         return actions + self._next_tier(now)
 
-    def network_changed(self, now: float) -> list[RouteAction]:
+    def network_changed(self, now: float) -> list[SelectionAction]:
         """Forget what was reachable and choose anew."""
         self._reachable.clear()
         return self.start(now)
 
-    def answered(self, candidate: Candidate, now: float) -> list[RouteAction]:
+    def answered(self, candidate: Candidate, now: float) -> list[SelectionAction]:
         """A probe succeeded."""
         if candidate not in self._probing:
             return []
         del self._probing[candidate]
-        self._reachable[candidate] = now + REACHABLE_FOR
+        self._reachable[candidate] = now + REACHABLE_TTL
         return self._choose(candidate)
 
-    def failed(self, candidate: Candidate, now: float) -> list[RouteAction]:
+    def failed(self, candidate: Candidate, now: float) -> list[SelectionAction]:
         """A probe failed."""
         if self._probing.pop(candidate, None) is None or self._probing:
             return []
         return self._next_tier(now)
 
-    def advance(self, now: float) -> list[RouteAction]:
+    def advance(self, now: float) -> list[SelectionAction]:
         """Give up the probes whose 4 s are over."""
         late = [candidate for candidate, deadline in self._probing.items() if deadline <= now]
-        actions: list[RouteAction] = []
+        actions: list[SelectionAction] = []
         for candidate in late:
             actions.append(CancelProbe(candidate))
             actions += self.failed(candidate, now)
@@ -153,23 +153,23 @@ class RouteChoice:
         """When `advance` is due (monotonic seconds)."""
         return min(self._probing.values(), default=None)
 
-    def _next_tier(self, now: float) -> list[RouteAction]:
+    def _next_tier(self, now: float) -> list[SelectionAction]:
         if not self._left:
-            self._step(RouteTrigger.EXHAUSTED)
+            self._step(SelectionTrigger.EXHAUSTED)
             return [Chosen(None)]
         tier = self._tiers[self._left.pop(0)]
         for candidate in tier:
             if self._reachable.get(candidate, now) > now:
                 return self._choose(candidate)
-        self._probing = dict.fromkeys(tier, now + PROBE_WITHIN)
+        self._probing = dict.fromkeys(tier, now + PROBE_TIMEOUT)
         return [Probe(candidate) for candidate in self._probing]
 
-    def _choose(self, candidate: Candidate) -> list[RouteAction]:
-        cancelled: list[RouteAction] = [CancelProbe(other) for other in self._probing]
+    def _choose(self, candidate: Candidate) -> list[SelectionAction]:
+        cancelled: list[SelectionAction] = [CancelProbe(other) for other in self._probing]
         self._probing.clear()
-        self._step(RouteTrigger.ANSWERED)
+        self._step(SelectionTrigger.ANSWERED)
         self.chosen = candidate
         return [*cancelled, Chosen(candidate)]
 
-    def _step(self, trigger: RouteTrigger) -> None:
-        self.state = step(ROUTE_TABLE, self.state, trigger)
+    def _step(self, trigger: SelectionTrigger) -> None:
+        self.state = step(SELECTION_TABLE, self.state, trigger)

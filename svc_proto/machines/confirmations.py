@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-__all__ = ["DENY", "Confirmations", "Question", "choice_for"]
+__all__ = ["DENY", "PendingConfirmations", "Confirmation", "choice_for"]
 
 MAX_OPEN = 32  # questions of one run; a further one is not shown, and denied by its own deadline
 DENY = "deny"
@@ -20,33 +20,33 @@ _CHOICE_BY_WORD = {word: choice for choice, words in _CHOICES.items() for word i
 
 
 @frozen
-class Question:
+class Confirmation:
     """What may be allowed; `id` is the client's name for it."""
 
     id: str
     message: str
 
 
-class Confirmations:
+class PendingConfirmations:
     """The open questions of a run."""
 
     def __init__(self) -> None:
-        self._open: dict[str, Question] = {}
+        self._open: dict[str, Confirmation] = {}
         self._taken = False  # an answer to the head is on its way
 
     @property
-    def head(self) -> Question | None:
+    def head(self) -> Confirmation | None:
         """The one to be answered now."""
         return next(iter(self._open.values()), None)
 
-    def ask(self, question: Question) -> bool:
+    def add(self, question: Confirmation) -> bool:
         """There is a question; whether it is the one to be shown now."""
         if question.id in self._open or len(self._open) >= MAX_OPEN:
             return False
         self._open[question.id] = question
         return len(self._open) == 1
 
-    def settle(self, question_id: str) -> bool:
+    def resolve(self, question_id: str) -> bool:
         """It needs no answer any more; whether `head` has changed, so that the next is to be shown."""
         was = self.head
         self._open.pop(question_id, None)
@@ -55,8 +55,8 @@ class Confirmations:
         self._taken = False
         return True
 
-    def take(self, question_id: str | None) -> Question | None:
-        """The question that an answer is for: the head, by its name or by none; `settle` follows.
+    def pop(self, question_id: str | None) -> Confirmation | None:
+        """The question that an answer is for: the head, by its name or by none; `resolve` follows.
 
         None when there is none such, or when it has an answer already.
         """

@@ -16,20 +16,20 @@ from svc_proto.basics.validate import array, invalid, optional
 from svc_proto.schema import coercion
 from svc_proto.schema.json_object import as_text
 
-__all__ = ["ARGUMENTS", "Demand", "check_arguments"]
+__all__ = ["ARGUMENT_RULES", "ArgumentRule", "check_arguments"]
 
 Arguments: TypeAlias = Mapping[str, object]
 Check: TypeAlias = Callable[[Arguments], None]
 
 
 @fast_frozen
-class Demand:
+class ArgumentRule:
     """What is checked, and for the documents which members it is about: of what kind they are, and whether all of them
     have to be there; `words` say what else there is to say.
     """
 
     check: Check
-    kinds: Mapping[
+    types: Mapping[
         str, str
     ]  # word (a text that is not blank), text, name, whole, place (not below 0), flag, array, any
     required: bool = True
@@ -38,11 +38,11 @@ class Demand:
 
 def check_arguments(method: str, path: str, arguments: Arguments) -> None:
     """Refuse arguments that the route cannot use: `Refused` 400 `invalid_field` naming the field."""
-    for rule in ARGUMENTS.get((method, path), ()):
+    for rule in ARGUMENT_RULES.get((method, path), ()):
         rule.check(arguments)
 
 
-def _text(*names: str, blank: bool = False) -> Demand:
+def _text(*names: str, blank: bool = False) -> ArgumentRule:
     """One of these members must be text, and not blank."""
 
     def check(arguments: Arguments) -> None:
@@ -59,10 +59,12 @@ def _text(*names: str, blank: bool = False) -> Demand:
         raise invalid(names[0], "present")
 
     alone = len(names) == 1
-    return Demand(check, dict.fromkeys(names, "text" if blank else "word"), alone, "" if alone else " or ".join(names))
+    return ArgumentRule(
+        check, dict.fromkeys(names, "text" if blank else "word"), alone, "" if alone else " or ".join(names)
+    )
 
 
-def _whole(*names: str, required: bool = True, least: int | None = None) -> Demand:
+def _whole(*names: str, required: bool = True, least: int | None = None) -> ArgumentRule:
     """Each of these members must be a whole number, or text that reads as one."""
 
     def check(arguments: Arguments) -> None:
@@ -76,10 +78,10 @@ def _whole(*names: str, required: bool = True, least: int | None = None) -> Dema
             if least is not None and number < least:
                 raise invalid(name, f"a whole number, at least {least}")
 
-    return Demand(check, dict.fromkeys(names, "whole" if least is None else "place"), required)
+    return ArgumentRule(check, dict.fromkeys(names, "whole" if least is None else "place"), required)
 
 
-def _flag(name: str, *, required: bool = False) -> Demand:
+def _flag(name: str, *, required: bool = False) -> ArgumentRule:
     """The member must be `true` or `false`."""
 
     def check(arguments: Arguments) -> None:
@@ -87,20 +89,20 @@ def _flag(name: str, *, required: bool = False) -> Demand:
         if coercion.coerce_boolean(value) is None and (required or value is not None):
             raise invalid(name, "true or false")
 
-    return Demand(check, {name: "flag"}, required)
+    return ArgumentRule(check, {name: "flag"}, required)
 
 
-def _choice(name: str, allowed: tuple[str, ...]) -> Demand:
+def _choice(name: str, allowed: tuple[str, ...]) -> ArgumentRule:
     """The member must be one of a few words, in any case."""
 
     def check(arguments: Arguments) -> None:
         if (as_text(arguments.get(name)) or "").strip().lower() not in allowed:
             raise invalid(name, f"one of {', '.join(allowed)}")
 
-    return Demand(check, {name: "name"}, words=f"{name} ({', '.join(allowed)})")
+    return ArgumentRule(check, {name: "name"}, words=f"{name} ({', '.join(allowed)})")
 
 
-def _either(field: str, *rules: Demand) -> Demand:
+def _either(field: str, *rules: ArgumentRule) -> ArgumentRule:
     """One of the rules must hold; `field` is named when none does."""
 
     def check(arguments: Arguments) -> None:
@@ -112,8 +114,8 @@ def _either(field: str, *rules: Demand) -> Demand:
             return
         raise invalid(field, "present, or what may stand for it")
 
-    kinds = {name: kind for rule in rules for name, kind in rule.kinds.items()}
-    return Demand(check, kinds, False, " or ".join(rule.words or " and ".join(rule.kinds) for rule in rules))
+    kinds = {name: kind for rule in rules for name, kind in rule.types.items()}
+    return ArgumentRule(check, kinds, False, " or ".join(rule.words or " and ".join(rule.types) for rule in rules))
 
 
 def _handover(arguments: Arguments) -> None:
@@ -125,20 +127,20 @@ def _handover(arguments: Arguments) -> None:
         raise invalid("attachments", "present, unless there is text")
 
 
-_HANDOVER = Demand(
+_HANDOVER = ArgumentRule(
     _handover,
     {"attachments": "array", "media_tokens": "array", "paths": "array", "text": "any"},
     required=False,
     words="files by any of these members, or text",
 )
-_ANY_TEXT = Demand(lambda arguments: None, {"text": "any"}, required=False, words="text: what it has to hold")
+_ANY_TEXT = ArgumentRule(lambda arguments: None, {"text": "any"}, required=False, words="text: what it has to hold")
 _NODE = _text("nodeId", "node_id")
 _POINT = _whole("x", "y", least=0)
 _LINE = _whole("start_x", "start_y", "end_x", "end_y")
 _DIRECTION = _choice("direction", ("up", "down", "left", "right"))
 _ACTION = _text("action")
 
-ARGUMENTS: dict[tuple[str, str], tuple[Demand, ...]] = {
+ARGUMENT_RULES: dict[tuple[str, str], tuple[ArgumentRule, ...]] = {
     ("GET", "/screen"): (_flag("include_bounds"),),
     ("POST", "/diff_screen"): (_text("previous_hash"),),
     ("POST", "/find_nodes"): (_ANY_TEXT, _flag("clickable"), _whole("limit", required=False)),

@@ -25,7 +25,15 @@ from enum import IntEnum, auto
 
 from svc_proto.machines.transitions import Table
 
-__all__ = ["COMING", "HALF_SAID", "KEEPING", "LIFE", "UNANSWERED", "ExchangeState", "ExchangeTrigger"]
+__all__ = [
+    "BODY_EXPECTED",
+    "RESPONSE_STARTED",
+    "BODY_BUFFERED",
+    "EXCHANGE_TABLE",
+    "UNANSWERED",
+    "ExchangeState",
+    "ExchangeTrigger",
+]
 
 
 class ExchangeState(IntEnum):
@@ -53,7 +61,7 @@ class ExchangeTrigger(IntEnum):
     ADMIT = auto()
 
 
-LIFE: Table[ExchangeState, ExchangeTrigger] = {
+EXCHANGE_TABLE: Table[ExchangeState, ExchangeTrigger] = {
     (ExchangeState.READING, ExchangeTrigger.ASK): ExchangeState.ADMITTING,
     (ExchangeState.ADMITTING, ExchangeTrigger.ADMIT): ExchangeState.READING,
     (ExchangeState.READING, ExchangeTrigger.BODY_END): ExchangeState.RUNNING,
@@ -72,6 +80,6 @@ LIFE: Table[ExchangeState, ExchangeTrigger] = {
 }
 
 UNANSWERED = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.RUNNING)
-COMING = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.DUPLEX, ExchangeState.DRAINING)
-KEEPING = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.RUNNING, ExchangeState.DUPLEX)
-HALF_SAID = (ExchangeState.DUPLEX, ExchangeState.SENDING)  # nothing but a cut can say that something went wrong
+BODY_EXPECTED = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.DUPLEX, ExchangeState.DRAINING)
+BODY_BUFFERED = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.RUNNING, ExchangeState.DUPLEX)
+RESPONSE_STARTED = (ExchangeState.DUPLEX, ExchangeState.SENDING)  # nothing but a cut can say that something went wrong

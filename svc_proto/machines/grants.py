@@ -22,10 +22,10 @@ __all__ = [
     "clamp_all",
     "default_grants",
     "expiry_after",
-    "holds",
+    "is_granted",
     "is_live",
-    "later",
-    "lenient_grants",
+    "later_expiry",
+    "parse_requested_grants",
     "parse_grants",
 ]
 
@@ -70,7 +70,7 @@ def clamp(expiry: float | None, session_expiry: float | None) -> float | None:
     return expiry if session_expiry is None else min(expiry, session_expiry)
 
 
-def later(one: float | None, other: float | None) -> float | None:
+def later_expiry(one: float | None, other: float | None) -> float | None:
     """The later of two expiries."""
     return None if one is None or other is None else max(one, other)
 
@@ -90,7 +90,7 @@ def is_live(expiry: float | None, now: float) -> bool:
     return expiry is None or now < expiry
 
 
-def holds(grants: Mapping[str, float | None], channel: str, now: float) -> bool:
+def is_granted(grants: Mapping[str, float | None], channel: str, now: float) -> bool:
     """Whether the channel is granted now."""
     return channel in grants and is_live(grants[channel], now)
 
@@ -101,7 +101,7 @@ def parse_grants(value: object, field: str = "grants", *, more: tuple[str, ...] 
     return {channel: _span(channel, span, field, known) for channel, span in object_(value, field).items()}
 
 
-def lenient_grants(value: object, field: str = "grants") -> dict[str, float | None] | None:
+def parse_requested_grants(value: object, field: str = "grants") -> dict[str, float | None] | None:
     """The good entries of what a phone asked for; None when nothing is left (wire core 1.3)."""
     asked, kept = JsonObject.of(value), dict[str, float | None]()
     for channel in CHANNELS:

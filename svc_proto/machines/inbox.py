@@ -10,7 +10,15 @@ from datetime import UTC, datetime
 from svc_proto.basics.strict_json import dumps
 from svc_proto.basics.validate import choice, invalid, text
 
-__all__ = ["IMAGE_LIMIT", "INBOX_FOLDER", "STALE_AFTER", "Notifications", "image_type", "inbox_name", "parse_format"]
+__all__ = [
+    "IMAGE_LIMIT",
+    "INBOX_FOLDER",
+    "STALE_AFTER",
+    "NotificationBuffer",
+    "image_type",
+    "inbox_name",
+    "parse_format",
+]
 
 MAX_NOTIFICATIONS = 100  # spec "Limits"
 MAX_NOTIFICATION = 16 * 1024  # characters of one as JSON; a longer one is dropped
@@ -23,7 +31,7 @@ FORMATS = ("png", "jpg", "jpeg", "webp", "gif")
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-class Notifications:
+class NotificationBuffer:
     """The newest notifications of all phones, in one bounded buffer."""
 
     def __init__(self) -> None:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from svc_proto.basics.expiring_map import ExpiringMap
 
-__all__ = ["Mentions"]
+__all__ = ["LogThrottle"]
 
-SAID_FOR = 60.0  # s
-MAX_KEPT = 1_000  # addresses; over it the oldest may be mentioned again
+LOG_INTERVAL = 60.0  # s
+MAX_ADDRESSES = 1_000  # addresses; over it the oldest may be mentioned again
 
 
-class Mentions:
+class LogThrottle:
     """See the module. Times are monotonic seconds."""
 
     def __init__(self) -> None:
-        self._said: ExpiringMap[str, None] = ExpiringMap(MAX_KEPT)
+        self._said: ExpiringMap[str, None] = ExpiringMap(MAX_ADDRESSES)
 
     def is_due(self, address: str, mono: float) -> bool:
         """Whether it is to be mentioned now; it counts as done then."""
         self._said.purge(mono)
         if address in self._said:
             return False
-        self._said.put(address, None, mono + SAID_FOR)
+        self._said.put(address, None, mono + LOG_INTERVAL)
         return True

@@ -26,28 +26,36 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.auth_rate_limiter import address_key
-from svc_proto.machines.paired_session import Session
+from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import AuthorizationRequest, decode_client_id, verifier_matches
 
-__all__ = ["CONSENT_TABLE", "Allowed", "Consent", "ConsentState", "ConsentTrigger", "OwnerConsents", "read_consent"]
+__all__ = [
+    "CONSENT_TABLE",
+    "GrantedConsent",
+    "AuthorizationConsent",
+    "ConsentState",
+    "ConsentTrigger",
+    "ConsentRegistry",
+    "parse_consent",
+]
 
 MAX_CONSENTS = 256  # a further one takes the place of the oldest
 MAX_OF_ADDRESS = 8  # that wait for the owner
-ANSWER_WITHIN = 600.0  # s for the owner, and again for the browser to come back
+ANSWER_TIMEOUT = 600.0  # s for the owner, and again for the browser to come back
 CODE_LIFETIME = 60.0  # s of an authorisation code; RFC 6749 section 4.1.2: ten minutes at most
-REMEMBERED = 600.0  # s for which a code that was traded is known when it comes again
+ENDED_TTL = 600.0  # s for which a code that was traded is known when it comes again
 
 
 class ConsentState(Enum):
     """Where a question is."""
 
-    ASKED = "asked"
+    REQUESTED = "asked"
     ALLOWED = "allowed"
     REFUSED = "refused"
-    ISSUED = "issued"
-    TRADED = "traded"
+    CODE_ISSUED = "issued"
+    EXCHANGED = "traded"
     ENDED = "ended"
 
 
@@ -56,31 +64,31 @@ class ConsentTrigger(Enum):
 
     ALLOW = "allow"
     REFUSE = "refuse"
-    COLLECT = "collect"
-    TRADE = "trade"
+    ISSUE_CODE = "collect"
+    EXCHANGE = "trade"
     FAIL = "fail"
-    ELAPSE = "elapse"
+    EXPIRE = "elapse"
 
 
 _S, _T = ConsentState, ConsentTrigger
 CONSENT_TABLE: Table[ConsentState, ConsentTrigger] = {
-    (_S.ASKED, _T.ALLOW): _S.ALLOWED,
-    (_S.ASKED, _T.REFUSE): _S.REFUSED,
-    (_S.ALLOWED, _T.COLLECT): _S.ISSUED,
-    (_S.REFUSED, _T.COLLECT): _S.ENDED,
-    (_S.ISSUED, _T.TRADE): _S.TRADED,
-    (_S.ISSUED, _T.FAIL): _S.ENDED,
-    (_S.TRADED, _T.FAIL): _S.ENDED,
-    (_S.ASKED, _T.ELAPSE): _S.ENDED,
-    (_S.ALLOWED, _T.ELAPSE): _S.ENDED,
-    (_S.REFUSED, _T.ELAPSE): _S.ENDED,
-    (_S.ISSUED, _T.ELAPSE): _S.ENDED,
-    (_S.TRADED, _T.ELAPSE): _S.ENDED,
+    (_S.REQUESTED, _T.ALLOW): _S.ALLOWED,
+    (_S.REQUESTED, _T.REFUSE): _S.REFUSED,
+    (_S.ALLOWED, _T.ISSUE_CODE): _S.CODE_ISSUED,
+    (_S.REFUSED, _T.ISSUE_CODE): _S.ENDED,
+    (_S.CODE_ISSUED, _T.EXCHANGE): _S.EXCHANGED,
+    (_S.CODE_ISSUED, _T.FAIL): _S.ENDED,
+    (_S.EXCHANGED, _T.FAIL): _S.ENDED,
+    (_S.REQUESTED, _T.EXPIRE): _S.ENDED,
+    (_S.ALLOWED, _T.EXPIRE): _S.ENDED,
+    (_S.REFUSED, _T.EXPIRE): _S.ENDED,
+    (_S.CODE_ISSUED, _T.EXPIRE): _S.ENDED,
+    (_S.EXCHANGED, _T.EXPIRE): _S.ENDED,
 }
 
 
 @frozen
-class Allowed:
+class GrantedConsent:
     """What the owner gives: one of the scopes, for so many seconds."""
 
     scope: str
@@ -88,26 +96,26 @@ class Allowed:
 
 
 @define(kw_only=True)
-class Consent:
-    """One question. Made and changed by `OwnerConsents` alone; who trades it names the session."""
+class AuthorizationConsent:
+    """One question. Made and changed by `ConsentRegistry` alone; who trades it names the session."""
 
     question: AuthorizationRequest
     address: str  # of the browser
     ticket: str  # by which the browser comes back
     code: str  # that the owner types
-    ballot: str  # that whoever answers has to show, and got with the question
+    form_token: str  # that whoever answers has to show, and got with the question
     until: float  # monotonic
-    allowed: Allowed | None = None
+    allowed: GrantedConsent | None = None
     secret: str = ""  # SHA-256 of the authorisation code
-    session: Session | None = None  # that it was traded for
-    state: ConsentState = ConsentState.ASKED
+    session: PairedSession | None = None  # that it was traded for
+    state: ConsentState = ConsentState.REQUESTED
 
     def step(self, trigger: ConsentTrigger) -> None:
-        """Follow the table; for `OwnerConsents` alone."""
+        """Follow the table; for `ConsentRegistry` alone."""
         self.state = step(CONSENT_TABLE, self.state, trigger)
 
     def to_record(self, now: Moment) -> dict[str, object]:
-        """All of it, for another node of the service; `read_consent` gives it back there."""
+        """All of it, for another node of the service; `parse_consent` gives it back there."""
         asked, allowed = self.question, self.allowed
         return {
             "client": asked.client.identity,
@@ -118,7 +126,7 @@ class Consent:
             "address": self.address,
             "ticket": self.ticket,
             "code": self.code,
-            "ballot": self.ballot,
+            "ballot": self.form_token,
             "left": self.until - now.mono,
             "allowed": None if allowed is None else {"scope": allowed.scope, "ttl": allowed.ttl},
             "secret": self.secret,
@@ -126,7 +134,7 @@ class Consent:
         }
 
 
-def read_consent(record: JsonObject, now: Moment) -> Consent | None:
+def parse_consent(record: JsonObject, now: Moment) -> AuthorizationConsent | None:
     """A question that another node has given away; None for what is none."""
     client, allowed = decode_client_id(record.text("client")), record.get_object("allowed")
     stage = next((state for state in ConsentState if state.value == record.text("stage")), None)
@@ -139,123 +147,125 @@ def read_consent(record: JsonObject, now: Moment) -> Consent | None:
         challenge=record.text("challenge"),
         state=record.text("state") or None,
     )
-    return Consent(
+    return AuthorizationConsent(
         question=question,
         address=record.text("address"),
         ticket=record.text("ticket"),
         code=record.text("code"),
-        ballot=record.text("ballot"),
+        form_token=record.text("ballot"),
         until=now.mono + (record.number("left") or 0.0),
-        allowed=Allowed(allowed.text("scope"), allowed.number("ttl") or 0.0) if allowed else None,
+        allowed=GrantedConsent(allowed.text("scope"), allowed.number("ttl") or 0.0) if allowed else None,
         secret=record.text("secret"),
         state=stage,
     )
 
 
-class OwnerConsents:
+class ConsentRegistry:
     """All of them. What has ended is forgotten."""
 
     def __init__(self) -> None:
-        self._consents: ExpiringMap[str, Consent] = ExpiringMap(MAX_CONSENTS)  # by ticket
+        self._consents: ExpiringMap[str, AuthorizationConsent] = ExpiringMap(MAX_CONSENTS)  # by ticket
 
     def __len__(self) -> int:
         return len(self._consents)
 
-    def ask(self, question: AuthorizationRequest, address: str, now: Moment, entropy: Entropy) -> Consent:
+    def request(
+        self, question: AuthorizationRequest, address: str, now: Moment, entropy: Entropy
+    ) -> AuthorizationConsent:
         """A new question. `Refused` 429 where this address has asked too many that nobody has answered."""
         self.expire(now)
         key = address_key(address)
-        waiting = [each for each in self._consents.values() if each.state is ConsentState.ASKED]
+        waiting = [each for each in self._consents.values() if each.state is ConsentState.REQUESTED]
         if sum(address_key(each.address) == key for each in waiting) >= MAX_OF_ADDRESS:
             raise Refused(429, "temporarily_unavailable", "too many questions wait for an answer: try again later")
-        consent = Consent(
+        consent = AuthorizationConsent(
             question=question,
             address=address,
             ticket=new_secret(entropy),
             code=new_code(entropy),
-            ballot=new_secret(entropy),
-            until=now.mono + ANSWER_WITHIN,
+            form_token=new_secret(entropy),
+            until=now.mono + ANSWER_TIMEOUT,
         )
-        self._keep(consent)
+        self._store(consent)
         return consent
 
-    def of_ticket(self, ticket: str, now: Moment) -> Consent | None:
+    def find_by_ticket(self, ticket: str, now: Moment) -> AuthorizationConsent | None:
         """The question that a page asks after."""
         return self._consents.get(ticket, now.mono)
 
-    def asked(self, code: str, now: Moment) -> Consent | None:
+    def find_by_code(self, code: str, now: Moment) -> AuthorizationConsent | None:
         """The question that the owner means, if it waits for an answer."""
         self.expire(now)
         word = code.strip().upper()
-        found = (each for each in self._consents.values() if each.state is ConsentState.ASKED)
+        found = (each for each in self._consents.values() if each.state is ConsentState.REQUESTED)
         return next((each for each in found if secrets_equal(each.code, word)), None)
 
-    def of_secret(self, secret: str, now: Moment) -> Consent | None:
+    def find_by_authorization_code(self, secret: str, now: Moment) -> AuthorizationConsent | None:
         """The question that an authorisation code answers, by the code's SHA-256."""
         self.expire(now)
         return next((each for each in self._consents.values() if secrets_equal(each.secret, secret)), None)
 
-    def find(self, by: str, value: str, now: Moment) -> Consent | None:
+    def find(self, by: str, value: str, now: Moment) -> AuthorizationConsent | None:
         """That of a `ticket`, of a `code` that the owner types, or of the SHA-256 of a `secret`."""
         match by:
             case "ticket":
-                return self.of_ticket(value, now)
+                return self.find_by_ticket(value, now)
             case "code":
-                return self.asked(value, now)
+                return self.find_by_code(value, now)
             case "secret" if value:
-                return self.of_secret(value, now)
+                return self.find_by_authorization_code(value, now)
             case _:
                 return None
 
-    def give(self, consent: Consent) -> None:
+    def release_to_node(self, consent: AuthorizationConsent) -> None:
         """It is somebody else's now."""
         self._consents.discard(consent.ticket)
 
-    def spoil(self, consent: Consent) -> None:
+    def mark_code_reused(self, consent: AuthorizationConsent) -> None:
         """A code that was traded is shown again, elsewhere."""
         consent.step(ConsentTrigger.FAIL)
         self._consents.discard(consent.ticket)
 
-    def take(self, consent: Consent) -> None:
+    def adopt_from_node(self, consent: AuthorizationConsent) -> None:
         """It was somebody else's."""
-        self._keep(consent)
+        self._store(consent)
 
-    def answer(self, consent: Consent, allowed: Allowed | None, now: Moment) -> None:
+    def answer(self, consent: AuthorizationConsent, allowed: GrantedConsent | None, now: Moment) -> None:
         """The owner has decided; None is no."""
         consent.step(ConsentTrigger.REFUSE if allowed is None else ConsentTrigger.ALLOW)
         consent.allowed = allowed
-        consent.until = now.mono + ANSWER_WITHIN
-        self._keep(consent)
+        consent.until = now.mono + ANSWER_TIMEOUT
+        self._store(consent)
 
-    def collect(self, consent: Consent, now: Moment, entropy: Entropy) -> str:
+    def issue_code(self, consent: AuthorizationConsent, now: Moment, entropy: Entropy) -> str:
         """The browser has come back to an answer: the authorisation code that it takes along; empty for a no."""
-        consent.step(ConsentTrigger.COLLECT)
+        consent.step(ConsentTrigger.ISSUE_CODE)
         if consent.state is ConsentState.ENDED:
             self._consents.discard(consent.ticket)
             return ""
         secret = new_secret(entropy)
         consent.secret, consent.until = sha256_hex(secret), now.mono + CODE_LIFETIME
-        self._keep(consent)
+        self._store(consent)
         return secret
 
-    def trade(
+    def exchange_code(
         self, secret: str, client: str, redirect: str | None, verifier: str, now: Moment
-    ) -> tuple[Consent | None, bool]:
+    ) -> tuple[AuthorizationConsent | None, bool]:
         """A code is shown: the question that it answers, and whether it is good for tokens. It is shown once."""
-        consent = self.of_secret(sha256_hex(secret), now)
+        consent = self.find_by_authorization_code(sha256_hex(secret), now)
         if consent is None:
             return None, False
         asked = consent.question
         good = (
-            consent.state is ConsentState.ISSUED
+            consent.state is ConsentState.CODE_ISSUED
             and asked.client.identity == client
             and redirect in (None, asked.redirect)
             and verifier_matches(verifier, asked.challenge)
         )
-        consent.step(ConsentTrigger.TRADE if good else ConsentTrigger.FAIL)
+        consent.step(ConsentTrigger.EXCHANGE if good else ConsentTrigger.FAIL)
         if good:
-            consent.until = now.mono + REMEMBERED
-            self._keep(consent)
+            consent.until = now.mono + ENDED_TTL
+            self._store(consent)
         else:
             self._consents.discard(consent.ticket)
         return consent, good
@@ -263,11 +273,11 @@ class OwnerConsents:
     def expire(self, now: Moment) -> None:
         """Forget what nobody has answered, collected or traded in time."""
         for _, consent in self._consents.purge(now.mono):
-            consent.step(ConsentTrigger.ELAPSE)
+            consent.step(ConsentTrigger.EXPIRE)
 
     def next_expiry(self) -> float | None:
         """When (monotonic seconds) the next one ends."""
         return self._consents.next_expiry()
 
-    def _keep(self, consent: Consent) -> None:
+    def _store(self, consent: AuthorizationConsent) -> None:
         self._consents.put(consent.ticket, consent, consent.until)

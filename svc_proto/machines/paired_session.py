@@ -24,11 +24,11 @@ __all__ = [
     "PREFIX_LENGTH",
     "SESSION_TABLE",
     "DeviceInfo",
-    "Given",
-    "Session",
+    "PairingTerms",
+    "PairedSession",
     "SessionState",
     "SessionTrigger",
-    "Tokens",
+    "OAuthTokens",
     "parse_device",
     "parse_patch",
     "session_record",
@@ -36,7 +36,7 @@ __all__ = [
 
 PREFIX_LENGTH = 8  # characters, spec "Limits": token prefix
 MAX_DEVICE_TEXT = 200  # characters of a device's name, id, …: the rest is cut
-TEXTS = {  # of the stored form, and what they are where it is an older one
+TEXT_DEFAULTS = {  # of the stored form, and what they are where it is an older one
     "device_name": "Unknown device",
     "device_id": "unknown",
     "device_model": "unknown",
@@ -45,13 +45,13 @@ TEXTS = {  # of the stored form, and what they are where it is an older one
     "device_form_factor": "unknown",
     "transport_hint": "unknown",
 }
-SHOWN = (  # in the order of wire core 4.2
+PUBLIC_FIELDS = (  # in the order of wire core 4.2
     *("token_prefix", "device_name", "device_id", "created_at", "first_seen", "last_seen", "expires_at", "grants"),
     *("transport_hint", "client_surface", "device_form_factor", "device_model", "device_platform"),
 )
 NEVER = "never"  # wire core 0.1: in a stored session; a lost column must not read as "forever"
 
-MAX_SHARED = 64  # `Given`s that are shared
+MAX_SHARED = 64  # `PairingTerms`s that are shared
 
 
 class SessionState(Enum):
@@ -101,14 +101,14 @@ DEVICE_MEMBERS = {  # of the payload of `system/auth`; the first that says somet
 
 
 @fast_frozen
-class Given:
+class PairingTerms:
     """What the pairing gave: the lifetime, and the span of each channel that it did not withhold; in s, 0 for never."""
 
     ttl: float
     grants: Mapping[str, float]
 
     @classmethod
-    def until(cls, since: float, expires_at: float | None, grants: Mapping[str, float | None]) -> Given:
+    def until(cls, since: float, expires_at: float | None, grants: Mapping[str, float | None]) -> PairingTerms:
         """What was given at that time, if this is until when. An end that had come by then is a second away."""
 
         def span(expiry: float | None) -> float:
@@ -119,13 +119,13 @@ class Given:
 
     @classmethod
     @lru_cache(maxsize=MAX_SHARED)
-    def of(cls, ttl: float, grants: tuple[tuple[str, float], ...]) -> Given:
+    def of(cls, ttl: float, grants: tuple[tuple[str, float], ...]) -> PairingTerms:
         """One that all sessions share that were given the same, as nearly all are."""
         return cls(ttl, dict(grants))
 
 
 @fast_frozen(kw_only=True)
-class Tokens:
+class OAuthTokens:
     """What an OAuth client shows instead of the session's own token, by their SHA-256 (decision 153)."""
 
     client: str  # its `client_id`
@@ -134,7 +134,7 @@ class Tokens:
     refresh: str  # the part that is another with each use
 
     @classmethod
-    def read(cls, value: object, field_name: str) -> Tokens:
+    def read(cls, value: object, field_name: str) -> OAuthTokens:
         """The stored form. `Refused` 400 for a bad one."""
         members = object_(value, field_name)
         return cls(
@@ -146,8 +146,9 @@ class Tokens:
 
 
 @define(kw_only=True)
-class Session:
-    """One paired device. Made and changed by `Sessions` alone; `preset` names the channels set explicitly."""
+class PairedSession:
+    """One paired device. Made and changed by `PairedSessionRegistry` alone; `preset` names the channels set
+    explicitly."""
 
     token_hash: str
     token_prefix: str
@@ -163,20 +164,20 @@ class Session:
     last_seen: float
     expires_at: float | None
     grants: dict[str, float | None]
-    given: Given
+    given: PairingTerms
     preset: tuple[str, ...] = ()
     knows_key: bool = False  # its QR held the API's main key
     key_hash: str = ""  # SHA-256 of the key of its own that its QR held instead
-    tokens: Tokens | None = None  # of an OAuth client: its own token opens nothing then
+    tokens: OAuthTokens | None = None  # of an OAuth client: its own token opens nothing then
     state: SessionState = field(default=SessionState.ACTIVE, init=False)
 
     @property
-    def holders(self) -> tuple[str, ...]:
+    def credential_ids(self) -> tuple[str, ...]:
         """What names whoever shows the token, or the key of its own: requests and sockets end by it."""
         return (self.token_hash, self.key_hash) if self.key_hash else (self.token_hash,)
 
     def step(self, trigger: SessionTrigger) -> None:
-        """Follow the table; for `Sessions` alone."""
+        """Follow the table; for `PairedSessionRegistry` alone."""
         self.state = step(SESSION_TABLE, self.state, trigger)
 
     def is_active(self, wall: float) -> bool:
@@ -202,7 +203,7 @@ class Session:
             **more,
             "token_hash": self.token_hash,
             "token_prefix": self.token_prefix,
-            **{name: getattr(self, name) for name in (*TEXTS, "created_at", "first_seen", "last_seen")},
+            **{name: getattr(self, name) for name in (*TEXT_DEFAULTS, "created_at", "first_seen", "last_seen")},
             "expires_at": _stored(self.expires_at),
             "grants": {channel: _stored(expiry) for channel, expiry in self.grants.items()},
             "preset": list(self.preset),
@@ -212,7 +213,7 @@ class Session:
         }
 
     @classmethod
-    def from_record(cls, record: object) -> Session:
+    def from_record(cls, record: object) -> PairedSession:
         """Read a stored session; `Refused` 400 for a bad record, which the caller skips.
 
         A record of older files has the `token` itself in place of its hash, and may lack `voice:*` grants: those
@@ -232,12 +233,12 @@ class Session:
         else:
             for channel in VOICE_CHANNELS:
                 grants.setdefault(channel, grants.get("chat", expires_at))
-            given = Given.until(last_seen, expires_at, grants)
+            given = PairingTerms.until(last_seen, expires_at, grants)
         preset = [text(channel, "preset") for channel in array(members.get("preset", []), "preset")]
         return cls(
             token_hash=token_hash,
             token_prefix=token_prefix,
-            **{name: text(members.get(name, default), name) for name, default in TEXTS.items()},
+            **{name: text(members.get(name, default), name) for name, default in TEXT_DEFAULTS.items()},
             created_at=created_at,
             first_seen=number(members.get("first_seen", created_at), "first_seen"),
             last_seen=last_seen,
@@ -247,14 +248,14 @@ class Session:
             preset=tuple(dict.fromkeys(preset)),
             knows_key=boolean(members.get("knows_key", True), "knows_key"),
             key_hash=text(members.get("key_hash", ""), "key_hash"),
-            tokens=optional(members, "tokens", Tokens.read),
+            tokens=optional(members, "tokens", OAuthTokens.read),
         )
 
 
-def session_record(session: Session, is_current: bool, *, online: bool = False) -> dict[str, object]:
+def session_record(session: PairedSession, is_current: bool, *, online: bool = False) -> dict[str, object]:
     """A session in `GET /sessions` (wire core 4.2); null for what never expires. `online`, with a socket, is ours."""
     return {
-        **{name: getattr(session, name) for name in SHOWN},
+        **{name: getattr(session, name) for name in PUBLIC_FIELDS},
         "grants": dict(session.grants),
         "is_current": is_current,
         "online": online,
@@ -294,10 +295,10 @@ def _identity(members: Mapping[str, object]) -> tuple[str, str]:
     return token_hash, token_prefix
 
 
-def _given(value: object) -> Given:
+def _given(value: object) -> PairingTerms:
     members = object_(value, "given")
     grants = object_(members.get("grants"), "given.grants")
-    return Given.of(
+    return PairingTerms.of(
         number(members.get("ttl_seconds"), "given.ttl_seconds"),
         tuple((channel, number(span, f"given.grants.{channel}")) for channel, span in grants.items()),
     )

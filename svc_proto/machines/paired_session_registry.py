@@ -19,16 +19,16 @@ from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.config import SessionPolicy
-from svc_proto.machines.grants import CHANNELS, Preset, build_grants, clamp, default_grants, expiry_after, later
+from svc_proto.machines.grants import CHANNELS, Preset, build_grants, clamp, default_grants, expiry_after, later_expiry
 from svc_proto.machines.paired_session import (
     PREFIX_LENGTH,
     SESSION_TABLE,
     DeviceInfo,
-    Given,
-    Session,
+    OAuthTokens,
+    PairedSession,
+    PairingTerms,
     SessionState,
     SessionTrigger,
-    Tokens,
     parse_device,
     parse_patch,
     session_record,
@@ -38,15 +38,15 @@ from svc_proto.machines.paired_session import (
 __all__ = [
     "ACCESS_LIFETIME",
     "DEFAULT_TTL",
-    "MAX_OF_A_SERVICE",
+    "MAX_CLUSTER_SESSIONS",
     "MAX_SESSIONS",
     "MIN_PREFIX",
     "SESSION_TABLE",
     "DeviceInfo",
-    "Session",
+    "PairedSession",
     "SessionState",
     "SessionTrigger",
-    "Sessions",
+    "PairedSessionRegistry",
     "parse_device",
     "parse_patch",
     "session_expiry",
@@ -55,24 +55,26 @@ __all__ = [
 
 DEFAULT_TTL = 2_592_000.0  # s, spec "Limits": 30 days
 MAX_SESSIONS = 10_000  # a further one is refused with 503
-MAX_OF_A_SERVICE = 300_000  # the same of several nodes, each of which knows all
+MAX_CLUSTER_SESSIONS = 300_000  # the same of several nodes, each of which knows all
 MIN_PREFIX = 4  # characters, spec "Limits"
 ACCESS_LIFETIME = 3_600.0  # s, of an access token
 TOKEN_LENGTH = 36  # characters of a UUID, wire core 0.1
 _TOKEN_TRIES = 8  # to find a token whose prefix no other session has
 
 
-class Sessions:
+class PairedSessionRegistry:
     """All sessions whose tokens are accepted, by the SHA-256 of the token."""
 
     def __init__(self, cap: int = MAX_SESSIONS) -> None:
         self.cap = cap
-        self._sessions: ExpiringMap[str, Session] = ExpiringMap(max(cap, MAX_OF_A_SERVICE))  # on the wall clock
+        self._sessions: ExpiringMap[str, PairedSession] = ExpiringMap(
+            max(cap, MAX_CLUSTER_SESSIONS)
+        )  # on the wall clock
         self.hashed = self._sessions.peek  # the session whose token has this hash, alive or due
         self._prefixes: Counter[str] = Counter()
-        self._keyed: dict[str, Session] = {}  # those with a key of their own, by its SHA-256
-        self._accessed: dict[str, Session] = {}  # those of OAuth clients, by the SHA-256 of the access token
-        self._tombstones: dict[str, Session] = {}  # they count towards the cap
+        self._keyed: dict[str, PairedSession] = {}  # those with a key of their own, by its SHA-256
+        self._accessed: dict[str, PairedSession] = {}  # those of OAuth clients, by the SHA-256 of the access token
+        self._tombstones: dict[str, PairedSession] = {}  # they count towards the cap
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -89,7 +91,7 @@ class Sessions:
         max_ttl: float | None = None,
         knows_key: bool = False,
         key_hash: str = "",
-    ) -> tuple[str, Session]:
+    ) -> tuple[str, PairedSession]:
         """A new session and its token, which exists nowhere else.
 
         `ttl` in seconds: None for the default, 0 for never. `max_ttl` is the operator's maximum; None and 0 set
@@ -100,7 +102,7 @@ class Sessions:
         device = device or DeviceInfo()
         expires_at = session_expiry(now.wall, ttl, max_ttl)
         grants = build_grants(now.wall, expires_at, preset)
-        session = Session(
+        session = PairedSession(
             token_hash=sha256_hex(token),
             token_prefix=token[:PREFIX_LENGTH],
             device_name=device.name,
@@ -115,7 +117,7 @@ class Sessions:
             last_seen=now.wall,
             expires_at=expires_at,
             grants=grants,
-            given=Given.until(now.wall, expires_at, grants),
+            given=PairingTerms.until(now.wall, expires_at, grants),
             preset=tuple(preset or ()),
             knows_key=knows_key,
             key_hash=key_hash,
@@ -123,11 +125,11 @@ class Sessions:
         self._file(session)
         return token, session
 
-    def lookup(self, token: str, now: Moment) -> Session | None:
+    def lookup(self, token: str, now: Moment) -> PairedSession | None:
         """The session of a token, if it is accepted now; moves `last_seen`."""
-        return self.shown(sha256_hex(token), now)
+        return self.find_by_token_hash(sha256_hex(token), now)
 
-    def shown(self, token_hash: str, now: Moment) -> Session | None:
+    def find_by_token_hash(self, token_hash: str, now: Moment) -> PairedSession | None:
         """The session whose token has this hash, if it is accepted now; moves `last_seen`."""
         session = self._sessions.peek(token_hash)
         if session is None or session.tokens is not None or not self._is_alive(session, now):
@@ -137,7 +139,7 @@ class Sessions:
 
     # --- OAuth clients (RFC 6749 section 5 and 6) ---
 
-    def issue(self, session: Session, client: str, now: Moment, entropy: Entropy) -> tuple[str, str, float]:
+    def issue(self, session: PairedSession, client: str, now: Moment, entropy: Entropy) -> tuple[str, str, float]:
         """New tokens for an OAuth client: for access, and the part of the refresh token that changes.
 
         The number is the seconds for which the former is accepted. Those that it had are accepted no more.
@@ -146,7 +148,7 @@ class Sessions:
         end = session.expires_at
         lasts = ACCESS_LIFETIME if end is None else min(ACCESS_LIFETIME, end - now.wall)
         self._forget_tokens(session)
-        session.tokens = Tokens(
+        session.tokens = OAuthTokens(
             client=sha256_hex(client),
             access=sha256_hex(access),
             access_until=now.wall + lasts,
@@ -155,7 +157,7 @@ class Sessions:
         self._file(session)
         return access, refresh, lasts
 
-    def accessed(self, token: str, now: Moment) -> Session | None:
+    def find_by_access_token(self, token: str, now: Moment) -> PairedSession | None:
         """The session of an access token, if it is accepted now; moves `last_seen`."""
         session = self._accessed.get(sha256_hex(token))
         tokens = None if session is None else session.tokens
@@ -164,7 +166,7 @@ class Sessions:
         session.last_seen = now.wall
         return session
 
-    def refreshed(self, token: str, now: Moment) -> tuple[Session | None, bool]:
+    def find_by_refresh_token(self, token: str, now: Moment) -> tuple[PairedSession | None, bool]:
         """The session that a refresh token is of, and whether it is the newest: an older one was used before."""
         family, _, part = token.partition(".")
         session = self._sessions.peek(sha256_hex(family))
@@ -172,11 +174,11 @@ class Sessions:
             return None, False
         return session, secrets_equal(session.tokens.refresh, sha256_hex(part))
 
-    def keyed(self, key_hash: str) -> Session | None:
+    def find_by_api_key(self, key_hash: str) -> PairedSession | None:
         """The session whose own key has this hash; None once it was revoked or has left by `expire_due`."""
         return self._keyed.get(key_hash)
 
-    def find(self, prefix: str, now: Moment) -> list[Session]:
+    def find(self, prefix: str, now: Moment) -> list[PairedSession]:
         """The active sessions whose token begins with `prefix`; case counts.
 
         Only a hash and eight characters of a token are known. So of a prefix of 9 to 35 characters the first
@@ -191,12 +193,12 @@ class Sessions:
             )
         return [session for session in _named(self._sessions.values(), prefix) if self._is_alive(session, now)]
 
-    def active(self, now: Moment) -> list[Session]:
+    def active(self, now: Moment) -> list[PairedSession]:
         """The active sessions, last seen newest first."""
         alive = [session for session in self._sessions.values() if self._is_alive(session, now)]
         return sorted(alive, key=lambda session: session.last_seen, reverse=True)
 
-    def revoke(self, session: Session, now: Moment) -> None:
+    def revoke(self, session: PairedSession, now: Moment) -> None:
         """Accept the token no more. `LocalProtocolError` unless the session is active."""
         self._is_alive(session, now)
         session.step(SessionTrigger.REVOKE)
@@ -205,21 +207,21 @@ class Sessions:
         self._keyed.pop(session.key_hash, None)
         self._forget_tokens(session)
 
-    def bury(self, session: Session) -> None:
+    def remember_revoked(self, session: PairedSession) -> None:
         """The stored record of a session that is over could not be erased."""
         self._tombstones[session.token_hash] = session
 
-    def erased(self, session: Session) -> None:
+    def forget_revoked(self, session: PairedSession) -> None:
         """The stored record is gone."""
         self._tombstones.pop(session.token_hash, None)
 
-    def tombstones(self, prefix: str = "") -> list[Session]:
+    def tombstones(self, prefix: str = "") -> list[PairedSession]:
         """The sessions that are over and whose records are still to be erased, those that `find` would have found."""
         return _named(list(self._tombstones.values()), prefix)
 
     def patch(
         self,
-        session: Session,
+        session: PairedSession,
         now: Moment,
         *,
         ttl: float | None,
@@ -267,7 +269,7 @@ class Sessions:
         session.last_seen = now.wall
         self._file(session)
 
-    def expire_due(self, now: Moment) -> list[Session]:
+    def expire_due(self, now: Moment) -> list[PairedSession]:
         """Take out the sessions whose lifetime has elapsed: those seen to be over first, the others as they expire."""
         gone = [session for _, session in self._sessions.purge(now.wall)]
         for session in gone:
@@ -282,9 +284,9 @@ class Sessions:
         """When (wall) the next session expires."""
         return self._sessions.next_expiry()
 
-    def restore(self, record: object, now: Moment) -> Session | None:
+    def restore(self, record: object, now: Moment) -> PairedSession | None:
         """Take a stored session in; None when it has expired meanwhile. `Refused` for a bad record or at the cap."""
-        session = Session.from_record(record)
+        session = PairedSession.from_record(record)
         if not session.is_active(now.wall):
             return None
         if session.token_hash not in self._sessions:
@@ -292,12 +294,12 @@ class Sessions:
         self._file(session)
         return session
 
-    def follow(self, record: object, now: Moment) -> Session | None:
+    def apply_record(self, record: object, now: Moment) -> PairedSession | None:
         """Take in what another node has stored: a session, or what is different of one that is here.
 
         None when it has expired, or was seen to have. `Refused` like `restore`.
         """
-        heard = Session.from_record(record)
+        heard = PairedSession.from_record(record)
         session = self._sessions.peek(heard.token_hash)
         if session is None:
             return self.restore(record, now)
@@ -310,11 +312,11 @@ class Sessions:
         self._file(session)
         return session
 
-    def all(self) -> list[Session]:
+    def all(self) -> list[PairedSession]:
         """Every session that is here, alive or due."""
         return self._sessions.values()
 
-    def _is_alive(self, session: Session, now: Moment) -> bool:
+    def _is_alive(self, session: PairedSession, now: Moment) -> bool:
         alive = session.is_active(now.wall)
         if not alive and session.state is SessionState.ACTIVE:
             # One way, even if the operator sets the clock back: from now on it is due at any time.
@@ -334,7 +336,7 @@ class Sessions:
                 return token
         raise LocalProtocolError("the entropy source repeats itself")
 
-    def _file(self, session: Session) -> None:
+    def _file(self, session: PairedSession) -> None:
         if session.token_hash not in self._sessions:
             self._prefixes[session.token_prefix] += 1
         self._sessions.put(session.token_hash, session, session.expires_at)
@@ -343,12 +345,12 @@ class Sessions:
         if session.tokens is not None:
             self._accessed[session.tokens.access] = session
 
-    def _unfile(self, session: Session) -> None:
+    def _unfile(self, session: PairedSession) -> None:
         self._prefixes[session.token_prefix] -= 1
         if not self._prefixes[session.token_prefix]:
             del self._prefixes[session.token_prefix]
 
-    def _forget_tokens(self, session: Session) -> None:
+    def _forget_tokens(self, session: PairedSession) -> None:
         if session.tokens is not None:
             self._accessed.pop(session.tokens.access, None)
 
@@ -361,7 +363,7 @@ def session_expiry(wall: float, ttl: float | None, max_ttl: float | None) -> flo
     return expiry_after(wall, span)
 
 
-def _named(sessions: list[Session], prefix: str) -> list[Session]:
+def _named(sessions: list[PairedSession], prefix: str) -> list[PairedSession]:
     if len(prefix) >= TOKEN_LENGTH:
         token_hash = sha256_hex(prefix)
         return [session for session in sessions if session.token_hash == token_hash]
@@ -376,7 +378,7 @@ def _limit(policy: SessionPolicy | None, wall: float, held: float | None, given:
         case SessionPolicy.OPEN:
             return held if given is None else None
         case SessionPolicy.AS_PAIRED:
-            return held if given is None else later(held, expiry_after(wall, given))
+            return held if given is None else later_expiry(held, expiry_after(wall, given))
         case SessionPolicy.REDUCE_ONLY:
             return held
         case _:

@@ -19,7 +19,7 @@ from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import array, boolean, choice, invalid, object_, optional, seconds, text
-from svc_proto.machines.grants import Preset, lenient_grants, parse_grants
+from svc_proto.machines.grants import Preset, parse_grants, parse_requested_grants
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.oauth import SCOPE_READ
 
@@ -32,11 +32,11 @@ __all__ = [
     "CodeTrigger",
     "PairingCodes",
     "PairingMeta",
-    "normalise",
-    "operator_first",
+    "normalize_code",
+    "merge_terms",
     "parse_meta",
     "parse_registration",
-    "phone_wishes",
+    "parse_requested_terms",
 ]
 
 CODE_LIFETIME = 600.0  # s, spec "Limits": valid 10 minutes after registration
@@ -77,7 +77,7 @@ class PairingMeta:
 
     In `grants` a channel with None in place of its span is withheld. `carries_key`: the QR holds the API's main key,
     which outlives the session; `own_key`: it is to hold one of the pairing's own if there are such; `key_hash`: it does
-    (`DeviceKeys`), which no request says.
+    (`PairingApiKeys`), which no request says.
     """
 
     ttl_seconds: float | None = None
@@ -89,7 +89,7 @@ class PairingMeta:
     key_hash: str = ""
 
     @property
-    def chats(self) -> bool:
+    def grants_chat(self) -> bool:
         """Whether chat is granted; if not, the QR holds no key, which is as good as chat."""
         return (self.grants or {}).get("chat", NOT_PRESET) is not None
 
@@ -117,12 +117,12 @@ class PairingCodes:
         """Make a code usable for ten minutes. `Refused` 400 for what is not a code."""
         entry = _Code(meta)
         entry.step(CodeTrigger.REGISTER)
-        self._codes.put(normalise(code), entry, now.mono + CODE_LIFETIME)
+        self._codes.put(normalize_code(code), entry, now.mono + CODE_LIFETIME)
 
     def consume(self, code: str, now: Moment) -> PairingMeta | None:
         """Use a code up: what was attached to it, or None for one that is unknown, used or too old."""
         try:
-            word = normalise(code)
+            word = normalize_code(code)
         except Refused:
             return None
         entry = self._codes.peek(word)
@@ -132,7 +132,7 @@ class PairingCodes:
         entry.step(CodeTrigger.CONSUME if live else CodeTrigger.TEN_MINUTES)
         return entry.meta if live else None
 
-    def have_key(self, key_hash: str, now: Moment) -> bool:
+    def issues_key(self, key_hash: str, now: Moment) -> bool:
         """Whether the key of this hash came with a code that may be used now."""
         return any(
             secrets_equal(entry.meta.key_hash, key_hash) and self._codes.get(word, now.mono) is not None
@@ -151,7 +151,7 @@ class PairingCodes:
         return self._codes.next_expiry()
 
 
-def normalise(code: str) -> str:
+def normalize_code(code: str) -> str:
     """The one spelling of a code: trimmed, upper case. `Refused` 400 unless it is six of A-Z and 0-9."""
     trimmed = code.strip()
     # ASCII first: upper-casing may change the length of other letters, and "ss" must not come from a sharp s.
@@ -170,7 +170,7 @@ def parse_registration(body: object, *, with_endpoints: bool) -> tuple[str, Pair
     if not code.strip():
         raise invalid("code", "present")
     meta = parse_meta(members, with_endpoints=with_endpoints)
-    return normalise(code), meta
+    return normalize_code(code), meta
 
 
 def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> PairingMeta:
@@ -185,16 +185,16 @@ def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> Pairin
     )
 
 
-def phone_wishes(payload: Mapping[str, object]) -> PairingMeta:
+def parse_requested_terms(payload: Mapping[str, object]) -> PairingMeta:
     """The lifetime and grants that a phone asks for in `system/auth`; what is malformed counts as absent."""
     try:
         wished = optional(payload, "ttl_seconds", seconds)
     except Refused:
         wished = None
-    return PairingMeta(ttl_seconds=wished, grants=lenient_grants(payload.get("grants")))
+    return PairingMeta(ttl_seconds=wished, grants=parse_requested_grants(payload.get("grants")))
 
 
-def operator_first(operator: PairingMeta, phone: PairingMeta) -> PairingMeta:
+def merge_terms(operator: PairingMeta, phone: PairingMeta) -> PairingMeta:
     """Item by item the operator's value, else the phone's (spec: operator policy overrides phone-sent values)."""
     return PairingMeta(
         ttl_seconds=phone.ttl_seconds if operator.ttl_seconds is None else operator.ttl_seconds,

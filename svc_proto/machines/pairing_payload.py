@@ -32,9 +32,9 @@ __all__ = [
     "pairing_url",
     "parse_invite",
     "relay_block",
-    "sign",
-    "signed",
-    "verify",
+    "payload_signature",
+    "sign_payload",
+    "verify_payload",
 ]
 
 MIN_SECRET = 16  # bytes; a shorter signing key is made anew (wire core 3.4)
@@ -105,22 +105,22 @@ def build_payload(
     return payload
 
 
-def sign(payload: Mapping[str, object], secret: bytes) -> str:
+def payload_signature(payload: Mapping[str, object], secret: bytes) -> str:
     """The signature over everything but `sig`: HMAC-SHA256 of the canonical text, padded base64 (wire core 3.4)."""
     unsigned = {name: value for name, value in payload.items() if name != "sig"}
     digest = hmac.new(secret, canonical(unsigned).encode("ascii"), hashlib.sha256).digest()
     return base64.b64encode(digest).decode("ascii")
 
 
-def signed(payload: Mapping[str, object], secret: bytes) -> dict[str, object]:
+def sign_payload(payload: Mapping[str, object], secret: bytes) -> dict[str, object]:
     """The payload of an invite with its signature as the last member."""
-    return {**_without_sig(payload), "sig": sign(payload, secret)}
+    return {**_without_sig(payload), "sig": payload_signature(payload, secret)}
 
 
-def verify(payload: Mapping[str, object], secret: bytes) -> bool:
+def verify_payload(payload: Mapping[str, object], secret: bytes) -> bool:
     """Whether the payload of an invite carries the signature that this secret gives."""
     sig = as_text(payload.get("sig"))
-    return sig is not None and secrets_equal(sig, sign(payload, secret))
+    return sig is not None and secrets_equal(sig, payload_signature(payload, secret))
 
 
 def encode_payload(payload: Mapping[str, object]) -> str:

@@ -17,7 +17,7 @@ from svc_proto.basics.validate import text
 from svc_proto.schema.json_object import JsonObject, as_object
 from svc_proto.schema.redact import redact, summary
 
-__all__ = ["ASKS_ITS_USER", "MAX_STATUS", "SELECTOR_KEYS", "Phone", "Phones", "take_selector"]
+__all__ = ["ASKS_ITS_USER", "MAX_STATUS", "SELECTOR_KEYS", "ConnectedPhone", "PhoneRegistry", "split_selector"]
 
 SELECTOR_KEYS = ("device", "device_id", "deviceId")  # wire bridge 2.4
 ASKS_ITS_USER = "asks_its_user"  # true in a call: only for a phone that asks by itself; of ours alone, never sent on
@@ -34,7 +34,7 @@ _ALIASES_BY_FORM = {"phone": "phone", "tablet": "tablet", "eink": "tablet", "boo
 
 
 @define(kw_only=True)
-class Phone:
+class ConnectedPhone:
     """A connected phone. `status` is the last payload it reported, `reported_at` when (monotonic)."""
 
     socket: int
@@ -48,24 +48,24 @@ class Phone:
     reported_at: float | None = field(default=None)
 
     @property
-    def asks(self) -> bool:
+    def asks_its_user(self) -> bool:
         """Whether it has gates of its own, and so asks its user about calls and messages (wire bridge 1.3, 5.5)."""
         return bool(JsonObject.of((self.status or {}).get("safety")))
 
-    def is_called(self, selector: str) -> bool:
+    def matches_selector(self, selector: str) -> bool:
         """Whether a selector means this phone: one of its aliases, literally or without case and punctuation."""
         return selector in self.aliases or _reduce(selector) in self.aliases
 
 
-class Phones:
+class PhoneRegistry:
     """The registry of connected phones."""
 
     def __init__(self) -> None:
-        self._phones: dict[str, Phone] = {}  # by device id, in order of registration
+        self._phones: dict[str, ConnectedPhone] = {}  # by device id, in order of registration
         self._device_ids: dict[int, str] = {}  # by socket
         self._active: str | None = None
         self._most_recent: str | None = None
-        self._last_left: Phone | None = None  # the last one that left after it had reported
+        self._last_left: ConnectedPhone | None = None  # the last one that left after it had reported
 
     def __len__(self) -> int:
         return len(self._phones)
@@ -86,7 +86,7 @@ class Phones:
         before = self._phones.pop(key, None)
         if before is not None:
             del self._device_ids[before.socket]
-        phone = Phone(
+        phone = ConnectedPhone(
             socket=socket,
             device_id=key,
             name=name,
@@ -105,7 +105,7 @@ class Phones:
             self._active = key
         return None if before is None else before.socket
 
-    def remove(self, socket: int) -> Phone | None:
+    def remove(self, socket: int) -> ConnectedPhone | None:
         """The phone of a socket cannot be driven any more; its last status is kept for reports."""
         device_id = self._device_ids.pop(socket, None)
         if device_id is None:
@@ -119,7 +119,7 @@ class Phones:
             self._most_recent = None
         return phone
 
-    def of_socket(self, socket: int) -> Phone | None:
+    def find_by_socket(self, socket: int) -> ConnectedPhone | None:
         """The phone behind a socket."""
         device_id = self._device_ids.get(socket)
         return None if device_id is None else self._phones[device_id]
@@ -134,16 +134,16 @@ class Phones:
         """The device id of the phone that was registered last, unless that one has left."""
         return self._most_recent
 
-    def prefer(self, *, active: str | None, most_recent: str | None) -> None:
+    def set_preferred(self, *, active: str | None, most_recent: str | None) -> None:
         """Have these two be what others have found them to be; one that is not connected is nobody."""
         self._active = active if active in self._phones else None
         self._most_recent = most_recent if most_recent in self._phones else None
 
-    def connected(self) -> list[Phone]:
+    def connected(self) -> list[ConnectedPhone]:
         """All of them, in the order of their registration."""
         return list(self._phones.values())
 
-    def named(self, device_id: str) -> Phone | None:
+    def find_by_device_id(self, device_id: str) -> ConnectedPhone | None:
         """The phone of a device id."""
         return self._phones.get(device_id)
 
@@ -152,14 +152,14 @@ class Phones:
 
         Ignored: a socket that is no phone, what is no object, and what is too long.
         """
-        phone, said = self.of_socket(socket), as_object(payload)
+        phone, said = self.find_by_socket(socket), as_object(payload)
         if phone is None or said is None or len(summary(said, MAX_STATUS)) >= MAX_STATUS:
             return False
         phone.status = _copy(said)
         phone.reported_at = now.mono
         return True
 
-    def choose(self, selector: str | None) -> Phone:
+    def choose(self, selector: str | None) -> ConnectedPhone:
         """The phone to drive.
 
         With a selector: 404 `unknown_device` or 409 `ambiguous_device` unless it means exactly one; a device id
@@ -207,18 +207,18 @@ class Phones:
             "count": len(devices),
         }
 
-    def _called(self, selector: str) -> Phone:
+    def _called(self, selector: str) -> ConnectedPhone:
         if selector in self._phones:
             return self._phones[selector]
-        matches = [phone for phone in self._phones.values() if phone.is_called(selector)]
+        matches = [phone for phone in self._phones.values() if phone.matches_selector(selector)]
         if not matches:
             raise Refused(404, "unknown_device", "no connected device goes by that name")
         if len(matches) > 1:
             raise Refused(409, "ambiguous_device", f"{len(matches)} connected devices go by that name")
         return matches[0]
 
-    def _newest_first(self) -> list[Phone]:
-        def age_key(phone: Phone) -> float:
+    def _newest_first(self) -> list[ConnectedPhone]:
+        def age_key(phone: ConnectedPhone) -> float:
             return float("-inf") if phone.reported_at is None else phone.reported_at
 
         return sorted(self._phones.values(), key=age_key, reverse=True)
@@ -234,7 +234,7 @@ class Phones:
             )
         return {**_groups(left), "phone_connected": False, "last_seen_seconds_ago": _age(left, now)}
 
-    def _report(self, phone: Phone, now: Moment) -> dict[str, object]:
+    def _report(self, phone: ConnectedPhone, now: Moment) -> dict[str, object]:
         report = _groups(phone)
         report["device"] = {"device_id": phone.device_id, "name": phone.name, **JsonObject.of(report["device"])}
         report.setdefault("device_id", phone.device_id)
@@ -252,7 +252,7 @@ class Phones:
         return report
 
 
-def take_selector(
+def split_selector(
     params: Mapping[str, object], body: Mapping[str, object]
 ) -> tuple[str | None, dict[str, object], dict[str, object]]:
     """The device selector of a request, and its parameters without it: selectors never reach a phone.
@@ -274,7 +274,7 @@ def _without_selectors(members: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in members.items() if key not in SELECTOR_KEYS}
 
 
-def _groups(phone: Phone) -> dict[str, object]:
+def _groups(phone: ConnectedPhone) -> dict[str, object]:
     """A copy of the last status in which the three members exist, as objects."""
     report = _copy(phone.status or {})
     report.update({group: JsonObject.of(report.get(group)) for group in _GROUPS})
@@ -285,7 +285,7 @@ def _copy(payload: Mapping[str, object]) -> dict[str, object]:
     return JsonObject.of(redact(payload))  # a status has no secrets; if one had, it would not be for inspectors
 
 
-def _age(phone: Phone, now: Moment) -> int | None:
+def _age(phone: ConnectedPhone, now: Moment) -> int | None:
     return None if phone.reported_at is None else max(0, int(now.mono - phone.reported_at))
 
 

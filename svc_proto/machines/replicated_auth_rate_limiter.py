@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from svc_proto.basics.moment import Moment
-from svc_proto.machines.auth_rate_limiter import Limiter, LimiterState
+from svc_proto.machines.auth_rate_limiter import AuthRateLimiter, LimiterState
 
-__all__ = ["ToldLimiter"]
+__all__ = ["ReplicatedAuthRateLimiter"]
 
 
-class ToldLimiter(Limiter):
+class ReplicatedAuthRateLimiter(AuthRateLimiter):
     """See the module. `tell_all` tells every other node."""
 
     def __init__(self, tell_all: Callable[[str, Mapping[str, object]], object]) -> None:
@@ -42,7 +42,7 @@ class ToldLimiter(Limiter):
         self._tell_all("cleared", {})
         super().clear()
 
-    def hear(self, word: str, address: str, now: Moment) -> None:
+    def apply_remote(self, word: str, address: str, now: Moment) -> None:
         """As the limiter of another node did; this tells nobody."""
         match word:
             case "failed":

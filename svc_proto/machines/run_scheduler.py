@@ -45,11 +45,11 @@ __all__ = [
     "MAX_ENDED",
     "MAX_QUEUED",
     "RUN_TABLE",
-    "ChatRun",
-    "ChatRuns",
+    "RunRecord",
+    "RunScheduler",
     "RunState",
     "RunTrigger",
-    "too_many",
+    "too_many_requests",
 ]
 
 KEEP_ENDED = 3600.0  # s, wire api 6.2: terminal records
@@ -104,7 +104,7 @@ ENDED = (RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED)
 
 
 @define(eq=False, kw_only=True)
-class ChatRun:
+class RunRecord:
     """One run as the registry sees it. Times are Unix seconds."""
 
     id: str
@@ -125,8 +125,8 @@ class ChatRun:
         self.updated_at = now.wall
 
 
-class ChatRuns:
-    """All runs of a server. `enter` and `leave` say which runs are to start because of it.
+class RunScheduler:
+    """All runs of a server. `add` and `finish` say which runs are to start because of it.
 
     Who shares the `cap` with others sets it to what it has of that.
     """
@@ -135,21 +135,21 @@ class ChatRuns:
         self.cap: float = cap or inf  # 0: no limit
         self._max_queued = max_queued
         self._slots = 0  # taken
-        self._live: dict[str, ChatRun] = {}
-        self._queues: dict[str, list[ChatRun]] = {}  # by session, in order; the first has it, or waits for a slot
-        self._waiting: dict[str, ChatRun] = {}  # not started, in order
-        self._ended: ExpiringMap[str, ChatRun] = ExpiringMap(max_ended)
+        self._live: dict[str, RunRecord] = {}
+        self._queues: dict[str, list[RunRecord]] = {}  # by session, in order; the first has it, or waits for a slot
+        self._waiting: dict[str, RunRecord] = {}  # not started, in order
+        self._ended: ExpiringMap[str, RunRecord] = ExpiringMap(max_ended)
 
     def __len__(self) -> int:
         return len(self._live)
 
     # --- looking ---
 
-    def get(self, run_id: str, now: Moment) -> ChatRun | None:
+    def get(self, run_id: str, now: Moment) -> RunRecord | None:
         """A run that is live, or ended less than an hour ago."""
         return self._live.get(run_id) or self._ended.get(run_id, now.mono)
 
-    def live(self) -> list[ChatRun]:
+    def live(self) -> list[RunRecord]:
         """The runs that are not over, in the order in which they came."""
         return list(self._live.values())
 
@@ -157,10 +157,10 @@ class ChatRuns:
         """Whether a turn of that session runs or waits."""
         return session_id in self._queues
 
-    def check_room(self) -> None:
+    def check_capacity(self) -> None:
         """`Refused` 429 at the cap, for a run that may not wait."""
         if self._slots >= self.cap:
-            raise too_many(f"{self._slots} runs are under way; the limit is {self.cap}")
+            raise too_many_requests(f"{self._slots} runs are under way; the limit is {self.cap}")
 
     @property
     def slots(self) -> int:
@@ -173,13 +173,13 @@ class ChatRuns:
         return sum(not run.has_slot for run in self._waiting.values())
 
     @property
-    def starved(self) -> bool:
+    def waits_only_for_slot(self) -> bool:
         """Whether a run waits for nothing but a slot."""
         return any(not run.has_slot and self._queues[run.session_id][0] is run for run in self._waiting.values())
 
     # --- coming and going ---
 
-    def enter(self, run_id: str, session_id: str, *, may_wait: bool, now: Moment) -> ChatRun:
+    def add(self, run_id: str, session_id: str, *, may_wait: bool, now: Moment) -> RunRecord:
         """A new run, queued. One that may not wait takes its slot at once; `Refused` 429 when there is none.
 
         Call `startable` next: it may be able to start right away.
@@ -187,17 +187,17 @@ class ChatRuns:
         if run_id in self._live or run_id in self._ended:
             raise LocalProtocolError("run_id is in use")
         if not may_wait:
-            self.check_room()
+            self.check_capacity()
         if len(self._waiting) >= self._max_queued:
-            raise too_many("too many turns wait")
-        run = ChatRun(id=run_id, session_id=session_id, created_at=now.wall, updated_at=now.wall)
+            raise too_many_requests("too many turns wait")
+        run = RunRecord(id=run_id, session_id=session_id, created_at=now.wall, updated_at=now.wall)
         if not may_wait:
             self._take_slot(run)
         self._live[run_id] = self._waiting[run_id] = run
         self._queues.setdefault(session_id, []).append(run)
         return run
 
-    def startable(self, now: Moment) -> list[ChatRun]:
+    def startable(self, now: Moment) -> list[RunRecord]:
         """Start every run that can: its session is free, and it has a slot or there is one."""
         started = [run for run in self._waiting.values() if self._may_start(run)]
         for run in started:
@@ -205,13 +205,13 @@ class ChatRuns:
             run.step(RunTrigger.START, now)
         return started
 
-    def stop(self, run: ChatRun, now: Moment) -> None:
+    def stop(self, run: RunRecord, now: Moment) -> None:
         """It is to end. One that had not started gives up its place at once."""
         run.step(RunTrigger.STOP, now)
         if self._waiting.pop(run.id, None) is not None:
             self._free(run)
 
-    def leave(self, run: ChatRun, trigger: RunTrigger, now: Moment) -> list[str]:
+    def finish(self, run: RunRecord, trigger: RunTrigger, now: Moment) -> list[str]:
         """It is over: FINISH, FAIL or CANCEL. Its place is free; call `startable` next.
 
         Returned are the ids of the runs that are forgotten from now on.
@@ -228,7 +228,7 @@ class ChatRuns:
 
     # --- helpers ---
 
-    def _may_start(self, run: ChatRun) -> bool:
+    def _may_start(self, run: RunRecord) -> bool:
         if self._queues[run.session_id][0] is not run:
             return False
         if not run.has_slot:
@@ -237,11 +237,11 @@ class ChatRuns:
             self._take_slot(run)
         return True
 
-    def _take_slot(self, run: ChatRun) -> None:
+    def _take_slot(self, run: RunRecord) -> None:
         run.has_slot = True
         self._slots += 1
 
-    def _free(self, run: ChatRun) -> None:
+    def _free(self, run: RunRecord) -> None:
         if run.has_slot:
             run.has_slot = False
             self._slots -= 1
@@ -252,6 +252,6 @@ class ChatRuns:
                 del self._queues[run.session_id]
 
 
-def too_many(message: str) -> Refused:
+def too_many_requests(message: str) -> Refused:
     """429, for a run that would be one too many."""
     return Refused(429, "rate_limit_exceeded", message, headers=RETRY)

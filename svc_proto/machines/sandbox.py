@@ -17,7 +17,7 @@ __all__ = ["CREDENTIAL_FOLDERS", "SYSTEM_TREES", "Sandbox", "is_within", "normal
 
 SYSTEM_TREES = ("/etc", "/proc", "/sys", "/dev", "/root", "/boot", "/var/log", "/var/lib", "/var/run", "/run")
 CREDENTIAL_FOLDERS = (".ssh", ".aws", ".gnupg", ".kube", ".docker", ".config", ".azure", ".gcloud")
-GIVEN = ("images",)  # of the service home, where a root holds it
+SHARED_FOLDERS = ("images",)  # of the service home, where a root holds it
 SERVICE_FILES = (  # what is ours in the service home, under a root that was put into it
     ".env",
     "config.yaml",
@@ -82,7 +82,7 @@ class Sandbox:
     @_given.default
     def _of_the_homes(self) -> tuple[str, ...]:
         inside = (root for root in self.roots if root not in self.homes and is_within(root, self.homes))
-        return (*inside, *(f"{home}/{name}" for home in self.homes for name in GIVEN))
+        return (*inside, *(f"{home}/{name}" for home in self.homes for name in SHARED_FOLDERS))
 
     def allows(self, path: str) -> bool:
         """Whether a file at this real path may be served."""

@@ -30,7 +30,7 @@ __all__ = [
     "OutputBuffer",
     "TerminalState",
     "TerminalTrigger",
-    "parse_size",
+    "parse_terminal_size",
     "parse_tmux_list",
     "replay_text",
     "shell_status",
@@ -61,7 +61,7 @@ class TerminalTrigger(Enum):
     KILL = "kill"
     EXIT = "exit"
     LOST = "lost"
-    LAPSE = "lapse"
+    GRANT_EXPIRED = "lapse"
 
 
 TERMINAL_TABLE: Table[TerminalState, TerminalTrigger] = {
@@ -71,7 +71,7 @@ TERMINAL_TABLE: Table[TerminalState, TerminalTrigger] = {
     (TerminalState.LIVE, TerminalTrigger.KILL): TerminalState.ENDED,
     (TerminalState.LIVE, TerminalTrigger.EXIT): TerminalState.ENDED,
     (TerminalState.LIVE, TerminalTrigger.LOST): TerminalState.ENDED,
-    (TerminalState.LIVE, TerminalTrigger.LAPSE): TerminalState.ENDED,
+    (TerminalState.LIVE, TerminalTrigger.GRANT_EXPIRED): TerminalState.ENDED,
 }
 
 REASONS = {  # as clients read them: the phone takes the first two for the user's own wish, the desktop exits 0 on three
@@ -79,7 +79,7 @@ REASONS = {  # as clients read them: the phone takes the first two for the user'
     TerminalTrigger.KILL: "client kill",
     TerminalTrigger.EXIT: "eof",
     TerminalTrigger.LOST: "server shutdown",
-    TerminalTrigger.LAPSE: "grant expired",
+    TerminalTrigger.GRANT_EXPIRED: "grant expired",
 }
 
 
@@ -98,14 +98,14 @@ class OutputBuffer:
         self._due = 0.0
 
     def feed(self, data: bytes, now: float) -> float:
-        """Take bytes; when to `take` them, in monotonic seconds: `now` once there are enough."""
+        """Take bytes; when to `drain` them, in monotonic seconds: `now` once there are enough."""
         if not self._size:
             self._due = now + FLUSH_AFTER
         self._pieces.append(data)
         self._size += len(data)
         return now if self._size >= FLUSH_AT else self._due
 
-    def take(self, *, final: bool = False) -> bytes:
+    def drain(self, *, final: bool = False) -> bytes:
         """All text so far, in UTF-8, but for a last character that is not complete; with `final`, that too."""
         raw = b"".join(self._pieces)
         self._pieces.clear()
@@ -118,7 +118,7 @@ class OutputBuffer:
         return text.encode("utf-8")
 
 
-def parse_size(payload: Mapping[str, object]) -> TerminalSize:
+def parse_terminal_size(payload: Mapping[str, object]) -> TerminalSize:
     """`cols` and `rows`, 80 by 24 where absent, null or 0, at least 1. `Refused` 400 for what is no size."""
     return TerminalSize(_cells(payload, "cols", 80), _cells(payload, "rows", 24))
 

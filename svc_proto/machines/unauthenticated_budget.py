@@ -26,12 +26,12 @@ from attrs import define, field
 from svc_proto.machines.auth_rate_limiter import LOOPBACK, address_key
 from svc_proto.machines.transitions import Table, step
 
-__all__ = ["LIFE", "ONE_READ", "Guest", "GuestState", "GuestTrigger", "Strangers"]
+__all__ = ["BUDGET_TABLE", "READ_SIZE", "BudgetedConnection", "BudgetState", "BudgetTrigger", "UnauthenticatedBudget"]
 
-ONE_READ = 64 * 1024  # bytes: what one guest is given room for when it may go on
+READ_SIZE = 64 * 1024  # bytes: what one guest is given room for when it may go on
 
 
-class GuestState(Enum):
+class BudgetState(Enum):
     """Where a guest is."""
 
     READING = "reading"
@@ -39,40 +39,40 @@ class GuestState(Enum):
     GONE = "gone"
 
 
-class GuestTrigger(Enum):
+class BudgetTrigger(Enum):
     """What moves it."""
 
-    CROWD = "crowd"
-    ROOM = "room"
+    BUDGET_EXCEEDED = "crowd"
+    BUDGET_AVAILABLE = "room"
     LEAVE = "leave"
 
 
-LIFE: Table[GuestState, GuestTrigger] = {
-    (GuestState.READING, GuestTrigger.CROWD): GuestState.WAITING,
-    (GuestState.WAITING, GuestTrigger.CROWD): GuestState.WAITING,
-    (GuestState.WAITING, GuestTrigger.ROOM): GuestState.READING,
-    **{(state, GuestTrigger.LEAVE): GuestState.GONE for state in GuestState},
+BUDGET_TABLE: Table[BudgetState, BudgetTrigger] = {
+    (BudgetState.READING, BudgetTrigger.BUDGET_EXCEEDED): BudgetState.WAITING,
+    (BudgetState.WAITING, BudgetTrigger.BUDGET_EXCEEDED): BudgetState.WAITING,
+    (BudgetState.WAITING, BudgetTrigger.BUDGET_AVAILABLE): BudgetState.READING,
+    **{(state, BudgetTrigger.LEAVE): BudgetState.GONE for state in BudgetState},
 }
 
 
 @define(eq=False)
-class _Address:
+class _AddressUsage:
     key: str | None  # None: this host, or nobody knows yet
     held: int = 0
     guests: int = 0
-    waiting: dict[Guest, None] = field(factory=dict)  # the one that waits longest first
+    waiting: dict[BudgetedConnection, None] = field(factory=dict)  # the one that waits longest first
 
 
-class Guest:
+class BudgetedConnection:
     """One connection of a peer that nobody knows yet, and what is held for it."""
 
     __slots__ = ("address", "held", "state")
 
-    address: _Address  # from `Strangers.admit` on
+    address: _AddressUsage  # from `UnauthenticatedBudget.admit` on
 
     def __init__(self) -> None:
         self.held = 0
-        self.state = GuestState.READING
+        self.state = BudgetState.READING
 
     def wake(self) -> None:
         """The guest had to wait, and may be read on."""
@@ -80,10 +80,10 @@ class Guest:
     @property
     def waiting(self) -> bool:
         """Whether the guest has to wait: nothing is read from it meanwhile."""
-        return self.state is GuestState.WAITING
+        return self.state is BudgetState.WAITING
 
 
-class Strangers:
+class UnauthenticatedBudget:
     """All `guests`. `budget` and `share` are in bytes, `most` is the number of guests of an address."""
 
     def __init__(self, *, budget: int, share: int, most: int) -> None:
@@ -92,11 +92,11 @@ class Strangers:
         self._budget = budget
         self._share = share
         self._most = most
-        self._here = _Address(None)
-        self._addresses: dict[str, _Address] = {}
-        self._ready: dict[_Address, None] = {}  # have somebody who waits, and are within their share
+        self._here = _AddressUsage(None)
+        self._addresses: dict[str, _AddressUsage] = {}
+        self._ready: dict[_AddressUsage, None] = {}  # have somebody who waits, and are within their share
 
-    def admit(self, guest: Guest, host: str | None) -> bool:
+    def admit(self, guest: BudgetedConnection, host: str | None) -> bool:
         """Somebody came from there; False: too many have already. A host that is None has no share of its own."""
         address = self._address_of(host)
         if self._is_full(address):
@@ -104,10 +104,10 @@ class Strangers:
         self._enter(guest, address)
         return True
 
-    def move(self, guest: Guest, host: str) -> bool:
+    def change_address(self, guest: BudgetedConnection, host: str) -> bool:
         """A proxy said where it comes from; False: too many have already, and it has to go."""
         address = self._address_of(host)
-        if guest.state is GuestState.GONE or address is guest.address:
+        if guest.state is BudgetState.GONE or address is guest.address:
             return True
         if self._is_full(address):
             return False
@@ -116,17 +116,17 @@ class Strangers:
         self._make_room()
         return True
 
-    def weigh(self, guest: Guest, size: int) -> bool:
+    def update_usage(self, guest: BudgetedConnection, size: int) -> bool:
         """A guest holds so many bytes now, and may have to wait; False: it has to go."""
         change = size - guest.held
-        if not change or guest.state is GuestState.GONE:
+        if not change or guest.state is BudgetState.GONE:
             return True
         address = guest.address
         guest.held = size
         self.held += change
         address.held += change
         if change > 0 and (self.held > self._budget or not self._fits(address)):
-            guest.state = step(LIFE, guest.state, GuestTrigger.CROWD)
+            guest.state = step(BUDGET_TABLE, guest.state, BudgetTrigger.BUDGET_EXCEEDED)
             address.waiting[guest] = None
         if address.waiting:
             self._sort(address)
@@ -134,28 +134,28 @@ class Strangers:
             self._make_room()
         return change < 0 or self.held <= self._budget + self._budget // 4
 
-    def leave(self, guest: Guest) -> None:
+    def remove(self, guest: BudgetedConnection) -> None:
         """The guest has gone, or is known now."""
-        if guest.state is not GuestState.GONE:
+        if guest.state is not BudgetState.GONE:
             self._exit(guest)
-            guest.state = step(LIFE, guest.state, GuestTrigger.LEAVE)
+            guest.state = step(BUDGET_TABLE, guest.state, BudgetTrigger.LEAVE)
             self._make_room()
 
     # --- helpers ---
 
-    def _address_of(self, host: str | None) -> _Address:
+    def _address_of(self, host: str | None) -> _AddressUsage:
         if host is None or host in LOOPBACK:
             return self._here
         key = address_key(host)
-        return self._addresses.get(key) or _Address(key)
+        return self._addresses.get(key) or _AddressUsage(key)
 
-    def _is_full(self, address: _Address) -> bool:
+    def _is_full(self, address: _AddressUsage) -> bool:
         return address is not self._here and address.guests >= self._most
 
-    def _fits(self, address: _Address) -> bool:
+    def _fits(self, address: _AddressUsage) -> bool:
         return address is self._here or address.held <= self._share
 
-    def _enter(self, guest: Guest, address: _Address) -> None:
+    def _enter(self, guest: BudgetedConnection, address: _AddressUsage) -> None:
         guest.address = address
         if address.key is not None:
             self._addresses[address.key] = address
@@ -168,7 +168,7 @@ class Strangers:
         if address.waiting:
             self._sort(address)
 
-    def _exit(self, guest: Guest) -> None:
+    def _exit(self, guest: BudgetedConnection) -> None:
         address = guest.address
         address.guests -= 1
         self.guests -= 1
@@ -180,7 +180,7 @@ class Strangers:
         if address.key is not None and not address.guests:
             del self._addresses[address.key]
 
-    def _sort(self, address: _Address) -> None:
+    def _sort(self, address: _AddressUsage) -> None:
         if address.waiting and self._fits(address):
             self._ready.setdefault(address)
         else:
@@ -194,6 +194,6 @@ class Strangers:
             guest = next(iter(address.waiting))
             del address.waiting[guest]
             self._sort(address)  # at the end of the line, if somebody else waits there
-            guest.state = step(LIFE, guest.state, GuestTrigger.ROOM)
-            room -= ONE_READ
+            guest.state = step(BUDGET_TABLE, guest.state, BudgetTrigger.BUDGET_AVAILABLE)
+            room -= READ_SIZE
             guest.wake()

@@ -18,10 +18,19 @@ from svc_proto.basics.validate import integer, invalid
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import as_text
 
-__all__ = ["LIFE", "NO_CURSOR", "RESUME_WINDOW", "UNATTENDED", "Cursor", "Denied", "Ids", "Replay"]
-__all__ += ["VoiceLife", "VoiceState", "VoiceTrigger"]
+__all__ = [
+    "VOICE_TABLE",
+    "NO_CURSOR",
+    "RESUME_WINDOW",
+    "UNCLAIMED_TIMEOUT",
+    "Cursor",
+    "ClaimDenied",
+    "EventIds",
+    "Replay",
+]
+__all__ += ["VoiceSessionLifecycle", "VoiceState", "VoiceTrigger"]
 
-UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
+UNCLAIMED_TIMEOUT = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
 RESUME_WINDOW = 30.0  # s, default of RELAY_VOICE_RESUME_TTL_MS, wire terminal-voice 4.8
 RING_EVENTS = 2000  # wire terminal-voice 4.8
 RING_BYTES = 4 * 1024 * 1024  # about a minute of 24 kHz audio in base64
@@ -31,8 +40,8 @@ ACKNOWLEDGED = (
     "played_audio_event_id",
     "input_chunk_id",
 )  # a cursor's, in order
-AWAY_EVENTS = RING_EVENTS // 2  # recorded while nobody listens, before whoever speaks has to wait: the other
-AWAY_BYTES = RING_BYTES // 2  # half of the ring is for what was said right before, and may not have arrived
+DETACHED_MAX_EVENTS = RING_EVENTS // 2  # recorded while nobody listens, before whoever speaks has to wait: the other
+DETACHED_MAX_BYTES = RING_BYTES // 2  # half of the ring is for what was said right before, and may not have arrived
 
 
 class VoiceState(Enum):
@@ -58,7 +67,7 @@ class VoiceTrigger(Enum):
 
 
 _S, _T = VoiceState, VoiceTrigger
-LIFE: Table[VoiceState, VoiceTrigger] = {
+VOICE_TABLE: Table[VoiceState, VoiceTrigger] = {
     (_S.FRESH, _T.ATTACH): _S.STARTING,  # the first socket owns the session
     (_S.FRESH, _T.EXPIRE): _S.CLOSED,  # nobody came within 120 s
     (_S.STARTING, _T.READY): _S.ATTACHED,  # whatever the session needs is there
@@ -73,21 +82,21 @@ LIFE: Table[VoiceState, VoiceTrigger] = {
 
 
 @frozen
-class Denied:
+class ClaimDenied:
     """A socket is not to have the session: a word for the client and the code to close with (wire 4.8, 6.3)."""
 
     reason: str
     close_code: int
 
 
-NOT_CLAIMED = Denied("session_not_claimed", 4009)
-INITIALIZING = Denied("session_initializing", 1013)
-BAD_TOKEN = Denied("invalid_resume_token", 4003)
-EXPIRED = Denied("resume_expired", 4008)
-CLOSED = Denied("session_closed", 4008)
+NOT_CLAIMED = ClaimDenied("session_not_claimed", 4009)
+INITIALIZING = ClaimDenied("session_initializing", 1013)
+BAD_TOKEN = ClaimDenied("invalid_resume_token", 4003)
+EXPIRED = ClaimDenied("resume_expired", 4008)
+CLOSED = ClaimDenied("session_closed", 4008)
 
 
-class Ids(NamedTuple):
+class EventIds(NamedTuple):
     """The numbers of one event; `audio` is 0 for one without audio."""
 
     event: int
@@ -130,7 +139,7 @@ class Replay:
 
 
 @define(kw_only=True)
-class VoiceLife:
+class VoiceSessionLifecycle:
     """One session's state. Whoever asks acts on the answer."""
 
     token_hash: str  # SHA-256 of the resume token
@@ -138,9 +147,9 @@ class VoiceLife:
     deadline: float | None  # when `expire` is due
     state: VoiceState = field(default=_S.FRESH, init=False)
     acked: Cursor = field(default=NO_CURSOR, init=False)
-    last: Ids = field(default=Ids(0, 0), init=False)  # the numbers given last
+    last: EventIds = field(default=EventIds(0, 0), init=False)  # the numbers given last
     expired: bool = field(default=False, init=False)
-    _ring: deque[tuple[Ids, str]] = field(factory=deque, init=False, repr=False)
+    _ring: deque[tuple[EventIds, str]] = field(factory=deque, init=False, repr=False)
     _size: int = field(default=0, init=False)  # bytes of that
     _away: list[int] = field(factory=lambda: [0, 0], init=False)  # events and bytes recorded while detached
 
@@ -161,7 +170,7 @@ class VoiceLife:
     def release(self, now: float) -> None:
         """The owner has gone, or gets nothing: as before it came."""
         self._step(_T.RELEASE)
-        self.deadline = now + UNATTENDED
+        self.deadline = now + UNCLAIMED_TIMEOUT
 
     def detach(self, now: float) -> float:
         """The owner was lost: keep everything for a while; until when."""
@@ -175,7 +184,7 @@ class VoiceLife:
         if self.state is _S.DETACHED:
             self.deadline = until
 
-    def resume(self, token: object, message: Mapping[str, object]) -> Replay | Denied:
+    def resume(self, token: object, message: Mapping[str, object]) -> Replay | ClaimDenied:
         """A socket asks for the session. `Refused` 400 for a cursor that is no whole number changes nothing."""
         if self.state in (_S.CLOSED, _S.STARTING):
             return self.denial()
@@ -188,7 +197,7 @@ class VoiceLife:
         self.deadline = None
         return Replay(cursor, self.missed(cursor))
 
-    def denial(self) -> Denied:
+    def denial(self) -> ClaimDenied:
         """What a candidate gets that says anything else, or says nothing for too long."""
         if self.state is _S.STARTING:
             return INITIALIZING
@@ -211,12 +220,12 @@ class VoiceLife:
 
     # --- what is said ---
 
-    def number(self, *, audio: bool = False) -> Ids:
+    def number(self, *, audio: bool = False) -> EventIds:
         """The numbers of the next event."""
-        self.last = Ids(self.last.event + 1, self.last.audio + audio)
-        return self.last if audio else Ids(self.last.event)
+        self.last = EventIds(self.last.event + 1, self.last.audio + audio)
+        return self.last if audio else EventIds(self.last.event)
 
-    def record(self, ids: Ids, text: str) -> None:
+    def record(self, ids: EventIds, text: str) -> None:
         """Keep an event for whoever comes back; the oldest go until there is room."""
         if self.state is _S.CLOSED:
             return
@@ -242,7 +251,7 @@ class VoiceLife:
         """False while nobody listens and so much was said that more would push out what somebody may have missed."""
         if self.state is not _S.DETACHED:
             return True
-        return self._away[0] < AWAY_EVENTS and self._away[1] < AWAY_BYTES
+        return self._away[0] < DETACHED_MAX_EVENTS and self._away[1] < DETACHED_MAX_BYTES
 
     # --- below ---
 
@@ -256,7 +265,7 @@ class VoiceLife:
         self._ring.clear()
 
     def _step(self, trigger: VoiceTrigger) -> None:
-        self.state = step(LIFE, self.state, trigger)
+        self.state = step(VOICE_TABLE, self.state, trigger)
 
 
 def _cursor(message: Mapping[str, object], name: str) -> int | None:

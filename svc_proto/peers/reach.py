@@ -15,7 +15,7 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
-from svc_proto.machines.pairing_payload import encode_payload, pairing_url, signed
+from svc_proto.machines.pairing_payload import encode_payload, pairing_url, sign_payload
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -53,5 +53,5 @@ def sealed(engine: Engine, config: RelayConfig, payload: Mapping[str, object]) -
     """The text of a QR code, and the invite URL with the same: signed, or why they are not."""
     secret = yield from ensure_secret(engine, config.qr_secret_name)
     problem = secret if isinstance(secret, Failure) else None
-    text = encode_payload(payload if isinstance(secret, Failure) else signed(payload, secret))
+    text = encode_payload(payload if isinstance(secret, Failure) else sign_payload(payload, secret))
     return text, pairing_url(config.brand, text), problem

@@ -1,6 +1,7 @@
 """Ask the routes to a relay whether it is there, in strict tiers, and take the best (spec "Multi-route pairing").
 
-`RouteChoice` decides whom to ask, how long to wait for an answer and which route it is; here is who asks. A probe is
+`CandidateSelector` decides whom to ask, how long to wait for an answer and which route it is; here is who asks. A probe
+is
 `GET /health` of the relay behind a candidate (wire core 3.3). A relay whose address was derived from the API's is
 asked for `/voice/config` in its place, which it may well refuse.
 """
@@ -17,13 +18,13 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.candidate_selection import (
-    PROBE_WITHIN,
+    PROBE_TIMEOUT,
     CancelProbe,
     Candidate,
+    CandidateSelector,
     Chosen,
     Probe,
-    RouteAction,
-    RouteChoice,
+    SelectionAction,
 )
 from svc_proto.peers.remote import DERIVED_PROBE, Remote
 from svc_proto.schema.json_object import JsonObject
@@ -44,7 +45,7 @@ class Routes:
         self._engine = engine
         self._target = probe
         self._asks_who = (401, 403) if probe == DERIVED_PROBE else ()  # the route is there, and wants to know who is
-        self._choice = RouteChoice(candidates)
+        self._choice = CandidateSelector(candidates)
         self._probes: dict[Candidate, Task] = {}
         self._timer = engine.timers.timer(self._late)
         self._bell = Bell(engine)
@@ -67,7 +68,7 @@ class Routes:
                 task.cancel()
         return self._choice.chosen
 
-    def _act(self, actions: Sequence[RouteAction]) -> None:
+    def _act(self, actions: Sequence[SelectionAction]) -> None:
         for action in actions:
             match action:
                 case Probe(candidate=candidate):
@@ -108,7 +109,7 @@ class Routes:
         except RemoteProtocolError as error:
             return Failure(FailureKind.INVALID, str(error))
         # The machine gives a probe up after its 4 s; this is only so that no wait is without an end.
-        return (yield from fetch(self._engine, "GET", url, within=2 * PROBE_WITHIN))
+        return (yield from fetch(self._engine, "GET", url, within=2 * PROBE_TIMEOUT))
 
     def _late(self) -> None:
         self._act(self._choice.advance(self._engine.now.mono))

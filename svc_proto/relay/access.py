@@ -11,7 +11,7 @@ from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.callers import is_foreign_page, names_this_network, shows_page
 from svc_proto.engine.message import STRANGER, Request, Stranger
-from svc_proto.machines.paired_session_registry import Session, Sessions
+from svc_proto.machines.paired_session_registry import PairedSession, PairedSessionRegistry
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.schema.oauth import SCOPE_READ
 
@@ -56,8 +56,8 @@ GRANTS = {  # of the policies that are `relay.voice_access`'s
 
 
 def authorize(
-    access: Access, request: Request, sessions: Sessions, door: LocalDoor, now: Moment
-) -> Session | Stranger | None:
+    access: Access, request: Request, sessions: PairedSessionRegistry, door: LocalDoor, now: Moment
+) -> PairedSession | Stranger | None:
     """Apply a policy: the caller's session, which holds the request, where the policy asks for one.
 
     Raises `Refused` 401 or 403.
@@ -91,7 +91,7 @@ def authorize(
             raise LocalProtocolError("voice routes have a gate of their own")
 
 
-def driver(request: Request, sessions: Sessions, now: Moment) -> Session | None:
+def driver(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
     """Whoever BRIDGE lets in, found as quickly as can be; None: `authorize` knows, and why."""
     session = sessions.hashed(request.headers.bearer_hash)
     if session is None or session.tokens is not None or not session.holds("bridge", now.wall):
@@ -100,12 +100,12 @@ def driver(request: Request, sessions: Sessions, now: Moment) -> Session | None:
     return session
 
 
-def session_of(request: Request, sessions: Sessions, now: Moment) -> Session | None:
+def session_of(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
     """The live session whose token `Authorization` shows."""
-    return sessions.shown(request.headers.bearer_hash, now) if request.headers.bearer else None
+    return sessions.find_by_token_hash(request.headers.bearer_hash, now) if request.headers.bearer else None
 
 
-def need_bridge(session: Session, now: Moment, *, looks: bool = False) -> Session:
+def need_bridge(session: PairedSession, now: Moment, *, looks: bool = False) -> PairedSession:
     """This session; one that may not drive the phone, or not any more, is refused with 403.
 
     What only looks is done with the grant `bridge:read`, too.
@@ -115,7 +115,7 @@ def need_bridge(session: Session, now: Moment, *, looks: bool = False) -> Sessio
     raise Refused(403, "grant_required", "this session holds no live bridge grant")
 
 
-def may_look(session: Session, now: Moment) -> bool:
+def may_look(session: PairedSession, now: Moment) -> bool:
     """Whether it may see what is on the phone, at least."""
     return session.holds("bridge", now.wall) or session.holds(SCOPE_READ, now.wall)
 
@@ -131,11 +131,11 @@ def _is_rebound(request: Request) -> bool:
     return headers.get(b"origin") is not None and not names_this_network(headers.get(b"host") or b"")
 
 
-def _bearer(request: Request, sessions: Sessions, now: Moment, *, agents: bool = False) -> Session:
+def _bearer(request: Request, sessions: PairedSessionRegistry, now: Moment, *, agents: bool = False) -> PairedSession:
     """Whose token it is; of `agents`, access tokens of OAuth are good, too."""
     session = session_of(request, sessions, now)
     if session is None and agents:
-        session = sessions.accessed(request.headers.bearer, now)
+        session = sessions.find_by_access_token(request.headers.bearer, now)
     if session is None:
         text = "this route needs Authorization: Bearer <session token>, with a token that is known and not expired"
         raise Refused(401, "unauthorized", text)

@@ -23,8 +23,8 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import Request
 from svc_proto.engine.socket import Socket
-from svc_proto.machines.paired_session import Session, parse_device
-from svc_proto.machines.pairing_codes import PairingMeta, operator_first, phone_wishes
+from svc_proto.machines.paired_session import PairedSession, parse_device
+from svc_proto.machines.pairing_codes import PairingMeta, merge_terms, parse_requested_terms
 from svc_proto.machines.transitions import Table, step
 from svc_proto.relay.channels import dispatch
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
@@ -109,7 +109,7 @@ class ClientSocket:
     def __init__(self, relay: Relay, request: Request) -> None:
         self.relay = relay
         self.state = ClientState.WAITING
-        self.session: Session | None = None
+        self.session: PairedSession | None = None
         self.address = relay.proxies.address(request)
         self._secure = request.secure or relay.proxies.say_https(request)
         self.terminals: Terminals | None = None
@@ -267,7 +267,7 @@ class ClientSocket:
 
     def _pair(self, operator: PairingMeta, envelope: Envelope) -> Flow[None]:
         relay = self.relay
-        meta = operator_first(operator, phone_wishes(envelope.payload))
+        meta = merge_terms(operator, parse_requested_terms(envelope.payload))
         token, session = relay.sessions.create(
             relay.engine.now,
             relay.engine.entropy,
@@ -314,7 +314,7 @@ class ClientSocket:
         self._step(ClientTrigger.REFUSE)
         self._fail(reason, "")
 
-    def _welcome(self, session: Session, token: str, identity: str) -> bool:
+    def _welcome(self, session: PairedSession, token: str, identity: str) -> bool:
         relay = self.relay
         sent = self.send(
             "system",

@@ -16,8 +16,8 @@ from svc_proto.basics.metrics import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import Answer
-from svc_proto.machines.auth_rate_limiter import Limiter
-from svc_proto.machines.paired_session import Session
+from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
+from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.pairing_codes import PairingMeta
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Commons:
 
     def __init__(self, relay: Relay) -> None:
         self.relay = relay
-        self.limiter = Limiter()
+        self.limiter = AuthRateLimiter()
 
     def start(self) -> Flow[None]:
         """Meet the others, if they can be met."""
@@ -68,13 +68,13 @@ class Commons:
 
     # --- sessions: all that others have to hear ---
 
-    def session_saved(self, session: Session) -> None:
+    def session_saved(self, session: PairedSession) -> None:
         """It is in the store, as it is now."""
 
-    def session_ended(self, session: Session) -> None:
+    def session_ended(self, session: PairedSession) -> None:
         """It was revoked."""
 
-    def seek(self, token: str) -> Flow[Session | None] | None:
+    def seek(self, token: str) -> Flow[PairedSession | None] | None:
         """Look for a session that is not here; None: there is nowhere to look."""
         return None
 

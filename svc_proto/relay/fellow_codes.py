@@ -1,9 +1,9 @@
 """Pairing codes of a service with several nodes: keys of Redis, of which one node gets the value.
 
-An invite may hold a key of the pairing's own, which is good before its code was shown to anybody (`DeviceKeys`). So who
-makes such a code tells all, and so does who uses it up: a node knows the codes of all living invites, by which it takes
-their keys, and Redis alone says who may pair with them. What a node has heard of while it may have missed something
-counts as far as Redis still has it.
+An invite may hold a key of the pairing's own, which is good before its code was shown to anybody (`PairingApiKeys`). So
+who makes such a code tells all, and so does who uses it up: a node knows the codes of all living invites, by which it
+takes their keys, and Redis alone says who may pair with them. What a node has heard of while it may have missed
+something counts as far as Redis still has it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.cluster.node import unavailable
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.machines.pairing_codes import CODE_LIFETIME, MAX_CODES, PairingMeta, normalise, parse_meta
+from svc_proto.machines.pairing_codes import CODE_LIFETIME, MAX_CODES, PairingMeta, normalize_code, parse_meta
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class FellowCodes:
 
     def put(self, code: str, meta: PairingMeta) -> Flow[None]:
         """In place of one that reads the same. `Refused` 400 or 503. Others hear of a key before anybody can pair."""
-        code = normalise(code)
+        code = normalize_code(code)
         text = strict_json.dumps({name: value for name, value in _described(meta).items() if value is not None})
         if meta.key_hash or code in self._invites:
             self.invited(code, meta.key_hash, 0.0)
@@ -54,7 +54,7 @@ class FellowCodes:
     def take(self, code: str) -> Flow[PairingMeta | None]:
         """Nobody gets what somebody else has got. A lost answer leaves a code that is used up."""
         try:
-            code = normalise(code)
+            code = normalize_code(code)
         except Refused:
             return None
         text = yield from self._node.redis.ask("GETDEL", self._key(code))
@@ -69,7 +69,7 @@ class FellowCodes:
     def invited(self, code: str, key_hash: str, age: float) -> None:
         """An invite with this code holds the key of this hash; an empty one: there is none any more."""
         try:
-            code = normalise(code)
+            code = normalize_code(code)
         except Refused:
             return
         now = self._relay.engine.now

@@ -19,7 +19,7 @@ from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, Task, ask, sleep
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
-from svc_proto.machines.paired_session import Session
+from svc_proto.machines.paired_session import PairedSession
 from svc_proto.schema.json_object import as_text
 from svc_proto.store import LoadSessions
 
@@ -71,7 +71,7 @@ class FellowSessions:
         """Wait until all was read, but not for long."""
         yield from self._read.wait(self._relay.engine.now.mono + CATCH_UP_WITHIN)
 
-    def seek(self, token: str) -> Flow[Session | None]:
+    def seek(self, token: str) -> Flow[PairedSession | None]:
         """Look for the session of a token in the store. `Refused` 503 when too many do."""
         token_hash = sha256_hex(token)
         if self._seeking >= MAX_SEEKING:
@@ -131,7 +131,7 @@ class FellowSessions:
         if self._ended.get(token_hash, relay.engine.now.mono):
             return
         try:
-            session = relay.sessions.follow(record, relay.engine.now)
+            session = relay.sessions.apply_record(record, relay.engine.now)
         except Refused as refused:
             relay.engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
             return

@@ -60,11 +60,11 @@ from svc_proto.engine.router import Answer
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure
 from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT
-from svc_proto.machines.paired_session import Session
+from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTH
 from svc_proto.machines.pairing_codes import PairingMeta
-from svc_proto.machines.phone_registry import Phone
-from svc_proto.machines.replicated_auth_rate_limiter import ToldLimiter
+from svc_proto.machines.phone_registry import ConnectedPhone
+from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.commons import Commons, PhoneLine
 from svc_proto.relay.fellow_codes import FellowCodes
@@ -108,7 +108,7 @@ class Fellows(Commons):
 
     def __init__(self, relay: Relay, where: RedisAddress) -> None:
         super().__init__(relay)
-        self.limiter: ToldLimiter = ToldLimiter(self.tell_all)
+        self.limiter: ReplicatedAuthRateLimiter = ReplicatedAuthRateLimiter(self.tell_all)
         self._where = where
         self._elsewhere: dict[int, _Elsewhere] = {}
         self._numbers: dict[str, dict[int, int]] = {}  # below zero, by node and by number there
@@ -153,18 +153,18 @@ class Fellows(Commons):
 
     # --- sessions ---
 
-    def session_saved(self, session: Session) -> None:
+    def session_saved(self, session: PairedSession) -> None:
         """Others take it over."""
         at = self.node.time
         self.sessions.note_news(session.token_hash, at)
         self.tell_all("saved", {**session.to_record(), "at": at})
 
-    def session_ended(self, session: Session) -> None:
+    def session_ended(self, session: PairedSession) -> None:
         """Others cut it off."""
         self.sessions.note_end(session.token_hash)
         self.tell_all("ended", {"token_hash": session.token_hash})
 
-    def seek(self, token: str) -> Flow[Session | None] | None:
+    def seek(self, token: str) -> Flow[PairedSession | None] | None:
         """In the store, for a token that another node may have given out a moment ago."""
         return self.sessions.seek(token) if len(token) == TOKEN_LENGTH and token.isascii() else None
 
@@ -187,17 +187,17 @@ class Fellows(Commons):
     def phone_came(self, number: int, replaced: int | None) -> None:
         """Others may drive it through us."""
         self._forget(replaced)
-        phone = self.relay.phones.of_socket(number)
+        phone = self.relay.phones.find_by_socket(number)
         assert phone is not None  # it has just been registered
         self._since.put(number, self.node.time)
         self.tell_all("came", self._entry(phone))
-        if self.relay.phones.named(self._active) in (None, phone):
+        if self.relay.phones.find_by_device_id(self._active) in (None, phone):
             self._select(phone.device_id)
         self._prefer()
 
     def phone_said(self, number: int) -> None:
         """Others show it, too."""
-        phone = self.relay.phones.of_socket(number)
+        phone = self.relay.phones.find_by_socket(number)
         assert phone is not None  # it has just been reported
         self.tell_all("said", {"socket": number, "status": phone.status})
 
@@ -291,7 +291,7 @@ class Fellows(Commons):
         """Those of this node."""
         return len(self._since) - len(self._elsewhere)
 
-    def _entry(self, phone: Phone) -> dict[str, object]:
+    def _entry(self, phone: ConnectedPhone) -> dict[str, object]:
         now = self.relay.engine.now.mono
         return {
             "socket": phone.socket,
@@ -341,7 +341,7 @@ class Fellows(Commons):
         now = self.relay.engine.now
         match word:
             case "failed" | "succeeded" | "cleared":
-                self.limiter.hear(word, body.text("address"), now)
+                self.limiter.apply_remote(word, body.text("address"), now)
             case "saved":
                 self.sessions.follow(body, body.number("at") or self.node.time)
             case "ended":
@@ -416,7 +416,7 @@ class Fellows(Commons):
             return
         if device_id == f"socket-{socket}":
             device_id = f"{node}-{device_id}"  # it has no name of its own, and here the number means another
-        before = relay.phones.named(device_id)
+        before = relay.phones.find_by_device_id(device_id)
         if before is not None and self._since.since(before.socket) > since:
             return
         numbers = self._numbers.setdefault(node, {})
@@ -460,8 +460,8 @@ class Fellows(Commons):
     def _prefer(self) -> None:
         """Whichever phone is driven unless one is named, every node comes to the same."""
         phones = self.relay.phones
-        phone = phones.of_socket(self._since.last or 0)
-        phones.prefer(active=self._active, most_recent=None if phone is None else phone.device_id)
+        phone = phones.find_by_socket(self._since.last or 0)
+        phones.set_preferred(active=self._active, most_recent=None if phone is None else phone.device_id)
 
     def _selected(self, body: JsonObject) -> None:
         since = _since(body)

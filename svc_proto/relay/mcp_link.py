@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, cast
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.machines.inbox import Notifications
-from svc_proto.machines.paired_session import Session
-from svc_proto.machines.phone_registry import ASKS_ITS_USER, take_selector
+from svc_proto.machines.inbox import NotificationBuffer
+from svc_proto.machines.paired_session import PairedSession
+from svc_proto.machines.phone_registry import ASKS_ITS_USER, split_selector
 from svc_proto.mcp.answers import Offer
 from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.phone import LOOKS, phone_offer
@@ -27,7 +27,7 @@ from svc_proto.relay.routes.control import ask_phone
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
-    from svc_proto.machines.bridge_commands import Outcome
+    from svc_proto.machines.bridge_commands import CommandOutcome
     from svc_proto.relay.service import Relay
 
 __all__ = ["RelayPhones", "mcp_server"]
@@ -42,7 +42,7 @@ def mcp_server(relay: Relay) -> McpServer:
     """What answers the relay's bearers."""
 
     def offer(session: object) -> Offer:
-        phones = RelayPhones(relay, cast("Session", session))
+        phones = RelayPhones(relay, cast("PairedSession", session))
         return phone_offer(phones, phones.watch, phones.may_act, phones.begin)
 
     return McpServer(relay.engine, offer)
@@ -51,7 +51,7 @@ def mcp_server(relay: Relay) -> McpServer:
 class RelayPhones:
     """A `PhoneLink` for one session."""
 
-    def __init__(self, relay: Relay, session: Session) -> None:
+    def __init__(self, relay: Relay, session: PairedSession) -> None:
         self._relay = relay
         self._session = session
 
@@ -75,7 +75,7 @@ class RelayPhones:
                 relay.drop_lapsed_phones()
                 return PhoneAnswer(200, relay.phones.devices_report(relay.engine.now))
             if path == NOTIFICATIONS:
-                found = relay.notifications.recent(Notifications.parse_limit(None))
+                found = relay.notifications.recent(NotificationBuffer.parse_limit(None))
                 return PhoneAnswer(200, {"ok": True, "notifications": found, "count": len(found)})
             told = ask_phone(relay, self._session, method, path, query, given, lambda found: tell(_answer(found)))
         except Refused as refused:
@@ -117,14 +117,14 @@ class RelayPhones:
         """By what the phone has said of itself."""
         yield from ()
         try:
-            selector, _, _ = take_selector(arguments, {})
+            selector, _, _ = split_selector(arguments, {})
             phone, _ = self._relay.phone_for(selector)
         except Refused:
             return None
-        return {**arguments, ASKS_ITS_USER: True} if phone.asks else None
+        return {**arguments, ASKS_ITS_USER: True} if phone.asks_its_user else None
 
 
-def _answer(outcome: Outcome) -> PhoneAnswer:
+def _answer(outcome: CommandOutcome) -> PhoneAnswer:
     body = outcome.body
     if isinstance(body, dict):
         return PhoneAnswer(outcome.status, body, outcome.text)

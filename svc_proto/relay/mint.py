@@ -12,7 +12,7 @@ from svc_proto.basics.validate import boolean, integer, integer_text, invalid, t
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta, parse_meta
 from svc_proto.machines.pairing_payload import build_payload, relay_block
 from svc_proto.peers.host_api import host_api_key
@@ -56,17 +56,17 @@ def parse_mint(body: Mapping[str, object], config: RelayConfig) -> MintRequest:
 
 
 def key_for(
-    engine: Engine, config: RelayConfig, wanted: MintRequest, own: DeviceKeys | None
+    engine: Engine, config: RelayConfig, wanted: MintRequest, own: PairingApiKeys | None
 ) -> Flow[tuple[str, PairingMeta]]:
     """The key that the payload is to hold, and what is attached to the code then.
 
     It is what was asked for, else one of the pairing's own, else the host's; none where chat is withheld.
     """
     meta, key = wanted.meta, wanted.key
-    if not meta.chats:
+    if not meta.grants_chat:
         return "", meta
     if key is None and own is not None:
-        key, key_hash = own.make(engine.entropy)
+        key, key_hash = own.new_key(engine.entropy)
         return key, evolve(meta, key_hash=key_hash)
     if key is None:
         key = yield from host_api_key(

@@ -18,8 +18,14 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.grants import CHANNELS
-from svc_proto.machines.oauth_consent import Allowed, Consent, ConsentState, OwnerConsents, read_consent
-from svc_proto.machines.paired_session import DeviceInfo, Session
+from svc_proto.machines.oauth_consent import (
+    AuthorizationConsent,
+    ConsentRegistry,
+    ConsentState,
+    GrantedConsent,
+    parse_consent,
+)
+from svc_proto.machines.paired_session import DeviceInfo, PairedSession
 from svc_proto.machines.paired_session_registry import DEFAULT_TTL
 from svc_proto.relay.oauth_pages import failed_page, lead_to, over_page, waiting_page
 from svc_proto.relay.place import MCP, place_of
@@ -58,7 +64,7 @@ class OAuth:
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
-        self.consents = OwnerConsents()
+        self.consents = ConsentRegistry()
 
     @cached_property
     def _timer(self) -> Timer:
@@ -105,7 +111,7 @@ class OAuth:
         token = self._form(request).get("token", "")
         relay = self._relay
         now = relay.engine.now
-        session = relay.sessions.accessed(token, now) or relay.sessions.refreshed(token, now)[0]
+        session = relay.sessions.find_by_access_token(token, now) or relay.sessions.find_by_refresh_token(token, now)[0]
         if session is not None:
             problem = yield from relay.revoke(session, "the agent has given its tokens back")
             if problem is not None:
@@ -135,7 +141,7 @@ class OAuth:
         try:
             question = parse_authorization_request(query, client, place + MCP)
             engine = relay.engine
-            consent = self.consents.ask(question, relay.proxies.address(request), engine.now, engine.entropy)
+            consent = self.consents.request(question, relay.proxies.address(request), engine.now, engine.entropy)
         except Refused as refused:
             if is_loopback(redirect):
                 fields = {"error": refused.code, "error_description": refused.message, "state": query.get("state")}
@@ -151,16 +157,16 @@ class OAuth:
 
     def _wait(self, request: Request) -> Response:
         engine = self._relay.engine
-        consent = self.consents.of_ticket(request.params["ticket"], engine.now)
+        consent = self.consents.find_by_ticket(request.params["ticket"], engine.now)
         place = place_of(self._relay, request)
         if consent is None or place is None:
             return over_page()
         asked = consent.question
-        if consent.state is ConsentState.ASKED or request.method == "HEAD":  # which takes no code along
+        if consent.state is ConsentState.REQUESTED or request.method == "HEAD":  # which takes no code along
             return waiting_page(asked.client.name, consent.code)
         if consent.state not in (ConsentState.ALLOWED, ConsentState.REFUSED):
             return over_page()
-        code = self.consents.collect(consent, engine.now, engine.entropy)
+        code = self.consents.issue_code(consent, engine.now, engine.entropy)
         self._watch()
         error = None if code else "access_denied"
         return lead_to(add_query_fields(asked.redirect, code=code, error=error, state=asked.state, iss=place))
@@ -178,7 +184,7 @@ class OAuth:
         body = {
             "ok": True,
             "code": consent.code,
-            "ballot": consent.ballot,
+            "ballot": consent.form_token,
             "client_name": asked.client.name,
             "answer_goes_to": asked.redirect_host,
             "answer_stays_there": asked.is_loopback_redirect,
@@ -194,7 +200,7 @@ class OAuth:
 
     def _answer(self, request: Request) -> Response:
         relay, consent, body = self._relay, self._asked(request), request.json_object()
-        if not secrets_equal(text(body.get("ballot"), "ballot"), consent.ballot):
+        if not secrets_equal(text(body.get("ballot"), "ballot"), consent.form_token):
             raise Refused(409, "wrong_ballot", "this answers another question: look at it again")
         allowed, asked = None, consent.question
         if boolean(body.get("allow"), "allow"):
@@ -202,7 +208,7 @@ class OAuth:
             if scope == SCOPE_ACT and asked.scope == SCOPE_READ:
                 raise invalid("scope", "no more than was asked for")
             ttl = optional(body, "ttl_seconds", seconds)
-            allowed = Allowed(scope, DEFAULT_TTL if ttl is None else ttl)
+            allowed = GrantedConsent(scope, DEFAULT_TTL if ttl is None else ttl)
         self.consents.answer(consent, allowed, relay.engine.now)
         self._watch()
         relay.engine.log(Level.INFO, "agent answered", client=asked.client.name, allowed=allowed is not None)
@@ -217,17 +223,17 @@ class OAuth:
         if consent is None:
             return
         if consent.session is not None:
-            self.consents.spoil(consent)
+            self.consents.mark_code_reused(consent)
             engine.spawn(self._misused(consent.session, TWICE))
         elif tell(consent.to_record(engine.now)):
-            self.consents.give(consent)
+            self.consents.release_to_node(consent)
         self._watch()
 
     def take(self, record: JsonObject) -> None:
         """A question that another node has given away."""
-        consent = read_consent(record, self._relay.engine.now)
+        consent = parse_consent(record, self._relay.engine.now)
         if consent is not None:
-            self.consents.take(consent)
+            self.consents.adopt_from_node(consent)
             self._watch()
 
     def _brought(
@@ -244,8 +250,8 @@ class OAuth:
 
     # --- helpers ---
 
-    def _asked(self, request: Request) -> Consent:
-        consent = self.consents.asked(request.params["code"], self._relay.engine.now)
+    def _asked(self, request: Request) -> AuthorizationConsent:
+        consent = self.consents.find_by_code(request.params["code"], self._relay.engine.now)
         if consent is None:
             raise Refused(404, "not_found", "no agent waits with this word: it may be over already")
         return consent
@@ -268,13 +274,13 @@ class OAuth:
         code, verifier = form.get("code", ""), form.get("code_verifier", "")
         yield from self._seek("secret", sha256_hex(code)) or ()
         now = relay.engine.now
-        consent, good = self.consents.trade(code, client, form.get("redirect_uri"), verifier, now)
+        consent, good = self.consents.exchange_code(code, client, form.get("redirect_uri"), verifier, now)
         self._watch()
         if consent is None or not good:
             if consent is not None:
                 yield from self._misused(consent.session, TWICE)
             raise Refused(400, "invalid_grant", "the code is not known, over, used, or for another client or verifier")
-        allowed = cast("Allowed", consent.allowed)
+        allowed = cast("GrantedConsent", consent.allowed)
         family, session = relay.sessions.create(
             now,
             entropy,
@@ -290,7 +296,7 @@ class OAuth:
     def _refresh(self, form: dict[str, str]) -> Flow[Response]:
         relay = self._relay
         token, client = form.get("refresh_token", ""), form.get("client_id", "")
-        session, newest = relay.sessions.refreshed(token, relay.engine.now)
+        session, newest = relay.sessions.find_by_refresh_token(token, relay.engine.now)
         if session is not None and not newest:
             yield from self._misused(session, "a refresh token was used twice")
             session = None
@@ -300,7 +306,7 @@ class OAuth:
             raise Refused(400, "invalid_scope", "more than was allowed")
         return (yield from self._tokens(session, token.partition(".")[0], client, again=True))
 
-    def _tokens(self, session: Session, family: str, client: str, *, again: bool = False) -> Flow[Response]:
+    def _tokens(self, session: PairedSession, family: str, client: str, *, again: bool = False) -> Flow[Response]:
         relay = self._relay
         now = relay.engine.now
         access, part, lasts = relay.sessions.issue(session, client, now, relay.engine.entropy)
@@ -317,7 +323,7 @@ class OAuth:
         }
         return json_response(200, body, NO_STORE)
 
-    def _misused(self, session: Session | None, why: str) -> Flow[None]:
+    def _misused(self, session: PairedSession | None, why: str) -> Flow[None]:
         """Somebody else may have what was given: it is over for both."""
         if session is not None and session.is_active(self._relay.engine.now.wall):
             self._relay.engine.log(Level.WARNING, why, session=session.token_prefix, client=session.device_name)
@@ -335,7 +341,7 @@ class OAuth:
             self._timer.set(when)
 
 
-def _scope(session: Session) -> str:
+def _scope(session: PairedSession) -> str:
     return SCOPE_ACT if SCOPE_ACT in session.grants else SCOPE_READ
 
 

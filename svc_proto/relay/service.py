@@ -23,13 +23,13 @@ from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.bridge_commands import BridgeCommands
-from svc_proto.machines.inbox import Notifications
-from svc_proto.machines.log_throttle import Mentions
-from svc_proto.machines.paired_session import Session
-from svc_proto.machines.paired_session_registry import MAX_OF_A_SERVICE, Sessions
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.inbox import NotificationBuffer
+from svc_proto.machines.log_throttle import LogThrottle
+from svc_proto.machines.paired_session import PairedSession
+from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, PairedSessionRegistry
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingCodes, PairingMeta
-from svc_proto.machines.phone_registry import Phone, Phones
+from svc_proto.machines.phone_registry import ConnectedPhone, PhoneRegistry
 from svc_proto.relay.access import BASIC_PATHS, GRANTS, Access, authorize, driver, may_look, session_of, token_of
 from svc_proto.relay.changes import DEVICES, Changes
 from svc_proto.relay.client_socket import ClientSocket
@@ -64,26 +64,28 @@ class Relay:
 
     engine: Engine
 
-    def __init__(self, config: RelayConfig, *, limits: Limits = DEFAULT_LIMITS, keys: DeviceKeys | None = None) -> None:
+    def __init__(
+        self, config: RelayConfig, *, limits: Limits = DEFAULT_LIMITS, keys: PairingApiKeys | None = None
+    ) -> None:
         """`keys` are shared with the API beside it, which takes them; without one, a QR holds the API's main key."""
         self.config = config
         self.limits = limits
         self.keys = keys
         self.codes = PairingCodes() if keys is None else keys.codes
-        self.sessions = Sessions() if keys is None else keys.sessions
+        self.sessions = PairedSessionRegistry() if keys is None else keys.sessions
         if config.cluster is not None:
-            self.sessions.cap = MAX_OF_A_SERVICE
+            self.sessions.cap = MAX_CLUSTER_SESSIONS
         self.commons = _commons(self)
         self.limiter = self.commons.limiter
-        self._mentions = Mentions()
+        self._mentions = LogThrottle()
         self.proxies = Proxies(config.trusted_proxies)
         self.local_door = LocalDoor(config)
         self._monitor = Monitor(
             config.metrics_token, self.limiter, local=self.local_door.admits, address=self.proxies.address
         )
         self.bridge = BridgeCommands(hide_text=config.hide_typed_text)
-        self.phones = Phones()
-        self.notifications = Notifications()
+        self.phones = PhoneRegistry()
+        self.notifications = NotificationBuffer()
         self.changes = Changes()
         self.profiles: list[dict[str, object]] = []
         self.allow_insecure_api_bearer = config.allow_insecure_api_bearer
@@ -199,7 +201,7 @@ class Relay:
 
     # --- sessions ---
 
-    def save(self, session: Session, *, again: bool = False) -> Flow[Failure | None]:
+    def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
         """Store a session so that it survives a crash; a `Failure` if the store did not take it.
 
         One that is stored `again`, and is gone there, was revoked elsewhere: it is over here, too.
@@ -212,15 +214,15 @@ class Relay:
             self.commons.session_saved(session)
         return failure
 
-    def is_stored(self, session: Session) -> bool:
+    def is_stored(self, session: PairedSession) -> bool:
         """Whether the store has taken all that was to be stored of it."""
         return self._records.is_stored(session)
 
-    def unsaved_since(self, session: Session) -> float | None:
+    def unsaved_since(self, session: PairedSession) -> float | None:
         """As the records have it."""
         return self._records.unsaved_since(session)
 
-    def erase(self, session: Session) -> Flow[str | None]:
+    def erase(self, session: PairedSession) -> Flow[str | None]:
         """Remove a session that is over from the store; why it may come back, if that failed."""
         self.watch_sessions()
         failure = yield from self._records.erase(session)
@@ -229,22 +231,22 @@ class Relay:
         after = "" if self._records.remembered else "; a restart before that would make it valid again"
         return f"revoked, but the store did not take it yet: the relay goes on trying{after}"
 
-    def grants_changed(self, session: Session) -> None:
+    def grants_changed(self, session: PairedSession) -> None:
         """Close what a grant of a session let in that has ended now. Everything else asks with each message."""
         if self._mcp is not None and not may_look(session, self.engine.now):
             self._mcp.end_of(session.token_hash)
         if self._voice is not None:
-            for holder in session.holders:
+            for holder in session.credential_ids:
                 self._voice.recheck(holder)
         self.drop_lapsed_phones(self.clients_of(session))  # last: what is cut off has not just lost its phone
 
-    def revoke(self, session: Session, reason: str) -> Flow[str | None]:
+    def revoke(self, session: PairedSession, reason: str) -> Flow[str | None]:
         """End a session and all that it let in; why it may come back, if the store does not let go of it."""
         if self.cut(session, reason):
             self.commons.session_ended(session)
         return (yield from self.erase(session))
 
-    def cut(self, session: Session, reason: str) -> bool:
+    def cut(self, session: PairedSession, reason: str) -> bool:
         """End a session here; False if it was over."""
         if not session.is_active(self.engine.now.wall):
             return False
@@ -253,10 +255,10 @@ class Relay:
         self.end_session(session, reason)
         return True
 
-    def end_session(self, session: Session, reason: str) -> None:
+    def end_session(self, session: PairedSession, reason: str) -> None:
         """Cut the requests and close the sockets of a session that was revoked or has expired."""
         # Requests first: one that waits for a phone of the same session is refused, and has not just lost the phone.
-        for holder in session.holders:
+        for holder in session.credential_ids:
             self.engine.end_holder(holder, Refused(401, "unauthorized", reason))
         if self._mcp is not None:
             self._mcp.end_of(session.token_hash)
@@ -264,9 +266,9 @@ class Relay:
             self.forget(client)
             client.evict(reason)
         if self._voice is not None:
-            self._voice.end_bearers(session.holders, reason)
+            self._voice.end_bearers(session.credential_ids, reason)
 
-    def discard(self, session: Session) -> None:
+    def discard(self, session: PairedSession) -> None:
         """Undo a pairing whose client never got its token."""
         if session.is_active(self.engine.now.wall):
             self.sessions.revoke(session, self.engine.now)
@@ -301,7 +303,7 @@ class Relay:
         """The sessions that have a socket open, by the hashes of their tokens."""
         return frozenset(self._sockets)
 
-    def clients_of(self, session: Session) -> list[ClientSocket]:
+    def clients_of(self, session: PairedSession) -> list[ClientSocket]:
         """The sockets of a session."""
         return list(self._sockets.get(session.token_hash, {}).values())
 
@@ -320,7 +322,7 @@ class Relay:
             )
         return client
 
-    def welcome(self, client: ClientSocket, session: Session) -> None:
+    def welcome(self, client: ClientSocket, session: PairedSession) -> None:
         """A client has authenticated."""
         self.clients[client.number] = client
         self._sockets.setdefault(session.token_hash, {})[client.number] = client
@@ -330,7 +332,7 @@ class Relay:
     def forget(self, client: ClientSocket) -> None:
         """A client's socket is gone, or about to be closed since its session is over."""
         if self.clients.pop(client.number, None) is not None:
-            session = cast("Session", client.session)
+            session = cast("PairedSession", client.session)
             del self._sockets[session.token_hash][client.number]
             if not self._sockets[session.token_hash]:
                 del self._sockets[session.token_hash]
@@ -353,9 +355,9 @@ class Relay:
         self.changes.tell(DEVICES)
         return replaced
 
-    def phone_reported(self, client: ClientSocket, session: Session, payload: Mapping[str, object]) -> None:
+    def phone_reported(self, client: ClientSocket, session: PairedSession, payload: Mapping[str, object]) -> None:
         """A `bridge.status` came."""
-        if self.phones.of_socket(client.number) is None:
+        if self.phones.find_by_socket(client.number) is None:
             self._register_phone(client, session)
         if self.phones.status(client.number, payload, self.engine.now):
             self.commons.phone_said(client.number)
@@ -395,10 +397,10 @@ class Relay:
             self.changes.tell(DEVICES)
         self.bridge.socket_lost(number)
 
-    def phone_for(self, selector: str | None) -> tuple[Phone, PhoneLine]:
+    def phone_for(self, selector: str | None) -> tuple[ConnectedPhone, PhoneLine]:
         """The phone to drive and what leads to it; a phone whose own bridge grant has run out is none.
 
-        `Refused` like `Phones.choose`.
+        `Refused` like `PhoneRegistry.choose`.
         """
         while True:
             try:
@@ -414,7 +416,7 @@ class Relay:
     def drop_lapsed_phones(self, among: Iterable[ClientSocket] | None = None) -> None:
         """A phone whose own bridge grant has run out is not connected (wire bridge 1.4): of all, for the reports."""
         for client in list(self.clients.values()) if among is None else among:
-            if self.phones.of_socket(client.number) is not None and not client.holds("bridge"):
+            if self.phones.find_by_socket(client.number) is not None and not client.holds("bridge"):
                 self.remove_phone(client.number)
 
     def watch_commands(self) -> None:
@@ -474,7 +476,7 @@ class Relay:
 
     # --- helpers ---
 
-    def _sought(self, seeking: Flow[Session | None], access: Access, request: Request) -> Flow[object]:
+    def _sought(self, seeking: Flow[PairedSession | None], access: Access, request: Request) -> Flow[object]:
         """The same once a session was looked for that may have come about elsewhere."""
         yield from seeking
         try:
@@ -531,7 +533,7 @@ class Relay:
         for client in self.clients.values():
             client.push_profiles(profiles)
 
-    def _register_phone(self, client: ClientSocket, session: Session) -> None:
+    def _register_phone(self, client: ClientSocket, session: PairedSession) -> None:
         replaced = self.put_phone(
             client.number,
             device_id=session.device_id,

@@ -1,10 +1,11 @@
 """The stored records of sessions: saved when a session changes, erased when it is over, for as long as that takes.
 
-A session whose record could not be erased is a tombstone (`Sessions.bury`). It is refused, and erased again every
-minute, at a repeated DELETE and at the stop. As its record would be alive after a restart, its hash is written to a
-small file of the service home, which the next start reads beside the records. If that file cannot be written either
-(the disk is full, or gone), nothing that a process can do outlives it: that is an error of the log, and the answer to
-the DELETE says so. Relays that share a home share that file: each takes out of it, and puts into it, its own.
+A session whose record could not be erased is a tombstone (`PairedSessionRegistry.remember_revoked`). It is refused, and
+erased again every minute, at a repeated DELETE and at the stop. As its record would be alive after a restart, its hash
+is written to a small file of the service home, which the next start reads beside the records. If that file cannot be
+written either (the disk is full, or gone), nothing that a process can do outlives it: that is an error of the log, and
+the answer to the DELETE says so. Relays that share a home share that file: each takes out of it, and puts into it, its
+own.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import shield
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.paired_session import Session
-from svc_proto.machines.paired_session_registry import Sessions
+from svc_proto.machines.paired_session import PairedSession
+from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.schema.json_object import as_text
 from svc_proto.store import DeleteSession, LoadSessions, SaveSession
 
@@ -33,7 +34,7 @@ ERASE_AGAIN = 60.0  # s between two tries to erase what the store did not take
 class SessionRecords:
     """See the module."""
 
-    def __init__(self, engine: Engine, sessions: Sessions, *, shared: bool = False) -> None:
+    def __init__(self, engine: Engine, sessions: PairedSessionRegistry, *, shared: bool = False) -> None:
         self._engine = engine
         self._sessions = sessions
         self._timer = engine.timers.timer(self._again)
@@ -46,7 +47,7 @@ class SessionRecords:
         """Whether all that could not be erased would be refused after a restart, too."""
         return self._written == self._tombstones()
 
-    def save(self, session: Session, *, again: bool = False) -> Flow[Failure | None]:
+    def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
         """Store a session so that it survives a crash; a `Failure` if the store did not take it.
 
         `again` is of one that was stored before: that it is gone there is `NOT_FOUND`, and brings it back to nobody.
@@ -55,19 +56,19 @@ class SessionRecords:
         self._unsaved[session.token_hash] = self._engine.now.mono
         return (yield from self._write(change, "session not stored", session))
 
-    def erase(self, session: Session) -> Flow[Failure | None]:
+    def erase(self, session: PairedSession) -> Flow[Failure | None]:
         """Remove a session that is over from the store; what fails is tried again."""
         return (yield from self._write(DeleteSession(session.token_hash), "session not erased", session))
 
-    def erase_later(self, session: Session) -> None:
+    def erase_later(self, session: PairedSession) -> None:
         """Erase the record of a session; nobody waits for it."""
         self._engine.spawn(self.erase(session))
 
-    def unsaved_since(self, session: Session) -> float | None:
+    def unsaved_since(self, session: PairedSession) -> float | None:
         """When (monotonic s) it was changed last, if the store has not taken that; None if it has."""
         return self._unsaved.get(session.token_hash)
 
-    def is_stored(self, session: Session) -> bool:
+    def is_stored(self, session: PairedSession) -> bool:
         """Whether the store has taken all that was to be stored of it."""
         return self.unsaved_since(session) is None
 
@@ -97,8 +98,8 @@ class SessionRecords:
         engine, token_hash = self._engine, as_text(record.get("token_hash"))
         try:
             if token_hash in revoked:
-                session = Session.from_record(record)
-                self._sessions.bury(session)
+                session = PairedSession.from_record(record)
+                self._sessions.remember_revoked(session)
                 self.erase_later(session)
                 return
             restored = self._sessions.restore(record, engine.now)
@@ -115,7 +116,7 @@ class SessionRecords:
         for session in self._sessions.tombstones():
             self.erase_later(session)
 
-    def _write(self, change: StoreRequest[None], problem: str, session: Session) -> Flow[Failure | None]:
+    def _write(self, change: StoreRequest[None], problem: str, session: PairedSession) -> Flow[Failure | None]:
         # The order is the relay's own: it goes through even if whoever waits for it here goes away.
         engine = self._engine
 
@@ -138,12 +139,12 @@ class SessionRecords:
 
         return (yield from shield(engine, write(), within=STORE_PATIENCE))
 
-    def _erasing_ended(self, session: Session, *, failed: bool) -> Flow[None]:
+    def _erasing_ended(self, session: PairedSession, *, failed: bool) -> Flow[None]:
         engine = self._engine
         if not failed:
-            self._sessions.erased(session)
+            self._sessions.forget_revoked(session)
         else:
-            self._sessions.bury(session)
+            self._sessions.remember_revoked(session)
             if self._timer.when is None and not engine.stopping:
                 self._timer.set(engine.now.mono + ERASE_AGAIN)
         text = self._tombstones()

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, get_type_hints
 
-from svc_proto.machines.device_control_arguments import ARGUMENTS as RULES
-from svc_proto.machines.device_control_arguments import Demand
+from svc_proto.machines.device_control_arguments import ARGUMENT_RULES as RULES
+from svc_proto.machines.device_control_arguments import ArgumentRule
 from svc_proto.relay.shapes import Selector
 from svc_proto.schema.json_schema import schema_keywords
 
@@ -29,13 +29,13 @@ MEMBERS: Mapping[str, Any] = {
 IN_QUERIES: Mapping[str, Any] = {"whole": int, "flag": Switch}
 
 
-def _taken(path: str, rules: Sequence[Demand], kinds: Mapping[str, Any]) -> type:
+def _taken(path: str, rules: Sequence[ArgumentRule], kinds: Mapping[str, Any]) -> type:
     """A type of JSON as `schema.json_schema` reads one: a phone's selector, and what the rules are about."""
     hints = get_type_hints(Selector, include_extras=True)
     for each in rules:
         there = each.required or kinds is IN_QUERIES  # else a null is as good as nothing
-        hints |= {name: kinds[kind] if there else kinds[kind] | None for name, kind in each.kinds.items()}
-    required = frozenset(name for each in rules if each.required for name in each.kinds)
+        hints |= {name: kinds[kind] if there else kinds[kind] | None for name, kind in each.types.items()}
+    required = frozenset(name for each in rules if each.required for name in each.types)
     words = "; ".join(each.words for each in rules if each.words)
     name = path.title().replace("/", "").replace("_", "")
     return type(name, (), {"__annotations__": hints, "__required_keys__": required, "__doc__": words})

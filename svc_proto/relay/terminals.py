@@ -23,7 +23,7 @@ from svc_proto.machines.terminal import (
     OutputBuffer,
     TerminalState,
     TerminalTrigger,
-    parse_size,
+    parse_terminal_size,
     parse_tmux_list,
     shell_status,
 )
@@ -84,7 +84,7 @@ class Terminals:
     def lapse(self, identity: str = "") -> None:
         """The grant has run out, or was taken back: nothing is typed and nothing is shown any more."""
         self.client.complain(NO_GRANT, "grant_required", identity)
-        self._leave(TerminalTrigger.LAPSE)
+        self._leave(TerminalTrigger.GRANT_EXPIRED)
 
     def send(self, kind: str, payload: dict[str, object], identity: str = "") -> None:
         """Send an envelope of this channel."""
@@ -137,7 +137,7 @@ class Terminals:
             case "terminal.resize":
                 terminal = self._meant(envelope)
                 if terminal is not None:
-                    terminal.child.resize(parse_size(envelope.payload))
+                    terminal.child.resize(parse_terminal_size(envelope.payload))
             case "terminal.detach":
                 terminal = self._meant(envelope)
                 if terminal is not None:
@@ -151,7 +151,7 @@ class Terminals:
 
     def _attach(self, envelope: Envelope) -> Flow[None]:
         payload = envelope.payload
-        size = parse_size(payload)
+        size = parse_terminal_size(payload)
         name = _name(envelope) or f"shell-{self.engine.entropy(4).hex()}"
         terminal = self.held.get(name)
         reattach, made, replay, elsewhere = terminal is not None, False, "", ""
@@ -312,8 +312,8 @@ class Terminal:
         self._owner.held.pop(self.name, None)
         if not tell:
             return
-        if trigger is not TerminalTrigger.LAPSE:
-            self._send(self._buffer.take(final=True))
+        if trigger is not TerminalTrigger.GRANT_EXPIRED:
+            self._send(self._buffer.drain(final=True))
         payload: dict[str, object] = {"session_name": self.name, "reason": REASONS[trigger]}
         if exit_status is not None:
             payload["exit_status"] = exit_status  # beside wire terminal 1.5: clients ignore what they do not know
@@ -326,7 +326,7 @@ class Terminal:
             self._owner.lapse()
             return
         if client.writable:
-            self._send(self._buffer.take())
+            self._send(self._buffer.drain())
         else:  # until `Terminals.writable`; what is under way from the shell waits in the buffer
             self.child.hold(True)
 

@@ -25,7 +25,7 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
-    from svc_proto.machines.paired_session import Session
+    from svc_proto.machines.paired_session import PairedSession
     from svc_proto.relay.client_socket import ClientSocket
 
 __all__ = ["Tui"]
@@ -125,7 +125,7 @@ class Tui:
     def _gateways_of_others(self) -> int:
         """Of the other sockets of this session."""
         mine = self.client
-        others = (each for each in mine.relay.clients_of(cast("Session", mine.session)) if each is not mine)
+        others = (each for each in mine.relay.clients_of(cast("PairedSession", mine.session)) if each is not mine)
         return sum(each.tui is not None and each.tui.busy for each in others)
 
     def _environment(self, payload: JsonObject) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,8 @@ The order of the checks, and the answers (text/plain), are those of wire termina
 
 Safe is: a caller on this host, HTTPS on the relay itself, `X-Forwarded-Proto: https` as its first item from a proxy
 that is trusted, or the switch of `/relay/security`. A caller that a proxy on this host forwards is not on this host.
-The API server beside the relay is not asked about the key of a pairing (`DeviceKeys`), lest its answer be remembered.
+The API server beside the relay is not asked about the key of a pairing (`PairingApiKeys`), lest its answer be
+remembered.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.machines.paired_session import Session
-    from svc_proto.machines.pairing_api_keys import DeviceKeys
+    from svc_proto.machines.paired_session import PairedSession
+    from svc_proto.machines.pairing_api_keys import PairingApiKeys
     from svc_proto.relay.service import Relay
 
 __all__ = ["CACHE_SECONDS", "MAX_CACHED", "MAX_PROBES", "SOCKETS", "ApiProbe", "VoiceGate"]
@@ -83,7 +84,7 @@ class VoiceGate:
         seeking = None if relay.sessions.lookup(token, relay.engine.now) else relay.commons.seek(token)
         return self._known(grant, token, request) if seeking is None else self._sought(seeking, grant, token, request)
 
-    def _sought(self, seeking: Flow[Session | None], grant: str, token: str, request: Request) -> Flow[Principal]:
+    def _sought(self, seeking: Flow[PairedSession | None], grant: str, token: str, request: Request) -> Flow[Principal]:
         """The same once a session was looked for that may have come about elsewhere: nobody else is shown its token."""
         yield from seeking
         found = self._known(grant, token, request)
@@ -127,17 +128,17 @@ class VoiceGate:
             raise _unauthorized("the API server has no key, so its bearer proves nothing here: set API_SERVER_KEY")
         return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token, until=until)
 
-    def _main_until(self, keys: DeviceKeys, replaced: int) -> float:
+    def _main_until(self, keys: PairingApiKeys, replaced: int) -> float:
         """The API beside this relay replaces its main key in another core, which cannot say so here: look."""
         return inf if keys.replaced == replaced else 0.0
 
     def _key_until(self, holder: str) -> float | None:
         """When the key of a pairing ends: with the chat of its session, and before there is one with its code."""
         relay = self._relay
-        session = relay.sessions.keyed(holder)
+        session = relay.sessions.find_by_api_key(holder)
         if session is not None:
             return session.grants_until("chat")
-        return None if relay.codes.have_key(holder, relay.engine.now) else 0.0
+        return None if relay.codes.issues_key(holder, relay.engine.now) else 0.0
 
 
 class ApiProbe:

@@ -32,7 +32,14 @@ from svc_proto.basics.pcm import SAMPLE_WIDTH, levels
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import Bell
-from svc_proto.machines.voice_session import UNATTENDED, Cursor, Denied, Ids, VoiceLife, VoiceState
+from svc_proto.machines.voice_session import (
+    UNCLAIMED_TIMEOUT,
+    ClaimDenied,
+    Cursor,
+    EventIds,
+    VoiceSessionLifecycle,
+    VoiceState,
+)
 from svc_proto.schema.envelope import parse_message
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import ProviderError
@@ -132,8 +139,8 @@ class VoiceSession:
         self.family = family
         self.id = _secret(engine.entropy(18))  # 24 characters
         self.resume_token = _secret(engine.entropy(32))  # 43 characters; forgotten once it was told
-        deadline, window = engine.now.mono + UNATTENDED, voice.config.resume_ttl
-        self.life = VoiceLife(token_hash=sha256_hex(self.resume_token), window=window, deadline=deadline)
+        deadline, window = engine.now.mono + UNCLAIMED_TIMEOUT, voice.config.resume_ttl
+        self.life = VoiceSessionLifecycle(token_hash=sha256_hex(self.resume_token), window=window, deadline=deadline)
         self.socket: VoiceSocket | None = None  # the owner
         self.candidates: dict[int, VoiceSocket] = {}
         name = run_name(family.files, engine.now.wall, self.id)
@@ -342,7 +349,7 @@ class VoiceSession:
         here = [*self.candidates.values(), *([self.socket] if self.socket is not None else [])]
         return [socket for socket in here if secrets_equal(socket.bearer_hash, bearer_hash)]
 
-    def refuse(self, socket: VoiceSocket, denied: Denied) -> None:
+    def refuse(self, socket: VoiceSocket, denied: ClaimDenied) -> None:
         """A candidate does not get the session."""
         self.candidates.pop(socket.number, None)
         self._tell(socket, "voice.session.resume_failed", reason=denied.reason)
@@ -370,7 +377,7 @@ class VoiceSession:
 
     def _resume(self, socket: VoiceSocket, message: Mapping[str, object]) -> None:
         outcome = self.life.resume(message.get("resume_token"), message)
-        if isinstance(outcome, Denied):
+        if isinstance(outcome, ClaimDenied):
             self.refuse(socket, outcome)
             if socket is self.socket:  # the owner itself showed a bad token: the session is as after any loss
                 self.socket = None
@@ -474,7 +481,7 @@ class VoiceSession:
 
     # --- events ---
 
-    def _send(self, ids: Ids, text: str) -> None:
+    def _send(self, ids: EventIds, text: str) -> None:
         if self.socket is not None:
             self.socket.send(text)
         if self.family.resumes:
@@ -486,7 +493,7 @@ class VoiceSession:
         socket.send(strict_json.dumps(event))
         self.log.record(event)
 
-    def _event(self, kind: str, ids: Ids) -> dict[str, object]:
+    def _event(self, kind: str, ids: EventIds) -> dict[str, object]:
         event: dict[str, object] = {"type": kind}
         if self.family.resumes:
             event["event_id"] = ids.event

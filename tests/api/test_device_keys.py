@@ -8,8 +8,8 @@ import pytest
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.facts import Address
-from svc_proto.machines.paired_session import Session
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.paired_session import PairedSession
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
 from tests.api.puppet import TurnBook
 from tests.api.world import KEY, ApiBook, ApiCall
@@ -23,13 +23,13 @@ class Beside:
     """An API, and what the relay beside it does to its keys."""
 
     def __init__(self) -> None:
-        self.keys = DeviceKeys()
+        self.keys = PairingApiKeys()
         self.book = ApiBook(keys=self.keys)
-        self.key, self.key_hash = self.keys.make(counting_entropy())
+        self.key, self.key_hash = self.keys.new_key(counting_entropy())
         self.book.secrets |= {self.key}
         self.keys.codes.register(CODE, self.book.now, PairingMeta(key_hash=self.key_hash))
 
-    def pair(self, **how: Any) -> Session:
+    def pair(self, **how: Any) -> PairedSession:
         self.keys.codes.consume(CODE, self.book.now)
         return self.keys.sessions.create(self.book.now, counting_entropy(), key_hash=self.key_hash, **how)[1]
 
@@ -60,9 +60,9 @@ def test_it_is_taken_as_the_main_key_is(beside: Beside) -> None:
 
 
 def test_it_is_never_the_operators() -> None:
-    keys = DeviceKeys()
+    keys = PairingApiKeys()
     book = TurnBook(keys=keys)
-    key, key_hash = keys.make(counting_entropy())
+    key, key_hash = keys.new_key(counting_entropy())
     keys.codes.register(CODE, book.now, PairingMeta(key_hash=key_hash))
     session, here = book.session(), {"peer": Address("127.0.0.1", 50_000), "host": b"127.0.0.1:8642"}
     for shown, operator in ((key, None), (KEY, ())):
@@ -79,11 +79,11 @@ def test_in_a_header_like_that_of_the_main_key(beside: Beside, scheme: str) -> N
 
 def test_an_api_that_nobody_shares_keys_with() -> None:
     book = ApiBook()
-    assert book.request("GET", "/api/sessions", key=DeviceKeys().make(counting_entropy())[0]).status == 401
+    assert book.request("GET", "/api/sessions", key=PairingApiKeys().new_key(counting_entropy())[0]).status == 401
 
 
 def test_without_a_main_key_nobody_needs_one() -> None:
-    book = ApiBook(ApiConfig(), keys=DeviceKeys())
+    book = ApiBook(ApiConfig(), keys=PairingApiKeys())
     assert book.request("GET", "/api/sessions", key="").status == 200
 
 
@@ -144,7 +144,7 @@ def test_a_stream_ends_when_the_session_has_expired(beside: Beside) -> None:
 def test_a_busy_phone_does_not_put_off_the_end_of_another(beside: Beside) -> None:
     session, mine = beside.pair(), beside.key
     call = beside.stream()
-    beside.key, other_hash = beside.keys.make(lambda n: b"x" * n)
+    beside.key, other_hash = beside.keys.new_key(lambda n: b"x" * n)
     beside.keys.codes.register("AAAAAA", beside.book.now, PairingMeta(key_hash=other_hash))
     beside.keys.sessions.revoke(session, beside.book.now)
     for _ in range(3):

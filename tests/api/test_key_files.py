@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.commands import Level
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
 from tests.api.world import CONFIG, HOME, KEY, ApiBook, ApiCall
 from tests.playbook import counting_entropy
@@ -91,9 +91,9 @@ def test_a_body_that_took_its_time() -> None:
 
 
 def test_the_key_of_a_pairing_goes_on_and_opens_no_such_door() -> None:
-    keys = DeviceKeys()
+    keys = PairingApiKeys()
     there = ApiBook(files={ENV: f"API_SERVER_KEY={NEW}\n"}, keys=keys)
-    device, key_hash = keys.make(counting_entropy())
+    device, key_hash = keys.new_key(counting_entropy())
     keys.codes.register("Q7M2ZK", there.now, PairingMeta(key_hash=key_hash))
     assert (ask(there, device), reload(there, device)[0]) == (200, 401)
     streamed = stream(there, device)

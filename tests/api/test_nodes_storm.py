@@ -21,8 +21,8 @@ from svc_proto.api.shared_ownership import TAKE_WITHIN, SharedOwnership
 from svc_proto.cluster.places import Places
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address
-from svc_proto.machines.auth_rate_limiter import MAX_FAILURES, WINDOW, Limiter
-from svc_proto.machines.replicated_auth_rate_limiter import ToldLimiter
+from svc_proto.machines.auth_rate_limiter import MAX_FAILURES, WINDOW, AuthRateLimiter
+from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
 from svc_proto.machines.run_scheduler import RunState
 from tests.api.nodes import NodesBook
 from tests.api.puppet import Hand, text_told
@@ -233,7 +233,7 @@ def the_line_is_of_each_node(patch: pytest.MonkeyPatch) -> None:
 
 
 def wrong_keys_are_counted_by_each_node_alone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ToldLimiter, "failure", Limiter.failure)
+    patch.setattr(ReplicatedAuthRateLimiter, "failure", AuthRateLimiter.failure)
 
 
 PLANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], int, str | None]] = [  # the bug, a storm, what that says

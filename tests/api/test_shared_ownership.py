@@ -14,7 +14,7 @@ from svc_proto.api.shared_ownership import LOOK_EVERY, WAIT_WITHIN
 from svc_proto.api.stored_responses import ON_ITS_WAY
 from svc_proto.cluster.leases import LEASE
 from svc_proto.cluster.node import LEASE as NODE_LEASE
-from svc_proto.machines.auth_rate_limiter import Limiter
+from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.peers.local_secret import OPERATOR
 from tests.api.nodes import UNAVAILABLE, VIA, NodesBook, code, lease, redis_key
 from tests.api.puppet import call_of, names, text_told
@@ -260,7 +260,7 @@ def test_nobody_is_passed_on_without_a_key(key: str) -> None:
         ]
         assert [answer.status for answer in refused] == [401] * 4
         for _, api in book.members:
-            Limiter.clear(api.ownership.limiter)  # five wrong ones at all nodes are too many
+            AuthRateLimiter.clear(api.ownership.limiter)  # five wrong ones at all nodes are too many
     assert passed(book) == asked
     assert (len(book.api.runs), book.turns) == (1, 1)
 

@@ -13,7 +13,7 @@ from svc_proto.commands import EnsureSecret, Exit
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing_codes import PairingMeta
-from svc_proto.machines.pairing_payload import parse_invite, verify
+from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from tests.client.world import REFUSED, Asked, World, as_json
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="k3y")
@@ -56,7 +56,7 @@ def test_a_plain_invite() -> None:
     )
     assert found["relay"] == {"url": "ws://192.0.2.10:8767", "code": invite.code, "ttl_seconds": 60}
     assert [each["role"] for each in found["endpoints"]] == ["lan"]
-    assert verify(found, bytes(range(32)))
+    assert verify_payload(found, bytes(range(32)))
     assert invite.expires_at == int(there.now.wall + 600)
     assert invite.notes == ()
     assert "k3y" not in repr(invite)

@@ -14,7 +14,7 @@ OUT_OF_REACH: dict[str, str] = {  # by table, or by row
     "client.talk.LIFE": _DESKTOP,
     "device.attachment.ATTACHMENT_TABLE": "the phone of a world shows no chats, which attachments are parts of",
     "device.consoles.LIFE": "nobody types at the phone of a world",
-    "machines.candidate_selection.ROUTE_TABLE": "the phone of a world knows one route only",
+    "machines.candidate_selection.SELECTION_TABLE": "the phone of a world knows one route only",
     "device.safety.master.MASTER_TABLE: OFF, TURN_ON_INACCESSIBLE": "the simulated handset has its accessibility",
     "voice.realtime.rendered.LIFE: IDLE, LISTEN": _SILENT,
     "voice.realtime.rendered.LIFE: TRANSCRIBING, RUN": _SILENT,

@@ -19,7 +19,7 @@ from svc_proto.commands import Command, Tell
 from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Fact
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay.service import Relay
 from tests.loops.wires import PATIENCE, Wire
 from tests.loops.world import (
@@ -244,10 +244,10 @@ class VirtualWorld(World):
         return self.launch(Launch(module, make, port, durable=True))
 
     def start_servers(self, *, key: str) -> RelayHandle:
-        keys: dict[int, DeviceKeys] = {}  # by the number of the process, where there are several
+        keys: dict[int, PairingApiKeys] = {}  # by the number of the process, where there are several
 
         def relay(port: int, home: str) -> Relay:
-            known = keys[(port - RELAY_PORT) % STRIDE] = DeviceKeys()
+            known = keys[(port - RELAY_PORT) % STRIDE] = PairingApiKeys()
             return Relay(self.relay_config(port, home, api_key=key), keys=known)
 
         def api(port: int, home: str) -> Api:

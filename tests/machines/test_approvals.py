@@ -5,12 +5,12 @@ import pytest
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.machines.approvals import (
     APPROVAL_TABLE,
-    SETTLING,
-    Answer,
+    DOUBLE_ANSWER_WINDOW,
     Approval,
-    Approvals,
+    ApprovalAnswer,
     ApprovalState,
     ApprovalTrigger,
+    PendingApprovals,
     parse_approval,
 )
 from svc_proto.schema.json_object import JsonObject
@@ -31,11 +31,11 @@ def test_the_table() -> None:
 LATER = 10.0  # long after every question of `ask`
 
 
-def ask(approvals: Approvals, *names: str, choices: tuple[str, ...] = ALL) -> list[Approval]:
-    return [approvals.ask(name, choices, now=float(place), within=60.0) for place, name in enumerate(names)]
+def ask(approvals: PendingApprovals, *names: str, choices: tuple[str, ...] = ALL) -> list[Approval]:
+    return [approvals.request(name, choices, now=float(place), within=60.0) for place, name in enumerate(names)]
 
 
-def refused(approvals: Approvals, answer: Answer, now: float = LATER) -> tuple[int, str]:
+def refused(approvals: PendingApprovals, answer: ApprovalAnswer, now: float = LATER) -> tuple[int, str]:
     """How an answer is refused; nothing has changed."""
     before = len(approvals)
     with pytest.raises(Refused) as caught:
@@ -48,96 +48,98 @@ NOT_PENDING = (409, "approval_not_pending")
 
 
 def test_an_answer_is_for_the_call_that_it_names() -> None:
-    approvals = Approvals()
+    approvals = PendingApprovals()
     first, second = ask(approvals, "a", "b")
-    assert refused(approvals, Answer(choice="once", call_id="c")) == NOT_PENDING
-    assert approvals.answer(Answer(choice="once", call_id="b"), 1.0) == [second]  # at once: it says what it means
+    assert refused(approvals, ApprovalAnswer(choice="once", call_id="c")) == NOT_PENDING
+    assert approvals.answer(ApprovalAnswer(choice="once", call_id="b"), 1.0) == [
+        second
+    ]  # at once: it says what it means
     assert (second.state, second.choice, len(approvals)) == (ApprovalState.ANSWERED, "once", 1)
     assert (first.state, first.choice) == (ApprovalState.PENDING, "deny")
-    assert refused(approvals, Answer(choice="once", call_id="b")) == NOT_PENDING
-    assert refused(approvals, Answer(choice="once", call_id="b", everything=True)) == NOT_PENDING
+    assert refused(approvals, ApprovalAnswer(choice="once", call_id="b")) == NOT_PENDING
+    assert refused(approvals, ApprovalAnswer(choice="once", call_id="b", everything=True)) == NOT_PENDING
 
 
 def test_one_that_names_none_allows_a_single_question_that_was_there_before() -> None:
-    approvals = Approvals()
+    approvals = PendingApprovals()
     (only,) = ask(approvals, "a")
-    assert SETTLING == 2.0
+    assert DOUBLE_ANSWER_WINDOW == 2.0
     for early in (0.0, 1.999):
-        assert refused(approvals, Answer(choice="once"), early) == NOT_PENDING
-        assert refused(approvals, Answer(choice="session", everything=True), early) == NOT_PENDING
-    assert approvals.answer(Answer(choice="once"), 2.0) == [only]
+        assert refused(approvals, ApprovalAnswer(choice="once"), early) == NOT_PENDING
+        assert refused(approvals, ApprovalAnswer(choice="session", everything=True), early) == NOT_PENDING
+    assert approvals.answer(ApprovalAnswer(choice="once"), 2.0) == [only]
 
 
 def test_a_late_answer_does_not_allow_the_next_question() -> None:
-    approvals = Approvals()
+    approvals = PendingApprovals()
     (lapsed,) = ask(approvals, "a")
-    approvals.lapse(lapsed)
-    approvals.ask("b", ALL, now=60.0, within=60.0)
-    assert refused(approvals, Answer(choice="once"), 60.5) == NOT_PENDING
+    approvals.expire(lapsed)
+    approvals.request("b", ALL, now=60.0, within=60.0)
+    assert refused(approvals, ApprovalAnswer(choice="once"), 60.5) == NOT_PENDING
 
 
 def test_among_several_one_has_to_be_named() -> None:
-    approvals = Approvals()
+    approvals = PendingApprovals()
     ask(approvals, "a", "b")
     for everything in (False, True):  # who says "all" cannot tell which those were
-        assert refused(approvals, Answer(choice="once", everything=everything)) == NOT_PENDING
-        assert refused(approvals, Answer(choice="session", everything=everything)) == NOT_PENDING
+        assert refused(approvals, ApprovalAnswer(choice="once", everything=everything)) == NOT_PENDING
+        assert refused(approvals, ApprovalAnswer(choice="session", everything=everything)) == NOT_PENDING
 
 
 def test_a_denial_needs_no_name() -> None:
-    approvals = Approvals()
+    approvals = PendingApprovals()
     first, second = ask(approvals, "a", "b")
-    assert approvals.answer(Answer(choice="deny"), 1.0) == [first]
-    assert approvals.answer(Answer(choice="deny", everything=True), 1.0) == [second]
+    assert approvals.answer(ApprovalAnswer(choice="deny"), 1.0) == [first]
+    assert approvals.answer(ApprovalAnswer(choice="deny", everything=True), 1.0) == [second]
 
 
 def test_all_of_one_is_that_one() -> None:
-    approvals = Approvals()
+    approvals = PendingApprovals()
     (only,) = ask(approvals, "a")
-    assert approvals.answer(Answer(choice="session", everything=True), 2.0) == [only]
+    assert approvals.answer(ApprovalAnswer(choice="session", everything=True), 2.0) == [only]
 
 
 def test_all_are_denied_at_once() -> None:
-    approvals = Approvals()
+    approvals = PendingApprovals()
     both = ask(approvals, "a", "b")
-    assert approvals.answer(Answer(choice="deny", everything=True), 1.0) == both
+    assert approvals.answer(ApprovalAnswer(choice="deny", everything=True), 1.0) == both
     assert len(approvals) == 0
-    assert refused(approvals, Answer(choice="once")) == NOT_PENDING
-    assert refused(approvals, Answer(choice="deny")) == NOT_PENDING
+    assert refused(approvals, ApprovalAnswer(choice="once")) == NOT_PENDING
+    assert refused(approvals, ApprovalAnswer(choice="deny")) == NOT_PENDING
 
 
 @pytest.mark.parametrize("call_id", [None, "a"])
 def test_only_what_was_offered_can_be_chosen(call_id: str | None) -> None:
-    approvals = Approvals()
+    approvals = PendingApprovals()
     ask(approvals, "a", choices=("once", "deny"))
-    assert refused(approvals, Answer(choice="always", call_id=call_id)) == (400, "invalid_approval_choice")
+    assert refused(approvals, ApprovalAnswer(choice="always", call_id=call_id)) == (400, "invalid_approval_choice")
 
 
 def test_nobody_answers() -> None:
-    approvals = Approvals()
+    approvals = PendingApprovals()
     one, other = ask(approvals, "a", "b")
     assert (one.deadline, other.deadline) == (60.0, 61.0)
-    approvals.lapse(one)
+    approvals.expire(one)
     approvals.withdraw(other)
     approvals.withdraw(one)  # settled: nothing happens
-    assert [one.state, other.state] == [ApprovalState.LAPSED, ApprovalState.WITHDRAWN]
+    assert [one.state, other.state] == [ApprovalState.EXPIRED, ApprovalState.WITHDRAWN]
     assert [one.choice, other.choice] == ["deny", "deny"]
     with pytest.raises(LocalProtocolError):
-        approvals.lapse(one)
+        approvals.expire(one)
 
 
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ({"choice": "once"}, Answer(choice="once")),
-        ({"choice": " Approve ", "call_id": None}, Answer(choice="once")),
-        ({"choice": "approved", "all": True}, Answer(choice="once", everything=True)),
-        ({"choice": "allow", "resolve_all": True}, Answer(choice="once", everything=True)),
-        ({"choice": "deny", "all": "yes"}, Answer(choice="deny")),
-        ({"choice": "always", "call_id": "call_7"}, Answer(choice="always", call_id="call_7")),
+        ({"choice": "once"}, ApprovalAnswer(choice="once")),
+        ({"choice": " Approve ", "call_id": None}, ApprovalAnswer(choice="once")),
+        ({"choice": "approved", "all": True}, ApprovalAnswer(choice="once", everything=True)),
+        ({"choice": "allow", "resolve_all": True}, ApprovalAnswer(choice="once", everything=True)),
+        ({"choice": "deny", "all": "yes"}, ApprovalAnswer(choice="deny")),
+        ({"choice": "always", "call_id": "call_7"}, ApprovalAnswer(choice="always", call_id="call_7")),
     ],
 )
-def test_what_a_client_may_say(body: dict[str, object], expected: Answer) -> None:
+def test_what_a_client_may_say(body: dict[str, object], expected: ApprovalAnswer) -> None:
     assert parse_approval(JsonObject(body)) == expected
 
 

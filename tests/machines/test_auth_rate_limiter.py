@@ -5,7 +5,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from svc_proto.machines.auth_rate_limiter import LIMITER_TABLE, Limiter, LimiterState, LimiterTrigger, address_key
+from svc_proto.machines.auth_rate_limiter import (
+    LIMITER_TABLE,
+    AuthRateLimiter,
+    LimiterState,
+    LimiterTrigger,
+    address_key,
+)
 from tests.machines.fixed_inputs import at
 from tests.machines.specified_tables import check_table
 
@@ -30,7 +36,7 @@ ROWS = [
 HOME = "192.0.2.1"
 
 
-def fail(limiter: Limiter, *times: float, address: str = HOME) -> bool:
+def fail(limiter: AuthRateLimiter, *times: float, address: str = HOME) -> bool:
     blocked = False
     for time in times:
         blocked = limiter.failure(address, at(time))
@@ -42,7 +48,7 @@ def test_the_table_is_that_of_the_documents() -> None:
 
 
 def test_the_fifth_failure_blocks_for_five_minutes() -> None:
-    limiter = Limiter()
+    limiter = AuthRateLimiter()
     assert limiter.state(HOME, at(0)) is LimiterState.CLEAR
     assert not fail(limiter, 0, 1, 2, 3)
     assert limiter.state(HOME, at(3)) is LimiterState.COUNTING
@@ -57,7 +63,7 @@ def test_the_fifth_failure_blocks_for_five_minutes() -> None:
 
 
 def test_retry_after_is_rounded_up() -> None:
-    limiter = Limiter()
+    limiter = AuthRateLimiter()
     for _ in range(5):
         limiter.failure(HOME, at(0))
     for seconds, retry_after in ((0, b"300"), (0.5, b"300"), (299.9, b"1")):
@@ -68,18 +74,18 @@ def test_retry_after_is_rounded_up() -> None:
 
 
 def test_the_window_slides() -> None:
-    limiter = Limiter()
+    limiter = AuthRateLimiter()
     assert not fail(limiter, 0, 20, 40, 59, 60)  # the first is 60 s old
     assert fail(limiter, 61)
 
 
 def test_a_quiet_minute_forgets() -> None:
-    limiter = Limiter()
+    limiter = AuthRateLimiter()
     assert not fail(limiter, 0, 0, 0, 0, 60, 60, 60, 60)
 
 
 def test_attempts_of_a_blocked_address_change_nothing() -> None:
-    limiter = Limiter()
+    limiter = AuthRateLimiter()
     fail(limiter, 0, 0, 0, 0, 0)
     assert fail(limiter, 100, 200)
     limiter.success(HOME, at(250))
@@ -88,7 +94,7 @@ def test_attempts_of_a_blocked_address_change_nothing() -> None:
 
 
 def test_a_success_clears_the_count_of_its_address() -> None:
-    limiter = Limiter()
+    limiter = AuthRateLimiter()
     limiter.success(HOME, at(0))
     fail(limiter, 0, 0, 0, 0)
     fail(limiter, 0, 0, 0, 0, address="192.0.2.2")
@@ -98,7 +104,7 @@ def test_a_success_clears_the_count_of_its_address() -> None:
 
 
 def test_a_registration_clears_everything() -> None:
-    limiter = Limiter()
+    limiter = AuthRateLimiter()
     fail(limiter, 0, 0, 0, 0, 0)
     fail(limiter, 0, 0, 0, 0, address="192.0.2.2")
     limiter.clear()
@@ -107,7 +113,7 @@ def test_a_registration_clears_everything() -> None:
 
 
 def test_a_flood_of_addresses_does_not_lift_a_block() -> None:
-    limiter = Limiter(cap=3)
+    limiter = AuthRateLimiter(cap=3)
     fail(limiter, 0, 0, 0, 0, 0)
     for number in range(100):
         fail(limiter, 1, address=f"198.51.100.{number}")
@@ -118,7 +124,7 @@ def test_a_flood_of_addresses_does_not_lift_a_block() -> None:
 
 
 def test_at_the_cap_the_block_that_ends_first_goes() -> None:
-    limiter = Limiter(cap=2)
+    limiter = AuthRateLimiter(cap=2)
     for second, address in enumerate(("192.0.2.1", "192.0.2.2", "192.0.2.3")):
         fail(limiter, *[second] * 5, address=address)
     assert [limiter.blocked_for(f"192.0.2.{n}", at(2)) for n in (1, 2, 3)] == [0.0, 299.0, 300.0]
@@ -143,7 +149,7 @@ def test_whom_an_address_counts_for(address: str, key: str) -> None:
 
 
 def test_a_whole_ipv6_network_counts_as_one() -> None:
-    limiter = Limiter()
+    limiter = AuthRateLimiter()
     for number in range(5):
         limiter.failure(f"2001:db8::{number}", at(number))
     assert limiter.blocked_for("2001:db8::ffff", at(5)) == 299.0
@@ -156,7 +162,7 @@ class LimiterAgainstAModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.limiter = Limiter()
+        self.limiter = AuthRateLimiter()
         self.failures: dict[str, list[float]] = {}
         self.blocked_until: dict[str, float] = {}
 

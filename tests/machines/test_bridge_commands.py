@@ -14,8 +14,8 @@ from svc_proto.machines.bridge_commands import (
     BRIDGE_TABLE,
     BridgeCommands,
     BridgeTrigger,
+    CommandOutcome,
     Decision,
-    Outcome,
     parse_limit,
     phone_outcome,
     relay_outcome,
@@ -42,12 +42,12 @@ def begin(
     *,
     socket: int = PHONE,
     when: float = 0.0,
-    tell: Callable[[Outcome], object] = repr,
+    tell: Callable[[CommandOutcome], object] = repr,
 ) -> None:
     commands.begin(name, socket=socket, method="POST", path="/tap", params={}, body={"x": 3}, now=at(when), tell=tell)
 
 
-def made_by_relay(outcome: Outcome | None) -> tuple[int, object]:
+def made_by_relay(outcome: CommandOutcome | None) -> tuple[int, object]:
     assert outcome is not None
     assert isinstance(outcome.body, dict)
     assert list(outcome.body) == ["ok", "error", "code"]
@@ -66,7 +66,7 @@ def test_the_decisions_are_those_of_the_spec() -> None:
 
 def test_a_command_and_its_answer() -> None:
     commands = BridgeCommands()
-    told: list[Outcome] = []
+    told: list[CommandOutcome] = []
     command = commands.begin(
         "r1",
         socket=PHONE,
@@ -85,7 +85,7 @@ def test_a_command_and_its_answer() -> None:
     assert (commands.pending_count, commands.next_deadline()) == (1, 40.0)
     payload = {"request_id": "r1", "status": 200, "result": {"ok": True, "token": "x", "name": "Ä\n"}}
     outcome = commands.answer("r1", PHONE, payload, at(11))
-    assert outcome == Outcome(200, {"ok": True, "token": "x", "name": "Ä\n"})
+    assert outcome == CommandOutcome(200, {"ok": True, "token": "x", "name": "Ä\n"})
     assert told == [outcome]
     assert (commands.pending_count, commands.next_deadline()) == (0, None)
     record = {
@@ -136,7 +136,7 @@ def test_who_waits_is_told_once_all_have_ended() -> None:
     commands = BridgeCommands(cap=2)
     told: list[object] = []
 
-    def again(outcome: Outcome) -> None:
+    def again(outcome: CommandOutcome) -> None:
         told.append(made_by_relay(outcome))
         begin(commands, f"again-{len(told)}", when=40)
 
@@ -164,7 +164,7 @@ def test_only_the_commands_of_a_lost_socket_fail() -> None:
 
 def test_a_frame_that_could_not_be_written() -> None:
     commands = BridgeCommands()
-    told: list[Outcome] = []
+    told: list[CommandOutcome] = []
     begin(commands, tell=told.append)
     assert made_by_relay(commands.send_failed("r1")) == (502, "send_failed")
     assert commands.records()[0]["decision"] == "error"
@@ -179,26 +179,26 @@ def test_a_foreign_answer_changes_nothing(name: object, socket: int) -> None:
     before = commands.records()
     assert commands.answer(name, socket, {"status": 200, "result": {}}, at(1)) is None
     assert commands.records() == before
-    assert commands.answer("r1", PHONE, {"status": 200}, at(1)) == Outcome(200, {})
+    assert commands.answer("r1", PHONE, {"status": 200}, at(1)) == CommandOutcome(200, {})
     assert commands.answer("r1", PHONE, {"status": 500}, at(1)) is None
 
 
 @pytest.mark.parametrize(
     ("payload", "outcome"),
     [
-        ({"status": 200, "result": {"a": 1}}, Outcome(200, {"a": 1})),
-        ({"status": 404, "result": [1]}, Outcome(404, [1])),
-        ({"status": 200, "result": "text"}, Outcome(200, {"value": "text"})),
-        ({"status": 200, "result": False}, Outcome(200, {"value": False})),
-        ({"status": 200, "result": None}, Outcome(200, {})),
-        ({"status": 599}, Outcome(599, {})),
-        ({}, Outcome(200, {})),
-        ({"status": "404", "result": {}}, Outcome(200, {})),
-        ({"status": True}, Outcome(200, {})),
-        ({"status": 200.0}, Outcome(200, {})),
+        ({"status": 200, "result": {"a": 1}}, CommandOutcome(200, {"a": 1})),
+        ({"status": 404, "result": [1]}, CommandOutcome(404, [1])),
+        ({"status": 200, "result": "text"}, CommandOutcome(200, {"value": "text"})),
+        ({"status": 200, "result": False}, CommandOutcome(200, {"value": False})),
+        ({"status": 200, "result": None}, CommandOutcome(200, {})),
+        ({"status": 599}, CommandOutcome(599, {})),
+        ({}, CommandOutcome(200, {})),
+        ({"status": "404", "result": {}}, CommandOutcome(200, {})),
+        ({"status": True}, CommandOutcome(200, {})),
+        ({"status": 200.0}, CommandOutcome(200, {})),
     ],
 )
-def test_the_phones_answer_as_http(payload: dict[str, object], outcome: Outcome) -> None:
+def test_the_phones_answer_as_http(payload: dict[str, object], outcome: CommandOutcome) -> None:
     assert phone_outcome(payload) == outcome
 
 
@@ -347,7 +347,7 @@ def test_the_ring_keeps_a_hundred_newest_first() -> None:
     assert [record["request_id"] for record in commands.records()] == [f"r{n}" for n in range(104, 4, -1)]
     assert [record["request_id"] for record in commands.records(2)] == ["r104", "r103"]
     assert commands.records(0) == commands.records(-1) == []
-    assert commands.answer("r0", PHONE, {"status": 200}, at(1)) == Outcome(200, {})  # pushed out, still answered
+    assert commands.answer("r0", PHONE, {"status": 200}, at(1)) == CommandOutcome(200, {})  # pushed out, still answered
     json.dumps(commands.records(), allow_nan=False)
 
 

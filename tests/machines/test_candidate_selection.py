@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.machines.candidate_selection import (
-    ROUTE_TABLE,
+    SELECTION_TABLE,
     CancelProbe,
     Candidate,
+    CandidateSelector,
     Chosen,
     Probe,
-    RouteAction,
-    RouteChoice,
-    RouteState,
-    RouteTrigger,
+    SelectionAction,
+    SelectionState,
+    SelectionTrigger,
 )
 from svc_proto.machines.transitions import step
 
@@ -26,44 +26,44 @@ MESH = Candidate("mesh", 1, "http://100.64.0.1:8767")
 PUBLIC = Candidate("public", 2, "https://relay.example")
 
 
-@pytest.mark.parametrize("state", RouteState)
-@pytest.mark.parametrize("trigger", RouteTrigger)
-def test_every_state_with_every_trigger(state: RouteState, trigger: RouteTrigger) -> None:
-    allowed = trigger is RouteTrigger.START or state is RouteState.PROBING
-    assert ((state, trigger) in ROUTE_TABLE) is allowed
+@pytest.mark.parametrize("state", SelectionState)
+@pytest.mark.parametrize("trigger", SelectionTrigger)
+def test_every_state_with_every_trigger(state: SelectionState, trigger: SelectionTrigger) -> None:
+    allowed = trigger is SelectionTrigger.START or state is SelectionState.PROBING
+    assert ((state, trigger) in SELECTION_TABLE) is allowed
     if not allowed:
         with pytest.raises(LocalProtocolError):
-            step(ROUTE_TABLE, state, trigger)
+            step(SELECTION_TABLE, state, trigger)
 
 
 def test_a_better_tier_wins_even_if_a_worse_one_would_be_quicker() -> None:
-    choice = RouteChoice([PUBLIC, MESH, LAN])
+    choice = CandidateSelector([PUBLIC, MESH, LAN])
     assert choice.start(0.0) == [Probe(LAN)]
     assert choice.next_deadline() == 4.0
     assert choice.answered(LAN, 3.9) == [Chosen(LAN)]
-    assert (choice.state, choice.chosen) == (RouteState.CHOSEN, LAN)
+    assert (choice.state, choice.chosen) == (SelectionState.CHOSEN, LAN)
     assert choice.next_deadline() is None
 
 
 def test_within_a_tier_the_first_answer_wins_and_the_others_are_given_up() -> None:
-    choice = RouteChoice([LAN, LAN2, MESH])
+    choice = CandidateSelector([LAN, LAN2, MESH])
     assert choice.start(0.0) == [Probe(LAN), Probe(LAN2)]
     assert choice.answered(LAN2, 1.0) == [CancelProbe(LAN), Chosen(LAN2)]
     assert choice.answered(LAN, 1.1) == []  # too late to matter
 
 
 def test_the_next_tier_is_tried_when_a_whole_one_fails() -> None:
-    choice = RouteChoice([LAN, LAN2, MESH])
+    choice = CandidateSelector([LAN, LAN2, MESH])
     choice.start(0.0)
     assert choice.failed(LAN, 0.5) == []
     assert choice.failed(LAN, 0.5) == []  # once is enough
     assert choice.failed(LAN2, 0.6) == [Probe(MESH)]
     assert choice.failed(MESH, 0.7) == [Chosen(None)]
-    assert choice.state is RouteState.NONE
+    assert choice.state is SelectionState.NONE
 
 
 def test_a_silent_route_is_given_up_after_four_seconds() -> None:
-    choice = RouteChoice([LAN, MESH])
+    choice = CandidateSelector([LAN, MESH])
     choice.start(10.0)
     assert choice.advance(13.999) == []
     assert choice.advance(14.0) == [CancelProbe(LAN), Probe(MESH)]
@@ -71,7 +71,7 @@ def test_a_silent_route_is_given_up_after_four_seconds() -> None:
 
 
 def test_a_route_that_answered_is_believed_for_a_minute() -> None:
-    choice = RouteChoice([LAN, MESH])
+    choice = CandidateSelector([LAN, MESH])
     choice.start(0.0)
     choice.answered(LAN, 0.0)
     assert choice.start(59.9) == [Chosen(LAN)]
@@ -79,7 +79,7 @@ def test_a_route_that_answered_is_believed_for_a_minute() -> None:
 
 
 def test_a_network_change_starts_anew() -> None:
-    choice = RouteChoice([LAN, MESH])
+    choice = CandidateSelector([LAN, MESH])
     choice.start(0.0)
     choice.answered(LAN, 0.0)
     assert choice.network_changed(1.0) == [Probe(LAN)]
@@ -88,13 +88,13 @@ def test_a_network_change_starts_anew() -> None:
 
 
 def test_without_candidates_there_is_no_route() -> None:
-    assert RouteChoice([]).start(0.0) == [Chosen(None)]
+    assert CandidateSelector([]).start(0.0) == [Chosen(None)]
 
 
 @given(st.permutations([LAN, LAN2, MESH, PUBLIC]), st.sets(st.sampled_from([LAN, LAN2, MESH, PUBLIC])))
 def test_the_choice_is_of_the_best_tier_that_answers(order: list[Candidate], alive: set[Candidate]) -> None:
-    choice = RouteChoice(order)
-    todo: list[RouteAction] = choice.start(0.0)
+    choice = CandidateSelector(order)
+    todo: list[SelectionAction] = choice.start(0.0)
     while todo:
         action = todo.pop(0)
         if isinstance(action, Probe) and choice.chosen is None:

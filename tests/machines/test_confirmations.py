@@ -4,43 +4,43 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.machines.confirmations import MAX_OPEN, Confirmations, Question, choice_for
+from svc_proto.machines.confirmations import MAX_OPEN, Confirmation, PendingConfirmations, choice_for
 
 
 def test_one_question_at_a_time() -> None:
-    asked = Confirmations()
-    assert asked.take(None) is None
-    first, second = Question("a", "A?"), Question("b", "B?")
-    assert asked.ask(first)
-    assert not asked.ask(second)
-    assert not asked.ask(first)
-    assert asked.take("b") is None
-    assert asked.take("a") is first
-    assert asked.take("a") is None  # its answer is on its way
-    assert asked.settle("a")
+    asked = PendingConfirmations()
+    assert asked.pop(None) is None
+    first, second = Confirmation("a", "A?"), Confirmation("b", "B?")
+    assert asked.add(first)
+    assert not asked.add(second)
+    assert not asked.add(first)
+    assert asked.pop("b") is None
+    assert asked.pop("a") is first
+    assert asked.pop("a") is None  # its answer is on its way
+    assert asked.resolve("a")
     assert asked.head is second
-    assert asked.take("") is second
-    assert not asked.settle("unknown")
-    assert asked.take(None) is None
-    assert asked.settle("b")
+    assert asked.pop("") is second
+    assert not asked.resolve("unknown")
+    assert asked.pop(None) is None
+    assert asked.resolve("b")
     assert asked.head is None
 
 
 def test_a_later_question_may_go_first() -> None:
-    asked = Confirmations()
-    asked.ask(Question("a", "A?"))
-    asked.ask(Question("b", "B?"))
-    assert not asked.settle("b")
-    assert asked.head == Question("a", "A?")
+    asked = PendingConfirmations()
+    asked.add(Confirmation("a", "A?"))
+    asked.add(Confirmation("b", "B?"))
+    assert not asked.resolve("b")
+    assert asked.head == Confirmation("a", "A?")
 
 
 def test_too_many_questions() -> None:
-    asked = Confirmations()
+    asked = PendingConfirmations()
     for number in range(MAX_OPEN + 1):
-        asked.ask(Question(str(number), "?"))
+        asked.add(Confirmation(str(number), "?"))
     for number in range(MAX_OPEN):
-        assert asked.head == Question(str(number), "?")
-        asked.settle(str(number))
+        assert asked.head == Confirmation(str(number), "?")
+        asked.resolve(str(number))
     assert asked.head is None
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import Refused
-from svc_proto.machines.device_control_arguments import ARGUMENTS, check_arguments
+from svc_proto.machines.device_control_arguments import ARGUMENT_RULES, check_arguments
 
 LINE = {"start_x": 0, "start_y": "2", "end_x": 3, "end_y": 4}
 
@@ -98,26 +98,26 @@ def test_what_no_phone_can_use_is_refused(method: str, path: str, arguments: dic
 
 
 def test_every_row_is_refused_once_and_goes_through_once() -> None:
-    assert {(method, path) for method, path, _ in GOOD} >= set(ARGUMENTS)
-    assert {(method, path) for method, path, _, _ in BAD} == set(ARGUMENTS)
+    assert {(method, path) for method, path, _ in GOOD} >= set(ARGUMENT_RULES)
+    assert {(method, path) for method, path, _, _ in BAD} == set(ARGUMENT_RULES)
 
 
 def test_what_documents_are_told_of_a_row() -> None:
-    (node,), (text,) = ARGUMENTS["POST", "/describe_node"], ARGUMENTS["POST", "/tap_text"]
-    assert (node.required, node.words, node.kinds) == (
+    (node,), (text,) = ARGUMENT_RULES["POST", "/describe_node"], ARGUMENT_RULES["POST", "/tap_text"]
+    assert (node.required, node.words, node.types) == (
         False,
         "nodeId or node_id",
         {"nodeId": "word", "node_id": "word"},
     )
-    assert (text.required, text.words, text.kinds) == (True, "", {"text": "word"})
-    where, span = ARGUMENTS["POST", "/tap"]
+    assert (text.required, text.words, text.types) == (True, "", {"text": "word"})
+    where, span = ARGUMENT_RULES["POST", "/tap"]
     assert (where.required, where.words) == (False, "x and y or nodeId")
-    assert where.kinds == {"x": "place", "y": "place", "nodeId": "word"}
-    assert (span.required, span.kinds) == (False, {"duration_ms": "whole"})
+    assert where.types == {"x": "place", "y": "place", "nodeId": "word"}
+    assert (span.required, span.types) == (False, {"duration_ms": "whole"})
 
 
 @given(
-    st.sampled_from(sorted(ARGUMENTS)),
+    st.sampled_from(sorted(ARGUMENT_RULES)),
     st.dictionaries(
         st.sampled_from(["text", "x", "y", "nodeId", "limit", "enabled", "direction", "attachments", "to", "action"]),
         st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=3),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
-from svc_proto.machines.exchange import LIFE, ExchangeState, ExchangeTrigger
+from svc_proto.machines.exchange import EXCHANGE_TABLE, ExchangeState, ExchangeTrigger
 from svc_proto.machines.transitions import step
 
 S, T = ExchangeState, ExchangeTrigger
@@ -30,7 +30,7 @@ def test_the_table_crossed() -> None:
     for state in S:
         for trigger in T:
             if (state, trigger) in expected:
-                assert step(LIFE, state, trigger) is expected[state, trigger]
+                assert step(EXCHANGE_TABLE, state, trigger) is expected[state, trigger]
             else:
                 with pytest.raises(LocalProtocolError):
-                    step(LIFE, state, trigger)
+                    step(EXCHANGE_TABLE, state, trigger)

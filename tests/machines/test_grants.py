@@ -12,11 +12,11 @@ from svc_proto.machines.grants import (
     clamp_all,
     default_grants,
     expiry_after,
-    holds,
+    is_granted,
     is_live,
-    later,
-    lenient_grants,
+    later_expiry,
     parse_grants,
+    parse_requested_grants,
 )
 
 DAY = 86_400.0
@@ -72,16 +72,16 @@ def test_clamp_takes_the_earlier(one: float | None, other: float | None) -> None
         infinity if one is None else one, infinity if other is None else other
     )
     assert clamp_all({"chat": one}, other) == {"chat": result}
-    assert {one, other} == {result, later(one, other)}
+    assert {one, other} == {result, later_expiry(one, other)}
 
 
 def test_live_is_before_the_expiry() -> None:
     assert is_live(None, NOW)
     assert is_live(NOW + 0.001, NOW)
     assert not is_live(NOW, NOW)
-    assert holds({"chat": None}, "chat", NOW)
-    assert not holds({"chat": NOW}, "chat", NOW)
-    assert not holds({}, "chat", NOW)
+    assert is_granted({"chat": None}, "chat", NOW)
+    assert not is_granted({"chat": NOW}, "chat", NOW)
+    assert not is_granted({}, "chat", NOW)
 
 
 def test_zero_means_never() -> None:
@@ -93,8 +93,8 @@ def test_zero_means_never() -> None:
 def test_what_is_withheld_is_not_there(expires_at: float | None) -> None:
     grants = build_grants(NOW, expires_at, {"terminal": None, "tui": None, "bridge": 0.0})
     assert grants.keys() == set(CHANNELS) - {"terminal", "tui"}
-    assert not holds(grants, "terminal", NOW)
-    assert holds(grants, "bridge", NOW)
+    assert not is_granted(grants, "terminal", NOW)
+    assert is_granted(grants, "bridge", NOW)
 
 
 def test_parsing_grants() -> None:
@@ -132,7 +132,7 @@ def test_bad_grants_are_refused_by_name(value: object, field: str) -> None:
 
 
 def test_of_a_phones_wishes_the_good_ones_count() -> None:
-    assert lenient_grants({"bridge": 60, "chat": -1, "tui": True, "terminal": "x"}) == {"bridge": 60.0}
-    assert lenient_grants({"bridge": False, "chat": True}) == {"bridge": None}
-    assert lenient_grants({"chat": -1, "own": 5}) is None
-    assert lenient_grants("chat") is None
+    assert parse_requested_grants({"bridge": 60, "chat": -1, "tui": True, "terminal": "x"}) == {"bridge": 60.0}
+    assert parse_requested_grants({"bridge": False, "chat": True}) == {"bridge": None}
+    assert parse_requested_grants({"chat": -1, "own": 5}) is None
+    assert parse_requested_grants("chat") is None

@@ -12,7 +12,7 @@ from svc_proto.basics.strict_json import dumps
 from svc_proto.machines.inbox import (
     MAX_NOTIFICATION,
     MAX_NOTIFICATIONS,
-    Notifications,
+    NotificationBuffer,
     image_type,
     inbox_name,
     parse_format,
@@ -22,7 +22,7 @@ NOW = 1_800_000_000.0
 
 
 def test_the_newest_hundred_newest_first() -> None:
-    buffer = Notifications()
+    buffer = NotificationBuffer()
     for number in range(130):
         assert buffer.post({"key": number, "text": None})
     assert [entry["key"] for entry in buffer.recent(3)] == [129, 128, 127]
@@ -30,20 +30,20 @@ def test_the_newest_hundred_newest_first() -> None:
 
 
 def test_a_huge_one_is_dropped() -> None:
-    buffer = Notifications()
+    buffer = NotificationBuffer()
     assert not buffer.post({"text": "x" * 17_000})
     assert buffer.recent(10) == []
 
 
 @pytest.mark.parametrize(("text", "limit"), [(None, 20), ("1", 1), (" 5 ", 5), ("100", 100), ("99999999999999", 100)])
 def test_limits(text: str | None, limit: int) -> None:
-    assert Notifications.parse_limit(text) == limit
+    assert NotificationBuffer.parse_limit(text) == limit
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "", "ten", "1.5", "²", "\uff11"])
 def test_bad_limits(text: str) -> None:
     with pytest.raises(Refused, match=r"limit must be a whole number, at least 1"):
-        Notifications.parse_limit(text)
+        NotificationBuffer.parse_limit(text)
 
 
 @pytest.mark.parametrize(("value", "found"), [("png", "png"), ("JPG", "jpeg"), ("jpeg", "jpeg"), ("WebP", "webp")])
@@ -86,7 +86,7 @@ class NotificationsAgainstAModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.buffer = Notifications()
+        self.buffer = NotificationBuffer()
         self.kept: list[dict[str, object]] = []
 
     @rule(key=st.integers(0, 3), text=st.none() | st.text(max_size=5))

@@ -9,12 +9,12 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.machines.oauth_consent import (
     CONSENT_TABLE,
-    Allowed,
-    Consent,
+    AuthorizationConsent,
+    ConsentRegistry,
     ConsentState,
     ConsentTrigger,
-    OwnerConsents,
-    read_consent,
+    GrantedConsent,
+    parse_consent,
 )
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient
@@ -26,19 +26,19 @@ CLIENT = OAuthClient("Agent", ("https://a.example/",))
 QUESTION = AuthorizationRequest(
     client=CLIENT, redirect="https://a.example/", scope="bridge", challenge=CHALLENGE, state=None
 )
-YES = Allowed("bridge", 60.0)
+YES = GrantedConsent("bridge", 60.0)
 
 
 class Desk:
     def __init__(self) -> None:
-        self.consents = OwnerConsents()
+        self.consents = ConsentRegistry()
         self.entropy = counting_entropy()
 
-    def ask(self, mono: float = 0.0, address: str = "192.0.2.1") -> Consent:
-        return self.consents.ask(QUESTION, address, at(mono), self.entropy)
+    def ask(self, mono: float = 0.0, address: str = "192.0.2.1") -> AuthorizationConsent:
+        return self.consents.request(QUESTION, address, at(mono), self.entropy)
 
-    def trade(self, code: str, mono: float) -> tuple[Consent | None, bool]:
-        return self.consents.trade(code, CLIENT.identity, QUESTION.redirect, VERIFIER, at(mono))
+    def trade(self, code: str, mono: float) -> tuple[AuthorizationConsent | None, bool]:
+        return self.consents.exchange_code(code, CLIENT.identity, QUESTION.redirect, VERIFIER, at(mono))
 
 
 @pytest.fixture
@@ -48,23 +48,23 @@ def desk() -> Desk:
 
 def test_each_state_can_end_and_the_end_is_one() -> None:
     live = set(ConsentState) - {ConsentState.ENDED}
-    assert {state for state, trigger in CONSENT_TABLE if trigger is ConsentTrigger.ELAPSE} == live
+    assert {state for state, trigger in CONSENT_TABLE if trigger is ConsentTrigger.EXPIRE} == live
     assert not [row for row in CONSENT_TABLE if row[0] is ConsentState.ENDED]
 
 
 def test_a_word_in_any_spelling(desk: Desk) -> None:
     consent = desk.ask()
-    assert desk.consents.asked(f" {consent.code.lower()} ", at(599)) is consent
-    assert desk.consents.asked("", at(599)) is None
-    assert desk.consents.asked(consent.code, at(600)) is None
+    assert desk.consents.find_by_code(f" {consent.code.lower()} ", at(599)) is consent
+    assert desk.consents.find_by_code("", at(599)) is None
+    assert desk.consents.find_by_code(consent.code, at(600)) is None
     assert consent.state is ConsentState.ENDED
 
 
 def test_who_was_allowed_has_as_long_again(desk: Desk) -> None:
     consent = desk.ask()
     desk.consents.answer(consent, YES, at(599))
-    assert desk.consents.of_ticket(consent.ticket, at(1198)) is consent
-    assert desk.consents.of_ticket(consent.ticket, at(1199)) is None
+    assert desk.consents.find_by_ticket(consent.ticket, at(1198)) is consent
+    assert desk.consents.find_by_ticket(consent.ticket, at(1199)) is None
     assert desk.consents.next_expiry() == 1199
     with pytest.raises(LocalProtocolError):
         desk.consents.answer(consent, None, at(600))
@@ -73,7 +73,7 @@ def test_who_was_allowed_has_as_long_again(desk: Desk) -> None:
 def test_a_code_lasts_a_minute_and_is_remembered_for_ten(desk: Desk) -> None:
     consent = desk.ask()
     desk.consents.answer(consent, YES, at(1))
-    code = desk.consents.collect(consent, at(2), desk.entropy)
+    code = desk.consents.issue_code(consent, at(2), desk.entropy)
     assert desk.trade("", 3) == (None, False)
     assert desk.trade(code, 61.9) == (consent, True)
     assert desk.consents.next_expiry() == 661.9
@@ -97,38 +97,38 @@ def test_256_in_all(desk: Desk) -> None:
     for number in range(256):
         desk.ask(address=f"198.51.{number}.1")
     assert len(desk.consents) == 256
-    assert desk.consents.of_ticket(first.ticket, at(0)) is None
+    assert desk.consents.find_by_ticket(first.ticket, at(0)) is None
 
 
 def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
     other = Desk()
 
-    def move(consent: Consent, *by: tuple[str, str]) -> Consent:
+    def move(consent: AuthorizationConsent, *by: tuple[str, str]) -> AuthorizationConsent:
         """To the other desk, an hour ahead, and found there by each of these."""
         record = JsonObject.load(strict_json.dumps_bytes(consent.to_record(at(10))))
-        desk.consents.give(consent)
+        desk.consents.release_to_node(consent)
         assert len(desk.consents) == 0
-        taken = read_consent(record, at(3610))
+        taken = parse_consent(record, at(3610))
         assert taken is not None
-        other.consents.take(taken)
+        other.consents.adopt_from_node(taken)
         assert [other.consents.find(name, value, at(3610)) for name, value in by] == [taken] * len(by)
         assert (taken.question, taken.until - 3600, taken.state) == (consent.question, consent.until, consent.state)
         return taken
 
     consent = desk.ask()
     asked = move(consent, ("ticket", consent.ticket), ("code", consent.code))
-    assert asked.ballot == consent.ballot
+    assert asked.form_token == consent.form_token
     other.consents.answer(asked, None, at(3611))
     allowed = desk.ask()
     desk.consents.answer(allowed, YES, at(1))
     assert move(allowed, ("ticket", allowed.ticket)).allowed == YES
     issued = desk.ask()
     desk.consents.answer(issued, YES, at(1))
-    code = desk.consents.collect(issued, at(2), desk.entropy)
+    code = desk.consents.issue_code(issued, at(2), desk.entropy)
     moved = move(issued, ("secret", sha256_hex(code)))
     assert other.trade(code, 3612) == (moved, True)
-    desk.consents.take(moved)
-    desk.consents.spoil(moved)
+    desk.consents.adopt_from_node(moved)
+    desk.consents.mark_code_reused(moved)
     assert (moved.state, len(desk.consents)) == (ConsentState.ENDED, 0)
     assert [other.consents.find(by, "", at(3613)) for by in ("ticket", "code", "secret", "else")] == [None] * 4
 
@@ -136,5 +136,5 @@ def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
 @pytest.mark.parametrize("lack", ["client", "stage", "ticket"])
 def test_what_is_no_question(desk: Desk, lack: str) -> None:
     record = desk.ask().to_record(at(0))
-    assert read_consent(JsonObject(record), at(0)) is not None
-    assert read_consent(JsonObject({**record, lack: "?" if lack != "ticket" else ""}), at(0)) is None
+    assert parse_consent(JsonObject(record), at(0)) is not None
+    assert parse_consent(JsonObject({**record, lack: "?" if lack != "ticket" else ""}), at(0)) is None

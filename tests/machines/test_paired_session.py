@@ -11,14 +11,14 @@ from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.paired_session import (
     SESSION_TABLE,
     DeviceInfo,
-    Given,
-    Session,
+    PairedSession,
+    PairingTerms,
     SessionState,
     SessionTrigger,
     parse_device,
     parse_patch,
 )
-from svc_proto.machines.paired_session_registry import Sessions
+from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from tests.machines.fixed_inputs import WALL, at, source
 from tests.machines.specified_tables import check_table
 
@@ -43,7 +43,7 @@ def test_the_table_is_that_of_the_spec() -> None:
 
 
 def test_holding_a_grant() -> None:
-    session = Sessions().create(at(0), source(), ttl=100.0, preset={"bridge": 10.0})[1]
+    session = PairedSessionRegistry().create(at(0), source(), ttl=100.0, preset={"bridge": 10.0})[1]
     assert session.holds("bridge", WALL + 9)
     assert not session.holds("bridge", WALL + 10)
     assert session.holds("chat", WALL + 99)
@@ -52,7 +52,7 @@ def test_holding_a_grant() -> None:
 
 
 def test_a_session_survives_its_record() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     token, session = sessions.create(
         at(0), source(), ttl=0.0, preset={"bridge": 60.0, "chat": 0.0, "tui": None}, key_hash="ab12"
     )
@@ -61,12 +61,12 @@ def test_a_session_survives_its_record() -> None:
     assert record["expires_at"] == "never"
     assert cast("dict[str, object]", record["grants"])["chat"] == "never"
     stored = json.loads(json.dumps(record))
-    assert Session.from_record(stored) == session
-    other = Sessions()
+    assert PairedSession.from_record(stored) == session
+    other = PairedSessionRegistry()
     assert other.restore(stored, at(1)) == session
     assert other.lookup(token, at(1)) is not None
     sessions.patch(session, at(0), ttl=10.0, grants=None)
-    assert Sessions().restore(session.to_record(), at(10)) is None
+    assert PairedSessionRegistry().restore(session.to_record(), at(10)) is None
 
 
 def test_a_record_of_an_older_file() -> None:
@@ -76,7 +76,7 @@ def test_a_record_of_an_older_file() -> None:
         "expires_at": "never",
         "grants": {"chat": 99.0, "bridge": None, "voice:stt": 5},
     }
-    session = Session.from_record(record)
+    session = PairedSession.from_record(record)
     assert session.token_hash == sha256_hex("1c2d3e4f-0000-4000-8000-000000000000")
     assert session.token_prefix == "1c2d3e4f"
     assert (session.device_name, session.transport_hint, session.last_seen) == ("Unknown device", "unknown", 1.5)
@@ -88,8 +88,8 @@ def test_a_record_of_an_older_file() -> None:
         "voice:tts": 99.0,
         "voice:realtime": 99.0,
     }
-    assert Session.from_record({**record, "token": "1c2d3e4f"}).token_prefix == "1c2d3e4f"
-    bare = Session.from_record({**record, "expires_at": 50, "grants": {"bridge": "never"}})
+    assert PairedSession.from_record({**record, "token": "1c2d3e4f"}).token_prefix == "1c2d3e4f"
+    bare = PairedSession.from_record({**record, "expires_at": 50, "grants": {"bridge": "never"}})
     assert bare.grants == dict.fromkeys(("bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"), 50.0)
 
 
@@ -118,39 +118,45 @@ def test_a_record_of_an_older_file() -> None:
     ],
 )
 def test_a_bad_record_is_refused(change: dict[str, object]) -> None:
-    record = Sessions().create(at(0), source())[1].to_record()
+    record = PairedSessionRegistry().create(at(0), source())[1].to_record()
     with pytest.raises(Refused):
-        Session.from_record({**record, **change})
+        PairedSession.from_record({**record, **change})
 
 
 def test_what_is_lost_does_not_read_as_never() -> None:
-    record = Sessions().create(at(0), source())[1].to_record()
+    record = PairedSessionRegistry().create(at(0), source())[1].to_record()
     del record["expires_at"]
     with pytest.raises(Refused):
-        Session.from_record(record)
+        PairedSession.from_record(record)
     others: tuple[object, ...] = ([], {"token": 5}, {"token": "1c2d3e4"}, {})
     for bad in others:
         with pytest.raises(Refused, match=r"^(session|token) must be "):
-            Session.from_record(bad)
+            PairedSession.from_record(bad)
 
 
 def test_what_the_pairing_gave_is_stored() -> None:
-    session = Sessions().create(at(0.3), source(), ttl=0.0, preset={"bridge": 60.0, "tui": None, "voice:stt": None})[1]
+    session = PairedSessionRegistry().create(
+        at(0.3), source(), ttl=0.0, preset={"bridge": 60.0, "tui": None, "voice:stt": None}
+    )[1]
     spans = {**dict.fromkeys(CHANNELS, 0.0), "bridge": 60.0}
-    assert session.given == Given(0.0, {name: spans[name] for name in CHANNELS if name not in ("tui", "voice:stt")})
+    assert session.given == PairingTerms(
+        0.0, {name: spans[name] for name in CHANNELS if name not in ("tui", "voice:stt")}
+    )
     stored = json.loads(json.dumps(session.to_record()))
-    again = Session.from_record(stored)
+    again = PairedSession.from_record(stored)
     assert (again.given, again.grants) == (session.given, session.grants)  # no voice comes back by way of the chat
     assert again.preset == ("bridge", "tui", "voice:stt")
 
 
 def test_of_an_older_record_counts_what_the_session_held() -> None:
-    record = Sessions().create(at(0), source(), ttl=3600.0, preset={"bridge": 60.0, "tui": 0.5})[1].to_record()
+    record = (
+        PairedSessionRegistry().create(at(0), source(), ttl=3600.0, preset={"bridge": 60.0, "tui": 0.5})[1].to_record()
+    )
     del record["given"], record["knows_key"], record["key_hash"]
     grants = cast("dict[str, object]", record["grants"])
     del grants["terminal"]
     # It was renewed 600 s after the pairing; an end that had come by then must not read as never.
-    session = Session.from_record({**record, "last_seen": WALL + 600})
+    session = PairedSession.from_record({**record, "last_seen": WALL + 600})
     assert session.knows_key  # as a rule
     assert session.key_hash == ""
     given = session.given

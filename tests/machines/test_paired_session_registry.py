@@ -10,8 +10,8 @@ from svc_proto.config import SessionPolicy
 from svc_proto.machines.grants import CHANNELS, Preset
 from svc_proto.machines.paired_session_registry import (
     DeviceInfo,
-    Session,
-    Sessions,
+    PairedSession,
+    PairedSessionRegistry,
     SessionState,
     session_record,
 )
@@ -32,7 +32,7 @@ def prefixed(*prefixes: bytes) -> Callable[[int], bytes]:
 
 
 def test_a_new_session() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     device = DeviceInfo(
         name="Tablet", id="5b6e", model="TX-9", platform="Android 16", surface="android", form_factor="phone"
     )
@@ -80,14 +80,14 @@ def test_a_new_session() -> None:
     ],
 )
 def test_the_lifetime(ttl: float | None, maximum: float | None, lifetime: float | None) -> None:
-    session = Sessions().create(at(0), source(), ttl=ttl, max_ttl=maximum)[1]
+    session = PairedSessionRegistry().create(at(0), source(), ttl=ttl, max_ttl=maximum)[1]
     assert session.expires_at == (None if lifetime is None else WALL + lifetime)
     if lifetime is None:
         assert session.grants == dict.fromkeys(CHANNELS)
 
 
 def test_a_look_up_moves_last_seen() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     token, session = sessions.create(at(0), source(), ttl=100.0)
     assert sessions.lookup(token, at(40)) is session
     assert (session.first_seen, session.last_seen) == (WALL, WALL + 40)
@@ -97,18 +97,21 @@ def test_a_look_up_moves_last_seen() -> None:
 
 
 def test_an_access_token_moves_last_seen_while_it_is_accepted() -> None:
-    sessions, entropy = Sessions(), source()
+    sessions, entropy = PairedSessionRegistry(), source()
     _, session = sessions.create(at(0), entropy)
     access, _, lasts = sessions.issue(session, "client", at(0), entropy)
-    assert sessions.accessed(access, at(lasts - 1)) is session
-    assert sessions.accessed(access, at(lasts)) is None
+    assert sessions.find_by_access_token(access, at(lasts - 1)) is session
+    assert sessions.find_by_access_token(access, at(lasts)) is None
     assert session.last_seen == WALL + lasts - 1
     newer, _, _ = sessions.issue(session, "client", at(lasts), entropy)
-    assert (sessions.accessed(access, at(lasts)), sessions.accessed(newer, at(lasts))) == (None, session)
+    assert (sessions.find_by_access_token(access, at(lasts)), sessions.find_by_access_token(newer, at(lasts))) == (
+        None,
+        session,
+    )
 
 
 def test_a_session_ends_on_time_and_once() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     token, session = sessions.create(at(0), source(), ttl=100.0)
     other = sessions.create(at(0), source(2), ttl=50.0)[1]
     forever = sessions.create(at(0), source(3), ttl=0.0)[1]
@@ -126,7 +129,7 @@ def test_a_session_ends_on_time_and_once() -> None:
 
 
 def test_finding_by_prefix() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     entropy = prefixed(b"\xab\xcd\x00\x01", b"\xab\xcd\x00\x02", b"\xab\xce\x00\x01")
     (token, one), (_, two), (_, three) = [sessions.create(at(0), entropy) for _ in range(3)]
     now = at(1)
@@ -146,19 +149,19 @@ def test_finding_by_prefix() -> None:
 @pytest.mark.parametrize("prefix", ["", "abc", "   ab  "])
 def test_a_short_prefix_is_refused(prefix: str) -> None:
     with pytest.raises(Refused) as caught:
-        Sessions().find(prefix, at(0))
+        PairedSessionRegistry().find(prefix, at(0))
     assert (caught.value.status, caught.value.code) == (400, "invalid_prefix")
 
 
 def test_the_active_ones_last_seen_first() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     made = [sessions.create(at(n), source(n)) for n in range(3)]
     sessions.lookup(made[0][0], at(9))
     assert sessions.active(at(10)) == [made[0][1], made[2][1], made[1][1]]
 
 
 def test_a_revoked_session_is_gone() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     token, session = sessions.create(at(0), source(), ttl=100.0)
     sessions.revoke(session, at(1))
     assert session.state is SessionState.REVOKED
@@ -174,7 +177,7 @@ def test_a_revoked_session_is_gone() -> None:
 
 
 def test_an_expired_session_cannot_be_revoked_or_patched() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=100.0)[1]
     with pytest.raises(LocalProtocolError):
         sessions.revoke(session, at(100))
@@ -185,7 +188,7 @@ def test_an_expired_session_cannot_be_revoked_or_patched() -> None:
 
 
 def test_extending_rebuilds_defaults_and_keeps_presets() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     token, session = sessions.create(at(0), source(), ttl=10 * DAY, preset={"terminal": DAY, "voice:stt": 0.0})
     sessions.patch(session, at(DAY / 2), ttl=90 * DAY, grants=None)
     now = WALL + DAY / 2
@@ -200,7 +203,7 @@ def test_extending_rebuilds_defaults_and_keeps_presets() -> None:
 
 
 def test_shortening_clamps_everything() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=0.0, preset={"terminal": DAY})[1]
     sessions.patch(session, at(0), ttl=60.0, grants=None)
     assert session.grants == dict.fromkeys(CHANNELS, WALL + 60)
@@ -210,7 +213,7 @@ def test_shortening_clamps_everything() -> None:
 
 
 def test_patching_grants_keeps_the_lifetime() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=10 * DAY, preset={"terminal": DAY})[1]
     sessions.patch(session, at(100), ttl=None, grants={"bridge": 9 * DAY, "tui": 0.0})
     assert session.expires_at == WALL + 10 * DAY
@@ -221,14 +224,14 @@ def test_patching_grants_keeps_the_lifetime() -> None:
 
 
 def test_the_operators_maximum_holds_for_patches() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), max_ttl=DAY)[1]
     sessions.patch(session, at(0), ttl=0.0, grants=None, max_ttl=DAY)
     assert session.expires_at == WALL + DAY
 
 
 def test_what_the_pairing_withheld_does_not_come_back_by_itself() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), preset={"terminal": None, "tui": None})[1]
     assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
     for policy in SessionPolicy:
@@ -243,7 +246,7 @@ def test_what_the_pairing_withheld_does_not_come_back_by_itself() -> None:
     [(SessionPolicy.OPEN, "withheld"), (SessionPolicy.AS_PAIRED, "withheld"), (REDUCE_ONLY, "reduce_only")],
 )
 def test_a_session_cannot_give_itself_what_was_withheld(policy: SessionPolicy, code: str) -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), preset={"terminal": None})[1]
     before = session.to_record()
     for span in (0.0, 1.0, DAY):
@@ -256,7 +259,7 @@ def test_a_session_cannot_give_itself_what_was_withheld(policy: SessionPolicy, c
 
 @pytest.mark.parametrize("policy", list(SessionPolicy))
 def test_what_the_operator_gives_later_the_operator_extends(policy: SessionPolicy) -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), preset={"terminal": None})[1]
     sessions.patch(session, at(0), ttl=None, grants={"terminal": 3600.0}, policy=None)
     assert session.grants["terminal"] == WALL + 3600
@@ -268,7 +271,7 @@ def test_what_the_operator_gives_later_the_operator_extends(policy: SessionPolic
 
 
 def test_what_the_operator_takes_back_counts_as_withheld() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source())[1]
     sessions.patch(session, at(0), ttl=None, grants={"terminal": None, "bridge": 60.0}, policy=None)
     assert "terminal" not in session.grants
@@ -278,12 +281,12 @@ def test_what_the_operator_takes_back_counts_as_withheld() -> None:
 
 
 def test_what_a_session_gives_up_it_may_take_again() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source())[1]
     for policy in SessionPolicy:
         sessions.patch(session, at(0), ttl=None, grants={"terminal": None}, policy=policy)
         assert "terminal" not in session.grants
-    again = Session.from_record(session.to_record())
+    again = PairedSession.from_record(session.to_record())
     sessions.patch(session, at(0), ttl=60 * DAY, grants=None)  # not by itself
     assert "terminal" not in session.grants
     assert again.preset == ("terminal",)
@@ -292,7 +295,7 @@ def test_what_a_session_gives_up_it_may_take_again() -> None:
 
 
 def test_as_paired_renews_up_to_what_the_pairing_gave() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     given = {"terminal": 3600.0, "tui": None, "chat": DAY}
     session = sessions.create(at(0.1), source(), ttl=7 * DAY, preset=given)[1]
     sessions.patch(session, at(0.2), ttl=60.0, grants=None, policy=AS_PAIRED)
@@ -316,7 +319,7 @@ def test_as_paired_renews_up_to_what_the_pairing_gave() -> None:
     ],
 )
 def test_as_paired_goes_no_further(ttl: float | None, grants: Preset | None, field: str) -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=7 * DAY, preset={"terminal": 3600.0, "bridge": 2 * DAY})[1]
     before = session.to_record()
     with pytest.raises(Refused) as caught:
@@ -326,7 +329,7 @@ def test_as_paired_goes_no_further(ttl: float | None, grants: Preset | None, fie
 
 
 def test_as_paired_keeps_what_the_operator_has_lengthened() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=DAY)[1]
     sessions.patch(session, at(0), ttl=90 * DAY, grants={"tui": 90 * DAY}, policy=None)
     sessions.patch(session, at(5), ttl=80 * DAY, grants={"bridge": DAY}, policy=AS_PAIRED)
@@ -336,7 +339,7 @@ def test_as_paired_keeps_what_the_operator_has_lengthened() -> None:
 
 
 def test_a_renewal_makes_nothing_longer_than_the_pairing_did() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=DAY)[1]
     assert dict(session.given.grants) == dict.fromkeys(CHANNELS, DAY)
     sessions.patch(session, at(0), ttl=90 * DAY, grants=None, policy=None)
@@ -346,7 +349,7 @@ def test_a_renewal_makes_nothing_longer_than_the_pairing_did() -> None:
 
 
 def test_reduce_only_lets_shorter_pass() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=30 * DAY)[1]
     sessions.patch(session, at(DAY), ttl=10 * DAY, grants={"tui": DAY}, policy=REDUCE_ONLY)
     assert session.expires_at == WALL + 11 * DAY
@@ -366,7 +369,7 @@ def test_reduce_only_lets_shorter_pass() -> None:
     ],
 )
 def test_reduce_only_refuses_longer(ttl: float | None, grants: dict[str, float] | None, field: str) -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=30 * DAY, preset={"tui": None})[1]
     before = session.to_record()
     with pytest.raises(Refused) as caught:
@@ -376,7 +379,7 @@ def test_reduce_only_refuses_longer(ttl: float | None, grants: dict[str, float] 
 
 
 def test_at_the_cap_a_new_session_is_refused() -> None:
-    sessions = Sessions(cap=1)
+    sessions = PairedSessionRegistry(cap=1)
     session = sessions.create(at(0), source())[1]
     for attempt in (
         lambda: sessions.create(at(0), source(2)),
@@ -389,7 +392,7 @@ def test_at_the_cap_a_new_session_is_refused() -> None:
 
 
 def test_prefixes_are_unlike_while_that_is_possible() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     entropy = prefixed(b"\1\1\1\1", b"\1\1\1\1", b"\2\2\2\2")
     assert sessions.create(at(0), entropy)[1].token_prefix == "01010101"
     assert sessions.create(at(0), entropy)[1].token_prefix == "02020202"
@@ -399,27 +402,27 @@ def test_prefixes_are_unlike_while_that_is_possible() -> None:
 
 
 def test_tombstones_count_towards_the_cap() -> None:
-    sessions = Sessions(cap=1)
+    sessions = PairedSessionRegistry(cap=1)
     token, session = sessions.create(at(0), source())
     sessions.revoke(session, at(0))
-    sessions.bury(session)
+    sessions.remember_revoked(session)
     with pytest.raises(Refused):
         sessions.create(at(0), source())
     assert sessions.lookup(token, at(0)) is None
     assert sessions.tombstones(token) == sessions.tombstones(token[:8]) == sessions.tombstones() == [session]
     assert sessions.tombstones("zzzz") == sessions.tombstones("z" * 36) == []
-    sessions.erased(session)
-    sessions.erased(session)
+    sessions.forget_revoked(session)
+    sessions.forget_revoked(session)
     assert sessions.tombstones() == []
     sessions.create(at(0), source())
 
 
 def test_an_older_session_is_not_given_what_it_did_not_hold() -> None:
-    sessions = Sessions()
+    sessions = PairedSessionRegistry()
     record = sessions.create(at(0), source())[1].to_record()
     del record["given"]
     record["grants"] = {"chat": "never", "bridge": WALL + 60}
-    session = Sessions().restore(record, at(0))
+    session = PairedSessionRegistry().restore(record, at(0))
     assert session is not None
     held = session.grants.keys()
     assert held == {"chat", "bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"}
@@ -429,21 +432,21 @@ def test_an_older_session_is_not_given_what_it_did_not_hold() -> None:
 
 
 def test_who_was_seen_to_be_over_is_not_revived_by_another_node() -> None:
-    there, here = Sessions(), Sessions()
+    there, here = PairedSessionRegistry(), PairedSessionRegistry()
     token, theirs = there.create(at(0), source(), ttl=60)
-    here.follow(theirs.to_record(), at(0))
+    here.apply_record(theirs.to_record(), at(0))
     assert here.lookup(token, at(61)) is None
     there.patch(theirs, at(59), ttl=600, grants=None)
-    assert here.follow(theirs.to_record(), at(61)) is None
+    assert here.apply_record(theirs.to_record(), at(61)) is None
     assert here.lookup(token, at(61)) is None
     (session,) = here.expire_due(at(61))
     assert session.state is SessionState.EXPIRED
 
 
 def test_what_another_node_has_stored_is_followed() -> None:
-    there, here = Sessions(), Sessions()
+    there, here = PairedSessionRegistry(), PairedSessionRegistry()
     token, theirs = there.create(at(0), source())
-    session = here.follow(theirs.to_record(), at(0))
+    session = here.apply_record(theirs.to_record(), at(0))
     assert session is not None
     assert here.lookup(token, at(1)) is session
     assert here.hashed(theirs.token_hash) is session
@@ -451,15 +454,15 @@ def test_what_another_node_has_stored_is_followed() -> None:
     there.patch(theirs, at(2), ttl=60.0, grants={"chat": 5.0})
     entropy = source()
     access, _, _ = there.issue(theirs, "client", at(2), entropy)
-    assert here.follow(theirs.to_record(), at(3)) is session
+    assert here.apply_record(theirs.to_record(), at(3)) is session
     assert (session.expires_at, session.grants, session.preset) == (theirs.expires_at, theirs.grants, theirs.preset)
     assert here.next_expiry() == theirs.expires_at
-    assert here.accessed(access, at(3)) is session
+    assert here.find_by_access_token(access, at(3)) is session
     newer, _, _ = there.issue(theirs, "client", at(3), entropy)
-    here.follow(theirs.to_record(), at(3))
-    assert (here.accessed(access, at(3)), here.accessed(newer, at(3))) == (None, session)
-    assert here.follow({**theirs.to_record(), "token_hash": "ab" * 32, "expires_at": 1.0}, at(3)) is None
+    here.apply_record(theirs.to_record(), at(3))
+    assert (here.find_by_access_token(access, at(3)), here.find_by_access_token(newer, at(3))) == (None, session)
+    assert here.apply_record({**theirs.to_record(), "token_hash": "ab" * 32, "expires_at": 1.0}, at(3)) is None
     with pytest.raises(Refused):
-        here.follow({}, at(3))
+        here.apply_record({}, at(3))
     here.revoke(session, at(4))
     assert here.hashed(theirs.token_hash) is None

@@ -15,8 +15,8 @@ from fuzz.terms import NOTHING, OPEN, Policy, Terms, Wish, paired, patched, refu
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.config import SessionPolicy
 from svc_proto.machines.grants import CHANNELS
-from svc_proto.machines.paired_session import Session, SessionState, session_record
-from svc_proto.machines.paired_session_registry import Sessions
+from svc_proto.machines.paired_session import PairedSession, SessionState, session_record
+from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from tests.machines.fixed_inputs import at, source
 
 DAY = 86_400.0
@@ -43,7 +43,7 @@ class SessionAgainstAModel(RuleBasedStateMachine):
         return at(self.now).wall
 
     def _pair(self, wish: Wish, policy: Policy) -> None:
-        self.sessions = Sessions()
+        self.sessions = PairedSessionRegistry()
         self.token, self.session = self.sessions.create(
             at(self.now), self.entropy, ttl=wish.ttl, preset=wish.grants, max_ttl=policy.max_ttl
         )
@@ -101,8 +101,8 @@ class SessionAgainstAModel(RuleBasedStateMachine):
         """Store the session and load it into a new registry."""
         self._look_up()
         record = json.loads(json.dumps(self.session.to_record()))
-        assert Session.from_record(record) == self.session or self.state != "Active"
-        self.sessions = Sessions()
+        assert PairedSession.from_record(record) == self.session or self.state != "Active"
+        self.sessions = PairedSessionRegistry()
         loaded = self.sessions.restore(record, at(self.now))
         assert (loaded is not None) is (self.state == "Active")
         self.session = loaded or self.session

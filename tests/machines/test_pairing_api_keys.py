@@ -3,27 +3,27 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.entropy import new_api_key, sha256_hex
-from svc_proto.machines.paired_session import DeviceInfo, Session
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.paired_session import DeviceInfo, PairedSession
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
 from tests.machines.fixed_inputs import WALL, at, source
 
 
-def minted(keys: DeviceKeys, entropy_from: int = 0, code: str = "Q7M2ZK") -> tuple[str, str]:
+def minted(keys: PairingApiKeys, entropy_from: int = 0, code: str = "Q7M2ZK") -> tuple[str, str]:
     """A key whose code was registered at 0, and its hash."""
-    key, key_hash = keys.make(lambda n: bytes(range(entropy_from, entropy_from + n)))
+    key, key_hash = keys.new_key(lambda n: bytes(range(entropy_from, entropy_from + n)))
     keys.codes.register(code, at(0), PairingMeta(key_hash=key_hash))
     return key, key_hash
 
 
-def paired(keys: DeviceKeys, key_hash: str, *, ttl: float = 1000.0, chat: float | None = None) -> Session:
+def paired(keys: PairingApiKeys, key_hash: str, *, ttl: float = 1000.0, chat: float | None = None) -> PairedSession:
     preset = None if chat is None else {"chat": chat}
     device = DeviceInfo(name="Tablet")
     return keys.sessions.create(at(5), source(), ttl=ttl, preset=preset, device=device, key_hash=key_hash)[1]
 
 
 def test_a_key_is_as_long_as_the_main_one_and_only_its_hash_is_kept() -> None:
-    keys = DeviceKeys()
+    keys = PairingApiKeys()
     key, key_hash = minted(keys)
     assert len(key) == len(new_api_key(bytes)) == 35
     assert key_hash == sha256_hex(key)
@@ -32,7 +32,7 @@ def test_a_key_is_as_long_as_the_main_one_and_only_its_hash_is_kept() -> None:
 
 
 def test_a_key_is_good_from_the_mint_until_its_code_is_too_old() -> None:
-    keys = DeviceKeys()
+    keys = PairingApiKeys()
     key, key_hash = minted(keys)
     assert keys.accepts(key, at(0)) == keys.accepts(key, at(599.9)) == key_hash
     assert keys.accepts(key, at(600)) is None
@@ -42,7 +42,7 @@ def test_a_key_is_good_from_the_mint_until_its_code_is_too_old() -> None:
 
 @pytest.mark.parametrize("other", ["", "sk-wrong", sha256_hex(""), "\xff"])
 def test_another_key(other: str) -> None:
-    keys = DeviceKeys()
+    keys = PairingApiKeys()
     key, key_hash = minted(keys)
     keys.codes.register("AAAAAA", at(0), PairingMeta())  # whose invite holds no key of its own
     paired(keys, "")
@@ -51,7 +51,7 @@ def test_another_key(other: str) -> None:
 
 
 def test_a_code_that_is_used_up_or_replaced_takes_its_key_along() -> None:
-    keys = DeviceKeys()
+    keys = PairingApiKeys()
     first, _ = minted(keys)
     second, second_hash = minted(keys, 1)
     assert (keys.accepts(first, at(1)), keys.accepts(second, at(1))) == (None, second_hash)
@@ -60,7 +60,7 @@ def test_a_code_that_is_used_up_or_replaced_takes_its_key_along() -> None:
 
 
 def test_the_session_takes_the_key_over_until_it_is_over() -> None:
-    keys = DeviceKeys()
+    keys = PairingApiKeys()
     key, key_hash = minted(keys)
     meta = keys.codes.consume("Q7M2ZK", at(5))
     assert meta is not None
@@ -68,35 +68,35 @@ def test_the_session_takes_the_key_over_until_it_is_over() -> None:
     assert keys.accepts(key, at(700)) == keys.accepts(key, at(1004.9)) == key_hash
     assert keys.accepts(key, at(1005)) is None  # before anybody has looked
     keys.sessions.expire_due(at(1005))
-    assert keys.sessions.keyed(key_hash) is None
+    assert keys.sessions.find_by_api_key(key_hash) is None
     assert keys.accepts(key, at(6)) is None
     assert (session.device_name, session.to_record()["key_hash"]) == ("Tablet", key_hash)  # it goes by this name
 
 
 def test_a_revoked_session_takes_its_key_along_and_no_other() -> None:
-    keys = DeviceKeys()
+    keys = PairingApiKeys()
     (key, key_hash), (other, other_hash) = minted(keys), minted(keys, 1, "AAAAAA")
     keys.codes.consume("Q7M2ZK", at(5))
     session = paired(keys, key_hash)
     keys.sessions.revoke(session, at(6))
     assert (keys.accepts(key, at(6)), keys.accepts(other, at(6))) == (None, other_hash)
-    assert keys.sessions.keyed(key_hash) is None
+    assert keys.sessions.find_by_api_key(key_hash) is None
 
 
 def test_after_a_restart_the_record_speaks_and_a_tombstone_does_not() -> None:
-    before = DeviceKeys()
+    before = PairingApiKeys()
     key, key_hash = minted(before)
     record = paired(before, key_hash).to_record()
     assert key not in repr(record)
-    alive, buried, late = DeviceKeys(), DeviceKeys(), DeviceKeys()
+    alive, buried, late = PairingApiKeys(), PairingApiKeys(), PairingApiKeys()
     alive.sessions.restore(record, at(10))
-    buried.sessions.bury(Session.from_record(record))
+    buried.sessions.remember_revoked(PairedSession.from_record(record))
     late.sessions.restore(record, at(1005))
     assert [keys.accepts(key, at(10)) for keys in (alive, buried, late)] == [key_hash, None, None]
 
 
 def test_a_key_is_as_good_as_chat() -> None:
-    keys = DeviceKeys()
+    keys = PairingApiKeys()
     key, key_hash = minted(keys)
     session = paired(keys, key_hash, chat=100.0)
     assert keys.accepts(key, at(104)) == key_hash
@@ -105,5 +105,5 @@ def test_a_key_is_as_good_as_chat() -> None:
     assert (keys.accepts(key, at(155)), keys.accepts(key, at(156))) == (key_hash, None)
     keys.sessions.patch(session, at(157), ttl=None, grants={"chat": None}, policy=None)
     assert keys.accepts(key, at(157)) is None
-    assert not keys.is_good(key_hash, at(157))  # nor may what it has let in go on
+    assert not keys.is_valid(key_hash, at(157))  # nor may what it has let in go on
     assert session.is_active(WALL + 157)

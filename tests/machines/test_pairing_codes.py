@@ -14,11 +14,11 @@ from svc_proto.machines.pairing_codes import (
     CodeTrigger,
     PairingCodes,
     PairingMeta,
-    normalise,
-    operator_first,
+    merge_terms,
+    normalize_code,
     parse_meta,
     parse_registration,
-    phone_wishes,
+    parse_requested_terms,
 )
 from tests.machines.fixed_inputs import at
 from tests.machines.specified_tables import check_table
@@ -90,7 +90,7 @@ def test_at_the_cap_the_oldest_is_dropped() -> None:
 def test_what_is_no_code(code: str) -> None:
     codes = PairingCodes()
     with pytest.raises(Refused) as caught:
-        normalise(code)
+        normalize_code(code)
     assert caught.value.extra == {"field": "code"}
     with pytest.raises(Refused):
         codes.register(code, at(0), PairingMeta())
@@ -119,7 +119,7 @@ def test_the_operator_may_give_a_look_alone() -> None:
     grants = {**dict.fromkeys(CHANNELS, False), "bridge:read": 0}
     meta = parse_meta({"grants": grants}, with_endpoints=False)
     assert meta == PairingMeta(grants={**dict.fromkeys(CHANNELS), "bridge:read": 0.0})
-    assert phone_wishes({"grants": grants}) == PairingMeta(grants=dict.fromkeys(CHANNELS))
+    assert parse_requested_terms({"grants": grants}) == PairingMeta(grants=dict.fromkeys(CHANNELS))
 
 
 def test_null_counts_as_absent() -> None:
@@ -159,32 +159,36 @@ def test_a_bad_registration_is_refused_in_order(body: object, field: str) -> Non
 def test_whether_the_qr_holds_the_key() -> None:
     assert not parse_meta({"carries_key": None}, with_endpoints=False).carries_key
     meta = parse_meta({"carries_key": True}, with_endpoints=False)
-    assert operator_first(meta, phone_wishes({"carries_key": False})).carries_key
-    assert not operator_first(PairingMeta(), phone_wishes({"carries_key": True})).carries_key
+    assert merge_terms(meta, parse_requested_terms({"carries_key": False})).carries_key
+    assert not merge_terms(PairingMeta(), parse_requested_terms({"carries_key": True})).carries_key
     assert parse_meta({"own_key": True}, with_endpoints=False) == PairingMeta(own_key=True)
     own = PairingMeta(key_hash="ab12")
-    assert operator_first(own, PairingMeta(key_hash="cd34")).key_hash == "ab12"
+    assert merge_terms(own, PairingMeta(key_hash="cd34")).key_hash == "ab12"
     # Which key it is, nobody says but the relay itself.
-    assert parse_meta({"key_hash": "ab12"}, with_endpoints=False) == phone_wishes({"key_hash": "ab12"}) == PairingMeta()
-    assert PairingMeta().chats
-    assert PairingMeta(grants={"bridge": None, "chat": 0.0}).chats
-    assert not PairingMeta(grants={"chat": None}).chats
+    assert (
+        parse_meta({"key_hash": "ab12"}, with_endpoints=False)
+        == parse_requested_terms({"key_hash": "ab12"})
+        == PairingMeta()
+    )
+    assert PairingMeta().grants_chat
+    assert PairingMeta(grants={"bridge": None, "chat": 0.0}).grants_chat
+    assert not PairingMeta(grants={"chat": None}).grants_chat
 
 
 def test_what_a_phone_wishes() -> None:
-    assert phone_wishes({"ttl_seconds": 60, "grants": {"chat": 5, "tui": "x"}}) == PairingMeta(
+    assert parse_requested_terms({"ttl_seconds": 60, "grants": {"chat": 5, "tui": "x"}}) == PairingMeta(
         ttl_seconds=60.0, grants={"chat": 5.0}
     )
-    assert phone_wishes({"ttl_seconds": "60", "grants": 5, "transport_hint": "wss"}) == PairingMeta()
-    assert phone_wishes({}) == PairingMeta()
+    assert parse_requested_terms({"ttl_seconds": "60", "grants": 5, "transport_hint": "wss"}) == PairingMeta()
+    assert parse_requested_terms({}) == PairingMeta()
 
 
 def test_the_operator_comes_first() -> None:
     phone = PairingMeta(ttl_seconds=60.0, grants={"chat": 5.0})
-    assert operator_first(PairingMeta(ttl_seconds=0.0), phone) == PairingMeta(ttl_seconds=0.0, grants={"chat": 5.0})
+    assert merge_terms(PairingMeta(ttl_seconds=0.0), phone) == PairingMeta(ttl_seconds=0.0, grants={"chat": 5.0})
     full = PairingMeta(ttl_seconds=1.0, grants={}, transport_hint="ws", endpoints=[])
-    assert operator_first(full, phone) == full
-    assert operator_first(PairingMeta(), phone) == phone
+    assert merge_terms(full, phone) == full
+    assert merge_terms(PairingMeta(), phone) == phone
 
 
 class CodesAgainstAModel(RuleBasedStateMachine):

@@ -18,10 +18,10 @@ from svc_proto.machines.pairing_payload import (
     encode_payload,
     pairing_url,
     parse_invite,
+    payload_signature,
     relay_block,
-    sign,
-    signed,
-    verify,
+    sign_payload,
+    verify_payload,
 )
 
 KEY = bytes(range(32))
@@ -51,15 +51,15 @@ def build(brand: Brand = SVC, relay: RelayBlock | None = None, **more: object) -
 
 
 def test_the_vectors_of_the_wire_document() -> None:
-    assert sign(VECTOR, KEY) == "LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="
+    assert payload_signature(VECTOR, KEY) == "LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="
     original = {"hermes": 2, **{name: value for name, value in VECTOR.items() if name != "svc"}}
-    assert sign(original, KEY) == "OHM+WArv8wLMz03e1ARUJt1b/mc6OuVgZMHmrby5q+A="
+    assert payload_signature(original, KEY) == "OHM+WArv8wLMz03e1ARUJt1b/mc6OuVgZMHmrby5q+A="
 
 
 def test_what_is_built_signs_as_the_vector() -> None:
     payload = build(relay=RelayBlock(url="ws://192.0.2.10:8767", code="Q7M2ZK", ttl_seconds=0.0))
     assert payload == VECTOR
-    assert verify({**payload, "sig": "LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="}, KEY)
+    assert verify_payload({**payload, "sig": "LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="}, KEY)
 
 
 def test_members_in_the_order_of_the_table() -> None:
@@ -103,14 +103,14 @@ def test_the_original_brand_writes_both_versions() -> None:
 
 
 def test_signing_and_verifying() -> None:
-    payload = signed({"sig": "old", **build()}, KEY)
+    payload = sign_payload({"sig": "old", **build()}, KEY)
     assert list(payload)[-1] == "sig"
-    assert verify(payload, KEY)
-    assert not verify(payload, b"another secret of 32 bytes......")
-    assert not verify({**payload, "port": 1}, KEY)
-    assert not verify({**payload, "sig": None}, KEY)
-    assert not verify({**payload, "sig": "ß"}, KEY)
-    assert not verify(build(), KEY)
+    assert verify_payload(payload, KEY)
+    assert not verify_payload(payload, b"another secret of 32 bytes......")
+    assert not verify_payload({**payload, "port": 1}, KEY)
+    assert not verify_payload({**payload, "sig": None}, KEY)
+    assert not verify_payload({**payload, "sig": "ß"}, KEY)
+    assert not verify_payload(build(), KEY)
 
 
 def test_the_url() -> None:

@@ -3,11 +3,13 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import Refused
-from svc_proto.machines.phone_registry import MAX_STATUS, Phones, take_selector
+from svc_proto.machines.phone_registry import MAX_STATUS, PhoneRegistry, split_selector
 from tests.machines.fixed_inputs import at
 
 
-def connect(phones: Phones, socket: int, device_id: str = "", name: str = "", form_factor: str = "phone") -> int | None:
+def connect(
+    phones: PhoneRegistry, socket: int, device_id: str = "", name: str = "", form_factor: str = "phone"
+) -> int | None:
     return phones.register(
         socket,
         device_id=device_id or f"id-{socket}",
@@ -18,14 +20,14 @@ def connect(phones: Phones, socket: int, device_id: str = "", name: str = "", fo
     )
 
 
-def refusal(phones: Phones, selector: str | None) -> tuple[int, str]:
+def refusal(phones: PhoneRegistry, selector: str | None) -> tuple[int, str]:
     with pytest.raises(Refused) as caught:
         phones.choose(selector)
     return caught.value.status, caught.value.code
 
 
 def test_without_a_phone() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     assert refusal(phones, None) == (503, "phone_not_connected")
     assert refusal(phones, "pixel") == (404, "unknown_device")
     with pytest.raises(Refused) as caught:
@@ -41,7 +43,7 @@ def test_without_a_phone() -> None:
 
 
 def test_the_first_phone_is_active_until_it_leaves() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     for socket in (2, 4, 6):
         assert connect(phones, socket) is None
     assert len(phones) == 3
@@ -60,7 +62,7 @@ def test_the_first_phone_is_active_until_it_leaves() -> None:
 
 
 def test_choosing_another_active_phone() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     connect(phones, 2, name="Pixel 7a")
     connect(phones, 4, name="Note Air", form_factor="tablet")
     assert phones.select_active("note air") == {
@@ -75,7 +77,7 @@ def test_choosing_another_active_phone() -> None:
 
 
 def test_selectors() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     connect(phones, 2, device_id="5B-6e", name="Pixel 7a")
     connect(phones, 4, device_id="other", name="Onyx BOOX", form_factor="eink")
     connect(phones, 6, device_id="third", name="кухня", form_factor="xr")
@@ -89,7 +91,7 @@ def test_selectors() -> None:
 
 
 def test_a_name_of_two_is_ambiguous_but_an_id_is_not() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     connect(phones, 2)
     connect(phones, 4, device_id="phone")
     connect(phones, 6)
@@ -99,12 +101,12 @@ def test_a_name_of_two_is_ambiguous_but_an_id_is_not() -> None:
 
 
 def test_the_same_device_on_a_new_socket() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     connect(phones, 2, device_id="a")
     connect(phones, 4, device_id="b")
     phones.status(2, {"battery": 64}, at(0))
     assert connect(phones, 6, device_id="a") == 2
-    assert phones.of_socket(2) is None
+    assert phones.find_by_socket(2) is None
     assert phones.choose(None).socket == 6  # still the active one
     report = phones.status_report("a", at(5.9))
     assert (report["battery"], report["last_seen_seconds_ago"]) == (64, 5)
@@ -116,7 +118,7 @@ def test_the_same_device_on_a_new_socket() -> None:
 
 @pytest.mark.parametrize("device_id", [" ", "unknown", "None", "null"])
 def test_no_id_is_no_identity(device_id: str) -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     connect(phones, 2, device_id=device_id)
     connect(phones, 4, device_id=device_id)
     assert len(phones) == 2
@@ -124,7 +126,7 @@ def test_no_id_is_no_identity(device_id: str) -> None:
 
 
 def test_a_status_report() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     connect(phones, 2, device_id="a91f", name="Kitchen")
     payload = {
         "device": {"name": "Pixel 7a", "battery_percent": 64},
@@ -159,7 +161,7 @@ def test_a_status_report() -> None:
 
 
 def test_a_connected_phone_that_has_not_reported() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     connect(phones, 2)
     report = phones.status_report(None, at(3))
     assert (report["phone_connected"], report["last_seen_seconds_ago"]) == (True, None)
@@ -170,7 +172,7 @@ def test_a_connected_phone_that_has_not_reported() -> None:
 
 
 def test_the_last_status_outlives_its_phone() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     connect(phones, 2)
     phones.status(2, {"bridge": {"master_enabled": True}}, at(0))
     phones.remove(2)
@@ -187,7 +189,7 @@ def test_the_last_status_outlives_its_phone() -> None:
 
 
 def test_secrets_of_a_status_are_redacted() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     connect(phones, 2)
     phones.status(2, {"device": {"token": "t"}, "password": "p"}, at(0))
     report = phones.status_report(None, at(0))
@@ -196,7 +198,7 @@ def test_secrets_of_a_status_are_redacted() -> None:
 
 
 def test_what_is_no_status_is_ignored() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     connect(phones, 2)
     assert not phones.status(4, {}, at(0))
     assert not phones.status(2, [], at(0))
@@ -205,7 +207,7 @@ def test_what_is_no_status_is_ignored() -> None:
 
 
 def test_the_devices_newest_status_first() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     for socket in (2, 4, 6):
         connect(phones, socket)
     phones.status(2, {}, at(1))
@@ -228,28 +230,28 @@ def test_the_devices_newest_status_first() -> None:
     ],
 )
 def test_taking_the_selector(params: dict[str, object], body: dict[str, object], selector: str | None) -> None:
-    taken = take_selector({"x": "1", **params}, {"y": 2, **body})
+    taken = split_selector({"x": "1", **params}, {"y": 2, **body})
     assert taken == (selector, {"x": "1"}, {"y": 2})
 
 
 def test_a_selector_is_text() -> None:
     with pytest.raises(Refused) as caught:
-        take_selector({}, {"deviceId": 5})
+        split_selector({}, {"deviceId": 5})
     assert (caught.value.status, caught.value.extra) == (400, {"field": "deviceId"})
 
 
 def test_which_are_preferred_may_be_said_from_outside() -> None:
-    phones = Phones()
+    phones = PhoneRegistry()
     for socket in (2, 4):
         connect(phones, socket)
     assert (phones.active, phones.most_recent) == ("id-2", "id-4")
-    phones.prefer(active="id-4", most_recent="id-2")
+    phones.set_preferred(active="id-4", most_recent="id-2")
     assert (phones.active, phones.most_recent) == ("id-4", "id-2")
     assert phones.choose(None).device_id == "id-4"
-    phones.prefer(active="id-9", most_recent=None)
+    phones.set_preferred(active="id-9", most_recent=None)
     assert (phones.active, phones.most_recent) == (None, None)
-    phones.prefer(active=None, most_recent="id-9")
+    phones.set_preferred(active=None, most_recent="id-9")
     assert (phones.active, phones.most_recent) == (None, None)
     assert [phone.device_id for phone in phones.connected()] == ["id-2", "id-4"]
-    assert phones.named("id-2") is phones.of_socket(2)
-    assert phones.named("id-9") is None
+    assert phones.find_by_device_id("id-2") is phones.find_by_socket(2)
+    assert phones.find_by_device_id("id-9") is None

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.machines.phone_registry import Phones
+from svc_proto.machines.phone_registry import PhoneRegistry
 
 SOCKETS = st.integers(1, 4)
 DEVICES = st.sampled_from(("alpha", "beta", "gamma", "unknown"))
@@ -20,7 +20,7 @@ class PhonesAgainstAModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.phones = Phones()
+        self.phones = PhoneRegistry()
         self.now = 0.0
         self.sockets: dict[str, int] = {}
         self.status: dict[str, tuple[object, float]] = {}
@@ -72,7 +72,7 @@ class PhonesAgainstAModel(RuleBasedStateMachine):
     def each_device_has_its_socket(self) -> None:
         assert len(self.phones) == len(self.sockets)
         for key, socket in self.sockets.items():
-            phone = self.phones.of_socket(socket)
+            phone = self.phones.find_by_socket(socket)
             assert phone is not None
             assert (phone.device_id, phone.socket) == (key, socket)
             assert (phone.status, phone.reported_at) == self.status.get(key, (None, None))

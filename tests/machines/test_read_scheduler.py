@@ -6,60 +6,60 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.machines.read_scheduler import PART, ROUND, Turns
+from svc_proto.machines.read_scheduler import BURST_SIZE, SLICE_SIZE, ReadScheduler
 
-AT_ONCE, RATE = 4 * PART, 1_000_000.0
+AT_ONCE, RATE = 4 * SLICE_SIZE, 1_000_000.0
 HANDFUL = AT_ONCE // 2
 
 
-def new() -> Turns[str]:
-    return Turns(at_once=AT_ONCE, rate=RATE)
+def new() -> ReadScheduler[str]:
+    return ReadScheduler(at_once=AT_ONCE, rate=RATE)
 
 
 def test_what_is_there_is_read_at_once() -> None:
     turns = new()
-    assert turns.take("a", AT_ONCE - 1, 0.0) == AT_ONCE - 1
-    assert turns.due is None
-    assert turns.take("b", PART, 0.0) == PART  # as long as anything is left, a part may be read
-    assert turns.take("c", 1, 0.0) == 0
+    assert turns.allowance_for("a", AT_ONCE - 1, 0.0) == AT_ONCE - 1
+    assert turns.next_due is None
+    assert turns.allowance_for("b", SLICE_SIZE, 0.0) == SLICE_SIZE  # as long as anything is left, a part may be read
+    assert turns.allowance_for("c", 1, 0.0) == 0
     assert "c" in turns
     assert "b" not in turns
-    assert turns.due == PART / RATE
+    assert turns.next_due == SLICE_SIZE / RATE
 
 
 def test_what_fits_is_read_without_a_line() -> None:
     turns = new()
-    assert turns.take("a", AT_ONCE - 1, 0.0) == AT_ONCE - 1
-    assert turns.take("a", 1, 0.0) == 1
-    assert turns.take("a", 10, 10 / RATE) == 10  # what has come back since
-    assert turns.due is None
-    assert turns.take("a", AT_ONCE + 1, 100.0) == AT_ONCE - HANDFUL
-    assert turns.take("b", 1, 200.0) == 0  # nobody goes before those who wait
+    assert turns.allowance_for("a", AT_ONCE - 1, 0.0) == AT_ONCE - 1
+    assert turns.allowance_for("a", 1, 0.0) == 1
+    assert turns.allowance_for("a", 10, 10 / RATE) == 10  # what has come back since
+    assert turns.next_due is None
+    assert turns.allowance_for("a", AT_ONCE + 1, 100.0) == AT_ONCE - HANDFUL
+    assert turns.allowance_for("b", 1, 200.0) == 0  # nobody goes before those who wait
 
 
 def test_what_is_at_hand_is_taken_without_asking_and_comes_back() -> None:
     turns = new()
-    assert turns.at_hand == HANDFUL
-    turns.at_hand -= HANDFUL  # as a channel does
-    assert turns.take("a", AT_ONCE - 2 * HANDFUL, 0.0) == 0
-    assert turns.at_hand == HANDFUL  # and nothing besides
-    turns.at_hand -= 10
-    assert turns.take("a", HANDFUL - 10, 0.0) == HANDFUL - 10
-    assert turns.at_hand == 0
-    assert turns.take("a", 1, 100.0) == 1
-    assert turns.at_hand == HANDFUL - 1
+    assert turns.fast_credit == HANDFUL
+    turns.fast_credit -= HANDFUL  # as a channel does
+    assert turns.allowance_for("a", AT_ONCE - 2 * HANDFUL, 0.0) == 0
+    assert turns.fast_credit == HANDFUL  # and nothing besides
+    turns.fast_credit -= 10
+    assert turns.allowance_for("a", HANDFUL - 10, 0.0) == HANDFUL - 10
+    assert turns.fast_credit == 0
+    assert turns.allowance_for("a", 1, 100.0) == 1
+    assert turns.fast_credit == HANDFUL - 1
     turns.charge(1, 200.0)
-    assert turns.at_hand == HANDFUL
-    turns.at_hand -= HANDFUL
-    assert turns.take("a", 2 * AT_ONCE, 300.0) == AT_ONCE - HANDFUL  # never more in one go than `AT_ONCE`
+    assert turns.fast_credit == HANDFUL
+    turns.fast_credit -= HANDFUL
+    assert turns.allowance_for("a", 2 * AT_ONCE, 300.0) == AT_ONCE - HANDFUL  # never more in one go than `AT_ONCE`
 
 
 def test_what_was_at_hand_is_there_for_those_who_wait() -> None:
     turns = new()
-    assert turns.at_hand == HANDFUL
+    assert turns.fast_credit == HANDFUL
     for guest in "abcde":
-        turns.wait(guest)
-    assert turns.at_hand == 0
+        turns.enqueue(guest)
+    assert turns.fast_credit == 0
     assert [turns.next(0.0) for _ in range(5)] == [*"abcd", None]  # `AT_ONCE` in parts
 
 
@@ -67,57 +67,57 @@ def test_what_was_at_hand_is_there_for_those_who_wait() -> None:
 def test_nothing_is_at_hand_while_somebody_waits(how: str) -> None:
     turns = new()
     if how == "take":
-        turns.take("a", 2 * AT_ONCE, 0.0)
+        turns.allowance_for("a", 2 * AT_ONCE, 0.0)
     elif how == "charge":
         turns.charge(AT_ONCE + 1, 0.0)
     else:
-        turns.wait("a")
-    assert turns.at_hand == 0
-    assert turns.take("b", 1, 0.0) == 0
+        turns.enqueue("a")
+    assert turns.fast_credit == 0
+    assert turns.allowance_for("b", 1, 0.0) == 0
 
 
 def test_of_much_some_is_read_at_once() -> None:
     turns = new()
-    assert turns.take("a", 10 * AT_ONCE, 0.0) == AT_ONCE
+    assert turns.allowance_for("a", 10 * AT_ONCE, 0.0) == AT_ONCE
     assert "a" in turns
-    assert turns.due == PART / RATE
+    assert turns.next_due == SLICE_SIZE / RATE
 
 
 def test_who_comes_while_others_wait_gets_in_line() -> None:
     turns = new()
-    turns.take("a", 2 * AT_ONCE, 0.0)
-    assert turns.take("b", 1, 100.0) == 0
+    turns.allowance_for("a", 2 * AT_ONCE, 0.0)
+    assert turns.allowance_for("b", 1, 100.0) == 0
     assert (turns.next(100.0), turns.next(100.0), turns.next(100.0)) == ("a", "b", None)
-    assert turns.due is None
+    assert turns.next_due is None
 
 
 def test_a_moment_is_not_longer_for_having_waited_long() -> None:
     turns = new()
-    turns.take("a", 2 * AT_ONCE, 0.0)
+    turns.allowance_for("a", 2 * AT_ONCE, 0.0)
     went = 0
     while turns.next(100.0) is not None:
-        turns.wait("a")
+        turns.enqueue("a")
         went += 1
-    assert went * PART == ROUND
-    turns.leave("a")
-    assert turns.take("b", 2 * AT_ONCE, 200.0) == AT_ONCE - HANDFUL  # so much is for those who wait alone
+    assert went * SLICE_SIZE == BURST_SIZE
+    turns.remove("a")
+    assert turns.allowance_for("b", 2 * AT_ONCE, 200.0) == AT_ONCE - HANDFUL  # so much is for those who wait alone
 
 
 def test_who_has_more_goes_to_the_end_of_the_line() -> None:
     turns = new()
     for name in "abc":
-        turns.take(name, 2 * AT_ONCE, 0.0)
+        turns.allowance_for(name, 2 * AT_ONCE, 0.0)
     assert turns.next(1.0) == "a"
-    turns.wait("a")
-    turns.leave("b")
-    turns.leave("nobody")
+    turns.enqueue("a")
+    turns.remove("b")
+    turns.remove("nobody")
     assert (turns.next(1.0), turns.next(1.0)) == ("c", "a")
 
 
 def test_nobody_goes_on_before_it_is_due() -> None:
     turns = new()
-    turns.take("a", 2 * AT_ONCE, 0.0)
-    due = turns.due
+    turns.allowance_for("a", 2 * AT_ONCE, 0.0)
+    due = turns.next_due
     assert due is not None
     assert turns.next(0.0) is None
     assert turns.next(due) == "a"
@@ -125,35 +125,35 @@ def test_nobody_goes_on_before_it_is_due() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 5 * AT_ONCE), st.floats(0, 0.01)), max_size=30))
 def test_everybody_is_heard_out_and_never_too_fast(arrivals: list[tuple[int, float]]) -> None:
-    turns, left, now, read = Turns[int](at_once=AT_ONCE, rate=RATE), dict[int, int](), 0.0, 0
+    turns, left, now, read = ReadScheduler[int](at_once=AT_ONCE, rate=RATE), dict[int, int](), 0.0, 0
     for guest, (size, later) in enumerate(arrivals):
         now += later
-        taken = turns.take(guest, size, now)
+        taken = turns.allowance_for(guest, size, now)
         read += taken
         if taken < size:
             left[guest] = size - taken
         assert (guest in turns) is (guest in left)
     while left:
-        due = turns.due
+        due = turns.next_due
         assert due is not None
         now = max(now, due + 1e-9)
         went = turns.next(now)
         assert went is not None
-        read += min(PART, left[went])
-        left[went] -= PART
+        read += min(SLICE_SIZE, left[went])
+        left[went] -= SLICE_SIZE
         if left[went] > 0:
-            turns.wait(went)
+            turns.enqueue(went)
         else:
             del left[went]
-        assert read <= AT_ONCE + PART + now * RATE
-    assert turns.due is None
+        assert read <= AT_ONCE + SLICE_SIZE + now * RATE
+    assert turns.next_due is None
 
 
 def test_what_costs_more_than_its_bytes_is_waited_for() -> None:
-    turns = Turns[str](at_once=4096, rate=16_384.0)
-    assert turns.take("a", 100, 0.0) == 100
+    turns = ReadScheduler[str](at_once=4096, rate=16_384.0)
+    assert turns.allowance_for("a", 100, 0.0) == 100
     turns.charge(3996 + 8192, 0.0)
-    turns.wait("a")
-    assert turns.due == 0.5
+    turns.enqueue("a")
+    assert turns.next_due == 0.5
     assert turns.next(0.5) is None
     assert turns.next(0.51) == "a"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from svc_proto.machines.auth_rate_limiter import BLOCK_FOR, MAX_FAILURES, LimiterState
-from svc_proto.machines.replicated_auth_rate_limiter import ToldLimiter
+from svc_proto.machines.auth_rate_limiter import BLOCK_DURATION, MAX_FAILURES, LimiterState
+from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
 from tests.machines.fixed_inputs import at
 
 WHO = "203.0.113.9"
@@ -16,11 +16,11 @@ class Nodes:
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Mapping[str, object]]] = []
-        self.here, self.there = ToldLimiter(self.hear), ToldLimiter(lambda word, body: None)
+        self.here, self.there = ReplicatedAuthRateLimiter(self.hear), ReplicatedAuthRateLimiter(lambda word, body: None)
 
     def hear(self, word: str, body: Mapping[str, object]) -> None:
         self.told.append((word, body))
-        self.there.hear(word, str(body.get("address", "")), at(0))
+        self.there.apply_remote(word, str(body.get("address", "")), at(0))
 
 
 def test_five_failures_at_one_block_at_both() -> None:
@@ -28,7 +28,7 @@ def test_five_failures_at_one_block_at_both() -> None:
     blocked = [nodes.here.failure(WHO, at(0)) for _ in range(MAX_FAILURES)]
     assert blocked == [False] * 4 + [True]
     assert nodes.told == [("failed", {"address": WHO})] * 5
-    assert nodes.there.blocked_for(WHO, at(0)) == BLOCK_FOR
+    assert nodes.there.blocked_for(WHO, at(0)) == BLOCK_DURATION
 
 
 def test_a_success_is_told_where_there_is_something_to_forget() -> None:
@@ -53,5 +53,5 @@ def test_all_is_lifted_at_both() -> None:
 
 def test_words_of_a_later_version_count_nothing() -> None:
     nodes = Nodes()
-    nodes.there.hear("forgiven", WHO, at(0))
+    nodes.there.apply_remote("forgiven", WHO, at(0))
     assert nodes.there.state(WHO, at(0)) is LimiterState.CLEAR

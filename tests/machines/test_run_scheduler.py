@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
-from svc_proto.machines.run_scheduler import RUN_TABLE, ChatRun, ChatRuns, RunState, RunTrigger
+from svc_proto.machines.run_scheduler import RUN_TABLE, RunRecord, RunScheduler, RunState, RunTrigger
 from tests.machines.fixed_inputs import WALL, at
 from tests.machines.specified_tables import check_table
 
@@ -34,12 +34,12 @@ ROWS = [
 ENDS = {T.FINISH: "completed", T.FAIL: "failed", T.CANCEL: "cancelled"}
 
 
-def names(runs: list[ChatRun]) -> list[str]:
+def names(runs: list[RunRecord]) -> list[str]:
     return [run.id for run in runs]
 
 
-def turn(runs: ChatRuns, name: str, session: str = "s", when: float = 0.0) -> ChatRun:
-    return runs.enter(name, session, may_wait=True, now=at(when))
+def turn(runs: RunScheduler, name: str, session: str = "s", when: float = 0.0) -> RunRecord:
+    return runs.add(name, session, may_wait=True, now=at(when))
 
 
 def test_the_table_is_that_of_the_document() -> None:
@@ -52,128 +52,128 @@ def test_the_states_are_those_of_the_wire() -> None:
 
 
 def test_two_turns_of_one_session_run_one_after_the_other() -> None:
-    runs = ChatRuns(10)
+    runs = RunScheduler(10)
     first, second, other = turn(runs, "a"), turn(runs, "b"), turn(runs, "c", "t")
     assert names(runs.startable(at(1))) == ["a", "c"]
     assert (first.state, second.state, other.state) == (RunState.RUNNING, RunState.QUEUED, RunState.RUNNING)
     assert runs.startable(at(1)) == []
     assert runs.busy("s")
-    runs.leave(first, T.FINISH, at(2))
+    runs.finish(first, T.FINISH, at(2))
     assert names(runs.startable(at(2))) == ["b"]
     assert (second.created_at, second.updated_at) == (WALL, WALL + 2)
-    runs.leave(second, T.FAIL, at(3))
+    runs.finish(second, T.FAIL, at(3))
     assert not runs.busy("s")
     assert names(runs.live()) == ["c"]
     assert len(runs) == 1
 
 
 def test_at_the_cap_a_turn_waits_and_a_run_is_refused() -> None:
-    runs = ChatRuns(1)
-    first = runs.enter("a", "s", may_wait=False, now=at(0))
+    runs = RunScheduler(1)
+    first = runs.add("a", "s", may_wait=False, now=at(0))
     assert names(runs.startable(at(0))) == ["a"]
     with pytest.raises(Refused) as refused:
-        runs.enter("b", "t", may_wait=False, now=at(0))
+        runs.add("b", "t", may_wait=False, now=at(0))
     assert (refused.value.status, refused.value.code) == (429, "rate_limit_exceeded")
     assert refused.value.headers == ((b"retry-after", b"1"),)
     turn(runs, "c", "t")
     turn(runs, "d", "u")
     assert runs.startable(at(1)) == []
-    runs.leave(first, T.FINISH, at(2))
+    runs.finish(first, T.FINISH, at(2))
     assert names(runs.startable(at(2))) == ["c"]
 
 
 def test_without_a_cap_everything_runs() -> None:
-    runs = ChatRuns(0)
+    runs = RunScheduler(0)
     for number in range(50):
-        runs.enter(f"r{number}", f"s{number}", may_wait=number % 2 == 0, now=at(0))
+        runs.add(f"r{number}", f"s{number}", may_wait=number % 2 == 0, now=at(0))
     assert len(runs.startable(at(0))) == 50
-    runs.check_room()
+    runs.check_capacity()
 
 
 def test_a_run_that_waits_for_its_session_holds_its_slot() -> None:
-    runs = ChatRuns(2)
+    runs = RunScheduler(2)
     first = turn(runs, "a")
     runs.startable(at(0))
-    second = runs.enter("b", "s", may_wait=False, now=at(0))
+    second = runs.add("b", "s", may_wait=False, now=at(0))
     assert runs.startable(at(0)) == []
     with pytest.raises(Refused):
-        runs.check_room()
-    runs.leave(first, T.FINISH, at(1))
+        runs.check_capacity()
+    runs.finish(first, T.FINISH, at(1))
     assert names(runs.startable(at(1))) == ["b"]
     runs.stop(second, at(2))
-    runs.leave(second, T.CANCEL, at(3))
-    runs.check_room()
+    runs.finish(second, T.CANCEL, at(3))
+    runs.check_capacity()
 
 
 def test_a_turn_that_is_stopped_before_it_began_gives_up_its_place() -> None:
-    runs = ChatRuns(1)
+    runs = RunScheduler(1)
     first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c")
     runs.startable(at(0))
     runs.stop(second, at(1))
     runs.stop(second, at(1))  # asked twice
     assert second.state.value == "stopping"
-    runs.leave(first, T.FINISH, at(2))
+    runs.finish(first, T.FINISH, at(2))
     assert names(runs.startable(at(2))) == ["c"]
-    runs.leave(second, T.CANCEL, at(3))
+    runs.finish(second, T.CANCEL, at(3))
     assert (second.state.value, third.state.value) == ("cancelled", "running")
 
 
 def test_a_turn_that_is_stopped_while_it_runs_keeps_its_place_until_it_is_over() -> None:
-    runs = ChatRuns(1)
+    runs = RunScheduler(1)
     first = turn(runs, "a")
     runs.startable(at(0))
     turn(runs, "b")
     runs.stop(first, at(1))
     assert runs.startable(at(1)) == []
-    runs.leave(first, T.CANCEL, at(2))
+    runs.finish(first, T.CANCEL, at(2))
     assert names(runs.startable(at(2))) == ["b"]
 
 
 def test_a_turn_that_could_not_begin_gives_up_its_place() -> None:
-    runs = ChatRuns(1)
+    runs = RunScheduler(1)
     first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c")
     runs.startable(at(0))
-    runs.leave(second, T.FAIL, at(1))
-    runs.leave(first, T.FINISH, at(2))
+    runs.finish(second, T.FAIL, at(1))
+    runs.finish(first, T.FINISH, at(2))
     assert runs.startable(at(2)) == [third]
 
 
 def test_the_cap_may_be_what_others_leave() -> None:
-    runs = ChatRuns(10)
+    runs = RunScheduler(10)
     runs.cap = 0
     first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c", "t")
     assert runs.startable(at(0)) == []
-    assert (runs.slots, runs.waiting, runs.starved) == (0, 3, True)
+    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (0, 3, True)
     runs.cap = 1
     assert names(runs.startable(at(0))) == ["a"]
-    assert (runs.slots, runs.waiting, runs.starved) == (1, 2, True)  # `c` waits for nothing but a slot
+    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (1, 2, True)  # `c` waits for nothing but a slot
     runs.stop(third, at(1))
-    assert (runs.slots, runs.waiting, runs.starved) == (1, 1, False)  # `b` for its session
-    runs.leave(first, T.FINISH, at(2))
-    assert (runs.slots, runs.starved) == (0, True)
+    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (1, 1, False)  # `b` for its session
+    runs.finish(first, T.FINISH, at(2))
+    assert (runs.slots, runs.waits_only_for_slot) == (0, True)
     assert names(runs.startable(at(2))) == [second.id]
 
 
 def test_who_waits_with_a_slot_is_not_starved() -> None:
-    runs = ChatRuns(2)
+    runs = RunScheduler(2)
     turn(runs, "a")
     runs.startable(at(0))
-    runs.enter("b", "s", may_wait=False, now=at(0))
-    assert (runs.slots, runs.waiting, runs.starved) == (2, 0, False)
+    runs.add("b", "s", may_wait=False, now=at(0))
+    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (2, 0, False)
 
 
 def test_a_stop_that_comes_too_late_changes_nothing() -> None:
-    runs = ChatRuns(1)
+    runs = RunScheduler(1)
     run = turn(runs, "a")
     runs.startable(at(0))
     runs.stop(run, at(1))
-    runs.leave(run, T.FINISH, at(1))
+    runs.finish(run, T.FINISH, at(1))
     assert run.state is RunState.COMPLETED
     assert run.ended
 
 
 def test_the_queue_has_a_limit() -> None:
-    runs = ChatRuns(1, max_queued=2)
+    runs = RunScheduler(1, max_queued=2)
     turn(runs, "a")
     runs.startable(at(0))
     turn(runs, "b")
@@ -185,12 +185,12 @@ def test_the_queue_has_a_limit() -> None:
 
 
 def test_what_is_over_is_remembered_for_an_hour() -> None:
-    runs = ChatRuns(1, max_ended=2)
+    runs = RunScheduler(1, max_ended=2)
     for number in range(3):
         run = turn(runs, f"r{number}")
         runs.startable(at(number))
         assert runs.get(run.id, at(number)) is run
-        assert runs.leave(run, T.FINISH, at(number)) == (["r0"] if number == 2 else [])
+        assert runs.finish(run, T.FINISH, at(number)) == (["r0"] if number == 2 else [])
     assert runs.get("r0", at(2)) is None  # one too many
     assert runs.get("r1", at(3600.999)) is not None
     assert runs.get("r1", at(3601)) is None
@@ -198,11 +198,11 @@ def test_what_is_over_is_remembered_for_an_hour() -> None:
     assert runs.get("never", at(0)) is None
     last = turn(runs, "last")
     runs.startable(at(3601))
-    assert runs.leave(last, T.FINISH, at(3601)) == ["r1"]
+    assert runs.finish(last, T.FINISH, at(3601)) == ["r1"]
 
 
 def test_a_name_is_used_once() -> None:
-    runs = ChatRuns(1)
+    runs = RunScheduler(1)
     turn(runs, "a")
     with pytest.raises(LocalProtocolError):
         turn(runs, "a")
@@ -214,9 +214,9 @@ class Sharing(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.cap = 2
-        self.runs = ChatRuns(self.cap, max_queued=6)
+        self.runs = RunScheduler(self.cap, max_queued=6)
         self.number = 0
-        self.order: list[ChatRun] = []  # live, as they came
+        self.order: list[RunRecord] = []  # live, as they came
         self.now = 0.0
 
     def look(self) -> None:
@@ -228,7 +228,7 @@ class Sharing(RuleBasedStateMachine):
     def enter(self, session: str, may_wait: bool) -> None:
         self.number += 1
         with suppress(Refused):  # there is no room
-            self.order.append(self.runs.enter(f"r{self.number}", session, may_wait=may_wait, now=at(self.now)))
+            self.order.append(self.runs.add(f"r{self.number}", session, may_wait=may_wait, now=at(self.now)))
         self.look()
 
     @precondition(lambda self: self.order)
@@ -242,7 +242,7 @@ class Sharing(RuleBasedStateMachine):
         elif trigger is T.STOP:
             self.runs.stop(run, at(self.now))
         elif trigger in ENDS:
-            self.runs.leave(run, trigger, at(self.now))
+            self.runs.finish(run, trigger, at(self.now))
             assert run.state.value == ENDS[trigger]
             self.order.remove(run)
         else:

@@ -17,7 +17,7 @@ from svc_proto.machines.terminal import (
     OutputBuffer,
     TerminalState,
     TerminalTrigger,
-    parse_size,
+    parse_terminal_size,
     parse_tmux_list,
     replay_text,
     shell_status,
@@ -58,13 +58,13 @@ def test_the_reasons_are_those_that_clients_read() -> None:
     ],
 )
 def test_sizes(payload: dict[str, object], size: tuple[int, int]) -> None:
-    assert parse_size(payload) == TerminalSize(*size)
+    assert parse_terminal_size(payload) == TerminalSize(*size)
 
 
 @pytest.mark.parametrize("cols", [65_536, "wide", True, [], float("nan"), float("inf"), 10**30])
 def test_what_is_no_size(cols: object) -> None:
     with pytest.raises(Refused, match="cols"):
-        parse_size({"cols": cols})
+        parse_terminal_size({"cols": cols})
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_output_is_due_soon_or_at_once() -> None:
     assert [buffer.feed(b"a", 10.0), buffer.feed(b"b", 10.01)] == [10.0 + FLUSH_AFTER] * 2
     assert buffer.feed(b"x" * (FLUSH_AT - 3), 10.011) == 10.0 + FLUSH_AFTER
     assert buffer.feed(b"x", 10.012) == 10.012
-    assert [buffer.take(), buffer.take(final=True)] == [b"ab" + b"x" * (FLUSH_AT - 2), b""]
+    assert [buffer.drain(), buffer.drain(final=True)] == [b"ab" + b"x" * (FLUSH_AT - 2), b""]
     assert buffer.feed(b"a", 11.0) == 11.0 + FLUSH_AFTER
 
 
@@ -120,15 +120,15 @@ def test_no_character_is_ever_cut(text: str, sizes: list[int]) -> None:
     for size in [*sizes, len(data) + 1]:
         buffer.feed(data[:size], 0.0)
         data = data[size:]
-        said += buffer.take()
-    assert said + buffer.take(final=True) == text.encode("utf-8", "replace")
+        said += buffer.drain()
+    assert said + buffer.drain(final=True) == text.encode("utf-8", "replace")
 
 
 def test_what_is_cut_off_for_good_is_replaced() -> None:
     buffer = OutputBuffer()
     buffer.feed("é".encode()[:1], 0.0)
-    assert buffer.take() == b""
-    assert buffer.take(final=True) == "\ufffd".encode()
+    assert buffer.drain() == b""
+    assert buffer.drain(final=True) == "\ufffd".encode()
 
 
 @given(st.lists(st.tuples(st.sampled_from("aé€😀"), st.integers(1, 4)), max_size=20))
@@ -136,9 +136,9 @@ def test_what_tmux_cuts_off_is_passed_over(cuts: list[tuple[str, int]]) -> None:
     buffer, said = OutputBuffer(tmux=True), b""
     for letter, size in cuts:
         buffer.feed(letter.encode()[:size], 0.0)
-        said += buffer.take()
+        said += buffer.drain()
     whole = [letter for letter, size in cuts if size >= len(letter.encode())]
-    assert said + buffer.take(final=True) == "".join(whole).encode()
+    assert said + buffer.drain(final=True) == "".join(whole).encode()
 
 
 @pytest.mark.parametrize(("ended", "told"), [(None, None), (0, 0), (255, 255), (-1, 129), (-15, 143)])

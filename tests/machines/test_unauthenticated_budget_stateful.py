@@ -5,36 +5,36 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from svc_proto.machines.unauthenticated_budget import ONE_READ, Guest, GuestState, Strangers
+from svc_proto.machines.unauthenticated_budget import READ_SIZE, BudgetedConnection, BudgetState, UnauthenticatedBudget
 
-BUDGET, SHARE, MOST = 10 * ONE_READ, 4 * ONE_READ, 4
+BUDGET, SHARE, MOST = 10 * READ_SIZE, 4 * READ_SIZE, 4
 HOSTS = (None, "127.0.0.1", "192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2", "a name")
 KEYS = {"127.0.0.1": None, "::ffff:192.0.2.1": "192.0.2.1", "2001:db8::2": "2001:db8::1"}
-SIZES = st.sampled_from([0, 1, ONE_READ - 1, ONE_READ, ONE_READ + 1, 2 * ONE_READ, 4 * ONE_READ])
+SIZES = st.sampled_from([0, 1, READ_SIZE - 1, READ_SIZE, READ_SIZE + 1, 2 * READ_SIZE, 4 * READ_SIZE])
 
 
-class Caller(Guest):
+class Caller(BudgetedConnection):
     """One that is there, and may read, when it is woken."""
 
-    def __init__(self, guests: dict[Guest, str | None]) -> None:
+    def __init__(self, guests: dict[BudgetedConnection, str | None]) -> None:
         super().__init__()
         self.guests = guests
 
     def wake(self) -> None:
-        assert self.state is GuestState.READING
+        assert self.state is BudgetState.READING
         assert self in self.guests
 
 
 class Crowd(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.strangers = Strangers(budget=BUDGET, share=SHARE, most=MOST)
-        self.guests: dict[Guest, str | None] = {}
+        self.strangers = UnauthenticatedBudget(budget=BUDGET, share=SHARE, most=MOST)
+        self.guests: dict[BudgetedConnection, str | None] = {}
 
-    def _pick(self, number: int) -> Guest:
+    def _pick(self, number: int) -> BudgetedConnection:
         return list(self.guests)[number % len(self.guests)]
 
-    def _there(self, host: str | None) -> list[Guest]:
+    def _there(self, host: str | None) -> list[BudgetedConnection]:
         return [guest for guest, from_where in self.guests.items() if from_where == host]
 
     @rule(host=st.sampled_from(HOSTS))
@@ -52,7 +52,7 @@ class Crowd(RuleBasedStateMachine):
         guest = self._pick(number)
         if guest.waiting:
             size = min(size, guest.held)  # nothing is read from it
-        if not self.strangers.weigh(guest, size):
+        if not self.strangers.update_usage(guest, size):
             assert self.strangers.held > BUDGET * 5 // 4
             self._leave(guest)
 
@@ -64,7 +64,7 @@ class Crowd(RuleBasedStateMachine):
         if host is None:
             return
         full = key is not None and len(self._there(key)) >= MOST and self.guests[guest] != key
-        assert self.strangers.move(guest, host) is not full
+        assert self.strangers.change_address(guest, host) is not full
         if not full:
             self.guests[guest] = key
 
@@ -73,9 +73,9 @@ class Crowd(RuleBasedStateMachine):
     def leave(self, number: int) -> None:
         self._leave(self._pick(number))
 
-    def _leave(self, guest: Guest) -> None:
+    def _leave(self, guest: BudgetedConnection) -> None:
         del self.guests[guest]
-        self.strangers.leave(guest)
+        self.strangers.remove(guest)
 
     @invariant()
     def sums_are_right(self) -> None:
@@ -84,7 +84,7 @@ class Crowd(RuleBasedStateMachine):
 
     @invariant()
     def nobody_waits_for_nothing(self) -> None:
-        if self.strangers.held > BUDGET or any(guest.state is GuestState.READING for guest in self.guests):
+        if self.strangers.held > BUDGET or any(guest.state is BudgetState.READING for guest in self.guests):
             return
         for guest, host in self.guests.items():
             assert host is not None
@@ -94,7 +94,7 @@ class Crowd(RuleBasedStateMachine):
         for guest in list(self.guests):
             self._leave(guest)
         assert self.strangers.held == 0
-        assert self.strangers.admit(Guest(), "192.0.2.1")
+        assert self.strangers.admit(BudgetedConnection(), "192.0.2.1")
 
 
 TestCrowd = Crowd.TestCase

@@ -8,20 +8,20 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.machines import voice_session
 from svc_proto.machines.voice_session import (
-    AWAY_EVENTS,
     BAD_TOKEN,
     CLOSED,
+    DETACHED_MAX_EVENTS,
     EXPIRED,
     INITIALIZING,
-    LIFE,
     NO_CURSOR,
     NOT_CLAIMED,
     RESUME_WINDOW,
+    VOICE_TABLE,
+    ClaimDenied,
     Cursor,
-    Denied,
-    Ids,
+    EventIds,
     Replay,
-    VoiceLife,
+    VoiceSessionLifecycle,
     VoiceState,
     VoiceTrigger,
 )
@@ -31,9 +31,9 @@ TOKEN = "a token"
 T = VoiceTrigger
 
 
-def life(state: VoiceState = VoiceState.FRESH, *, window: float = RESUME_WINDOW) -> VoiceLife:
+def life(state: VoiceState = VoiceState.FRESH, *, window: float = RESUME_WINDOW) -> VoiceSessionLifecycle:
     """A session in that state at second 0; socket 1 owns it, or did."""
-    made = VoiceLife(token_hash=sha256_hex(TOKEN), deadline=120.0, window=window)
+    made = VoiceSessionLifecycle(token_hash=sha256_hex(TOKEN), deadline=120.0, window=window)
     if state in (VoiceState.FRESH, VoiceState.CLOSED):
         if state is VoiceState.CLOSED:
             made.close()
@@ -46,14 +46,14 @@ def life(state: VoiceState = VoiceState.FRESH, *, window: float = RESUME_WINDOW)
     return made
 
 
-def say(made: VoiceLife, *, audio: bool = False, text: str = "") -> Ids:
+def say(made: VoiceSessionLifecycle, *, audio: bool = False, text: str = "") -> EventIds:
     """One event."""
     ids = made.number(audio=audio)
     made.record(ids, text or f"{ids.event}/{ids.audio}")
     return ids
 
 
-def told(outcome: Replay | Denied) -> list[str]:
+def told(outcome: Replay | ClaimDenied) -> list[str]:
     """The texts of a replay."""
     assert isinstance(outcome, Replay)
     return [*outcome.events]
@@ -61,7 +61,7 @@ def told(outcome: Replay | Denied) -> list[str]:
 
 def test_the_table_is_that_of_the_document() -> None:
     check_table(
-        LIFE,
+        VOICE_TABLE,
         VoiceState,
         VoiceTrigger,
         [
@@ -86,7 +86,7 @@ def test_the_table_is_that_of_the_document() -> None:
 
 S = VoiceState
 TAKEN = Replay(NO_CURSOR, ())
-ROWS: list[tuple[VoiceState, Replay | Denied, Denied, float | None, tuple[VoiceState, ...]]] = [
+ROWS: list[tuple[VoiceState, Replay | ClaimDenied, ClaimDenied, float | None, tuple[VoiceState, ...]]] = [
     # who shows the token, who says anything else, until when it waits, and what release and detach lead to
     (S.FRESH, NOT_CLAIMED, NOT_CLAIMED, 120.0, ()),
     (S.STARTING, INITIALIZING, INITIALIZING, None, (S.FRESH,)),
@@ -98,7 +98,11 @@ ROWS: list[tuple[VoiceState, Replay | Denied, Denied, float | None, tuple[VoiceS
 
 @pytest.mark.parametrize(("state", "shown", "denied", "deadline", "lets_go"), ROWS)
 def test_each_state(
-    state: VoiceState, shown: Replay | Denied, denied: Denied, deadline: float | None, lets_go: tuple[VoiceState, ...]
+    state: VoiceState,
+    shown: Replay | ClaimDenied,
+    denied: ClaimDenied,
+    deadline: float | None,
+    lets_go: tuple[VoiceState, ...],
 ) -> None:
     made = life(state)
     claim = made.attach()
@@ -119,7 +123,7 @@ def test_each_state(
     assert (made.state, made.deadline, made.has_room) == (S.CLOSED, None, True)
     say(made)
     assert made.missed(NO_CURSOR) == ()
-    for after, call in ((S.FRESH, VoiceLife.release), (S.DETACHED, VoiceLife.detach)):
+    for after, call in ((S.FRESH, VoiceSessionLifecycle.release), (S.DETACHED, VoiceSessionLifecycle.detach)):
         made = life(state, window=5.0)
         if after in lets_go:
             call(made, 10.0)
@@ -156,7 +160,7 @@ def test_time_passes(state: VoiceState, deadline: float | None) -> None:
 def test_ids_and_what_was_missed(state: VoiceState, seen: tuple[int, ...], missed: str) -> None:
     made = life(state)
     assert [say(made), say(made, audio=True), say(made), say(made, audio=True)] == [(1, 0), (2, 1), (3, 0), (4, 2)]
-    assert made.number() == Ids(5)  # one that is not kept
+    assert made.number() == EventIds(5)  # one that is not kept
     names = ("last_event_id", "last_audio_event_id", "last_played_audio_event_id", "last_input_chunk_id")
     outcome = made.resume(TOKEN, dict(zip(names, seen, strict=False)))
     assert told(outcome) == missed.split()
@@ -204,23 +208,23 @@ def test_a_ring_forgets_its_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
         assert made.missed(NO_CURSOR) == left
 
 
-def roomy(made: VoiceLife) -> bool:
+def roomy(made: VoiceSessionLifecycle) -> bool:
     """As it is now: a type checker takes an attribute for constant."""
     return made.has_room
 
 
 def test_half_the_ring_is_for_what_is_said_while_nobody_listens() -> None:
     made = life(VoiceState.ATTACHED)
-    for _ in range(AWAY_EVENTS):
+    for _ in range(DETACHED_MAX_EVENTS):
         say(made)
     assert roomy(made)
     made.detach(0.0)
-    for _ in range(AWAY_EVENTS - 1):
+    for _ in range(DETACHED_MAX_EVENTS - 1):
         say(made)
     assert roomy(made)
     say(made)
     assert not roomy(made)
-    assert len(told(made.resume(TOKEN, {}))) == 2 * AWAY_EVENTS
+    assert len(told(made.resume(TOKEN, {}))) == 2 * DETACHED_MAX_EVENTS
     assert roomy(made)
     made.detach(0.0)
     assert roomy(made)
@@ -231,5 +235,5 @@ def test_half_the_ring_is_for_what_is_said_while_nobody_listens() -> None:
 def test_nothing_secret_shows() -> None:
     made = life()
     assert TOKEN not in repr(made)
-    made.record(Ids(1), "private words")
+    made.record(EventIds(1), "private words")
     assert "private" not in repr(made)

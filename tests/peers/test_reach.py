@@ -5,7 +5,7 @@ import pytest
 from svc_proto.commands import EnsureSecret
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.pairing_payload import parse_invite, verify
+from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from svc_proto.peers.reach import for_phones, lan_address, relay_address, sealed
 from tests.book import SECRET
 from tests.client.world import World
@@ -49,7 +49,7 @@ def test_sealed() -> None:
     assert problem is None
     assert parse_invite(text) == parse_invite(url)
     assert list(parse_invite(text)) == ["svc", "host", "sig"]
-    assert verify(parse_invite(text), SECRET)
+    assert verify_payload(parse_invite(text), SECRET)
 
 
 def test_unsigned() -> None:

@@ -11,7 +11,7 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Done, Failed, Failure, FailureKind
-from svc_proto.machines.paired_session_registry import Session, Sessions
+from svc_proto.machines.paired_session_registry import PairedSession, PairedSessionRegistry
 from svc_proto.relay.fellows import Fellows
 from svc_proto.relay.service import Relay
 from svc_proto.wire.resp import Push
@@ -107,17 +107,17 @@ class Alone:
 
     def record(self, **changed: object) -> dict[str, object]:
         """A stored session."""
-        _, session = Sessions().create(self.book.engine.now, counting_entropy())
+        _, session = PairedSessionRegistry().create(self.book.engine.now, counting_entropy())
         return {**session.to_record(), **changed}
 
-    def shared(self, record: Mapping[str, object]) -> Session:
+    def shared(self, record: Mapping[str, object]) -> PairedSession:
         """A session that `b` has saved."""
         self.hear("saved", record)
         session = self.relay.sessions.hashed(str(record["token_hash"]))
         assert session is not None
         return session
 
-    def saves(self, session: Session) -> Query[Any]:
+    def saves(self, session: PairedSession) -> Query[Any]:
         """It is to be stored: what the store is asked, and does not answer yet."""
         self.book.spawn(self.relay.save(session))
         (order,) = self.book.ordered(Query)

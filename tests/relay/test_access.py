@@ -9,7 +9,7 @@ from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address
-from svc_proto.machines.paired_session_registry import Sessions
+from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.relay.access import GRANTS, authorize
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.wire.events import Headers
@@ -163,7 +163,7 @@ def test_an_expired_bearer_is_unknown() -> None:
 def test_voice_routes_have_a_gate_of_their_own() -> None:
     for access in GRANTS:
         with pytest.raises(LocalProtocolError):
-            authorize(access, request(), Sessions(), LocalDoor(RelayConfig()), START)
+            authorize(access, request(), PairedSessionRegistry(), LocalDoor(RelayConfig()), START)
 
 
 def test_a_wrong_token_is_mentioned_once_a_minute_and_none_is_no_guess() -> None:

@@ -7,7 +7,7 @@ import sys
 from types import FrameType
 
 from svc_proto.basics.errors import Refused
-from svc_proto.machines.auth_rate_limiter import Limiter
+from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.relay import commons
 from svc_proto.relay.commons import Commons
@@ -19,7 +19,7 @@ def test_alone_everything_is_here() -> None:
     book = RelayBook()
     alone = book.relay.commons
     assert type(alone) is Commons
-    assert type(alone.limiter) is Limiter
+    assert type(alone.limiter) is AuthRateLimiter
     paired = book.pair()
     session = book.relay.sessions.find(paired.prefix, book.now)[0]
     answers: list[object] = []

@@ -11,7 +11,7 @@ import pytest
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Compute
 from svc_proto.config import RelayConfig
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.store import DeleteSession, SaveSession
 from svc_proto.wire.events import TextMessage
 from tests.relay.world import FIRST, LOCAL, REMOTE, RelayBook
@@ -23,7 +23,7 @@ class Beside:
     """A relay, and what the API beside it knows."""
 
     def __init__(self, before: Beside | None = None) -> None:
-        self.keys = DeviceKeys()
+        self.keys = PairingApiKeys()
         book = None if before is None else before.book
         self.book: RelayBook = RelayBook(
             CONFIG,

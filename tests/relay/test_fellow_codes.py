@@ -50,7 +50,7 @@ def invited(one: Alone, code: str = CODE, key: str = KEY) -> None:
 
 
 def good(one: Alone, key: str = KEY) -> bool:
-    return one.relay.codes.have_key(key, one.book.engine.now)
+    return one.relay.codes.issues_key(key, one.book.engine.now)
 
 
 def put(one: Alone, meta: PairingMeta, answer: object = "OK") -> list[Any]:

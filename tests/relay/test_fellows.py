@@ -11,8 +11,8 @@ from fuzz.cluster_law import SOON
 from svc_proto.basics.errors import Refused
 from svc_proto.config import RelayConfig
 from svc_proto.machines.auth_rate_limiter import LimiterState
-from svc_proto.machines.bridge_commands import Outcome
-from svc_proto.machines.paired_session_registry import MAX_OF_A_SERVICE, MAX_SESSIONS
+from svc_proto.machines.bridge_commands import CommandOutcome
+from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, MAX_SESSIONS
 from svc_proto.relay import fellows
 from svc_proto.relay.fellow_sessions import CATCH_UP_WITHIN
 from svc_proto.relay.service import Relay
@@ -334,7 +334,7 @@ def test_of_two_places_of_a_phone_the_later_counts() -> None:
     one = Alone()
     one.came("X", 4, since=5.0)
     one.came("X", 3, since=4.0)
-    outcomes: list[Outcome] = []
+    outcomes: list[CommandOutcome] = []
     begin(one, one.relay.phones.choose("X").socket, outcomes)
     one.came("X", 4, since=5.0)  # once more
     assert not outcomes
@@ -348,7 +348,7 @@ def test_of_two_places_of_a_phone_the_later_counts() -> None:
     assert one.devices()["count"] == 1
 
 
-def begin(one: Alone, socket: int, outcomes: list[Outcome], request_id: str = "r-1") -> None:
+def begin(one: Alone, socket: int, outcomes: list[CommandOutcome], request_id: str = "r-1") -> None:
     """A command waits here."""
     now = one.book.engine.now
     one.relay.bridge.begin(
@@ -360,7 +360,7 @@ def test_a_command_for_a_phone_elsewhere_and_its_answer() -> None:
     one = Alone()
     one.came()
     phone, line = one.relay.phone_for("X")
-    outcomes: list[Outcome] = []
+    outcomes: list[CommandOutcome] = []
     begin(one, phone.socket, outcomes)
     one.book.within(lambda: line.send_text("text"))
     assert one.said() == [("command", {"socket": 4, "text": "text"})]
@@ -369,7 +369,7 @@ def test_a_command_for_a_phone_elsewhere_and_its_answer() -> None:
     assert not outcomes
     one.hear("answered", {"socket": 4, "payload": answer}, to_me=True)
     one.hear("answered", {"socket": 4, "payload": answer}, to_me=True)
-    assert outcomes == [Outcome(200, {"a": 1})]
+    assert outcomes == [CommandOutcome(200, {"a": 1})]
 
 
 def test_a_node_that_goes_takes_its_phones_with_it() -> None:
@@ -378,7 +378,7 @@ def test_a_node_that_goes_takes_its_phones_with_it() -> None:
     one.hear("hello", node="c")
     one.hear("came", {"socket": 4, "device_id": "Z", "since": 2.0}, node="c")
     one.said()
-    outcomes: list[Outcome] = []
+    outcomes: list[CommandOutcome] = []
     begin(one, one.relay.phones.choose("X").socket, outcomes)
     one.hear("bye")
     assert [outcome.status for outcome in outcomes] == [502]
@@ -525,4 +525,4 @@ def test_at_the_stop_the_others_are_told() -> None:
 def test_limits() -> None:
     assert (fellows.MAX_PASSING, fellows.MAX_NAME, fellows.MEDIA_TOKEN_LENGTH) == (10_000, 64, 22)
     caps = [Relay(RelayConfig(cluster=where)).sessions.cap for where in (RedisAddress("redis.example"), None)]
-    assert caps == [MAX_OF_A_SERVICE, MAX_SESSIONS]  # each node knows all of the service's
+    assert caps == [MAX_CLUSTER_SESSIONS, MAX_SESSIONS]  # each node knows all of the service's

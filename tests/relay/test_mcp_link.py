@@ -177,7 +177,7 @@ def test_phones_that_flap(book: RelayBook, agent: Agent) -> None:
 def test_who_may_only_look_reaches_no_route_that_acts(book: RelayBook) -> None:
     """Whatever the tools say of themselves."""
     guest = Guest(book).come(scope="bridge:read")
-    session = book.relay.sessions.accessed(guest.access, book.now)
+    session = book.relay.sessions.find_by_access_token(guest.access, book.now)
     assert session is not None
     phones = RelayPhones(book.relay, session)
     for method, path, status in (("POST", "/tap", 403), ("POST", "/screen", 403), ("GET", "/bridge/devices", 200)):

@@ -11,7 +11,7 @@ import pytest
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Compute, EnsureSecret, Level
 from svc_proto.config import RelayConfig
-from svc_proto.machines.pairing_payload import verify
+from svc_proto.machines.pairing_payload import verify_payload
 from tests.relay.world import SECRET, RelayBook
 
 HOME = "/home/svc"
@@ -44,7 +44,7 @@ def test_the_whole_answer() -> None:
         '{"svc":1,"host":"192.0.2.10","port":8642,"key":"","tls":false,'
         f'"relay":{{"url":"ws://192.0.2.10:8767","code":"{code}"}},"sig":"'
     )
-    assert verify(payload(minted), SECRET)
+    assert verify_payload(payload(minted), SECRET)
     assert minted == {
         "ok": True,
         "code": code,
@@ -201,7 +201,7 @@ def test_the_other_brand() -> None:
     minted = mint(None, RelayBook(config(brand=HERMES)))
     assert minted["qr_payload"].startswith('{"svc":1,"hermes":1,"host":')
     assert minted["pairing_url"].startswith("hermes-relay://pair?payload=")
-    assert verify(payload(minted), SECRET)
+    assert verify_payload(payload(minted), SECRET)
 
 
 def test_the_secret_is_named_after_the_brand() -> None:

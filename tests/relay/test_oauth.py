@@ -541,7 +541,7 @@ def test_what_is_told_of_questions() -> None:
         client=OAuthClient("A", (LOOPBACK,)), redirect=LOOPBACK, scope="bridge", challenge="", state="s"
     )
     oauth, engine = one.relay.oauth, one.book.engine
-    asked = oauth.consents.ask(question, "192.0.2.1", engine.now, engine.entropy)
+    asked = oauth.consents.request(question, "192.0.2.1", engine.now, engine.entropy)
     one.book.within(lambda: oauth.give("ticket", asked.ticket, lambda record: False))  # who wanted it is gone
     assert len(oauth.consents) == 1
     found: list[Any] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.machines.paired_session import SHOWN
+from svc_proto.machines.paired_session import PUBLIC_FIELDS
 from svc_proto.relay import shapes
 from svc_proto.schema.json_schema import SchemaComponents, inline_schema_of
 from tests.relay.world import RelayBook
@@ -17,7 +17,7 @@ def members(kind: type) -> list[str]:
 
 
 def test_the_record_of_a_session() -> None:
-    assert members(shapes.DeviceSession) == sorted([*SHOWN, "is_current", "online"])
+    assert members(shapes.DeviceSession) == sorted([*PUBLIC_FIELDS, "is_current", "online"])
 
 
 @pytest.mark.parametrize(("path", "kind"), [("/relay/info", shapes.Info), ("/relay/security", shapes.Security)])

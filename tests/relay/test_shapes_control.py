@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from svc_proto.basics.errors import Refused
-from svc_proto.machines.device_control_arguments import ARGUMENTS as RULES
+from svc_proto.machines.device_control_arguments import ARGUMENT_RULES as RULES
 from svc_proto.machines.device_control_arguments import check_arguments
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from svc_proto.relay.shapes_control import ARGUMENTS, QUERIES

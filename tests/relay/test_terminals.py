@@ -463,7 +463,7 @@ def test_the_list_without_tmux_is_of_ones_own() -> None:
 def test_a_bug_costs_the_message_and_what_waits_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
     _, phone, shell = attached()
     with monkeypatch.context() as patch:
-        patch.setattr(terminals, "parse_size", lambda payload: 1 / 0)
+        patch.setattr(terminals, "parse_terminal_size", lambda payload: 1 / 0)
         (answer,) = say(phone, "resize")
     assert answer["payload"]["message"].startswith("internal error bug-")
     assert say(phone, "input", data="x") == []

@@ -20,7 +20,7 @@ from attrs import frozen
 from runtimes.failures import HostError
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Address, FailureKind, Started
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay.service import Relay
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import Limits
@@ -74,7 +74,7 @@ class RelayBook(HttpBook):
         files: Mapping[str, bytes | str] | None = None,
         entropy: Callable[[int], bytes] | None = None,
         limits: Limits = PATIENT,
-        keys: DeviceKeys | None = None,
+        keys: PairingApiKeys | None = None,
         started: bool = True,
     ) -> None:
         config = config or RelayConfig(home=HOME, config_path=f"{HOME}/config.yaml")

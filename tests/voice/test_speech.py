@@ -11,7 +11,7 @@ from string import Template
 import pytest
 import yaml
 
-from svc_proto.machines.voice_session import AWAY_BYTES
+from svc_proto.machines.voice_session import DETACHED_MAX_BYTES
 from svc_proto.voice.session import MAX_DELTA
 from svc_proto.voice.speech import SENTENCE
 from tests.voice.dialogue import Play, dialogues, play
@@ -361,7 +361,7 @@ def test_bad_messages_are_told_and_the_socket_stays(way: str, texts: str) -> Non
 def test_nobody_listens_for_long() -> None:
     stage = play(["spoken", "A leaves", f"speaks {'large ' * 200} end"], Play())
     kept = stage.rig.puppet.taken
-    assert 0 < kept * MAX_DELTA * 4 // 3 < AWAY_BYTES + MAX_DELTA
+    assert 0 < kept * MAX_DELTA * 4 // 3 < DETACHED_MAX_BYTES + MAX_DELTA
     play(["after 29", f"puppet taken={kept}", "B comes", "B says session.resume resume_token=$token"], stage)
     assert stage.rig.puppet.taken == 200
     ids = [event["audio_event_id"] for event in stage.heard if event["type"] == "voice.audio.delta"]

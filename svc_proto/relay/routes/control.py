@@ -18,10 +18,10 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Later
 from svc_proto.engine.message import JSON_ALONE, Request, Response, json_response, too_large
 from svc_proto.engine.router import Route
-from svc_proto.machines.bridge_commands import Outcome
+from svc_proto.machines.bridge_commands import CommandOutcome
 from svc_proto.machines.device_control_arguments import check_arguments
-from svc_proto.machines.paired_session import Session
-from svc_proto.machines.phone_registry import ASKS_ITS_USER, Phone, take_selector
+from svc_proto.machines.paired_session import PairedSession
+from svc_proto.machines.phone_registry import ASKS_ITS_USER, ConnectedPhone, split_selector
 from svc_proto.relay.access import Access
 from svc_proto.schema.json_object import json_object
 
@@ -101,7 +101,7 @@ class _Control:
 
     def forward(self, request: Request) -> Response | Later:
         by = request.principal
-        assert isinstance(by, Session)
+        assert isinstance(by, PairedSession)
         method = "GET" if request.method == "HEAD" else request.method
         given, said = _arguments(request) if method == "POST" else ({}, "")
         later = _Driven()
@@ -115,7 +115,7 @@ class _Driven(Later):
 
     __slots__ = ()
 
-    def made(self, outcome: Outcome) -> Response:
+    def made(self, outcome: CommandOutcome) -> Response:
         """As the phone, or the relay, has it."""
         if outcome.text:
             return Response(outcome.status, JSON_ALONE, outcome.text.encode("utf-8"))
@@ -124,14 +124,14 @@ class _Driven(Later):
 
 def ask_phone(
     relay: Relay,
-    by: Session,
+    by: PairedSession,
     method: str,
     path: str,
     query: Mapping[str, object],
     given: Mapping[str, object],
-    tell: Callable[[Outcome], bool],
+    tell: Callable[[CommandOutcome], bool],
     said: str = "",
-) -> Outcome | None:
+) -> CommandOutcome | None:
     """Have a phone do what a row of the table says. `Refused` before it reaches one.
 
     `said` is JSON that says all of `given`, where there is some: if nothing is taken out it goes to the phone as it is.
@@ -139,16 +139,16 @@ def ask_phone(
     returned, since it could not be sent.
     """
     engine = relay.engine
-    selector, params, body = take_selector(query, given)
+    selector, params, body = split_selector(query, given)
     left_to_it = body.pop(ASKS_ITS_USER, False) is not False  # nobody has been asked yet
     check_arguments(method, path, params if method == "GET" else body)
     phone, line = relay.phone_for(selector)
-    if left_to_it and not phone.asks:
+    if left_to_it and not phone.asks_its_user:
         raise Refused(409, "phone_asks_nobody", "the phone that would get this does not ask its user by itself")
     sent = SENT_AS.get(path, path)
     request_id = next(relay.command_ids)
 
-    told: Callable[[Outcome], object] = tell
+    told: Callable[[CommandOutcome], object] = tell
     if engine.log_level <= _INFO:
         told = _Noted(engine, by, phone, f"{method} {sent}", tell)
     shown = strict_json.dumps(params) if params else "{}"
@@ -185,16 +185,16 @@ class _Noted:
     """Tells what came of a command, and logs it if somebody still cared."""
 
     engine: Engine
-    by: Session
-    phone: Phone
+    by: PairedSession
+    phone: ConnectedPhone
     command: str
-    tell: Callable[[Outcome], bool]
+    tell: Callable[[CommandOutcome], bool]
 
-    def __call__(self, outcome: Outcome) -> None:
+    def __call__(self, outcome: CommandOutcome) -> None:
         if self.tell(outcome):
             self.note(outcome)
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, outcome: CommandOutcome) -> None:
         # What the command was about, and what came of it in words, is nobody's business.
         what = {"phone": self.phone.name, "command": self.command, "status": outcome.status}
         self.engine.log(_INFO, "phone driven", by=self.by.device_name, session=self.by.token_prefix, **what)

@@ -15,7 +15,7 @@ from svc_proto.machines.inbox import (
     IMAGE_LIMIT,
     INBOX_FOLDER,
     STALE_AFTER,
-    Notifications,
+    NotificationBuffer,
     image_type,
     inbox_name,
     parse_format,
@@ -73,5 +73,5 @@ class _Inbox:
         return json_response(200, {"ok": True, "path": path, "size_bytes": len(data), "swept_stale": swept})
 
     def notifications(self, request: Request) -> Response:
-        found = self._relay.notifications.recent(Notifications.parse_limit(request.query.get("limit")))
+        found = self._relay.notifications.recent(NotificationBuffer.parse_limit(request.query.get("limit")))
         return json_response(200, {"ok": True, "notifications": found, "count": len(found)})

@@ -28,7 +28,7 @@ from svc_proto.wire.multipart import PartBegin
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.machines.paired_session import Session
+    from svc_proto.machines.paired_session import PairedSession
     from svc_proto.relay.service import Relay
 
 __all__ = ["JSON_LIMIT", "routes"]
@@ -88,7 +88,7 @@ class _MediaRoutes:
     def upload(self, request: Request) -> Flow[Response]:
         """A file in the body: a `multipart/form-data` part named `file`, or base64 in JSON."""
         relay = self._relay
-        upload = _Upload(relay.engine, relay.media, cast("Session", request.principal).token_hash)
+        upload = _Upload(relay.engine, relay.media, cast("PairedSession", request.principal).token_hash)
         try:
             kind = form_type(request)
             if kind is None:

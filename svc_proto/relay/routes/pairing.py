@@ -49,8 +49,8 @@ class _Pairing:
         relay = self._relay
         yield from relay.local_door.remember(relay.engine, meta.endpoints)
         body: dict[str, object] = {"ok": True, "code": code}
-        if meta.own_key and meta.chats and relay.keys is not None:
-            body["api_key"], key_hash = relay.keys.make(relay.engine.entropy)
+        if meta.own_key and meta.grants_chat and relay.keys is not None:
+            body["api_key"], key_hash = relay.keys.new_key(relay.engine.entropy)
             meta = evolve(meta, key_hash=key_hash, carries_key=False)
         yield from self._put(code, meta)
         if meta.endpoints is not None:

@@ -10,7 +10,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.paired_session import PREFIX_LENGTH, Session, parse_patch, session_record
+from svc_proto.machines.paired_session import PREFIX_LENGTH, PairedSession, parse_patch, session_record
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTH
 from svc_proto.relay.access import Access
 
@@ -88,7 +88,7 @@ class _Sessions:
         }
         return json_response(200, body)
 
-    def _found(self, prefix: str) -> Flow[list[Session]]:
+    def _found(self, prefix: str) -> Flow[list[PairedSession]]:
         """What is active and named so, here or in the store."""
         relay = self._relay
         found = relay.sessions.find(prefix, relay.engine.now)
@@ -110,7 +110,7 @@ def _prefix(request: Request) -> str:
     return prefix
 
 
-def _only(found: list[Session]) -> Session:
+def _only(found: list[PairedSession]) -> PairedSession:
     if not found:
         raise Refused(404, "not_found", "no session has a token that begins so")
     if len(found) > 1:

@@ -10,7 +10,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Kind, Route
 from svc_proto.machines.bridge_commands import parse_limit
-from svc_proto.machines.phone_registry import take_selector
+from svc_proto.machines.phone_registry import split_selector
 from svc_proto.relay.access import Access
 from svc_proto.relay.changes import DEVICES
 from svc_proto.relay.client_socket import ClientSocket
@@ -94,7 +94,7 @@ class _Status:
 
     def bridge_status(self, request: Request) -> Response:
         relay = self._relay
-        selector, _, _ = take_selector(request.query, {})
+        selector, _, _ = split_selector(request.query, {})
         relay.drop_lapsed_phones()
         return json_response(200, relay.phones.status_report(selector, relay.engine.now))
 
@@ -107,7 +107,7 @@ class _Status:
         return json_response(200, self._relay.phones.devices_report(self._relay.engine.now))
 
     def select_active(self, request: Request) -> Response:
-        selector, _, _ = take_selector(request.query, request.json_object())
+        selector, _, _ = split_selector(request.query, request.json_object())
         if selector is None:
             raise invalid("device", "the id, name or alias of a connected phone")
         self._relay.drop_lapsed_phones()

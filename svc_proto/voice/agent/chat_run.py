@@ -16,7 +16,7 @@ from attrs import define, evolve, field
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.readers import SILENCE
-from svc_proto.machines.confirmations import Question
+from svc_proto.machines.confirmations import Confirmation
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema import chat_events as events
@@ -158,7 +158,7 @@ def map_event(kind: str, data: JsonObject, word: str) -> RunEvent | None:  # noq
         case events.ApprovalRequest(call_id=call_id, description=description, command=command):
             identity = data.text("confirmation_id", "approval_id") or call_id or APPROVAL
             words = data.text("message") or " ".join(filter(None, (description, command)))
-            return Question(identity[:MAX_ID], words[:MAX_QUESTION] or "May I go on?")
+            return Confirmation(identity[:MAX_ID], words[:MAX_QUESTION] or "May I go on?")
         case events.AssistantCompleted():
             return event
         case events.RunCompleted() | events.Done():

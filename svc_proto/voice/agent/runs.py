@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.machines.confirmations import Question
+from svc_proto.machines.confirmations import Confirmation
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema.chat_events import AssistantDelta
@@ -128,7 +128,7 @@ class ApiRuns:
         with suppress(PeerFailed):
             answer = yield from api.success(api.run(self._engine, order.run_id))
             if answer.members.get("status") == "waiting_for_approval":
-                self._tell(order.call_id, Question(order.tool_call_id, order.message))
+                self._tell(order.call_id, Confirmation(order.tool_call_id, order.message))
 
     def _approve(self, order: Approve) -> Flow[None]:
         """`POST /v1/runs/{run_id}/approval`; what is not asked any more is not taken."""

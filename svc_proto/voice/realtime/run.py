@@ -207,7 +207,7 @@ class VoiceRun:
 
     def approve(self, confirmation_id: str | None, answer: str) -> Approve | None:
         """An answer to the question that is shown; None when it is not the one that is meant."""
-        question = self.story.confirmations.take(confirmation_id)
+        question = self.story.confirmations.pop(confirmation_id)
         if question is None:
             return None
         return Approve(

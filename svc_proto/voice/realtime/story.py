@@ -13,7 +13,7 @@ from typing import TypeAlias, assert_never
 
 from attrs import frozen
 
-from svc_proto.machines.confirmations import Confirmations, Question
+from svc_proto.machines.confirmations import Confirmation, PendingConfirmations
 from svc_proto.schema import chat_events as events
 from svc_proto.voice.realtime.orders import AskAboutApproval, Emit
 
@@ -63,7 +63,7 @@ RunEvent: TypeAlias = (
     SessionBound
     | RunBegan
     | ToolTold
-    | Question
+    | Confirmation
     | events.MessageStarted
     | events.AssistantDelta
     | events.ToolProgress
@@ -95,7 +95,7 @@ class RunStory:
         self.call_id = call_id
         self.session_id = session_id
         self.run_id = ""
-        self.confirmations = Confirmations()
+        self.confirmations = PendingConfirmations()
         self.interrupted = False
         self.last_tool_name: str | None = None
         self.last_tool_status: str | None = None
@@ -143,10 +143,10 @@ class RunStory:
                 return [self.emit("tool.delta", delta=delta, tool_name=events.THINKING, message="Thinking.")]
             case ToolTold():
                 return self._of_tool(event.call_id, event.name, event.event)
-            case Question():
+            case Confirmation():
                 tool = self._tools.get(event.id)
                 late = tool is not None and tool.stage is not _Stage.WAITING  # somebody has allowed it meanwhile
-                return [self._shown(event)] if not late and self.confirmations.ask(event) else []
+                return [self._shown(event)] if not late and self.confirmations.add(event) else []
             case events.AssistantCompleted(content=content, interrupted=interrupted):
                 self._content, self.interrupted = content[:MAX_ANSWER], interrupted
                 return []
@@ -177,7 +177,7 @@ class RunStory:
 
     def settle(self, question_id: str) -> list[Emit]:
         """A question needs no answer any more: show the next."""
-        head = self.confirmations.head if self.confirmations.settle(question_id) else None
+        head = self.confirmations.head if self.confirmations.resolve(question_id) else None
         return [] if head is None else [self._shown(head)]
 
     def status(self) -> tuple[str, str, str]:
@@ -270,7 +270,7 @@ class RunStory:
         self.last_tool_message = said_of(name, status)
         return self.last_tool_message
 
-    def _shown(self, question: Question) -> Emit:
+    def _shown(self, question: Confirmation) -> Emit:
         return self.emit("confirmation.requested", confirmation_id=question.id, message=question.message)
 
 

@@ -14,7 +14,7 @@ from svc_proto.agent.tools.tool import Arguments
 from svc_proto.basics.brand import HERMES
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.device_control_arguments import ARGUMENTS
+from svc_proto.machines.device_control_arguments import ARGUMENT_RULES
 from svc_proto.machines.phone_registry import ASKS_ITS_USER
 from svc_proto.peers.phone import PhoneAnswer, RelayLink
 from svc_proto.relay.routes.control import DEVICE_CONTROL
@@ -50,7 +50,7 @@ def test_there_is_one_for_each_route() -> None:
 
 def test_what_the_relay_requires_can_be_given() -> None:
     for row in ROWS:
-        if (row.method, row.path) in ARGUMENTS:
+        if (row.method, row.path) in ARGUMENT_RULES:
             assert row.properties, row.name
         assert set(row.required) <= set(row.properties)
         assert set(row.asks_by) <= set(row.properties)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from svc_proto.machines.pairing_payload import parse_invite, verify
+from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from tests.clients.commands.support import Shelf, finish, module
 from tests.servers.support import ROOT, call, sign_in, websocket
 
@@ -60,7 +60,7 @@ def test_json_and_the_signature(desk: Shelf) -> None:
     assert [route["role"] for route in found["routes"]] == ["public", "lan"]
     payload = parse_invite(found["pairing_url"])
     assert payload == parse_invite(found["qr_payload"])
-    assert verify(payload, (desk.home / "svc" / "svc-relay-qr-secret").read_bytes())
+    assert verify_payload(payload, (desk.home / "svc" / "svc-relay-qr-secret").read_bytes())
 
 
 def test_a_role_that_is_not_there_is_warned_of_and_changes_nothing(desk: Shelf) -> None:

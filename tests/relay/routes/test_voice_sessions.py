@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.voice.socket import RECHECK
 from tests.relay.routes.voice_world import BASES, OUTPUT, RELAY_FILE, SECTIONS, WORK, VoiceBook, text_of
 from tests.relay.world import PEER, REMOTE, Phone, RelayBook
@@ -115,7 +115,7 @@ def test_an_api_caller_keeps_its_sessions_to_itself() -> None:
 
 @pytest.mark.parametrize("speaks", [False, True])
 def test_the_main_key_that_was_replaced_takes_its_sockets_along(speaks: bool) -> None:
-    keys = DeviceKeys()
+    keys = PairingApiKeys()
     book = VoiceBook(keys=keys)
     book.http = lambda asked: (200, b"{}")
     answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="main").json

@@ -10,7 +10,7 @@ import yaml
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.machines.pairing_api_keys import DeviceKeys
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
 from svc_proto.voice.providers.discovery import Discovered
 from svc_proto.voice.providers.local import Engines
@@ -95,7 +95,7 @@ class VoiceBook(RelayBook):
         files: Mapping[str, object] | None = None,
         *,
         variables: Mapping[str, str] | None = None,
-        keys: DeviceKeys | None = None,
+        keys: PairingApiKeys | None = None,
         brand: Brand = SVC,
         options_cache: float = 600.0,
     ) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.confirmations import Question
+from svc_proto.machines.confirmations import Confirmation
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema import chat_events as events
@@ -244,10 +244,14 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
         ("memory.updated", {"target": "user"}, ("memory", "memory", events.ToolCompleted(result_preview="user"))),
         ("skill.loaded", {"id": "s"}, ("s", "skill", events.ToolCompleted())),
         ("artifact.created", {"path": "/x"}, ("artifact", "artifact", events.ToolCompleted(result_preview="/x"))),
-        ("hermes.confirmation.requested", {"confirmation_id": "q", "message": "May I?"}, Question("q", "May I?")),
-        ("svc.approval.request", {"command": "rm"}, Question("approval.request", "rm")),
-        ("approval.request", {"call_id": "q", "description": "Why.", "command": "what"}, Question("q", "Why. what")),
-        ("approval.requested", {"id": "q"}, Question("q", "May I go on?")),
+        ("hermes.confirmation.requested", {"confirmation_id": "q", "message": "May I?"}, Confirmation("q", "May I?")),
+        ("svc.approval.request", {"command": "rm"}, Confirmation("approval.request", "rm")),
+        (
+            "approval.request",
+            {"call_id": "q", "description": "Why.", "command": "what"},
+            Confirmation("q", "Why. what"),
+        ),
+        ("approval.requested", {"id": "q"}, Confirmation("q", "May I go on?")),
         ("assistant.completed", {"content": "Hello"}, events.AssistantCompleted(content="Hello")),
         ("assistant.completed", STOPPED, events.AssistantCompleted(**STOPPED)),
         ("run.completed", {"completed": True}, events.RunCompleted()),

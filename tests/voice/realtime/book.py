@@ -22,7 +22,7 @@ from typing import Any, Protocol, TypeVar
 
 from attrs import asdict
 
-from svc_proto.machines.confirmations import Question
+from svc_proto.machines.confirmations import Confirmation
 from svc_proto.schema import chat_events as events
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import (
@@ -101,7 +101,7 @@ EVENTS: dict[str, Any] = {
     "MessageBegan": lambda name: events.MessageStarted(JsonObject(id=name)),
     "AnswerDelta": lambda delta: events.AssistantDelta(delta=delta),
     "ThoughtDelta": lambda delta: events.ToolProgress(delta=delta, tool_name=events.THINKING),
-    "ApprovalAsked": lambda name: Question(name, "May I?"),
+    "ApprovalAsked": lambda name: Confirmation(name, "May I?"),
     "ToolBegan": lambda call, name, *more: ToolTold(call, name, events.ToolStarted(**_of_a_command(*more))),
     "ToolWaits": lambda call, name, *more: ToolTold(call, name, events.ToolPending(**_of_a_command(*more))),
     "ToolFailed": lambda call, name: ToolTold(call, name, events.ToolFailed(error="no")),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.machines.confirmations import Question
+from svc_proto.machines.confirmations import Confirmation
 from svc_proto.voice.realtime.calls import (
     MAX_SUMMARY,
     CancelCall,
@@ -47,7 +47,7 @@ def test_status() -> None:
     assert status_output(None)["status"] == "idle"
     made = begun()
     assert (status_output(made)["status"], status_output(made)["run_id"]) == ("running", None)
-    made.story.take(Question("q1", "May I?"))
+    made.story.take(Confirmation("q1", "May I?"))
     asked = status_output(made)
     assert (asked["status"], asked["pending_confirmation_id"]) == ("waiting_for_confirmation", "q1")
     made.finish(str)
