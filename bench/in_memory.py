@@ -11,9 +11,8 @@ from bench.measure import BenchError
 from bench.wire import TEXT, FrameReader, auth_message, request, upgrade
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Level, Operation, Query, Ready, Send
-from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
-from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import (
     Accepted,
     Address,
@@ -28,7 +27,8 @@ from svc_proto.facts import (
     Started,
 )
 from svc_proto.relay.service import Relay
-from svc_proto.store import LoadSessions
+from svc_proto.relay_config import RelayConfig
+from svc_proto.store_requests import LoadSessions
 
 __all__ = ["CALLER", "LOCAL", "PEER", "PHONE", "MemoryRelay", "now"]
 

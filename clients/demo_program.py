@@ -19,7 +19,6 @@ from servers.relay_program import relay_program
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Exit, Level, Tell
-from svc_proto.config import RelayConfig
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.channel import Channel
@@ -29,6 +28,7 @@ from svc_proto.facts import Accepted, Failure, OperationId
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
+from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.sse import ServerSentEvent
 

@@ -17,7 +17,7 @@ from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.http_channel import HttpChannel
-from svc_proto.engine.socket import Socket, SocketState
+from svc_proto.engine.websocket import Socket, SocketState
 from svc_proto.machines.terminal import MAX_TERMINALS
 from svc_proto.relay.client_socket import ClientSocket, ClientState
 from svc_proto.relay.service import Relay

@@ -33,12 +33,12 @@ from runtimes.sim.world import START_WALL
 from runtimes.sim.world import World as Simulation
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import StoreRequest
-from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.facts import FailureKind
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import Bucket, RedisAddress
-from svc_proto.store import LoadSessions
+from svc_proto.store_requests import LoadSessions
 from tests.support.sim_http import HttpClientConnection, Pairs, RequestClient, ServerAddress, WebSocketClient
 
 PORT = 8767

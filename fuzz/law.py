@@ -12,7 +12,7 @@ from types import ModuleType
 from wsproto.frame_protocol import Frame, FrameProtocol
 
 from svc_proto.basics.entropy import Entropy
-from svc_proto.engine import client_channel, server
+from svc_proto.engine import client_channel, server_channel
 from svc_proto.wire import websocket
 from svc_proto.wire.connection import Role, ServerConnection
 from svc_proto.wire.http1 import Http1Connection
@@ -77,7 +77,7 @@ def alone() -> Iterator[None]:
 
 
 _LANES: tuple[tuple[ModuleType, str, type], ...] = (
-    (server, "PlainConnection", Law),
+    (server_channel, "PlainConnection", Law),
     (client_channel, "PlainCall", LawCall),
     (websocket, "FrameReader", LawReader),
 )

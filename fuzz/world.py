@@ -39,13 +39,13 @@ from svc_proto.api.subscriber import MAX_BEHIND, MAX_EVENTS_BEHIND, MAX_UNREAD, 
 from svc_proto.basics.entropy import Entropy
 from svc_proto.boundary import Core
 from svc_proto.commands import Level, StoreRequest, Tell
-from svc_proto.config import LocalTrust, RelayConfig, SessionPolicy
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.relay.service import Relay
-from svc_proto.store import DeleteSession, SaveSession
+from svc_proto.relay_config import LocalTrust, RelayConfig, SessionPolicy
+from svc_proto.store_requests import DeleteSession, SaveSession
 from svc_proto.wire.http2_settings import STREAM_WINDOW
 from svc_proto.wire.limits import Limits
 from tests.support.sim_http import (

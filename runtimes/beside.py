@@ -8,7 +8,7 @@ from attrs import evolve
 
 from runtimes.running import find_running
 from svc_proto.basics.brand import BRANDS
-from svc_proto.config import RelayConfig
+from svc_proto.relay_config import RelayConfig
 
 __all__ = ["beside_running"]
 

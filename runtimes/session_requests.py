@@ -12,7 +12,7 @@ from runtimes.hand import Hand
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.store import DeleteSession, LoadSessions, Ping, SaveSession
+from svc_proto.store_requests import DeleteSession, LoadSessions, Ping, SaveSession
 
 __all__ = ["SESSION_READS", "SESSION_REQUESTS"]
 

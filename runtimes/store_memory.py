@@ -17,7 +17,7 @@ from runtimes.failures import HostError
 from runtimes.store_service import StoreError, outcome_of
 from svc_proto.basics.strict_json import loads_trusted
 from svc_proto.facts import FailureKind
-from svc_proto.store import DeleteSession, LoadSessions, Ping, SaveSession
+from svc_proto.store_requests import DeleteSession, LoadSessions, Ping, SaveSession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

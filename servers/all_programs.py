@@ -43,16 +43,16 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
 from svc_proto.client.chore import Chore
 from svc_proto.commands import Tell
-from svc_proto.config import RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
-from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import Fetched, fetch
 from svc_proto.facts import Failure
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.peers.local_secret import secret_fields
 from svc_proto.peers.reach import ANYWHERE
+from svc_proto.relay_config import RelayConfig
 
 __all__ = ["Wanted", "all_programs"]
 

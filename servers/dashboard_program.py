@@ -29,12 +29,12 @@ from servers.launch import (
 )
 from servers.relay_program import read_config
 from servers.supervised import given_place
-from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.dashboard.config import DashboardConfig, dashboard_config
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.peers.reach import ANYWHERE
+from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.settings import ConfigError
 
 __all__ = [

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from runtimes.waker import Handle
     from svc_proto.api.config import ApiConfig
     from svc_proto.commands import Exit
-    from svc_proto.config import RelayConfig
     from svc_proto.dashboard.config import DashboardConfig
+    from svc_proto.relay_config import RelayConfig
 
 __all__ = [
     "CannotStartError",

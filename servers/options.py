@@ -88,7 +88,7 @@ def relay_options(command: Command) -> Command:
 
 def workers_option(command: Command) -> Command:
     """Of a relay that has the process to itself."""
-    kind = click.IntRange(1, 64)  # `svc_proto.config.MAX_WORKERS`
+    kind = click.IntRange(1, 64)  # `svc_proto.relay_config.MAX_WORKERS`
     return click.option(
         "--workers", type=kind, help="Number of processes, see docs/howto/cluster.md.  [RELAY_WORKERS; 1]"
     )(command)

@@ -30,11 +30,11 @@ from servers.launch import (
     tell_where,
 )
 from servers.supervised import given_place
-from svc_proto.config import ConfigError, RelayConfig, relay_config
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import ConfigError, RelayConfig, relay_config
 from svc_proto.settings import Bucket
 
 __all__ = ["announce", "read_config", "relay_program"]

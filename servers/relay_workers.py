@@ -35,8 +35,8 @@ from servers.relay_program import announce, relay_program
 from servers.supervised import given_place
 from svc_proto.client.crew import PATIENCE, Crew, Job, Leash
 from svc_proto.commands import Exit
-from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
+from svc_proto.relay_config import RelayConfig
 
 __all__ = ["WORKER", "crew_program", "worker_programs"]
 

@@ -476,7 +476,7 @@ class EnsureSecret(Operation[bytes]):
 
 @fast_frozen
 class StoreRequest(Generic[T_co]):
-    """A named request to the store (never SQL): see `svc_proto.store` for those there are."""
+    """A named request to the store (never SQL): see `svc_proto.store_requests` for those there are."""
 
     answer: ClassVar[Any] = object
 

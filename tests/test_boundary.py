@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from svc_proto.boundary import Core
 from svc_proto.engine.core import Engine
-from tests.engine.service import ToyService
+from tests.engine.toy_service import ToyService
 from tests.playbook import START, counting_entropy
 
 

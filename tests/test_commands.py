@@ -30,7 +30,7 @@ from svc_proto.commands import (
     WriteConfig,
 )
 from svc_proto.facts import Address, ChannelId, OperationId
-from svc_proto.store import LoadSessions, SaveSession
+from svc_proto.store_requests import LoadSessions, SaveSession
 
 OP, CH = OperationId(7), ChannelId(1)
 

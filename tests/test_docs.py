@@ -13,8 +13,8 @@ from runtimes import threads_loop
 from svc_proto import boundary
 from svc_proto.api.config import api_config
 from svc_proto.basics.dotenv import parse_dotenv
-from svc_proto.config import relay_config
 from svc_proto.dashboard.config import dashboard_config
+from svc_proto.relay_config import relay_config
 from svc_proto.wire import Limits
 from tests.cli_page import PAGE as CLI_PAGE
 from tests.cli_page import text as cli_text

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from attrs import asdict
 
-from svc_proto.config import ConfigError, RelayConfig, relay_config
+from svc_proto.relay_config import ConfigError, RelayConfig, relay_config
 from svc_proto.voice_config import VENDORS, VoiceConfig
 from tests.voice.rows import rows
 

@@ -12,7 +12,7 @@ from runtimes.service_home import find_home, with_env_file
 from runtimes.store import named_store, store_files
 from runtimes.store_service import StoreError
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.config import ConfigError, RelayConfig, relay_config
+from svc_proto.relay_config import ConfigError, RelayConfig, relay_config
 
 __all__ = ["read_relay_config", "service_home", "store_named_in", "trust_for", "trust_for_api"]
 

@@ -14,8 +14,8 @@ from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
 if TYPE_CHECKING:
-    from svc_proto.config import RelayConfig
     from svc_proto.machines.pairing_codes import PairingMeta
+    from svc_proto.relay_config import RelayConfig
 
 __all__ = ["main"]
 

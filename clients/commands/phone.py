@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from runtimes.host import Program
     from runtimes.running import HomeClaim
     from svc_proto.commands import Tell
-    from svc_proto.config import RelayConfig
+    from svc_proto.relay_config import RelayConfig
 
 __all__ = ["main"]
 

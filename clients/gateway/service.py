@@ -17,7 +17,7 @@ from clients.gateway.turn import GatewayTurn
 from svc_proto.client.lines import LineService
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.readers import EventReader
+from svc_proto.engine.response_readers import EventReader
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, write_error, write_result

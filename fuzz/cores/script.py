@@ -15,10 +15,10 @@ from fuzz.cores.clients import Client
 from fuzz.cores.driver import LIMITS, Driver, Peer
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
-from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Service
 from svc_proto.facts import FailureKind
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 
 CODE, SECOND_CODE = "ABC123", "XYZ789"
 API_KEY = "api-key-5fd1c0de"

@@ -6,11 +6,11 @@ from fuzz.cores.script import perform
 from fuzz.targets.common import same_however_cut
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Level, Log, Operation, PauseReading, Query, ResumeReading, Send
-from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ChannelId, Done, Failed, Failure, FailureKind, Received, Started
 from svc_proto.relay.service import Relay
-from svc_proto.store import LoadSessions
+from svc_proto.relay_config import RelayConfig
+from svc_proto.store_requests import LoadSessions
 
 NOW = Moment(1000.0, 1_800_000_000.0)
 CH = ChannelId(2)

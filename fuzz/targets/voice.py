@@ -18,7 +18,7 @@ from typing import Any
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import AppendFile, SweepFolder
-from svc_proto.engine.socket import SocketHandler
+from svc_proto.engine.websocket import SocketHandler
 from svc_proto.relay.voice_side import FAMILIES
 from tests.voice.rig import PHONE, Client, Rig
 

@@ -18,11 +18,11 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Ready
+from svc_proto.engine.admission import Door
 from svc_proto.engine.core import Engine
-from svc_proto.engine.door import Door
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route, Router
-from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted
 from svc_proto.settings import Bucket
 from svc_proto.wire.events import Headers, RequestHead

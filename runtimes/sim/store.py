@@ -11,7 +11,7 @@ from runtimes.store import open_store
 from runtimes.store_service import Store as SqlStore
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from svc_proto.store import DeleteSession, LoadSessions, Ping, SaveSession
+from svc_proto.store_requests import DeleteSession, LoadSessions, Ping, SaveSession
 
 __all__ = ["STORE_TIME", "Store"]
 

@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.metrics import MetricFamily, counter, gauge
 from svc_proto.commands import Compute, Query
-from svc_proto.engine.callers import is_local
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
-from svc_proto.store import Ping
+from svc_proto.store_requests import Ping
 from svc_proto.version import VERSION
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
+    from svc_proto.engine.admission import Door
     from svc_proto.engine.core import Engine
-    from svc_proto.engine.door import Door
 
 __all__ = ["OPENMETRICS", "Monitor"]
 

@@ -17,7 +17,7 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.waits import OneAtATime
+from svc_proto.engine.sync import OneAtATime
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import SECRET_KEYS, redact

@@ -23,7 +23,7 @@ from svc_proto.agent.tools.tool import Arguments, Returned, Tool
 from svc_proto.basics.errors import ToolError
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.sync import Bell
 from svc_proto.machines.transitions import Table, step
 from svc_proto.peers.mcp import Carrier, McpClient, McpFailed
 from svc_proto.peers.mcp_http import HttpCarrier, HttpParameters

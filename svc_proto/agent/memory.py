@@ -15,7 +15,7 @@ from svc_proto.agent.contract import NoteChange
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.waits import OneAtATime
+from svc_proto.engine.sync import OneAtATime
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from svc_proto.agent.tools import arguments
 from svc_proto.agent.tools.tool import Arguments, Noted, Picture, Returned, Tool, Toolset
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.waits import OneAtATime, gather
+from svc_proto.engine.sync import OneAtATime, gather
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import summary
 

@@ -19,9 +19,9 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level
-from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.readers import EventReader, events
+from svc_proto.engine.http_client import Fetched, bearer, fetch
+from svc_proto.engine.response_readers import EventReader, events
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject, error_text
 

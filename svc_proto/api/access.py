@@ -17,8 +17,8 @@ from svc_proto.api.config import ANY_ORIGIN
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.engine.callers import is_local, is_loopback_address, names_this_network
 from svc_proto.engine.message import STRANGER, Request, Stranger
+from svc_proto.engine.request_origin import is_local, is_loopback_address, names_this_network
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.wire.events import Headers
 

@@ -13,7 +13,7 @@ from svc_proto.basics.validate import single_line
 from svc_proto.commands import Level
 from svc_proto.engine.files import edit_yaml
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.waits import OneAtATime
+from svc_proto.engine.sync import OneAtATime
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:

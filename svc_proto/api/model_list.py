@@ -8,9 +8,9 @@ from attrs import frozen
 
 from svc_proto.agent.contract import ModelRoute
 from svc_proto.commands import Level
-from svc_proto.engine.client import bearer, fetch
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.waits import OneAtATime
+from svc_proto.engine.http_client import bearer, fetch
+from svc_proto.engine.sync import OneAtATime
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from svc_proto.basics.validate import text
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.waits import OneAtATime
+from svc_proto.engine.sync import OneAtATime
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:

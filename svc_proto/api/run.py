@@ -31,7 +31,7 @@ from svc_proto.api.views import function_call
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.waits import Bell, shield
+from svc_proto.engine.sync import Bell, shield
 from svc_proto.machines.approvals import Approval, ApprovalAnswer, ApprovalState, PendingApprovals
 from svc_proto.machines.run_scheduler import RunRecord, RunState, RunTrigger
 

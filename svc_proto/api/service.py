@@ -28,13 +28,13 @@ from svc_proto.api.store import ListMessages
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
+from svc_proto.engine.admission import Door
 from svc_proto.engine.core import Engine
-from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, Stranger
 from svc_proto.engine.router import Match, Route, Router
-from svc_proto.engine.server import ServerChannel
-from svc_proto.engine.waits import OneAtATime
+from svc_proto.engine.server_channel import ServerChannel
+from svc_proto.engine.sync import OneAtATime
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.log_throttle import LogThrottle
 from svc_proto.machines.pairing_api_keys import PairingApiKeys

@@ -42,7 +42,7 @@ from svc_proto.cluster.shown import families
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, ask, sleep, wait
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.waits import gather
+from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
 from svc_proto.schema.json_object import JsonObject

@@ -17,7 +17,7 @@ from svc_proto.cluster.leases import RENEW_EVERY, SETTLE
 from svc_proto.cluster.node import RETRY, unavailable
 from svc_proto.cluster.places import Places
 from svc_proto.engine.flow import Flow, Task, sleep
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.sync import Bell
 from svc_proto.facts import Failure
 from svc_proto.machines.run_scheduler import MAX_QUEUED, too_many_requests
 

@@ -17,9 +17,9 @@ from enum import IntEnum, auto
 
 from svc_proto.api.projections.story import Projection, StoryEvent
 from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import OperationId
 from svc_proto.machines.transitions import Table, step
 from svc_proto.wire.sse import encode_comment

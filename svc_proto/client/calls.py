@@ -8,8 +8,8 @@ from typing import TypeVar
 from svc_proto.basics.certificate_pins import PIN_CHANGED
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.client.problem import Problem, because
-from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import Fetched
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.peer import PeerFailed, PeerFault, said_in
 

@@ -20,7 +20,6 @@ from svc_proto.client.problem import Problem
 from svc_proto.client.questions import Questions
 from svc_proto.client.talk_ends import Keyboard, News
 from svc_proto.commands import Tell
-from svc_proto.config import RelayConfig
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
@@ -30,6 +29,7 @@ from svc_proto.peers.host_api import find_api
 from svc_proto.peers.local_secret import operator_fields
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.reach import ANYWHERE, bracketed
+from svc_proto.relay_config import RelayConfig
 from svc_proto.schema import chat_events
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.sse import ServerSentEvent

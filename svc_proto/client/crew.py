@@ -20,10 +20,10 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.lines import LineService
 from svc_proto.commands import Level, Ready, SignalName, Tell
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.child import Child, spawn_child
+from svc_proto.engine.child_process import Child, spawn_child
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.waits import Bell, gather
+from svc_proto.engine.sync import Bell, gather
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.line_buffer import LineBuffer
 

@@ -13,7 +13,6 @@ from svc_proto.basics.dotenv import parse_dotenv, set_dotenv
 from svc_proto.basics.entropy import new_api_key
 from svc_proto.client.problem import Problem, because
 from svc_proto.commands import Compute, WriteConfig
-from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, ask
@@ -21,6 +20,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.host_api import find_api, with_key
 from svc_proto.peers.peer import PeerFailed
+from svc_proto.relay_config import RelayConfig
 
 __all__ = ["Rotated", "rotate"]
 

@@ -9,9 +9,9 @@ from attrs import frozen
 
 from svc_proto.client.calls import distrust, error_text, sanitize_line
 from svc_proto.client.problem import Problem, because
-from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import Fetched
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers import link
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault

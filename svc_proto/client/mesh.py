@@ -8,7 +8,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from svc_proto.commands import Compute
-from svc_proto.engine.child import Finished, run_command
+from svc_proto.engine.child_process import Finished, run_command
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.schema.json_object import JsonObject

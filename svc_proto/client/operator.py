@@ -9,14 +9,14 @@ from __future__ import annotations
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.client.calls import explained
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.config import RelayConfig
-from svc_proto.engine.callers import is_loopback_name
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.request_origin import is_loopback_name
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.reach import ANYWHERE, bracketed
 from svc_proto.peers.relay import RelayClient
+from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.urls import encode_segment
 

@@ -15,10 +15,10 @@ from svc_proto.client.link import Identity, open_link
 from svc_proto.client.operator import register, revoke
 from svc_proto.client.problem import Problem, because
 from svc_proto.client.routes import HostRoute
-from svc_proto.engine.callers import names_this_network
-from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import Fetched, fetch
+from svc_proto.engine.request_origin import names_this_network
 from svc_proto.facts import Failure
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing_codes import PairingMeta

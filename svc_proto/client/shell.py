@@ -24,7 +24,7 @@ from svc_proto.commands import Compute, Tell, TerminalSize
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, ask, sleep
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.sync import Bell
 from svc_proto.facts import Accepted, Failure
 from svc_proto.peers.link import Link
 from svc_proto.peers.routes import Routes

@@ -10,7 +10,7 @@ from svc_proto.client.calls import sanitize_line
 from svc_proto.client.desk import Paired
 from svc_proto.client.spans import short_expiry
 from svc_proto.client.stored import StoredSession
-from svc_proto.engine.callers import is_loopback_name
+from svc_proto.engine.request_origin import is_loopback_name
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.urls import parse_url
 

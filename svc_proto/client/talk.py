@@ -35,11 +35,11 @@ from svc_proto.client.talk_ends import (
 )
 from svc_proto.commands import SignalName, Tell
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.child import Child, spawn_child
+from svc_proto.engine.child_process import Child, spawn_child
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.socket import Socket
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.sync import Bell
+from svc_proto.engine.websocket import Socket
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.transitions import Table, step
 from svc_proto.peers.peer import PeerFault

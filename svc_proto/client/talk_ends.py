@@ -9,11 +9,11 @@ from attrs import frozen
 
 from svc_proto.client.calls import sanitize_line
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.child import Child, spawn_child
+from svc_proto.engine.child_process import Child, spawn_child
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.socket import Socket
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.sync import Bell
+from svc_proto.engine.websocket import Socket
 from svc_proto.facts import Accepted, Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.limits import DEFAULT_LIMITS, MAX_TEXT

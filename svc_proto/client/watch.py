@@ -12,9 +12,9 @@ from functools import partial
 
 from svc_proto.client.chore import Chore
 from svc_proto.commands import Tell
-from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.http_client import Fetched, fetch
 
 __all__ = ["Watch"]
 

@@ -12,13 +12,13 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.client_channel import Into
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import Fetched, fetch
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.readers import BodyReader, pieces
-from svc_proto.engine.stream import ResponseWriter
+from svc_proto.engine.response_readers import BodyReader, pieces
 from svc_proto.facts import Failure
 from svc_proto.wire.events import Headers
 

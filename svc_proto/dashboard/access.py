@@ -16,8 +16,8 @@ from svc_proto.about.page_fields import page_fields
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.dashboard.config import DashboardConfig
-from svc_proto.engine.callers import Proxies, is_foreign_page, is_from_this_host, names_this_network
 from svc_proto.engine.message import Request
+from svc_proto.engine.request_origin import Proxies, is_foreign_page, is_from_this_host, names_this_network
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.wire.events import Headers
 

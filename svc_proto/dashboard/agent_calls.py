@@ -13,12 +13,12 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import Access
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
-from svc_proto.engine.client import Fetched
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import Fetched
 from svc_proto.engine.message import Request, Response, Streamed, json_response
-from svc_proto.engine.readers import EventReader, events
+from svc_proto.engine.response_readers import EventReader, events
 from svc_proto.engine.router import Handler, Route
-from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Failure
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.host_api import host_api_key

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from svc_proto.commands import Level
-from svc_proto.config import RelayConfig
+from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import ConfigError, Settings
 
 __all__ = ["DashboardConfig", "dashboard_config"]

@@ -18,11 +18,11 @@ from svc_proto.client.routes import (
     prefer,
     public_route,
 )
-from svc_proto.config import RelayConfig
 from svc_proto.dashboard.checks import text_of, unprocessable
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.reach import for_phones, lan_address, relay_address
+from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["Wish", "find_endpoints", "take_wish"]

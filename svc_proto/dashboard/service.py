@@ -18,12 +18,12 @@ from svc_proto.dashboard.checks import unprocessable
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.vitals_calls import VitalsWatch
+from svc_proto.engine.admission import Door
 from svc_proto.engine.core import Engine
-from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import STRANGER, Request, Response, Stranger, json_response
 from svc_proto.engine.router import Route, Router
-from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted, Failure
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits

@@ -16,9 +16,9 @@ from typing import TypeVar, cast
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import Fetched
 from svc_proto.engine.message import Response
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.api import ApiClient

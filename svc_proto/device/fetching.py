@@ -14,8 +14,8 @@ from attrs import define
 
 from svc_proto.device.attachment import Attachment, MediaCache, find_markers
 from svc_proto.device.preferences import Preferences
-from svc_proto.engine.client import Fetched, whole
 from svc_proto.engine.flow import Task
+from svc_proto.engine.http_client import Fetched, whole
 from svc_proto.facts import FailureKind
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient

@@ -47,10 +47,10 @@ from svc_proto.device.safety.settings import SafetySettings
 from svc_proto.device.safety.view import SafetyView
 from svc_proto.device.talking import PhoneVoice
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.client import Fetched, bearer, fetch, websocket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, ask
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.http_client import Fetched, bearer, fetch, websocket
+from svc_proto.engine.websocket import Socket
 from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.transitions import Table, step

@@ -32,15 +32,15 @@ from svc_proto.device.safety.master import MasterState
 from svc_proto.device.safety.settings import SafetySettings, Switch
 from svc_proto.device.safety.view import ConfirmationView
 from svc_proto.device.transcript import PhoneTranscript
-from svc_proto.engine.callers import is_local
+from svc_proto.engine.admission import Door
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.client import bearer
 from svc_proto.engine.core import Engine
-from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.http_client import bearer
 from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route, Router
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.sync import Bell
 from svc_proto.facts import Accepted, Failure
 from svc_proto.peers.local_secret import shows_secret
 from svc_proto.peers.phone_door import PhoneDoor, close_phone_door, open_phone_door

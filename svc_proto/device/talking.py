@@ -17,7 +17,7 @@ from svc_proto.basics.pcm import wav_head
 from svc_proto.commands import Compute
 from svc_proto.device.consoles import PAIR_ANEW
 from svc_proto.engine.flow import Flow, Task, ask, wait
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.websocket import Socket
 from svc_proto.facts import Failure
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient

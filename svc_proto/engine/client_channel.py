@@ -1,4 +1,4 @@
-"""The client's end of a connection that was opened for one request; `svc_proto.engine.client` makes them."""
+"""The client's end of a connection that was opened for one request; `svc_proto.engine.http_client` makes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attrs import frozen
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Connect
 from svc_proto.engine.http_channel import HttpChannel
-from svc_proto.engine.socket import SocketHandler
+from svc_proto.engine.websocket import SocketHandler
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.connection import Connection, Role

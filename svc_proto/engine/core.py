@@ -20,7 +20,7 @@ from svc_proto.basics.timers import Timers
 from svc_proto.commands import Abort, Cancel, Command, Exit, Level, Log, Operation, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.reload import Reload
+from svc_proto.engine.tls_reload import Reload
 from svc_proto.facts import (
     Accepted,
     ChannelId,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, cast
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.basics.metrics import UNMATCHED_LABEL
 from svc_proto.commands import Level
-from svc_proto.engine.answers import deliver_file, produce, say_at_once, say_head, say_whole
+from svc_proto.engine.body_streams import BodyStream, ResponseWriter
 from svc_proto.engine.flow import Later, Task
 from svc_proto.engine.message import STRANGER, Request, Response, Streamed, refused_for
+from svc_proto.engine.responses import deliver_file, produce, say_at_once, say_head, say_whole
 from svc_proto.engine.router import Kind, Route, path_of
-from svc_proto.engine.socket import SocketHandler
-from svc_proto.engine.stream import BodyStream, ResponseWriter
+from svc_proto.engine.websocket import SocketHandler
 from svc_proto.machines.exchange import (
     BODY_BUFFERED,
     BODY_EXPECTED,
@@ -27,7 +27,7 @@ from svc_proto.wire.events import AcceptWebSocket, Informational, RequestHead, R
 from svc_proto.wire.websocket_handshake import handshake_problem
 
 if TYPE_CHECKING:
-    from svc_proto.engine.server import ServerChannel
+    from svc_proto.engine.server_channel import ServerChannel
 
 __all__ = ["Exchange"]
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Level
 from svc_proto.engine.http_channel import HttpChannel, Phase
-from svc_proto.engine.server import HttpApp, ServerChannel
+from svc_proto.engine.server_channel import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import CloseWrite
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.socket import Socket, SocketHandler
+from svc_proto.engine.websocket import Socket, SocketHandler
 from svc_proto.facts import ChannelId, Closed
 from svc_proto.wire.connection import Connection
 from svc_proto.wire.events import BinaryMessage, Event, StreamId, TextMessage, WebSocketClosed
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
+    from svc_proto.engine.admission import Visit
     from svc_proto.engine.core import Engine
-    from svc_proto.engine.door import Visit
     from svc_proto.wire.websocket import WebSocket
 
 __all__ = ["HttpChannel", "Phase"]

@@ -20,7 +20,7 @@ from svc_proto.wire.urls import parse_query
 from svc_proto.wire.websocket_handshake import WEBSOCKET_VERSION
 
 if TYPE_CHECKING:
-    from svc_proto.engine.stream import BodyStream, FilePart, ResponseWriter
+    from svc_proto.engine.body_streams import BodyStream, FilePart, ResponseWriter
 
 __all__ = [
     "JSON_ALONE",

@@ -16,7 +16,7 @@ from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import decode_segment, split_target
 
 if TYPE_CHECKING:
-    from svc_proto.engine.socket import SocketHandler
+    from svc_proto.engine.websocket import SocketHandler
 
 __all__ = ["BODY_LIMIT", "Answer", "Handler", "Kind", "Match", "Route", "Router", "path_of"]
 

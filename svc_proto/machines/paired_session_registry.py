@@ -18,7 +18,6 @@ from svc_proto.basics.entropy import Entropy, new_secret, new_uuid, secrets_equa
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
-from svc_proto.config import SessionPolicy
 from svc_proto.machines.grants import CHANNELS, Preset, build_grants, clamp, default_grants, expiry_after, later_expiry
 from svc_proto.machines.paired_session import (
     PREFIX_LENGTH,
@@ -33,6 +32,7 @@ from svc_proto.machines.paired_session import (
     parse_patch,
     session_record,
 )
+from svc_proto.relay_config import SessionPolicy
 
 # Whoever works with the registry needs the session's own names too.
 __all__ = [

@@ -21,7 +21,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.flow import Flow, Later, wait
-from svc_proto.engine.waits import OneAtATime
+from svc_proto.engine.sync import OneAtATime
 from svc_proto.mcp.updates import Listening, Resource
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError

@@ -36,8 +36,8 @@ from svc_proto.schema.mcp_messages import RequestId, RpcRequest, parse_mcp_messa
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
+    from svc_proto.engine.body_streams import ResponseWriter
     from svc_proto.engine.core import Engine
-    from svc_proto.engine.stream import ResponseWriter
 
 __all__ = ["McpServer"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.sync import Bell
 from svc_proto.facts import Failure
 from svc_proto.wire.sse import encode_comment, encode_event
 
 if TYPE_CHECKING:
+    from svc_proto.engine.body_streams import ResponseWriter
     from svc_proto.engine.core import Engine
-    from svc_proto.engine.stream import ResponseWriter
     from svc_proto.mcp.call import Said
 
 __all__ = ["Notices", "ReplayLog"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from svc_proto.basics import strict_json
-from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.readers import SILENCE, EventReader, events
+from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.response_readers import SILENCE, EventReader, events
 from svc_proto.facts import Failure
 from svc_proto.peers.peer import JSON, Fields, Peer, PeerFailed, PeerFault
 from svc_proto.schema.json_object import JsonObject, as_object

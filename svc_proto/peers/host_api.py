@@ -13,10 +13,10 @@ from attrs import field
 
 from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.basics.fast_frozen import fast_frozen
-from svc_proto.config import RelayConfig
 from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
+from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject, as_array, as_identity
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from attrs import field, frozen
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.websocket import Socket
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.transitions import Table, step
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 
 from svc_proto.commands import ReadConfig, WriteConfig
-from svc_proto.engine.callers import is_loopback_name
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.request_origin import is_loopback_name
 from svc_proto.facts import Failure
 from svc_proto.wire.events import Headers
 

@@ -15,9 +15,9 @@ from attrs import field, frozen
 
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.basics.sanitize import is_printable_ascii
-from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow, Task, sleep
-from svc_proto.engine.readers import EVENT_STREAM, SILENCE, EventReader, events
+from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.response_readers import EVENT_STREAM, SILENCE, EventReader, events
 from svc_proto.peers.mcp import MAX_MESSAGE, McpFailed
 from svc_proto.peers.mcp_quota import Quota
 from svc_proto.peers.peer import JSON, Fields, Peer, PeerFailed, said_in

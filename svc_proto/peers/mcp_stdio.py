@@ -13,7 +13,7 @@ from attrs import field, frozen
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.commands import SignalName
-from svc_proto.engine.child import Child, spawn_child
+from svc_proto.engine.child_process import Child, spawn_child
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.line_buffer import LineBuffer

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, TypeVar
 from attrs import define, field
 
 from svc_proto.basics import strict_json
-from svc_proto.engine.client import Fetched, bearer, fetch, websocket
 from svc_proto.engine.client_channel import Into
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.socket import Socket, SocketHandler
+from svc_proto.engine.http_client import Fetched, bearer, fetch, websocket
+from svc_proto.engine.websocket import Socket, SocketHandler
 from svc_proto.facts import Failure
 from svc_proto.peers.local_secret import secret_fields
 from svc_proto.schema.json_object import JsonObject, json_value

@@ -16,10 +16,10 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level, ReadConfig, WriteConfig
-from svc_proto.engine.callers import is_loopback_name
-from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.waits import OneAtATime
+from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.request_origin import is_loopback_name
+from svc_proto.engine.sync import OneAtATime
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.phone_registry import ASKS_ITS_USER
 from svc_proto.peers.pairing import DEVICE_NAME, pair, refusal_of

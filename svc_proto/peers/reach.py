@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from svc_proto.commands import Compute
-from svc_proto.config import RelayConfig
 from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing_payload import encode_payload, pairing_url, sign_payload
+from svc_proto.relay_config import RelayConfig
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -13,9 +13,9 @@ from math import inf
 from typing import TYPE_CHECKING, assert_never
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.http_client import Fetched, fetch
+from svc_proto.engine.sync import Bell
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.candidate_selection import (
     PROBE_TIMEOUT,

@@ -1,6 +1,7 @@
 """Who may call a route: the caller classes of wire core 0.3 as policies that the route table names.
 
-Loopback means a program on this host that speaks for itself: see `svc_proto.engine.callers` and `relay.local_door`.
+Loopback means a program on this host that speaks for itself: see `svc_proto.engine.request_origin` and
+`relay.local_door`.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from enum import Enum
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.engine.callers import is_foreign_page, names_this_network, shows_page
 from svc_proto.engine.message import STRANGER, Request, Stranger
+from svc_proto.engine.request_origin import is_foreign_page, names_this_network, shows_page
 from svc_proto.machines.paired_session_registry import PairedSession, PairedSessionRegistry
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.schema.oauth import SCOPE_READ

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, OpenedFile, ReadFile
-from svc_proto.engine.client import Fetched, Upload, fetch
+from svc_proto.engine.body_streams import PIECE, ResponseWriter
 from svc_proto.engine.client_channel import Into
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.readers import BodyReader, pieces
-from svc_proto.engine.stream import PIECE, ResponseWriter
+from svc_proto.engine.http_client import Fetched, Upload, fetch
+from svc_proto.engine.response_readers import BodyReader, pieces
 from svc_proto.facts import Failure
 from svc_proto.settings import Bucket
 

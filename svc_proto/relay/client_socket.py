@@ -22,7 +22,7 @@ from svc_proto.basics.timers import Timer
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import Request
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.websocket import Socket
 from svc_proto.machines.paired_session import PairedSession, parse_device
 from svc_proto.machines.pairing_codes import PairingMeta, merge_terms, parse_requested_terms
 from svc_proto.machines.transitions import Table, step

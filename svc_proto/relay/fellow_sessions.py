@@ -17,11 +17,11 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, Task, ask, sleep
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.sync import Bell
 from svc_proto.facts import Failure
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.schema.json_object import as_text
-from svc_proto.store import LoadSessions
+from svc_proto.store_requests import LoadSessions
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node

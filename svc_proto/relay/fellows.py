@@ -57,7 +57,7 @@ from svc_proto.cluster.shown import families
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import Answer
-from svc_proto.engine.waits import gather
+from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure
 from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT
 from svc_proto.machines.paired_session import PairedSession

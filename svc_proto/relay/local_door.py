@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level, WriteConfig
-from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
-from svc_proto.engine.callers import is_local
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request
+from svc_proto.engine.request_origin import is_local
 from svc_proto.facts import Failure
 from svc_proto.peers.local_secret import SIZE, make_secret, read_secret, shows_secret
+from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 
 __all__ = ["LocalDoor"]
 

@@ -17,16 +17,16 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import invalid, text
 from svc_proto.commands import Compute, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
-from svc_proto.config import RelayConfig
-from svc_proto.engine.answers import http_date
+from svc_proto.engine.body_streams import FilePart
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.stream import FilePart
+from svc_proto.engine.responses import http_date
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.inbox import image_type
 from svc_proto.machines.media_registry import MediaEntry, MediaRegistry, base_name
 from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protected_paths
 from svc_proto.relay.uploads import MediaUpload, Tell, Uploads
+from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.conditional_requests import NOT_MODIFIED, precondition_status
 from svc_proto.wire.events import Headers

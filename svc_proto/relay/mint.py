@@ -10,13 +10,13 @@ from attrs import evolve, field
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import boolean, integer, integer_text, invalid, text
 from svc_proto.commands import Level
-from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta, parse_meta
 from svc_proto.machines.pairing_payload import build_payload, relay_block
 from svc_proto.peers.host_api import host_api_key
 from svc_proto.peers.reach import for_phones, lan_address, relay_address, sealed
+from svc_proto.relay_config import RelayConfig
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -19,13 +19,13 @@ from attrs import define
 
 from svc_proto.basics.errors import Refused
 from svc_proto.cluster.passing import FILE, Hop, answered, pass_on, send
-from svc_proto.engine.client import websocket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import websocket
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import Answer
-from svc_proto.engine.socket import Socket
-from svc_proto.engine.waits import gather
+from svc_proto.engine.sync import gather
+from svc_proto.engine.websocket import Socket
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:

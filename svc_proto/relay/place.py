@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from svc_proto.engine.callers import is_from_this_host
 from svc_proto.engine.message import Request
+from svc_proto.engine.request_origin import is_from_this_host
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay

@@ -13,14 +13,13 @@ from svc_proto.basics.entropy import uuid_stream
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Ready
-from svc_proto.config import RelayConfig
-from svc_proto.engine.callers import Proxies
+from svc_proto.engine.admission import Door
 from svc_proto.engine.core import Engine
-from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.request_origin import Proxies
 from svc_proto.engine.router import Route, Router
-from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.bridge_commands import BridgeCommands
 from svc_proto.machines.inbox import NotificationBuffer
@@ -43,6 +42,7 @@ from svc_proto.relay.routes import control, inbox, mcp, media, pairing, sessions
 from svc_proto.relay.session_records import SessionRecords
 from svc_proto.relay.shells import Shells
 from svc_proto.relay.terminals import Terminal
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 

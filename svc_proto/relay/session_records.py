@@ -17,12 +17,12 @@ from svc_proto.commands import Level, Query, StoreRequest, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.waits import shield
+from svc_proto.engine.sync import shield
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.schema.json_object import as_text
-from svc_proto.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 
 __all__ = ["TOMBSTONES", "SessionRecords"]
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.commands import Compute, TerminalSize, WriteFile
-from svc_proto.config import RelayConfig
-from svc_proto.engine.child import INHERITED, run_command
+from svc_proto.engine.child_process import INHERITED, run_command
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.waits import shield
+from svc_proto.engine.sync import shield
 from svc_proto.facts import Failure
 from svc_proto.machines.terminal import replay_text, tmux_name
+from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import as_text
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.strict_json import dumps_bytes
 from svc_proto.commands import Level
-from svc_proto.engine.child import Child, spawn_child
+from svc_proto.engine.child_process import Child, spawn_child
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.terminal import (

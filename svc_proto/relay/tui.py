@@ -15,11 +15,11 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Level, SignalName
-from svc_proto.config import WEBAPI_URL
-from svc_proto.engine.child import Child, spawn_child
+from svc_proto.engine.child_process import Child, spawn_child
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.line_buffer import MAX_LINE, LineBuffer
+from svc_proto.relay_config import WEBAPI_URL
 from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.version import VERSION

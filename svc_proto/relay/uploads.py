@@ -22,9 +22,9 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import Bucket
 
 if TYPE_CHECKING:
-    from svc_proto.config import RelayConfig
     from svc_proto.engine.core import Engine
     from svc_proto.relay.bucket import Objects
+    from svc_proto.relay_config import RelayConfig
 
 __all__ = ["QUOTA", "Tell", "MediaUpload", "Uploads"]
 

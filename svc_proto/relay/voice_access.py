@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
-from svc_proto.engine.client import bearer as bearer_fields
-from svc_proto.engine.client import fetch
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import bearer as bearer_fields
+from svc_proto.engine.http_client import fetch
 from svc_proto.engine.message import Request
 from svc_proto.facts import Failure
 from svc_proto.peers.host_api import host_api_key

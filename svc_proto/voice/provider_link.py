@@ -16,10 +16,10 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
-from svc_proto.engine.client import Fetched, fetch, websocket
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.socket import Socket
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.http_client import Fetched, fetch, websocket
+from svc_proto.engine.sync import Bell
+from svc_proto.engine.websocket import Socket
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import AudioDelta, ProviderError, ProviderEvent

@@ -31,7 +31,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.pcm import SAMPLE_WIDTH, levels
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.sync import Bell
 from svc_proto.machines.voice_session import (
     UNCLAIMED_TIMEOUT,
     ClaimDenied,

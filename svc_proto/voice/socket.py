@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.websocket import Socket
 from svc_proto.voice.session import POLICY
 
 if TYPE_CHECKING:

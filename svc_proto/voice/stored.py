@@ -17,7 +17,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
 from svc_proto.engine.files import edit_yaml, read_yaml
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.waits import OneAtATime
+from svc_proto.engine.sync import OneAtATime
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, as_text
 from svc_proto.voice.profiles import Profile, find_profile

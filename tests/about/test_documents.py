@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from svc_proto.config import RelayConfig
+from svc_proto.relay_config import RelayConfig
 from tests.relay.world import REMOTE, RelayBook
 from tests.support.http_client import Response
 

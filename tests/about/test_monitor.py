@@ -11,10 +11,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from svc_proto.about.monitor import OPENMETRICS
 from svc_proto.basics.metrics import HISTOGRAM_BOUNDS
 from svc_proto.commands import Compute
-from svc_proto.config import RelayConfig
 from svc_proto.facts import Stopping
 from svc_proto.machines.auth_rate_limiter import MAX_FAILURES
-from svc_proto.store import Ping
+from svc_proto.relay_config import RelayConfig
+from svc_proto.store_requests import Ping
 from tests.relay.world import REMOTE, RelayBook
 from tests.support.http_client import Response
 

@@ -16,7 +16,7 @@ from svc_proto.agent.tools.tool import Arguments, Tool, schema
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.waits import gather
+from svc_proto.engine.sync import gather
 from tests.agent.world import HOME, AgentWorld
 
 PATH = f"{HOME}/{FILE}"

@@ -12,7 +12,7 @@ from svc_proto.agent.memory import CAPS, FILES, Memory, MemoryChange, usage_of
 from svc_proto.agent.setup import AgentParts
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.waits import gather
+from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure
 from tests.agent.world import HOME, AgentWorld
 

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from svc_proto.agent.contract import TextDelta, Unkept
-from svc_proto.config import LocalTrust
 from svc_proto.engine.message import Response, json_response
 from svc_proto.peers.local_secret import HEADER
+from svc_proto.relay_config import LocalTrust
 from svc_proto.wire.events import Headers
 from tests.agent.world import ROUTE, AgentWorld
 from tests.peers.service import ScriptedService, row

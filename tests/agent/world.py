@@ -36,12 +36,12 @@ from svc_proto.agent.contract import (
 )
 from svc_proto.agent.setup import AgentConfig, AgentParts, build_agent
 from svc_proto.commands import Level, Tell
-from svc_proto.config import RelayConfig
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine, Service
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 from tests.loops.virtual import Overhearing
 from tests.peers.model import MODEL_PORT, Answer, ScriptedModel
 from tests.playbook import Life
@@ -246,7 +246,7 @@ class AgentWorld:
 
 
 def _register(engine: Engine, code: str) -> Flow[None]:
-    from svc_proto.engine.client import Fetched, fetch
+    from svc_proto.engine.http_client import Fetched, fetch
 
     body = b'{"code": "%s"}' % code.encode()
     answer = yield from fetch(engine, "POST", "http://127.0.0.1:8767/pairing/register", body=body)

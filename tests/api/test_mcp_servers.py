@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.commands import Signal, SignalName, Spawn
-from svc_proto.engine.child import INHERITED
+from svc_proto.engine.child_process import INHERITED
 from tests.api.world import CONFIG, ApiBook
 
 SERVERS = """\

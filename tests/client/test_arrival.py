@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from svc_proto.client.arrival import await_device
 from svc_proto.client.operator import local_relay
-from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.relay_config import RelayConfig
 from tests.client.world import REFUSED, Asked, Reply, World, as_json
 
 RELAY = local_relay(RelayConfig())

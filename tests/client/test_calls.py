@@ -5,9 +5,9 @@ import pytest
 from svc_proto.basics.certificate_pins import PIN_CHANGED
 from svc_proto.client.calls import PAIRED, distrust, error_text, explained
 from svc_proto.commands import Exit
-from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import Fetched
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.peer import Peer, PeerFault
 from svc_proto.schema.json_object import JsonObject

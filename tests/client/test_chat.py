@@ -8,11 +8,11 @@ import pytest
 from svc_proto.client.chat import ChatChore, ChatEnd, ChatOrder, api_target
 from svc_proto.client.chore import INTERRUPTED
 from svc_proto.commands import Exit, Tell
-from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Stopping
 from svc_proto.peers.api import ApiClient
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers
 from tests.book import HOME
 from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json

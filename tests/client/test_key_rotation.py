@@ -8,8 +8,8 @@ import yaml
 from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.client.key_rotation import Rotated, rotate
 from svc_proto.commands import Exit, WriteConfig
-from svc_proto.config import RelayConfig
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.relay_config import RelayConfig
 from tests.client.world import REFUSED, Reply, World, as_json
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml")

@@ -10,7 +10,7 @@ import pytest
 from svc_proto.basics.certificate_pins import PIN_CHANGED
 from svc_proto.client.link import CredentialRefused, Identity, Unreachable, open_link
 from svc_proto.client.problem import Problem
-from svc_proto.engine.client import Fetched
+from svc_proto.engine.http_client import Fetched
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import Headers
 from tests.client.world import REFUSED, World, as_json

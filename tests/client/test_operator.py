@@ -17,11 +17,11 @@ from svc_proto.client.operator import (
 )
 from svc_proto.client.problem import Problem
 from svc_proto.commands import Exit
-from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
+from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from tests.book import HOME
 from tests.client.world import Reply, World, as_json

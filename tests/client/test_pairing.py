@@ -10,10 +10,10 @@ from svc_proto.basics.brand import HERMES
 from svc_proto.client.pairing import HERE_ALONE, NewInvite, PairOrder, pair
 from svc_proto.client.routes import Mode
 from svc_proto.commands import EnsureSecret, Exit
-from svc_proto.config import RelayConfig
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
+from svc_proto.relay_config import RelayConfig
 from tests.client.world import REFUSED, Asked, World, as_json
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="k3y")

@@ -9,7 +9,7 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import ChannelId, Closed, Done, OperationId, Started
 from svc_proto.wire.events import BinaryMessage, StreamId, TextMessage
 from tests.client.test_talk import DONE, Relay, There, answer, event, recorded, talking, told, typed
-from tests.engine.test_client import calling
+from tests.engine.test_http_client import calling
 
 
 def test_what_is_no_event_is_passed_over() -> None:

@@ -4,9 +4,9 @@ from runtimes.sim.process import Process
 from runtimes.sim.world import World
 from svc_proto.client.watch import PATIENCE, SOON, Watch
 from svc_proto.commands import Tell
-from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 
 EVERY = 15.0
 

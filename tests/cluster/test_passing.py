@@ -9,14 +9,14 @@ import pytest
 from svc_proto.cluster import passing
 from svc_proto.cluster.passing import FILE, pass_on, was_passed_on
 from svc_proto.commands import Abort, Cancel, Connect, PauseReading, ResumeReading
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.readers import MAX_UNREAD
-from svc_proto.engine.stream import ResponseWriter
+from svc_proto.engine.response_readers import MAX_UNREAD
 from svc_proto.facts import Address, Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
 from svc_proto.wire.events import Headers
-from tests.engine.test_client import ONE, OP, PEER, calling
+from tests.engine.test_http_client import ONE, OP, PEER, calling
 from tests.playbook import Life, Playbook, wire_bytes
 
 URL = "http://10.0.0.2:8767/media/abc"

@@ -16,13 +16,13 @@ from collections.abc import Callable
 import attrs
 
 from svc_proto.basics.errors import Refused
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http2_channel import Http2Channel, Lane
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.router import Kind, Match, Router
-from svc_proto.engine.server import ServerChannel
-from svc_proto.engine.socket import Socket
-from svc_proto.engine.stream import ResponseWriter
+from svc_proto.engine.server_channel import ServerChannel
+from svc_proto.engine.websocket import Socket
 from svc_proto.facts import Accepted, ChannelId
 from svc_proto.wire.events import BinaryMessage, Event, Headers, RequestHead, StreamId
 from svc_proto.wire.limits import Limits

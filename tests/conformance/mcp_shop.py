@@ -16,10 +16,10 @@ from attrs import evolve
 
 from svc_proto.agent.tools.tool import Arguments, Tool, schema
 from svc_proto.basics.errors import Refused, ToolError
-from svc_proto.engine.callers import is_local
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Router
 from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Telling, Template
 from svc_proto.mcp.http import McpServer

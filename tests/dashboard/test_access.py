@@ -7,12 +7,12 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.errors import Refused
-from svc_proto.config import RelayConfig
 from svc_proto.dashboard.access import FIELDS, Gate
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers
 from tests.playbook import START
 

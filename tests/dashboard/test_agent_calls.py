@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from svc_proto.config import RelayConfig
 from svc_proto.dashboard.agent_calls import PREFIX
 from svc_proto.engine.message import Request
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld

@@ -7,7 +7,7 @@ import pytest
 
 from runtimes.sim.child import Child, Script
 from svc_proto.basics.brand import HERMES
-from svc_proto.config import RelayConfig
+from svc_proto.relay_config import RelayConfig
 from tests.loops.boards import Board
 from tests.loops.virtual import ADDRESS, VirtualWorld
 from tests.peers.canned import Canned, http

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from svc_proto.dashboard.upstream import Upstream
-from svc_proto.engine.client import MAX_ANSWER
+from svc_proto.engine.http_client import MAX_ANSWER
 from svc_proto.peers.peer import Peer
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from svc_proto.config import LocalTrust
 from svc_proto.peers.vitals import NAMES
+from svc_proto.relay_config import LocalTrust
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
 from tests.peers.canned import Canned, http

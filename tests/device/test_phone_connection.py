@@ -110,7 +110,7 @@ def test_a_bug_while_connecting_ends_the_program(monkeypatch: pytest.MonkeyPatch
     def broken(*args: object, **more: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("svc_proto.engine.client.parse_url", broken)
+    monkeypatch.setattr("svc_proto.engine.http_client.parse_url", broken)
     rig.book >> Started() << [Ready(), Exit(70, "internal error, reference bug-1")]
 
 

@@ -4,7 +4,7 @@ from svc_proto.commands import Abort, Command, PauseReading, ResumeReading, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.facts import Accepted, ChannelId, Closed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
-from tests.engine.service import TestBook, open_book
+from tests.engine.toy_service import TestBook, open_book
 from tests.playbook import LOCAL, PEER
 
 FOUR = ChannelId(4)

@@ -6,11 +6,11 @@ import pytest
 
 from svc_proto.commands import Abort, CloseWrite, Connect, PauseReading, Send
 from svc_proto.engine import core
-from svc_proto.engine.client import fetch, websocket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.readers import MAX_UNREAD, EventReader, events
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.http_client import fetch, websocket
+from svc_proto.engine.response_readers import MAX_UNREAD, EventReader, events
+from svc_proto.engine.websocket import Socket
 from svc_proto.facts import Closed, Failure, FailureKind, ReadClosed, Received, Sent
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
@@ -26,8 +26,8 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_settings import STREAM_WINDOW
-from tests.engine.client_peer import Dialogue
-from tests.engine.service import Recorder
+from tests.engine.toy_service import Recorder
+from tests.engine.wire_peer import Dialogue
 from tests.wire.connection_pair import seeded
 from tests.wire.http2_pair import frame
 

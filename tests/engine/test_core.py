@@ -9,7 +9,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.commands import Abort, Command, Exit, Level, Log, OpenFile, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import IN_A_ROUND, Engine
-from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import (
     Accepted,
     ChannelId,
@@ -26,7 +26,7 @@ from svc_proto.facts import (
     Stopping,
 )
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.engine.service import HANDSHAKE, ToyService, get, open_book, post
+from tests.engine.toy_service import HANDSHAKE, ToyService, get, open_book, post
 from tests.playbook import CH, LOCAL, PEER, START, accepted, counting_entropy, sends, wire_bytes
 from tests.wire.chunking import Cuts, cut, cuts
 

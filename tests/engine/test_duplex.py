@@ -16,9 +16,9 @@ from svc_proto.commands import (
     ResumeReading,
     SendFile,
 )
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Streamed
-from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Closed, Done, OperationId, Received
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
@@ -33,9 +33,9 @@ from svc_proto.wire.events import (
     StreamReset,
 )
 from svc_proto.wire.http2 import Http2Connection
-from tests.engine.client_peer import Conversation
-from tests.engine.service import STREAM_LIMIT, open_book
-from tests.engine.streams import TEXT, file_answer
+from tests.engine.streamed_answers import TEXT, file_answer
+from tests.engine.toy_service import STREAM_LIMIT, open_book
+from tests.engine.wire_peer import Conversation
 from tests.playbook import CH
 
 CHUNKED = Headers(((b"host", b"x"), (b"transfer-encoding", b"chunked")))

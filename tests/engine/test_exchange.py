@@ -4,10 +4,10 @@ import pytest
 
 from svc_proto.commands import Abort, CloseWrite, Exit, Level, OpenedFile, OpenFile, ReadFile, Send
 from svc_proto.engine.flow import Later
-from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received
 from svc_proto.wire.limits import Limits
-from tests.engine.service import HANDSHAKE, get, open_book, plain, post
+from tests.engine.toy_service import HANDSHAKE, get, open_book, plain, post
 from tests.playbook import CH, sends
 
 CLOSE = b"connection: close"

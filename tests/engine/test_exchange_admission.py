@@ -11,8 +11,8 @@ from svc_proto.engine.message import Request, Response
 from svc_proto.facts import Closed, ReadClosed, Received
 from svc_proto.wire.events import StreamId
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.engine.http2_book import Book2, answers
-from tests.engine.service import HANDSHAKE, TestBook, get, open_book, plain, post
+from tests.engine.http2_playbook import Book2, answers
+from tests.engine.toy_service import HANDSHAKE, TestBook, get, open_book, plain, post
 from tests.playbook import CH, sends
 
 PAUSED, RESUMED = PauseReading(CH), ResumeReading(CH)

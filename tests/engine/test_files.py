@@ -20,8 +20,8 @@ from svc_proto.commands import (
 )
 from svc_proto.engine.files import edit_yaml, ensure_secret, read_file, read_yaml, spool_file
 from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
-from tests.engine.service import TestBook, open_book
 from tests.engine.test_flow import Owner
+from tests.engine.toy_service import TestBook, open_book
 
 ONE, TWO, THREE = OperationId(1), OperationId(2), OperationId(3)
 

@@ -11,7 +11,7 @@ from svc_proto.commands import Cancel, Compute, CreateBlob, DiscardBlob
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import TIMED_OUT, Flow, Later, Task, ask, sleep, wait
 from svc_proto.facts import Done, OperationId
-from tests.engine.service import TestBook, open_book
+from tests.engine.toy_service import TestBook, open_book
 
 ONE = OperationId(1)
 

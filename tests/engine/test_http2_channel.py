@@ -18,10 +18,10 @@ from svc_proto.commands import (
     ReleaseFile,
     ResumeReading,
 )
-from svc_proto.engine.answers import http_date
+from svc_proto.engine.body_streams import FilePart, ResponseWriter
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.stream import FilePart, ResponseWriter
+from svc_proto.engine.responses import http_date
 from svc_proto.facts import ChannelId, Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
@@ -42,8 +42,8 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE, FrameType, encode_goaway
 from svc_proto.wire.limits import Limits
-from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2, answers
-from tests.engine.service import get, open_book
+from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Book2, answers
+from tests.engine.toy_service import get, open_book
 from tests.playbook import CH, PATIENT, accepted, wire_bytes
 from tests.wire.connection_pair import drain, merged, seeded, send_events
 from tests.wire.http2_pair import resets

@@ -12,7 +12,7 @@ from svc_proto.wire.events import (
     WebSocketClosed,
 )
 from svc_proto.wire.limits import Limits
-from tests.engine.http2_book import FIVE, ONE, THREE, Book2, answers
+from tests.engine.http2_playbook import FIVE, ONE, THREE, Book2, answers
 from tests.wire.connection_pair import seeded, send_events
 
 

@@ -4,7 +4,7 @@ from svc_proto.commands import Abort, CloseWrite, PauseReading
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.facts import Closed, ReadClosed, Received, Sent
 from svc_proto.wire.limits import Limits
-from tests.engine.service import TestBook, get, open_book
+from tests.engine.toy_service import TestBook, get, open_book
 from tests.playbook import CH, sends, wire_bytes
 
 

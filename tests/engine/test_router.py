@@ -6,7 +6,7 @@ from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.engine.message import Request, Response, empty_response
 from svc_proto.engine.router import Route, Router
 from svc_proto.wire.events import Headers
-from tests.engine.service import Access
+from tests.engine.toy_service import Access
 from tests.playbook import PEER
 
 

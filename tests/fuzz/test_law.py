@@ -6,19 +6,19 @@ import pytest
 
 from fuzz.game import Report, play_seed
 from fuzz.law import Law, LawCall, LawReader, alone
-from svc_proto.engine import client_channel, server
+from svc_proto.engine import client_channel, server_channel
 from svc_proto.wire import websocket
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in (0, *range(2, 20)))])
 def test_worlds_are_the_same_without_the_lanes(seed: int) -> None:
-    before = vars(server)["PlainConnection"], vars(websocket)["FrameReader"]
+    before = vars(server_channel)["PlainConnection"], vars(websocket)["FrameReader"]
     lanes = play_seed(seed)
     with alone():
-        assert vars(server)["PlainConnection"] is Law
+        assert vars(server_channel)["PlainConnection"] is Law
         assert vars(client_channel)["PlainCall"] is LawCall
         assert vars(websocket)["FrameReader"] is LawReader
         laws = play_seed(seed)
     assert isinstance(lanes, Report)
     assert lanes == laws
-    assert (vars(server)["PlainConnection"], vars(websocket)["FrameReader"]) == before
+    assert (vars(server_channel)["PlainConnection"], vars(websocket)["FrameReader"]) == before

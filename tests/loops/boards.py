@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svc_proto.config import RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.relay_calls import PREFIXES
 from svc_proto.dashboard.service import LIMITS, Dashboard
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.limits import Limits
 from tests.loops.world import ApiHandle, Served, World
 from tests.support.http_client import Response

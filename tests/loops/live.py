@@ -24,9 +24,9 @@ from runtimes.logs import LogMessage
 from runtimes.store import open_store
 from runtimes.tls import client_context, server_context
 from svc_proto.commands import Tell
-from svc_proto.config import RelayConfig
 from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
+from svc_proto.relay_config import RelayConfig
 from tests.beside import Beside
 from tests.forkserver import Popen, python
 from tests.loops.wires import PATIENCE, Wire

@@ -15,7 +15,7 @@ from attrs import evolve
 from runtimes.sim.connection import End
 from runtimes.sim.redis import redis_core
 from svc_proto.api.config import ApiConfig
-from svc_proto.config import RelayConfig
+from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import RedisAddress
 from tests.loops.virtual import STRIDE, Together, VirtualRelay, VirtualWorld
 from tests.loops.wires import HttpClient

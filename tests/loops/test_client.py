@@ -16,11 +16,11 @@ import pytest
 from runtimes.tls import client_context
 from svc_proto.commands import Tell
 from svc_proto.device.phone import PhoneConfig
-from svc_proto.engine.client import Fetched, fetch, websocket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.readers import EventReader, events
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.http_client import Fetched, fetch, websocket
+from svc_proto.engine.response_readers import EventReader, events
+from svc_proto.engine.websocket import Socket
 from svc_proto.facts import Failure, OperationId
 from tests.loops.conftest import open_world
 from tests.loops.live import LiveWorld

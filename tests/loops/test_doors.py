@@ -9,10 +9,10 @@ import pytest
 from attrs import frozen
 
 from fuzz.doors import AUTH, CHANNEL_DOORS, GRANT, IN, RELAY_DOORS, doors, place
-from svc_proto.config import LocalTrust, RelayConfig
 from svc_proto.engine.router import Kind
 from svc_proto.relay.channels import CHANNELS
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import LocalTrust, RelayConfig
 from svc_proto.wire.events import TextMessage
 from tests.loops.wires import Declined, Ws
 from tests.loops.world import LOOPBACK, REMOTE, World, bearer

@@ -23,8 +23,8 @@ from runtimes.filebody import FileBody
 from runtimes.tls_channel import TlsChannel
 from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.flow import Task
-from svc_proto.engine.server import ServerChannel
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.server_channel import ServerChannel
+from svc_proto.engine.websocket import Socket
 from tests.loops.conftest import open_world
 from tests.loops.live import LiveWire
 from tests.loops.raw import TEXT, RawSocket, frame

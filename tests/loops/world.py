@@ -19,11 +19,11 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import Level, Tell
-from svc_proto.config import RelayConfig
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Service
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.wires import PATIENCE, Declined, HttpClient, PairsIn, Wire, Ws

@@ -6,7 +6,6 @@ import pytest
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
-from svc_proto.config import SessionPolicy
 from svc_proto.machines.grants import CHANNELS, Preset
 from svc_proto.machines.paired_session_registry import (
     DeviceInfo,
@@ -15,6 +14,7 @@ from svc_proto.machines.paired_session_registry import (
     SessionState,
     session_record,
 )
+from svc_proto.relay_config import SessionPolicy
 from tests.machines.fixed_inputs import WALL, at, source
 
 DAY = 86_400.0

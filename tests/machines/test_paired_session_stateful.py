@@ -13,10 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from fuzz.terms import NOTHING, OPEN, Policy, Terms, Wish, paired, patched, refusal
 from svc_proto.basics.errors import LocalProtocolError, Refused
-from svc_proto.config import SessionPolicy
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.paired_session import PairedSession, SessionState, session_record
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
+from svc_proto.relay_config import SessionPolicy
 from tests.machines.fixed_inputs import at, source
 
 DAY = 86_400.0

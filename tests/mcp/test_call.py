@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from svc_proto.mcp.call import Said, _Progress
-from tests.engine.service import open_book
+from tests.engine.toy_service import open_book
 from tests.mcp.desk import Desk, Shop, modern
 from tests.mcp.web import Web, heard
 

@@ -11,7 +11,7 @@ from svc_proto.mcp.call import Said
 from svc_proto.mcp.http import DEFER
 from svc_proto.mcp.http_stream import KEEPALIVE_EVERY, MAX_EVENTS, Notices, ReplayLog
 from svc_proto.wire.sse import encode_comment, encode_event
-from tests.engine.service import open_book
+from tests.engine.toy_service import open_book
 from tests.mcp.web import Web, events, heard, status
 
 

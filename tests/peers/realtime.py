@@ -18,7 +18,7 @@ from attrs import frozen
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import Kind
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.websocket import Socket
 from tests.peers.service import row
 from tests.peers.vendor import Asked, Reply, VendorPeer
 

@@ -10,12 +10,12 @@ from attrs import evolve, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Ready
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route, Router
-from svc_proto.engine.server import ServerChannel
-from svc_proto.engine.stream import ResponseWriter
+from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS

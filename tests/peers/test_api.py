@@ -9,7 +9,7 @@ import pytest
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.readers import EventReader
+from svc_proto.engine.response_readers import EventReader
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFault
 from svc_proto.wire.events import Headers

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from svc_proto.config import RelayConfig
 from svc_proto.peers.host_api import ApiServer, find_api, host_api_key, with_key, yaml_variables
+from svc_proto.relay_config import RelayConfig
 from tests.client.world import World
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="env-key")

@@ -21,8 +21,8 @@ from svc_proto.peers.local_secret import (
     shows_secret,
 )
 from svc_proto.wire.events import Headers
-from tests.engine.service import TestBook, open_book
 from tests.engine.test_flow import Owner
+from tests.engine.toy_service import TestBook, open_book
 
 ONE = OperationId(1)
 FULL = Failure(FailureKind.NO_SPACE)

@@ -14,8 +14,8 @@ from svc_proto.engine.flow import Flow
 from svc_proto.peers import mcp
 from svc_proto.peers.mcp import LIFE, LONGEST, MAX_ASKED, McpClient, McpFailed, McpState, McpTrigger
 from svc_proto.schema.mcp_messages import HANDSHAKE_VERSIONS, RequestId
-from tests.engine.service import open_book
 from tests.engine.test_flow import Owner
+from tests.engine.toy_service import open_book
 
 ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "n", "title": "A shop"}}
 

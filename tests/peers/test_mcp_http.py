@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Router
-from svc_proto.engine.stream import ResponseWriter
 from svc_proto.mcp.http import McpServer
 from svc_proto.peers import mcp_http
 from svc_proto.peers.mcp import McpClient, McpFailed

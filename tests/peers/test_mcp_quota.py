@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.peers.mcp_quota import MAX_BYTES, MAX_MESSAGES, Quota
-from tests.engine.service import open_book
+from tests.engine.toy_service import open_book
 
 
 @pytest.mark.parametrize(("messages", "size"), [(MAX_MESSAGES, 0), (0, MAX_BYTES)])

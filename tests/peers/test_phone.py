@@ -11,10 +11,10 @@ from clients.phone.handset import SimulatedHandset
 from svc_proto.basics.errors import ToolError
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Performed, Reply
-from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.waits import gather
+from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers import phone
 from svc_proto.peers.phone import FILE, NO_RELAY, NO_TOKEN, PhoneAnswer, RelayLink

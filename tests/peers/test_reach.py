@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import EnsureSecret
-from svc_proto.config import RelayConfig
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from svc_proto.peers.reach import for_phones, lan_address, relay_address, sealed
+from svc_proto.relay_config import RelayConfig
 from tests.book import SECRET
 from tests.client.world import World
 

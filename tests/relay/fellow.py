@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from svc_proto.commands import Query
-from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Done, Failed, Failure, FailureKind
 from svc_proto.machines.paired_session_registry import PairedSession, PairedSessionRegistry
 from svc_proto.relay.fellows import Fellows
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.resp import Push
 from tests.book import HOME
 from tests.cluster.book import WHERE, RedisBook

@@ -26,8 +26,8 @@ from svc_proto.commands import (
     Spawned,
     WriteFile,
 )
-from svc_proto.config import RelayConfig
 from svc_proto.facts import Done, Failed, Failure, FailureKind, Received, Started
+from svc_proto.relay_config import RelayConfig
 from tests.book import HOME, End, Node
 from tests.ends import Child
 from tests.relay.peers import Phone

@@ -6,12 +6,12 @@ import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.commands import Level
-from svc_proto.config import RelayConfig
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.relay.access import GRANTS, authorize
 from svc_proto.relay.local_door import LocalDoor
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers
 from tests.relay.world import PEER, REMOTE, START, RelayBook
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.config import RelayConfig
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import BinaryMessage, TextMessage
 from tests.relay.world import FIRST, PEER, REMOTE, Call, Paired, RelayBook
 

@@ -9,12 +9,12 @@ import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.commands import Level
-from svc_proto.config import LocalTrust, RelayConfig
 from svc_proto.engine.core import IN_A_ROUND
 from svc_proto.facts import Address
 from svc_proto.machines.transitions import step
 from svc_proto.relay.client_socket import LIFE, ClientState, ClientTrigger
-from svc_proto.store import SaveSession
+from svc_proto.relay_config import LocalTrust, RelayConfig
+from svc_proto.store_requests import SaveSession
 from svc_proto.version import VERSION
 from tests.relay.peers import Phone
 from tests.relay.world import PEER, RelayBook

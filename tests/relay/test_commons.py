@@ -77,7 +77,7 @@ def test_a_command_for_a_phone_that_is_here_asks_nobody() -> None:
 def test_who_is_alone_imports_nothing_of_the_cluster() -> None:
     program = """
 import sys
-from svc_proto.config import relay_config
+from svc_proto.relay_config import relay_config
 from svc_proto.relay.service import Relay
 Relay(relay_config({}))
 before = {name for name in sys.modules if name.startswith("svc_proto.cluster") or "resp" in name.split(".")}

@@ -10,9 +10,9 @@ import pytest
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Compute
-from svc_proto.config import RelayConfig
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
-from svc_proto.store import DeleteSession, SaveSession
+from svc_proto.relay_config import RelayConfig
+from svc_proto.store_requests import DeleteSession, SaveSession
 from svc_proto.wire.events import TextMessage
 from tests.relay.world import FIRST, LOCAL, REMOTE, RelayBook
 

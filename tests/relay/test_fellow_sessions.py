@@ -12,7 +12,7 @@ from svc_proto.commands import Query
 from svc_proto.facts import Done
 from svc_proto.relay import fellow_sessions
 from svc_proto.relay.fellow_sessions import CATCH_UP_WITHIN
-from svc_proto.store import DeleteSession, LoadSessions
+from svc_proto.store_requests import DeleteSession, LoadSessions
 from tests.relay.fellow import Alone
 
 

@@ -9,13 +9,13 @@ import pytest
 from fuzz.cluster import ClusterWorld
 from fuzz.cluster_law import SOON
 from svc_proto.basics.errors import Refused
-from svc_proto.config import RelayConfig
 from svc_proto.machines.auth_rate_limiter import LimiterState
 from svc_proto.machines.bridge_commands import CommandOutcome
 from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, MAX_SESSIONS
 from svc_proto.relay import fellows
 from svc_proto.relay.fellow_sessions import CATCH_UP_WITHIN
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import RedisAddress
 from tests.book import HOME
 from tests.cluster.book import WHERE, RedisBook

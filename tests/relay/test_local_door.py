@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Level, ReadConfig, WriteConfig
-from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.facts import Started
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
+from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from tests.relay.world import PEER, REMOTE, RelayBook
 from tests.support.http_client import Response
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, OpenFile, SweepFolder
-from svc_proto.config import RelayConfig, relay_config
 from svc_proto.facts import Started
 from svc_proto.relay.media import CONTENT_TYPES, base64_bytes, content_type_field, display_name
+from svc_proto.relay_config import RelayConfig, relay_config
 from tests.relay.world import RelayBook
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Compute, EnsureSecret, Level
-from svc_proto.config import RelayConfig
 from svc_proto.machines.pairing_payload import verify_payload
+from svc_proto.relay_config import RelayConfig
 from tests.relay.world import SECRET, RelayBook
 
 HOME = "/home/svc"

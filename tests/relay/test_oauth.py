@@ -13,11 +13,11 @@ import pytest
 
 from fuzz.cluster import ClusterWorld
 from svc_proto.commands import Level
-from svc_proto.config import RelayConfig
 from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.relay import fellows
+from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient, decode_client_id
-from svc_proto.store import DeleteSession, SaveSession
+from svc_proto.store_requests import DeleteSession, SaveSession
 from tests.mcp.web import TYPES, fields, message
 from tests.relay.fellow import Alone
 from tests.relay.guest import FORM, HOST, PLACE, Guest, wrong

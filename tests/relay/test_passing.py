@@ -10,7 +10,7 @@ import pytest
 from fuzz.cluster import ClusterWorld
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Connect
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.websocket import Socket
 from svc_proto.relay import passing
 from tests.cluster.test_passing import asking
 from tests.relay.fellow import Alone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc_proto.config import RelayConfig
+from svc_proto.relay_config import RelayConfig
 from tests.mcp.web import fields, message
 from tests.relay.guest import FORM, PLACE, Guest, wrong
 from tests.relay.world import LOCAL, REMOTE, RelayBook

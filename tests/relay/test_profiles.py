@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Level
-from svc_proto.config import RelayConfig
 from svc_proto.relay.profiles import profile
+from svc_proto.relay_config import RelayConfig
 from tests.relay.world import RelayBook
 
 PATH = "/home/svc/config.yaml"

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-from svc_proto.config import RelayConfig
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import Access
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 from tests.relay.world import RelayBook
 
 TABLE = Relay(RelayConfig()).router.routes

@@ -9,12 +9,12 @@ import pytest
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Abort, Level, Query, SendFile
-from svc_proto.config import RelayConfig
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address, Started
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.relay.service import Relay
-from svc_proto.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.relay_config import RelayConfig
+from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 from svc_proto.wire.events import NO_HEADERS, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
 from tests.relay.routes.media_world import open_book as open_media

@@ -4,10 +4,10 @@ import pytest
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Level, ReadConfig, WriteConfig
-from svc_proto.config import LocalTrust, RelayConfig
 from svc_proto.facts import Started
 from svc_proto.relay import session_records
-from svc_proto.store import DeleteSession, SaveSession
+from svc_proto.relay_config import LocalTrust, RelayConfig
+from svc_proto.store_requests import DeleteSession, SaveSession
 from tests.book import HOME
 from tests.relay.world import Paired, RelayBook
 

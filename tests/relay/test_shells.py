@@ -7,10 +7,10 @@ import pytest
 from svc_proto.basics.brand import HERMES
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Level, SignalName, Spawn
-from svc_proto.config import RelayConfig
-from svc_proto.engine.child import INHERITED
+from svc_proto.engine.child_process import INHERITED
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Started
+from svc_proto.relay_config import RelayConfig
 from tests.book import HOME
 from tests.cluster.book import WHERE
 from tests.relay.fellow import Alone

@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from svc_proto.config import LocalTrust, RelayConfig
+from svc_proto.relay_config import LocalTrust, RelayConfig
 from tests.relay.world import REMOTE, RelayBook
 
 API_KEY = "api-key-of-the-host"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.config import RelayConfig
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
-from svc_proto.store import SaveSession
+from svc_proto.relay_config import RelayConfig
+from svc_proto.store_requests import SaveSession
 from tests.relay.world import REMOTE, RelayBook
 
 LARGE = 64 * 1024  # bytes

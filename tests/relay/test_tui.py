@@ -10,11 +10,11 @@ from attrs import evolve
 
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level, SignalName, Spawn
-from svc_proto.config import RelayConfig
 from svc_proto.facts import FailureKind
 from svc_proto.machines.line_buffer import MAX_LINE
 from svc_proto.relay import tui
 from svc_proto.relay.tui import MAX_GATEWAYS, MAX_UNREAD, MAX_WAITING
+from svc_proto.relay_config import RelayConfig
 from svc_proto.version import VERSION
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.ends import Child

@@ -8,8 +8,8 @@ import pytest
 
 from fuzz.cluster import BUCKET, UPLOADS_LIVE, ClusterWorld
 from svc_proto.commands import DeleteBlob
-from svc_proto.config import RelayConfig
 from svc_proto.relay import uploads
+from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import Bucket
 from tests.book import HOME

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from svc_proto.config import RelayConfig
 from svc_proto.engine.router import Kind, Route
 from svc_proto.facts import Address
 from svc_proto.relay.access import GRANTS, Access
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 from tests.http_book import Asked
 from tests.relay.world import PEER, REMOTE, RelayBook
 from tests.support.http_client import Response

@@ -18,10 +18,10 @@ from typing import Any, cast
 from attrs import frozen
 
 from runtimes.failures import HostError
-from svc_proto.config import RelayConfig
 from svc_proto.facts import Address, FailureKind, Started
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import Limits
 from tests.book import HOME, SECRET, SPOOL

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from runtimes.migrations import MIGRATIONS
 from runtimes.schema import SqlStore
-from svc_proto.store import SaveSession
+from svc_proto.store_requests import SaveSession
 from tests.runtimes.chat_stores import add, chat, create, message
 
 KEPT = Path(__file__).parent / "databases"

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from runtimes.backup import BackupError, back_up, restore
 from runtimes.running import claim
 from runtimes.store import open_store
-from svc_proto.store import LoadSessions, SaveSession
+from svc_proto.store_requests import LoadSessions, SaveSession
 from tests.servers.support import ROOT
 
 RECORD = {"device_name": "Pixel 8"}

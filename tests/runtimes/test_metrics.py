@@ -18,11 +18,11 @@ from runtimes.metrics import metrics_text
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.basics.metrics import EngineMetrics, Histogram, counter, gauge
-from svc_proto.config import RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
 from svc_proto.engine.core import Engine, Service
 from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 
 FOLDER = Path(__file__).parent.parent.parent / "docs/reference/monitoring"
 BOARD = json.loads((FOLDER / "grafana.json").read_text())

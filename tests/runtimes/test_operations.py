@@ -41,7 +41,7 @@ from svc_proto.commands import (
     WriteFile,
 )
 from svc_proto.facts import Failed, FailureKind, OperationId
-from svc_proto.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 from tests.runtimes.support import TIMEOUT, Live, ops, running
 
 

@@ -14,7 +14,7 @@ from runtimes.beside import beside_running
 from runtimes.running import GLANCE, HomeClaim, TakenError, claim, find_all, find_running, is_held
 from runtimes.service_home import find_home, with_env_file
 from svc_proto.basics.brand import HERMES, SVC
-from svc_proto.config import RelayConfig
+from svc_proto.relay_config import RelayConfig
 
 WHERE = {"host": "::", "port": 8767, "inside": "http://[::1]:8767"}
 

@@ -21,7 +21,7 @@ from runtimes.store import open_store, store_files
 from runtimes.store_service import Store, StoreError
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from svc_proto.store import DeleteSession, LoadSessions, Ping, SaveSession
+from svc_proto.store_requests import DeleteSession, LoadSessions, Ping, SaveSession
 from tests.runtimes.postgresql import needs_postgresql, server
 
 ROOT = Path(__file__).parents[2]
@@ -136,7 +136,7 @@ def test_what_is_no_json_is_refused() -> None:
 def test_a_file_is_made_and_opened_without_what_only_chats_need(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     code = (
-        "import sys; from runtimes.store import open_store; from svc_proto.store import LoadSessions\n"
+        "import sys; from runtimes.store import open_store; from svc_proto.store_requests import LoadSessions\n"
         f"for _ in range(2): store = open_store({str(path)!r}); store.execute(LoadSessions()); store.close()\n"
         "sys.exit(any(name.startswith(('sqlalchemy', 'runtimes.chat_', 'svc_proto.api')) for name in sys.modules))"
     )

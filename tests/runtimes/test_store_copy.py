@@ -13,7 +13,7 @@ from runtimes.store_copy import copy_store
 from runtimes.store_service import Store, StoreError
 from svc_proto.api.rows import ChatSession, Message
 from svc_proto.api.store import KeepResponse, ListChats, ListMessages
-from svc_proto.store import LoadSessions, SaveSession
+from svc_proto.store_requests import LoadSessions, SaveSession
 from tests.runtimes.chat_stores import add, ask, chat, create, message
 from tests.runtimes.postgresql import needs_postgresql, server
 from tests.runtimes.test_store_search import found

@@ -24,7 +24,7 @@ from runtimes.schema import SqlStore, opened
 from runtimes.store import open_store
 from svc_proto.api.rows import ChatSession, Message
 from svc_proto.api.store import DeleteChat, GetChat, ListChats, ListMessages, SearchMessages
-from svc_proto.store import LoadSessions, SaveSession
+from svc_proto.store_requests import LoadSessions, SaveSession
 from tests.runtimes.chat_stores import add, ask, chat, create, message
 
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,7 @@ from runtimes.store_service import StoreError
 from svc_proto.api.rows import ChatSession
 from svc_proto.api.store import CreateChat, GetChat
 from svc_proto.facts import FailureKind
-from svc_proto.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 
 ROOT = Path(__file__).parents[2]
 CHAT = ChatSession(id="c", started_at=1.0, updated_at=1.0, last_active=1.0)
@@ -25,7 +25,7 @@ CHAT = ChatSession(id="c", started_at=1.0, updated_at=1.0, last_active=1.0)
 def test_a_relay_in_memory_needs_no_database() -> None:
     code = (
         "import sys; from runtimes.store import open_store\n"
-        "from svc_proto.store import DeleteSession, LoadSessions, SaveSession\n"
+        "from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession\n"
         "store = open_store('memory:'); store.execute(SaveSession('a', {})); store.execute(DeleteSession('a'))\n"
         "store.execute(LoadSessions()); store.close(); sys.exit('sqlalchemy' in sys.modules)"
     )

@@ -16,7 +16,7 @@ from runtimes.store import open_store
 from runtimes.store_service import Store, StoreError
 from svc_proto.api.store import GetChat, ListChats, ListMessages
 from svc_proto.facts import FailureKind
-from svc_proto.store import LoadSessions, Ping, SaveSession
+from svc_proto.store_requests import LoadSessions, Ping, SaveSession
 from tests.runtimes.chat_stores import add, ask, chat, create, message
 from tests.runtimes.postgresql import needs_postgresql, server
 from tests.runtimes.test_store_search import found

@@ -17,7 +17,7 @@ from runtimes.store_service import Store, StoreError
 from runtimes.store_sqlite import SqliteStore
 from svc_proto.api.store import GetChat
 from svc_proto.facts import FailureKind
-from svc_proto.store import LoadSessions, Ping, SaveSession
+from svc_proto.store_requests import LoadSessions, Ping, SaveSession
 from tests.runtimes.chat_stores import ask, chat, create
 
 

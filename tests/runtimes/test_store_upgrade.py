@@ -12,7 +12,7 @@ from runtimes.schema import upgrade
 from runtimes.store import open_store
 from runtimes.store_service import StoreError
 from svc_proto.api.store import GetChat
-from svc_proto.store import LoadSessions
+from svc_proto.store_requests import LoadSessions
 from tests.runtimes.chat_stores import ask
 from tests.runtimes.old_databases import KEPT, NEWEST, RECORD, unpacked
 from tests.runtimes.test_store_search import found

@@ -11,8 +11,8 @@ from servers import dashboard_program as program
 from servers.dashboard import main
 from servers.dashboard_program import page_files, read_dashboard_config
 from servers.launch import CannotStartError, bind_server, trust_in
-from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from tests.ports import free_port
 from tests.servers.conftest import Failing
 from tests.servers.support import TIMEOUT, Running, call, running, running_relay

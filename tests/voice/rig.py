@@ -18,8 +18,8 @@ import yaml
 from svc_proto.commands import AppendFile, SweepFolder
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.socket import Socket, SocketHandler
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.sync import Bell
+from svc_proto.engine.websocket import Socket, SocketHandler
 from svc_proto.facts import Started
 from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Rendered, Renderer, SpeechRequest
 from svc_proto.voice.family import Family

@@ -9,10 +9,10 @@ from typing import cast
 
 import pytest
 
-from svc_proto.engine.client import Fetched
 from svc_proto.engine.client_channel import Into
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.socket import Socket, SocketHandler
+from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.websocket import Socket, SocketHandler
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.voice import provider_link
 from svc_proto.voice.contract import AudioDelta, ProviderError, ProviderEvent, RealtimeOptions, ResponseDone, TextDelta
@@ -42,7 +42,7 @@ class Provider:
     def fetch(
         self, *_: object, into: Into[Socket], headers: tuple[tuple[bytes, bytes], ...], within: float
     ) -> Flow[Socket | Fetched | Failure]:
-        """See `svc_proto.engine.client`."""
+        """See `svc_proto.engine.http_client`."""
         yield from ()
         if self.refusal is not None:
             return self.refusal

@@ -13,9 +13,9 @@ from svc_proto.api.run import Run
 from svc_proto.api.store import GetChat
 from svc_proto.api.turn import TurnOrder
 from svc_proto.api.views import usage_view
-from svc_proto.engine.callers import is_local
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
+from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route
 from svc_proto.peers.local_secret import OPERATOR, shown_fields
 

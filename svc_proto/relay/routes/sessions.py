@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
-from svc_proto.config import SessionPolicy
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
@@ -13,6 +12,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.paired_session import PREFIX_LENGTH, PairedSession, parse_patch, session_record
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTH
 from svc_proto.relay.access import Access
+from svc_proto.relay_config import SessionPolicy
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay

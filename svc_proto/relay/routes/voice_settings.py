@@ -15,7 +15,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Answer, Kind, Route
-from svc_proto.engine.socket import SocketHandler
+from svc_proto.engine.websocket import SocketHandler
 from svc_proto.relay.access import Access
 from svc_proto.relay.commons import here_or_elsewhere
 from svc_proto.voice.contract import ProviderInfo

@@ -15,7 +15,7 @@ from attrs import define, evolve, field
 
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.readers import SILENCE
+from svc_proto.engine.response_readers import SILENCE
 from svc_proto.machines.confirmations import Confirmation
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault

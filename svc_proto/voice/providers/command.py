@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from svc_proto.commands import DeleteBlob
-from svc_proto.engine.child import run_command
+from svc_proto.engine.child_process import run_command
 from svc_proto.engine.files import read_file, spool_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from attrs import field, frozen
 
-from svc_proto.engine.client import fetch
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import fetch
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, as_array, json_value
 from svc_proto.voice.contract import ProviderError

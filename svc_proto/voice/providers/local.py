@@ -16,9 +16,9 @@ from attrs import frozen
 from svc_proto.basics.pcm import wav_head
 from svc_proto.basics.resampler import Resampler
 from svc_proto.commands import Compute
-from svc_proto.engine.child import Child, Finished, run_command, spawn_child
+from svc_proto.engine.child_process import Child, Finished, run_command, spawn_child
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.waits import Bell, SomeAtATime
+from svc_proto.engine.sync import Bell, SomeAtATime
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from svc_proto.basics.excerpt import safe_excerpt
-from svc_proto.engine.client import Fetched
+from svc_proto.engine.http_client import Fetched
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import error_text, json_value
 from svc_proto.voice.contract import ProviderError

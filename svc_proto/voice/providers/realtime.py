@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.resampler import Resampler
-from svc_proto.engine.client import bearer
+from svc_proto.engine.http_client import bearer
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import (
     AudioDelta,

@@ -13,11 +13,11 @@ from attrs import evolve
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.resampler import Resampler
-from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.client_channel import Into
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.readers import BodyReader, pieces
+from svc_proto.engine.http_client import Fetched, fetch
+from svc_proto.engine.response_readers import BodyReader, pieces
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import (

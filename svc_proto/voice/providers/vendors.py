@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from attrs import frozen
 
-from svc_proto.engine.client import bearer
+from svc_proto.engine.http_client import bearer
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import SpeechRequest
 from svc_proto.voice_config import DEEPINFRA, ELEVENLABS, GROQ, MISTRAL, OPENAI, XAI, Vendor

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from svc_proto.config import RelayConfig
 from svc_proto.facts import Started
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.relay.world import REMOTE, RelayBook
 from tests.support.http_client import Response

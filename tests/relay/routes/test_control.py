@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 import pytest
 
 from svc_proto.commands import Level
-from svc_proto.config import RelayConfig
 from svc_proto.machines.phone_registry import ASKS_ITS_USER
 from svc_proto.relay.routes.control import DEVICE_CONTROL
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import TextMessage
 from tests.machines.test_device_control_arguments import BAD, GOOD
 from tests.relay.world import REMOTE, Paired, RelayBook

@@ -20,10 +20,10 @@ from svc_proto.commands import (
     SweepFolder,
     WriteBlob,
 )
-from svc_proto.config import RelayConfig
 from svc_proto.relay.media import MIB
 from svc_proto.relay.routes import media
 from svc_proto.relay.upload import SPARE
+from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.multipart import Part
 from tests.book import SPOOL

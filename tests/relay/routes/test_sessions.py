@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from svc_proto.commands import Level
-from svc_proto.config import RelayConfig, SessionPolicy
 from svc_proto.facts import Closed
 from svc_proto.machines.grants import CHANNELS
-from svc_proto.store import DeleteSession, SaveSession
+from svc_proto.relay_config import RelayConfig, SessionPolicy
+from svc_proto.store_requests import DeleteSession, SaveSession
 from tests.relay.world import REMOTE, RelayBook
 
 DAY = 86_400

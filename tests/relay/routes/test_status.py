@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Level
-from svc_proto.config import LocalTrust, RelayConfig
+from svc_proto.relay_config import LocalTrust, RelayConfig
 from svc_proto.version import VERSION
 from tests.relay.world import REMOTE, RelayBook
 

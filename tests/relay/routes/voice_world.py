@@ -8,9 +8,9 @@ from typing import Any, cast
 import yaml
 
 from svc_proto.basics.brand import SVC, Brand
-from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
+from svc_proto.relay_config import RelayConfig
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
 from svc_proto.voice.providers.discovery import Discovered
 from svc_proto.voice.providers.local import Engines

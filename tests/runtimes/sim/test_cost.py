@@ -13,7 +13,7 @@ from runtimes.sim.world import START_MONO, START_WALL, World
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import AppendFile, Command, Exit, Query, Ready, Send
 from svc_proto.facts import Accepted, ChannelId, Done, Fact, OperationId, Received, Started
-from svc_proto.store import LoadSessions, Ping
+from svc_proto.store_requests import LoadSessions, Ping
 from tests.runtimes.sim.test_world import story
 from tests.runtimes.sim.toys import Bench, Toy, connected, echo
 

@@ -41,7 +41,7 @@ from svc_proto.commands import (
     WriteFile,
 )
 from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, OperationId, Sent
-from svc_proto.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 from tests.runtimes.sim.toys import Bench, Toy
 
 CH = ChannelId(2)

@@ -16,7 +16,7 @@ from svc_proto.api.rows import ChatPage
 from svc_proto.api.store import AddMessages, CreateChat, GetChat, ListChats, ListMessages, SearchMessages
 from svc_proto.commands import Query, StoreRequest
 from svc_proto.facts import Done, Failed, FailureKind, OperationId
-from svc_proto.store import SaveSession
+from svc_proto.store_requests import SaveSession
 from tests.runtimes.chat_stores import chat, message
 from tests.runtimes.sim.toys import Bench
 

@@ -19,7 +19,7 @@ from runtimes.sim.world import LimitPassed, World
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Compute, Exit, Level, Log, Operation, Query, Ready, Send
 from svc_proto.facts import Accepted, Closed, Fact, Failure, FailureKind, Received, Started, Stopping
-from svc_proto.store import SaveSession
+from svc_proto.store_requests import SaveSession
 from tests.runtimes.sim.toys import Bench, Toy, echo
 
 ROOT = Path(__file__).parents[3]  # of the repository

@@ -15,7 +15,7 @@ from svc_proto.voice.contract import Recording
 from svc_proto.voice.providers import local
 from svc_proto.voice.providers.local import MAX_LISTENERS, MAX_WAITING, Engines
 from svc_proto.voice.providers.table import Providers
-from tests.engine.service import ToyService
+from tests.engine.toy_service import ToyService
 from tests.voice.providers.studio import Program, Studio, problem
 from tests.voice.rows import rows
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.engine.client import Fetched
+from svc_proto.engine.http_client import Fetched
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers.problems import broke_off, refused, safe_words

@@ -11,7 +11,7 @@ from svc_proto.voice.contract import RealtimeOptions
 from svc_proto.voice.keys import Keys
 from svc_proto.voice.providers.table import Providers
 from svc_proto.voice.registry import PROVIDERS
-from tests.engine.service import ToyService
+from tests.engine.toy_service import ToyService
 from tests.voice.providers.studio import VARIABLES, problem
 from tests.voice.rows import rows
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Command, PauseReading, ResumeReading
-from svc_proto.engine.client import fetch, websocket
+from svc_proto.engine.http_client import fetch, websocket
 from svc_proto.wire.events import AcceptWebSocket, Ping, StreamId, TextMessage
-from tests.engine.client_peer import Dialogue
-from tests.engine.service import Recorder
+from tests.engine.toy_service import Recorder
+from tests.engine.wire_peer import Dialogue
 
 S = StreamId(1)
 

@@ -36,8 +36,8 @@ from svc_proto.facts import (
 )
 from svc_proto.wire.events import Headers
 from svc_proto.wire.limits import Limits
-from tests.engine.service import STREAM_LIMIT, TestBook, get, open_book, plain, post
-from tests.engine.streams import file_answer, sending, without_work
+from tests.engine.streamed_answers import file_answer, sending, without_work
+from tests.engine.toy_service import STREAM_LIMIT, TestBook, get, open_book, plain, post
 from tests.playbook import CH, sends, wire_bytes
 from tests.wire.chunking import Cuts, cut, cuts
 

@@ -9,15 +9,15 @@ import pytest
 
 from fuzz.law import Law
 from svc_proto.commands import Command, Level, PauseReading
-from svc_proto.engine import server
+from svc_proto.engine import server_channel
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Closed, Done, OperationId, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.events import NO_HEADERS, Headers
 from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
 from svc_proto.wire.limits import Limits
-from tests.engine.service import TestBook, get, open_book, post
+from tests.engine.toy_service import TestBook, get, open_book, post
 from tests.playbook import CH, wire_bytes
 
 Story = Callable[[TestBook], None]
@@ -25,7 +25,7 @@ Story = Callable[[TestBook], None]
 
 def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, law: bool, limits: Limits) -> list[object]:
     """Every command of a story, its logs, and when the core would look again."""
-    monkeypatch.setattr(server, "FastPathServerConnection", Law if law else FastPathServerConnection)
+    monkeypatch.setattr(server_channel, "FastPathServerConnection", Law if law else FastPathServerConnection)
     book = open_book(limits, log_level=Level.DEBUG)
     book.logs.bugs = True
     commands: list[Command] = []
@@ -200,7 +200,7 @@ def test_the_first_byte_of_a_post_may_be_that_of_http_2(monkeypatch: pytest.Monk
 
 def test_a_handler_is_five_calls_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever reads how a request is served reads no more functions than these, from the fact to the handler."""
-    monkeypatch.setattr(server, "FastPathServerConnection", FastPathServerConnection)
+    monkeypatch.setattr(server_channel, "FastPathServerConnection", FastPathServerConnection)
     book = open_book()
     hops: list[str] = []
 
@@ -230,7 +230,7 @@ def test_no_exchange_is_made_for_an_answer_at_once(monkeypatch: pytest.MonkeyPat
         made.append(args)
         init(self, *args)  # type: ignore[arg-type]  # whatever it takes
 
-    monkeypatch.setattr(server, "FastPathServerConnection", FastPathServerConnection)
+    monkeypatch.setattr(server_channel, "FastPathServerConnection", FastPathServerConnection)
     monkeypatch.setattr(Exchange, "__init__", counted)
     book = open_book()
     book.get(b"/hello") << [book.says(200, b"hello")]

@@ -10,19 +10,19 @@ import pytest
 from attrs import evolve
 
 from svc_proto.commands import Abort, CloseWrite, Compute, Level, Log, PauseReading, ResumeReading
-from svc_proto.engine.door import CROWD, GIVE_BACK_AFTER
+from svc_proto.engine.admission import CROWD, GIVE_BACK_AFTER
 from svc_proto.engine.http2_channel import HEADS, LANE, Http2Channel
 from svc_proto.engine.message import Request
-from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Address, ChannelId, Closed, Done, ReadClosed, Received
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId, TextMessage
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.engine.door_book import AGREED, CH, EIGHT, FOUR, KIB, SIX, TIGHT, come, crowd, held, many, some
-from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2, answers
-from tests.engine.service import get, open_book, post
+from tests.engine.admission_harness import AGREED, CH, EIGHT, FOUR, KIB, SIX, TIGHT, come, crowd, held, many, some
+from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Book2, answers
+from tests.engine.toy_service import get, open_book, post
 from tests.playbook import PATIENT, accepted, sends, wire_bytes
 from tests.wire.connection_pair import seeded, send_events
 from tests.wire.test_websocket import frame, packed

@@ -7,16 +7,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from svc_proto.commands import Level, ReleaseFile
+from svc_proto.engine.body_streams import ResponseWriter, copy_file, send_file
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Response, Streamed
 from svc_proto.engine.router import path_of
-from svc_proto.engine.stream import ResponseWriter, copy_file, send_file
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
 
 if TYPE_CHECKING:
     from svc_proto.engine.exchange import Exchange
-    from svc_proto.engine.server import ServerChannel
+    from svc_proto.engine.server_channel import ServerChannel
 
 __all__ = ["deliver_file", "http_date", "produce", "say_at_once", "say_head", "say_whole"]
 

@@ -20,7 +20,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level
 from svc_proto.engine.flow import ask
 from svc_proto.engine.message import Request
-from svc_proto.engine.server import HttpApp, ServerChannel
+from svc_proto.engine.server_channel import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
 from svc_proto.machines.read_scheduler import SLICE_SIZE, ReadScheduler
 from svc_proto.machines.unauthenticated_budget import READ_SIZE, BudgetedConnection, BudgetState, UnauthenticatedBudget

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from svc_proto.commands import Abort, Cancel, PauseReading, ResumeReading, Send
-from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.client_channel import Into
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep, wait
-from svc_proto.engine.readers import (
+from svc_proto.engine.http_client import Fetched, fetch
+from svc_proto.engine.response_readers import (
     LONGEST_TAPPED,
     MAX_UNREAD,
     OVERHEAD,
@@ -23,7 +23,7 @@ from svc_proto.engine.readers import (
     pieces,
 )
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
-from tests.engine.test_client import CONNECT, ONE, OP, PEER, calling
+from tests.engine.test_http_client import CONNECT, ONE, OP, PEER, calling
 from tests.playbook import Life, Playbook
 
 URL = "http://127.0.0.1:8642/stream"

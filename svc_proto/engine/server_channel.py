@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
-from svc_proto.engine.answers import say_at_once
 from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.http_channel import HttpChannel, Phase
 from svc_proto.engine.message import STRANGER, Request, Response, refused_for
+from svc_proto.engine.responses import say_at_once
 from svc_proto.engine.router import Kind, Match, Route, Router
 from svc_proto.facts import HTTP1, HTTP2, Accepted, ChannelId
 from svc_proto.wire.connection import Connection, ServerConnection

@@ -16,9 +16,9 @@ from svc_proto.commands import (
     Send,
     SendFile,
 )
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow, ask, sleep, wait
 from svc_proto.engine.message import Streamed
-from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import (
     Closed,
     Done,
@@ -28,8 +28,8 @@ from svc_proto.facts import (
     Stopping,
 )
 from svc_proto.wire.limits import Limits
-from tests.engine.service import TestBook, get, open_book
-from tests.engine.streams import TEXT, file_answer, without_work
+from tests.engine.streamed_answers import TEXT, file_answer, without_work
+from tests.engine.toy_service import TestBook, get, open_book
 from tests.playbook import CH, sends, wire_bytes
 
 # --- streamed answers ---

@@ -9,9 +9,9 @@ from svc_proto.facts import Address, ChannelId, Closed, ReadClosed, Received
 from svc_proto.wire.connection import Role
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.engine.door_book import CH, EIGHT, FOUR, KIB, OPEN, SIX, come, held, some
-from tests.engine.http2_book import FIVE, ONE, THREE, Book2, answers
-from tests.engine.service import TestBook, get, open_book
+from tests.engine.admission_harness import CH, EIGHT, FOUR, KIB, OPEN, SIX, come, held, some
+from tests.engine.http2_playbook import FIVE, ONE, THREE, Book2, answers
+from tests.engine.toy_service import TestBook, get, open_book
 from tests.playbook import accepted, sends, wire_bytes
 from tests.wire.connection_pair import seeded
 from tests.wire.test_websocket import frame

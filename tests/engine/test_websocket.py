@@ -4,11 +4,11 @@ import pytest
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.commands import Abort, CloseWrite, Level, Send
-from svc_proto.engine.socket import LIFE, SocketState, SocketTrigger
+from svc_proto.engine.websocket import LIFE, SocketState, SocketTrigger
 from svc_proto.facts import Closed, ReadClosed, Received, Sent
 from svc_proto.machines.transitions import step
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.engine.service import HANDSHAKE, Recorder, TestBook, open_book
+from tests.engine.toy_service import HANDSHAKE, Recorder, TestBook, open_book
 from tests.playbook import CH, accepted, sends
 
 S, T = SocketState, SocketTrigger

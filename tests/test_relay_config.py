@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
-from svc_proto.config import PUBLIC_ROUTE, ApiAddress, ConfigError, LocalTrust, RelayConfig, SessionPolicy, relay_config
+from svc_proto.relay_config import (
+    PUBLIC_ROUTE,
+    ApiAddress,
+    ConfigError,
+    LocalTrust,
+    RelayConfig,
+    SessionPolicy,
+    relay_config,
+)
 from svc_proto.settings import Bucket, RedisAddress
 from tests.variables import undocumented
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from svc_proto.commands import Query
 from svc_proto.facts import OperationId
-from svc_proto.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 
 ONE = OperationId(1)
 

@@ -11,14 +11,14 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level, OpenFile, ReadConfig, ReadFile, Send
-from svc_proto.engine.answers import http_date
+from svc_proto.engine.admission import Door
 from svc_proto.engine.core import Engine
-from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, Later, ask, wait
 from svc_proto.engine.message import STRANGER, Request, Response, Streamed, empty_response, json_response
+from svc_proto.engine.responses import http_date
 from svc_proto.engine.router import BODY_LIMIT, Handler, Kind, Route, Router
-from svc_proto.engine.server import ServerChannel
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.server_channel import ServerChannel
+from svc_proto.engine.websocket import Socket
 from svc_proto.facts import Accepted, ChannelId, Failure, OperationId, Received, Sent, Started
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import Limits

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from svc_proto.commands import Abort, CloseWrite, Exit, Level, PauseReading, ResumeReading, Send
-from svc_proto.engine.door import Door
+from svc_proto.engine.admission import Door
 from svc_proto.facts import Closed, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
-from tests.engine.service import HANDSHAKE, get, open_book, post
+from tests.engine.toy_service import HANDSHAKE, get, open_book, post
 from tests.playbook import CH, accepted, sends, wire_bytes
 
 CLOSE = b"connection: close"

@@ -7,12 +7,12 @@ import pytest
 from attrs import evolve
 
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Connected, Send
-from svc_proto.engine.client import Fetched, Upload, bearer, fetch, websocket, whole
 from svc_proto.engine.client_channel import Into
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.readers import pieces
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.http_client import Fetched, Upload, bearer, fetch, websocket, whole
+from svc_proto.engine.response_readers import pieces
+from svc_proto.engine.websocket import Socket
 from svc_proto.facts import (
     Address,
     ChannelId,
@@ -30,7 +30,7 @@ from svc_proto.facts import (
     Stopping,
 )
 from svc_proto.wire.events import Headers
-from tests.engine.service import Recorder
+from tests.engine.toy_service import Recorder
 from tests.playbook import Life, Playbook, counting_entropy, sends, wire_bytes
 
 ONE = ChannelId(1)

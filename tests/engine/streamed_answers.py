@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from svc_proto.commands import Command, Compute, SendFile
+from svc_proto.engine.body_streams import FilePart
 from svc_proto.engine.message import Request, Response
-from svc_proto.engine.stream import FilePart
 from svc_proto.wire.events import Headers
-from tests.engine.service import TestBook, open_book
+from tests.engine.toy_service import TestBook, open_book
 
 TEXT = Headers([(b"content-type", b"text/plain")])
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.engine.callers import (
+from svc_proto.engine.message import Request
+from svc_proto.engine.request_origin import (
     Proxies,
     is_foreign_page,
     is_forwarded,
@@ -14,7 +15,6 @@ from svc_proto.engine.callers import (
     names_this_network,
     shows_page,
 )
-from svc_proto.engine.message import Request
 from svc_proto.facts import Address
 from svc_proto.wire.events import Headers
 

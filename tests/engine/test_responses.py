@@ -6,11 +6,11 @@ import pytest
 from attrs import evolve
 
 from svc_proto.commands import PauseReading
-from svc_proto.engine.answers import http_date
+from svc_proto.engine.responses import http_date
 from svc_proto.facts import Received
 from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.engine.service import get, open_book
+from tests.engine.toy_service import get, open_book
 from tests.playbook import CH, sends, wire_bytes
 
 

@@ -9,12 +9,12 @@ from attrs import define, field
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Abort, Command
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Received
 from svc_proto.wire.events import NO_HEADERS
-from tests.engine.service import TestBook, get, open_book, plain, post
+from tests.engine.toy_service import TestBook, get, open_book, plain, post
 from tests.playbook import CH, accepted, sends
 
 GONE = Refused(401, "unauthorized", "gone")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Abort, PauseReading, ResumeReading, Send
-from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.readers import MAX_UNREAD, BodyReader, pieces
+from svc_proto.engine.http_client import Fetched, fetch
+from svc_proto.engine.response_readers import MAX_UNREAD, BodyReader, pieces
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Started
-from tests.engine.test_client import CONNECT, ONE, OP, PEER, calling
-from tests.engine.test_readers import END, URL, Slow, asking, chunk
+from tests.engine.test_http_client import CONNECT, ONE, OP, PEER, calling
+from tests.engine.test_response_readers import END, URL, Slow, asking, chunk
 from tests.playbook import Life, Playbook
 
 REQUEST = Send(

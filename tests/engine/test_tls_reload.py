@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from svc_proto.commands import Cancel, Exit, Level, Log, ReloadTls, TlsReloaded
 from svc_proto.engine.core import Engine
-from svc_proto.engine.reload import RELOAD_WITHIN
+from svc_proto.engine.tls_reload import RELOAD_WITHIN
 from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId, Reloading, Stopping
-from tests.engine.service import ToyService
+from tests.engine.toy_service import ToyService
 from tests.playbook import Playbook, counting_entropy
 
 FIRST, SECOND = OperationId(1), OperationId(2)

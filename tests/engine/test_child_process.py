@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from svc_proto.commands import Abort, CloseWrite, ResizeTerminal, Send, Signal, SignalName, Spawn, Spawned, TerminalSize
-from svc_proto.engine.child import INHERITED, Child, Finished, run_command, spawn_child
+from svc_proto.engine.child_process import INHERITED, Child, Finished, run_command, spawn_child
 from svc_proto.facts import (
     ChannelId,
     Closed,
@@ -17,8 +17,8 @@ from svc_proto.facts import (
     Sent,
     Stopping,
 )
-from tests.engine.service import TestBook, open_book
 from tests.engine.test_flow import Owner
+from tests.engine.toy_service import TestBook, open_book
 
 ONE, THREE, OP = ChannelId(1), ChannelId(3), OperationId(1)
 TICKETED = OperationId(2)  # a command that is run to its end takes its ticket first

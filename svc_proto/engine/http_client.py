@@ -25,7 +25,7 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Connect
 from svc_proto.engine.client_channel import MAX_ANSWER, STREAM, ClientChannel, Fetched, Into
 from svc_proto.engine.flow import Flow, ask, wait
-from svc_proto.engine.socket import Socket, SocketHandler
+from svc_proto.engine.websocket import Socket, SocketHandler
 from svc_proto.facts import HTTP1, HTTP2, Failure, FailureKind
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead
 from svc_proto.wire.urls import Url, parse_url

@@ -7,8 +7,8 @@ from attrs import evolve
 from svc_proto.facts import Address, ChannelId, Received
 from svc_proto.wire.events import RequestEnd, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
-from tests.engine.http2_book import HOST, Book2
-from tests.engine.service import HANDSHAKE, TestBook, open_book
+from tests.engine.http2_playbook import HOST, Book2
+from tests.engine.toy_service import HANDSHAKE, TestBook, open_book
 from tests.playbook import CH, PATIENT, accepted, sends
 from tests.wire.connection_pair import send_events
 from tests.wire.test_websocket import frame

@@ -24,7 +24,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.engine.service import TestBook, open_book
+from tests.engine.toy_service import TestBook, open_book
 from tests.playbook import CH, wire_bytes
 from tests.wire.connection_pair import FIVE, ONE, THREE, drain, merged, seeded
 

@@ -8,9 +8,9 @@ import pytest
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import TIMED_OUT, Flow, sleep
-from svc_proto.engine.waits import Bell, OneAtATime, SomeAtATime, gather, shield
+from svc_proto.engine.sync import Bell, OneAtATime, SomeAtATime, gather, shield
 from svc_proto.facts import Started
-from tests.engine.test_client import calling
+from tests.engine.test_http_client import calling
 from tests.playbook import Life, Playbook
 
 

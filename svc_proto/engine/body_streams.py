@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import ReadFile, SendFile
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.waits import Bell
+from svc_proto.engine.sync import Bell
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import ResponseBodyDelegated, ResponseData, StreamId
 
