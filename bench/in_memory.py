@@ -94,7 +94,7 @@ class _Open(Relay):
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         channel = super().on_accepted(fact)
         if channel is not None:
-            channel.vouch()
+            channel.mark_authenticated()
         return channel
 
 

@@ -18,7 +18,7 @@ from servers.launch import say_why
 from servers.relay_program import relay_program
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.entropy import new_code
-from svc_proto.commands import Exit, Level, Tell
+from svc_proto.commands import Exit, Level, Notify
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.channel import Channel
@@ -164,19 +164,19 @@ class Demo:
             return JsonObject()
         return JsonObject.parse(answer.body) if answer.status in (200, 201) else None
 
-    def _heard(self, news: Tell) -> None:
+    def _heard(self, news: Notify) -> None:
         if news.event == "paired" and self._pairing is not None:
             self.engine.resume(self._pairing, None)
 
     def _say(self, text: str) -> None:
-        self.engine.emit(Tell("step", {"text": text}))
+        self.engine.emit(Notify("step", {"text": text}))
 
     def _problem(self, text: str) -> int:
-        self.engine.emit(Tell("problem", {"text": text}))
+        self.engine.emit(Notify("problem", {"text": text}))
         return 1
 
     def _failed(self, error: Exception) -> None:
-        self.engine.exit(70, f"internal error, reference {self.engine.bug(error)}")
+        self.engine.exit(70, f"internal error, reference {self.engine.log_bug(error)}")
 
 
 def demo_programs(home: Path, handle: Handle) -> list[Program]:
@@ -212,7 +212,7 @@ def _welcome(config: RelayConfig) -> None:
     print(f"relay on {config.host}:{config.port}", flush=True)
 
 
-def _show(news: Tell) -> None:
+def _show(news: Notify) -> None:
     if "text" in news.fields:
         print(news.fields["text"], file=sys.stderr if news.event == "problem" else sys.stdout, flush=True)
 

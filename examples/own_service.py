@@ -19,17 +19,17 @@ from runtimes.listen import bind
 from runtimes.run import run
 from svc_proto import Accepted, Ready, Refused
 from svc_proto.engine import (
-    STRANGER,
+    ANONYMOUS,
+    AdmissionControl,
     Channel,
-    Door,
     Engine,
     Flow,
-    Kind,
     Request,
     Response,
     Route,
+    RouteKind,
     Router,
-    Socket,
+    WebSocketConnection,
     empty_response,
     json_response,
     sleep,
@@ -61,7 +61,7 @@ class Notes:
                 Route(method="POST", pattern="/notes", access=anybody, handler=self._add, body_limit=4096),
                 Route(method="GET", pattern="/notes/{number}", access=anybody, handler=self._one, body_limit=0),
                 Route(method="GET", pattern="/slow", access=anybody, handler=self._slow, body_limit=0),
-                Route(method="GET", pattern="/live", access=anybody, handler=self._listen, kind=Kind.WEBSOCKET),
+                Route(method="GET", pattern="/live", access=anybody, handler=self._listen, kind=RouteKind.WEBSOCKET),
             ]
         )
 
@@ -70,7 +70,7 @@ class Notes:
     def bind(self, engine: Engine) -> None:
         """Keep the engine: time, entropy, timers and commands come from it."""
         self.engine = engine
-        self._door = Door(engine, self, DEFAULT_LIMITS)
+        self._door = AdmissionControl(engine, self, DEFAULT_LIMITS)
 
     def on_started(self) -> None:
         """There is nothing to load: let peers in."""
@@ -87,13 +87,13 @@ class Notes:
 
     def authorize(self, access: Enum, request: Request) -> object:
         """The principal of a request, or `Refused`."""
-        return STRANGER
+        return ANONYMOUS
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         """Every refusal as JSON, those of the protocol included."""
         return json_response(refused.status, {"error": refused.code, "message": refused.message}, refused.headers)
 
-    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
+    def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """Of every answer."""
         return ((b"cache-control", b"no-store"),)
 
@@ -127,9 +127,9 @@ class Notes:
 
 
 class Listening:
-    """One WebSocket: `svc_proto.engine.SocketHandler`."""
+    """One WebSocket: `svc_proto.engine.WebSocketHandler`."""
 
-    socket: Socket
+    socket: WebSocketConnection
 
     def __init__(self, listeners: list[Listening]) -> None:
         self._listeners = listeners
@@ -139,7 +139,7 @@ class Listening:
         if self.socket.writable:
             self.socket.send_text(text)
 
-    def on_open(self, socket: Socket) -> None:
+    def on_open(self, socket: WebSocketConnection) -> None:
         """Listen from now on."""
         self.socket = socket
         self._listeners.append(self)

@@ -17,7 +17,7 @@ from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.http_channel import HttpChannel
-from svc_proto.engine.websocket import Socket, SocketState
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketConnectionState
 from svc_proto.machines.terminal import MAX_TERMINALS
 from svc_proto.relay.client_socket import ClientSocket, ClientState
 from svc_proto.relay.service import Relay
@@ -137,7 +137,7 @@ class Closings:
     """Sockets that we close are gone soon, whatever their peers do, and nothing runs for them meanwhile."""
 
     def __init__(self) -> None:
-        self._since: dict[Socket, float] = {}
+        self._since: dict[WebSocketConnection, float] = {}
 
     def check(self, engine: Engine, now: float) -> None:
         """Look at all of them."""
@@ -146,7 +146,7 @@ class Closings:
             lanes = channel.lanes.values() if isinstance(channel, Http2Channel) else (channel,)
             for lane in lanes:
                 socket = lane.socket if isinstance(lane, HttpChannel) else None
-                if socket is None or socket.state is not SocketState.CLOSING:
+                if socket is None or socket.state is not WebSocketConnectionState.CLOSING:
                     continue
                 if runs_for(socket._handler):
                     violated(Invariant.AFTER_END, "a shell, or a gateway, runs for a socket that is over")

@@ -37,7 +37,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.facts import FailureKind
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
-from svc_proto.settings import Bucket, RedisAddress
+from svc_proto.settings import RedisAddress, S3Bucket
 from svc_proto.store_requests import LoadSessions
 from tests.support.sim_http import HttpClientConnection, Pairs, RequestClient, ServerAddress, WebSocketClient
 
@@ -47,7 +47,9 @@ REDIS = "10.0.9.1"
 PASSWORD = "redis-password-4711"
 UPLOADS_LIVE = 100  # s, in worlds that have a place for them
 S3, S3_PORT = "10.0.0.250", 9000
-BUCKET = Bucket(f"http://{S3}:{S3_PORT}/uploads/of/svc", "eu-north-1", "AKIDEXAMPLE", "s3-secret-4711", "s3-token-4711")
+BUCKET = S3Bucket(
+    f"http://{S3}:{S3_PORT}/uploads/of/svc", "eu-north-1", "AKIDEXAMPLE", "s3-secret-4711", "s3-token-4711"
+)
 STORE = "10.0.9.2"
 REPLICA = "10.0.9.3"
 MASTER = "svc"
@@ -88,7 +90,7 @@ class ClusterWorld:
         *,
         sentinels: bool = False,
         trace: bool = False,
-        uploads: Bucket | str | None = None,
+        uploads: S3Bucket | str | None = None,
         far: bool = False,
     ) -> None:
         """`uploads` are where all nodes have them: a bucket of this world's, or a folder that its hosts share.

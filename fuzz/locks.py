@@ -51,7 +51,7 @@ def check_ends(engine: Engine, relay: Relay) -> None:
     Who ends his own session is told so, however long the store takes.
     """
     alive = relay.sessions._sessions
-    for held, holder in engine.held.items():
+    for held, holder in engine.revocables.items():
         if holder not in alive and _is_answering(cast("Exchange", held)):
             violated(Invariant.AFTER_END, "a request is under way for a session that was ended")
     for client in relay.clients.values():

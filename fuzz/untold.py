@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from svc_proto.basics.moment import Moment
 from svc_proto.boundary import Core
-from svc_proto.commands import Command, Tell
+from svc_proto.commands import Command, Notify
 from svc_proto.facts import Fact
 
 
 class Untold:
     """A core whose news are for the program around it, and for who holds the phone: they may hold what no log may."""
 
-    def __init__(self, core: Core, listeners: list[Callable[[Tell], None]]) -> None:
+    def __init__(self, core: Core, listeners: list[Callable[[Notify], None]]) -> None:
         self._core = core
         self._listeners = listeners
 
@@ -21,7 +21,7 @@ class Untold:
         """Pass it on, and tell."""
         kept: list[Command] = []
         for command in self._core.handle(fact, now):
-            if not isinstance(command, Tell):
+            if not isinstance(command, Notify):
                 kept.append(command)
                 continue
             for listener in self._listeners:

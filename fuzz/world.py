@@ -38,13 +38,13 @@ from svc_proto.api.store import AddMessages
 from svc_proto.api.subscriber import MAX_BEHIND, MAX_EVENTS_BEHIND, MAX_UNREAD, SubscriberState
 from svc_proto.basics.entropy import Entropy
 from svc_proto.boundary import Core
-from svc_proto.commands import Level, StoreRequest, Tell
+from svc_proto.commands import Level, Notify, StoreRequest
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.relay.service import Relay
-from svc_proto.relay_config import LocalTrust, RelayConfig, SessionPolicy
+from svc_proto.relay_config import LocalTrustPolicy, RelayConfig, SessionPolicy
 from svc_proto.store_requests import DeleteSession, SaveSession
 from svc_proto.wire.http2_settings import STREAM_WINDOW
 from svc_proto.wire.limits import Limits
@@ -160,7 +160,7 @@ class World:
         self.asking = any(isinstance(step, AskPhoneUser) for step in script.steps)  # does the phone ask its holder?
         self.impatient: list[tuple[float, bool]] = []  # after how many s the next ones leave, and whether by a reset
         self._books = Books()
-        self.phone_news: list[Callable[[Tell], None]] = []  # who hears it
+        self.phone_news: list[Callable[[Notify], None]] = []  # who hears it
         self.phone = self._start_phone()
 
     # --- programs ------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class World:
             home=self.home.state,
             config_path=f"{self.home.state}/config.yaml",
             pairing_code=PHONE_CODE,
-            local_trust=LocalTrust.SECRET if self.secretive else None,
+            local_trust=LocalTrustPolicy.SECRET if self.secretive else None,
             terminal_tmux=False,
             webapi_url=f"http://{API.address}:{API.port}",
             api_key=API_KEY,

@@ -45,7 +45,7 @@ class Children:
             return
 
         def keep(process: ChildProcess) -> Spawned:
-            child = ChildChannel(pump, command.ch, process, errors=command.errors, post=self._post)
+            child = ChildChannel(pump, command.ch, process, errors=command.stderr, post=self._post)
             reaper.watch(process, child.exited)
             child.start()
             return Spawned(process.pid)

@@ -257,7 +257,7 @@ def _create(spool: Path, command: CreateBlob) -> _Blob:
         raise HostError(FailureKind.INVALID, "suffix of an upload")
     path = private_folder(spool).absolute() / (secrets.token_hex(16) + command.suffix)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    return _Blob(fd, str(path), command.spare)
+    return _Blob(fd, str(path), command.min_free_bytes)
 
 
 def _append(blob: _Blob, data: bytes) -> int:

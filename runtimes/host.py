@@ -34,7 +34,7 @@ from runtimes.workers import Workers
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.moment import Moment
 from svc_proto.boundary import Core
-from svc_proto.commands import Exit, SendFile, Tell
+from svc_proto.commands import Exit, Notify, SendFile
 from svc_proto.facts import FailureKind, Reloading, Started, Stopping
 
 __all__ = ["Host", "Program", "Services", "now"]
@@ -81,7 +81,7 @@ class Program:
     services: Services = field(factory=Services)
     on_ready: Callable[[], None] | None = None
     on_exit: Callable[[Exit], None] | None = None
-    on_tell: Callable[[Tell], None] = lambda news: None
+    on_tell: Callable[[Notify], None] = lambda news: None
     claim: HomeClaim | None = None  # on a home, released by whoever claimed it
     patience: float = 0.0  # s that its stop may take if that is more than others are given
 
@@ -233,7 +233,7 @@ class _Tenant:
         ComputeService(pump, computers, services.compute)
         host.children(pump)
         Connections(pump, resolvers, tls=services.client_tls, resolver=services.resolver)
-        pump.serve({SendFile: self._send_file, Tell: program.on_tell})
+        pump.serve({SendFile: self._send_file, Notify: program.on_tell})
         doors = [Acceptor(pump, listener) for listener in program.listeners]
         TlsReload(pump, readers, doors)
         self._acceptors: list[Acceptor | Stdio] = [*doors]

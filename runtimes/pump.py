@@ -277,7 +277,7 @@ class Pump:
                 if type(command) is Send:  # as most are
                     channel = channels.get(command.ch)
                     if channel is not None:  # else it is gone, and the core is about to hear of it
-                        self._patient = command.late
+                        self._patient = command.low_priority
                         channel.send(command.data)
                         self._patient = False
                 else:

@@ -12,7 +12,7 @@ from runtimes.hand import Hand
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.store_requests import DeleteSession, LoadSessions, Ping, SaveSession
+from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
 
 __all__ = ["SESSION_READS", "SESSION_REQUESTS"]
 
@@ -48,7 +48,7 @@ def _delete(hand: Hand, request: DeleteSession) -> None:
     hand.change("DELETE FROM paired_sessions WHERE token_hash = :wanted", wanted=request.token_hash)
 
 
-def _ping(hand: Hand, request: Ping) -> None:
+def _ping(hand: Hand, request: CheckStore) -> None:
     hand.rows("SELECT 1")
 
 
@@ -56,6 +56,6 @@ SESSION_REQUESTS: Mapping[type[StoreRequest[Any]], Callable[[Hand, Any], object]
     LoadSessions: _load,
     SaveSession: _save,
     DeleteSession: _delete,
-    Ping: _ping,
+    CheckStore: _ping,
 }
-SESSION_READS: frozenset[type[StoreRequest[Any]]] = frozenset({LoadSessions, Ping})
+SESSION_READS: frozenset[type[StoreRequest[Any]]] = frozenset({LoadSessions, CheckStore})

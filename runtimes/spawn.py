@@ -73,7 +73,7 @@ def window(size: TerminalSize) -> tuple[int, int]:
 
 
 def _with_terminal(command: Spawn, size: TerminalSize) -> ChildProcess:
-    if command.errors is not None:
+    if command.stderr is not None:
         raise HostError(FailureKind.INVALID, "a terminal has no error output of its own")
     if not sys.executable:
         raise HostError(FailureKind.UNSUPPORTED, "the path of the Python interpreter is not known")
@@ -102,7 +102,7 @@ def _with_terminal(command: Spawn, size: TerminalSize) -> ChildProcess:
             raise OSError(int(error), "not run")
         os.set_blocking(master, False)
         ours.pop_all()
-    return ChildProcess(popen=popen, terminal=True, escaped=command.escaped, output=master, input=master)
+    return ChildProcess(popen=popen, terminal=True, escaped=command.detached, output=master, input=master)
 
 
 def _with_pipes(command: Spawn) -> ChildProcess:
@@ -119,7 +119,7 @@ def _with_pipes(command: Spawn) -> ChildProcess:
 
         stdin, stdin_end = pipe(inward=False)
         stdout, stdout_end = pipe(inward=True)
-        stderr, stderr_end = pipe(inward=True) if command.errors is not None else (None, subprocess.DEVNULL)
+        stderr, stderr_end = pipe(inward=True) if command.stderr is not None else (None, subprocess.DEVNULL)
         popen = subprocess.Popen(
             command.argv,
             stdin=stdin_end,
@@ -130,11 +130,13 @@ def _with_pipes(command: Spawn) -> ChildProcess:
             start_new_session=True,
         )
         ours.pop_all()
-    return ChildProcess(popen=popen, terminal=False, escaped=command.escaped, output=stdout, input=stdin, errors=stderr)
+    return ChildProcess(
+        popen=popen, terminal=False, escaped=command.detached, output=stdout, input=stdin, errors=stderr
+    )
 
 
 def _environment(command: Spawn) -> dict[str, str]:
-    names = frozenset(command.inherit)
-    starts = tuple(name[:-1] for name in command.inherit if name.endswith("*"))
+    names = frozenset(command.inherited_env)
+    starts = tuple(name[:-1] for name in command.inherited_env if name.endswith("*"))
     kept = {name: value for name, value in os.environ.items() if name in names or name.startswith(starts)}
     return {**kept, **dict(command.env)}

@@ -80,7 +80,7 @@ class StateService:
     def _secret(self, command: EnsureSecret) -> None:
         folder = self._there_is(command.op)
         if folder is not None:
-            self._pump.work(command.op, self._writer, lambda: folder.ensure_secret(command.name, command.fresh))
+            self._pump.work(command.op, self._writer, lambda: folder.ensure_secret(command.name, command.default))
 
     def _there_is(self, op: OperationId) -> StateFolder | None:
         if self._folder is None:

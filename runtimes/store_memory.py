@@ -17,7 +17,7 @@ from runtimes.failures import HostError
 from runtimes.store_service import StoreError, outcome_of
 from svc_proto.basics.strict_json import loads_trusted
 from svc_proto.facts import FailureKind
-from svc_proto.store_requests import DeleteSession, LoadSessions, Ping, SaveSession
+from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ class MemoryStore:
                 case DeleteSession():
                     self._records.pop(request.token_hash, None)
                     return None
-                case Ping():
+                case CheckStore():
                     return None
                 case _:
                     return self._database().execute(request)

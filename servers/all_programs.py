@@ -42,11 +42,11 @@ from servers.start_screen import StartScreen
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
 from svc_proto.client.chore import Chore
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched, fetch
+from svc_proto.engine.http_client import HttpResult, fetch
 from svc_proto.facts import Failure
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
@@ -205,21 +205,21 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartSc
         secret = yield from secret_fields(engine)
         listed = yield from fetch(engine, "GET", f"{url}/sessions", headers=secret, within=10.0)
         if not sys.stdout.isatty():
-            engine.emit(Tell("started", {}))
+            engine.emit(Notify("started", {}))
             return
         answer = yield from fetch(engine, "POST", f"{url}/pairing/mint", headers=secret, body=body, within=10.0)
         if isinstance(answer, Failure):
-            engine.emit(Tell("no invite", {"why": f"{answer.kind.value} {answer.detail}".strip()}))
+            engine.emit(Notify("no invite", {"why": f"{answer.kind.value} {answer.detail}".strip()}))
         elif answer.status != 200:
-            engine.emit(Tell("no invite", {"why": f"it answered {answer.status}"}))
+            engine.emit(Notify("no invite", {"why": f"it answered {answer.status}"}))
         else:
-            engine.emit(Tell("invite", {**answer.members, "paired": _count(listed)}))
+            engine.emit(Notify("invite", {**answer.members, "paired": _count(listed)}))
 
     services = Services(state=private_home(config.home))
     return Program(core=Engine(_Invitation(plan), entropy=os.urandom), services=services, on_tell=screen.show)
 
 
-def _count(listed: Fetched | Failure) -> int | None:
+def _count(listed: HttpResult | Failure) -> int | None:
     """How many devices are paired."""
     if isinstance(listed, Failure) or listed.status != 200:
         return None

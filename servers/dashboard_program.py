@@ -34,7 +34,7 @@ from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.peers.reach import ANYWHERE
-from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrust, RelayConfig
+from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from svc_proto.settings import ConfigError
 
 __all__ = [
@@ -73,8 +73,8 @@ def read_dashboard_config(
 def why_no_dashboard(config: DashboardConfig, relay: RelayConfig) -> str | None:
     """Why it may not start: without a password it would open this host's door to whoever comes through a proxy."""
     stored = Path(relay.home).expanduser() / PUBLIC_ROUTE
-    trust = relay.trust_of_this_host(public_route=stored.exists())
-    if config.password or (trust is LocalTrust.ADDRESS and not relay.trusted_proxies):
+    trust = relay.local_trust_policy(public_route=stored.exists())
+    if config.password or (trust is LocalTrustPolicy.ADDRESS and not relay.trusted_proxies):
         return None
     return "behind a proxy, and with the local secret, a dashboard needs a password: set SVC_DASHBOARD_PASSWORD"
 

@@ -34,8 +34,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay.service import Relay
-from svc_proto.relay_config import ConfigError, RelayConfig, relay_config
-from svc_proto.settings import Bucket
+from svc_proto.relay_config import ConfigError, RelayConfig, parse_relay_config
+from svc_proto.settings import S3Bucket
 
 __all__ = ["announce", "read_config", "relay_program"]
 
@@ -48,7 +48,7 @@ def read_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayC
     options = {**options, **given_place(env, "relay")}
     env = settings(env)
     try:
-        config = relay_config(
+        config = parse_relay_config(
             env,
             options,
             home=str(Path("~/.svc").expanduser()),
@@ -59,7 +59,7 @@ def read_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayC
         )
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
-    if isinstance(config.media_store, Bucket) and find_spec("aws_request_signer") is None:
+    if isinstance(config.media_store, S3Bucket) and find_spec("aws_request_signer") is None:
         raise CannotStartError("SVC_MEDIA_URL with s3:// needs more: pip install 'svc-relay[s3]'", code=2)
     return config
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from svc_proto.basics.brand import Brand
-    from svc_proto.commands import Tell
+    from svc_proto.commands import Notify
 
 __all__ = ["StartScreen"]
 
@@ -39,7 +39,7 @@ class StartScreen:
     model: str | None  # what answers; None: there is no API
     api_only_here: bool = False
 
-    def show(self, news: Tell) -> None:
+    def show(self, news: Notify) -> None:
         """The invite has come, or has not, or none was asked for."""
         if news.event == "no invite":
             print(f"No pairing code: the relay could not be asked ({news.fields['why']}).", file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from runtimes.host import Program
 from runtimes.listen import Listener, plain_address
 from runtimes.running import ROLES
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 
 __all__ = ["given_place", "given_socket", "watcher"]
@@ -40,7 +40,7 @@ def watcher(programs: Sequence[Program], url_of: Callable[[Listener], str], env:
     status = f"{', '.join(role for role in ROLES if role in roles)}: svc status".encode()
     address = f"\0{named[1:]}" if named.startswith("@") else named
 
-    def tell(news: Tell) -> None:
+    def tell(news: Notify) -> None:
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
             to.sendto(TELLS[news.event].replace(b"%s", status), address)
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from svc_proto.commands import FinishBlob as FinishBlob
     from svc_proto.commands import Level as Level
     from svc_proto.commands import Log as Log
+    from svc_proto.commands import Notify as Notify
     from svc_proto.commands import OpenedFile as OpenedFile
     from svc_proto.commands import OpenFile as OpenFile
     from svc_proto.commands import Operation as Operation
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from svc_proto.commands import Spawned as Spawned
     from svc_proto.commands import StoreRequest as StoreRequest
     from svc_proto.commands import SweepFolder as SweepFolder
-    from svc_proto.commands import Tell as Tell
     from svc_proto.commands import TerminalSize as TerminalSize
     from svc_proto.commands import TlsReloaded as TlsReloaded
     from svc_proto.commands import WriteBlob as WriteBlob
@@ -94,7 +94,7 @@ else:
                 "EnsureSecret Exit FinishBlob Level Log OpenFile OpenedFile Operation PauseReading Query "
                 "ReadConfig ReadFile Ready ReleaseFile ReloadTls ResumeReading Send SendFile StoreRequest "
                 "SweepFolder WriteFile DeleteBlob TerminalSize Spawned Spawn SignalName Signal ResizeTerminal "
-                "Tell TlsReloaded WriteBlob WriteConfig"
+                "Notify TlsReloaded WriteBlob WriteConfig"
             ),
             "svc_proto.version": "PROTOCOL_VERSION VERSION",
         },

@@ -55,7 +55,7 @@ __all__ = [
     "SignalName",
     "Signal",
     "ResizeTerminal",
-    "Tell",
+    "Notify",
     "TlsReloaded",
     "WriteBlob",
     "WriteConfig",
@@ -99,7 +99,7 @@ class Log:
 
 
 @fast_frozen
-class Tell:
+class Notify:
     """News for the program that runs the core, such as a fresh token: may hold what a log must not. Not answered."""
 
     event: str
@@ -113,13 +113,13 @@ class Tell:
 class Send:
     """Write bytes, after what was sent before. Answered by `Sent` facts that add up to `len(data)`.
 
-    What is `late` may be told of with what leaves after it, if all of it left at once (decision 184): no later than
-    behind a `CloseWrite`, or before the first fact that comes 0.1 s after it, as of the moment of the fact before.
+    What is `low_priority` may be told of with what leaves after it, if all of it left at once (decision 184): no later
+    than behind a `CloseWrite`, or before the first fact that comes 0.1 s after it, as of the moment of the fact before.
     """
 
     ch: ChannelId
     data: bytes
-    late: bool = field(default=False, eq=False)
+    low_priority: bool = field(default=False, eq=False)
 
 
 @fast_frozen
@@ -245,13 +245,13 @@ class Spawn(Operation[Spawned]):
     """Start a child process whose input and output are channel `ch`; facts of `ch` follow the `Done`.
 
     With `terminal` the channel is a pseudo-terminal that the child, in a session of its own, has as its controlling
-    terminal. Without, it is the child's standard input and output, and its error output goes to channel `errors` if
-    given, else nowhere. Of the runtime's own environment the child gets the variables that `inherit` names (with a `*`
-    at the end: all that begin so) and no others; `env` is added. `CloseWrite` closes the input; `Abort` closes both
-    ends without a signal. The channel ends with `Closed(ch, why, exit)` when the child has exited and what it wrote
-    before was delivered; after an `Abort` at once, and the runtime reaps the child whenever it exits.
+    terminal. Without, it is the child's standard input and output, and its error output goes to channel `stderr` if
+    given, else nowhere. Of the runtime's own environment the child gets the variables that `inherited_env` names (with
+    a `*` at the end: all that begin so) and no others; `env` is added. `CloseWrite` closes the input; `Abort` closes
+    both ends without a signal. The channel ends with `Closed(ch, why, exit)` when the child has exited and what it
+    wrote before was delivered; after an `Abort` at once, and the runtime reaps the child whenever it exits.
 
-    With `escaped` its output comes as it stands between the quotes of a JSON string (`strict_json.escaped`, of each
+    With `detached` its output comes as it stands between the quotes of a JSON string (`strict_json.escaped`, of each
     piece that is read): a terminal is read 4 KiB at a time, and the kernel fills it while the last piece is written so.
     """
 
@@ -262,9 +262,9 @@ class Spawn(Operation[Spawned]):
     env: tuple[tuple[str, str], ...] = ()
     cwd: str | None = None
     terminal: TerminalSize | None = None
-    errors: ChannelId | None = None
-    inherit: tuple[str, ...] = ()
-    escaped: bool = False
+    stderr: ChannelId | None = None
+    inherited_env: tuple[str, ...] = ()
+    detached: bool = False
 
     def undo(self, result: Spawned) -> Command:
         """Let go of it; a pseudo-terminal's child is hung up by that."""
@@ -357,13 +357,13 @@ class ReleaseFile:
 class CreateBlob(Operation[int]):
     """Start an upload: a new private file in the spool folder whose name ends in `suffix`. Result: a handle.
 
-    A write that would leave less than `spare` bytes of the disk free fails with `NO_SPACE`.
+    A write that would leave less than `min_free_bytes` bytes of the disk free fails with `NO_SPACE`.
     """
 
     answer = int
 
     suffix: str = ""
-    spare: int = 0
+    min_free_bytes: int = 0
 
     def undo(self, result: int) -> Command:
         """Delete the file."""
@@ -466,12 +466,12 @@ class WriteConfig(Operation[None]):
 
 @fast_frozen
 class EnsureSecret(Operation[bytes]):
-    """Read a secret file of the state folder; when it is missing or under 16 bytes, create it with `fresh`."""
+    """Read a secret file of the state folder; when it is missing or under 16 bytes, create it with `default`."""
 
     answer = bytes
 
     name: str
-    fresh: bytes
+    default: bytes
 
 
 @fast_frozen
@@ -504,7 +504,7 @@ Command: TypeAlias = (
     Ready
     | Exit
     | Log
-    | Tell
+    | Notify
     | Send
     | CloseWrite
     | Abort

@@ -16,24 +16,24 @@ from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import MAX_SECONDS
 from svc_proto.commands import Level
-from svc_proto.settings import Bucket, ConfigError, RedisAddress, Settings, http_address
-from svc_proto.voice_config import VoiceConfig, voice_config
+from svc_proto.settings import ConfigError, RedisAddress, S3Bucket, SettingsSource, http_address
+from svc_proto.voice_config import VoiceConfig, parse_voice_config
 
 __all__ = [
     "PUBLIC_ROUTE",
     "WEBAPI_URL",
     "ApiAddress",
     "ConfigError",
-    "LocalTrust",
+    "LocalTrustPolicy",
     "RelayConfig",
     "SessionPolicy",
-    "relay_config",
+    "parse_relay_config",
 ]
 
 PUBLIC_ROUTE = "public-route"  # file of the service home that is there once an invite has led here from outside
 WEBAPI_URL = "http://localhost:8642"  # unless it is said otherwise (spec "Relay environment variables")
 MAX_WORKERS = 64  # processes of one relay on one host
-THIS_HOST = "127.0.0.0/8, ::1"  # where the proxies are that are believed, unless others are named
+LOOPBACK_NETWORKS = "127.0.0.0/8, ::1"  # where the proxies are that are believed, unless others are named
 
 
 class SessionPolicy(Enum):
@@ -44,7 +44,7 @@ class SessionPolicy(Enum):
     REDUCE_ONLY = "reduce-only"  # its own, and only to less
 
 
-class LocalTrust(Enum):
+class LocalTrustPolicy(Enum):
     """What makes a caller a program of this host: being there, or showing the local secret as well."""
 
     ADDRESS = "address"
@@ -86,14 +86,14 @@ class RelayConfig:
     tui_command: tuple[str, ...] = ()  # the agent gateway of the TUI channel; empty: none
     pairing_code: str | None = None
     trusted_proxies: tuple[str, ...] = ()  # addresses and networks whose forwarding headers count
-    local_trust: LocalTrust | None = None  # None: the address, until there is a proxy in front
+    local_trust: LocalTrustPolicy | None = None  # None: the address, until there is a proxy in front
     allow_insecure_api_bearer: bool = False
     hide_typed_text: bool = False  # what the agent types stays out of the record of its commands
     media_max_size_mb: int = 100
     media_ttl_seconds: int = 86_400
     media_lru_cap: int = 500
     media_allowed_roots: tuple[str, ...] = ()
-    media_store: Bucket | str | None = None  # of all nodes, a folder if it is text; None: each keeps its uploads
+    media_store: S3Bucket | str | None = None  # of all nodes, a folder if it is text; None: each keeps its uploads
     max_session_ttl: float | None = None  # s; None: no maximum
     session_policy: SessionPolicy = SessionPolicy.OPEN
     brand: Brand = SVC
@@ -143,10 +143,10 @@ class RelayConfig:
             raise ConfigError("the API server's address must be an http:// or https:// URL with a host")
         return ApiAddress(found.host, found.port or (443 if found.tls else 8642), found.tls)
 
-    def trust_of_this_host(self, *, public_route: bool) -> LocalTrust:
+    def local_trust_policy(self, *, public_route: bool) -> LocalTrustPolicy:
         """What counts, if an invite has led here from outside or not."""
         asked = self.trusted_proxies or public_route or self.shares_home  # the others would not hear of a route
-        by_itself = LocalTrust.SECRET if asked else LocalTrust.ADDRESS
+        by_itself = LocalTrustPolicy.SECRET if asked else LocalTrustPolicy.ADDRESS
         return self.local_trust or by_itself
 
     @property
@@ -155,7 +155,7 @@ class RelayConfig:
         return f"{self.brand.scheme}-qr-secret"
 
 
-def relay_config(
+def parse_relay_config(
     env: Mapping[str, str],
     options: Mapping[str, object] | None = None,
     *,
@@ -171,7 +171,7 @@ def relay_config(
     `allow_insecure_api_key`, `local_trust`, `root_path`, `workers`.
     Raises `ConfigError`.
     """
-    source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
+    source = SettingsSource(env, {key: value for key, value in (options or {}).items() if value is not None})
     cert, key = source.certificate("RELAY_SSL_CERT", "RELAY_SSL_KEY")
     home = source.text("SVC_HOME", None) or source.text("HERMES_HOME", None) or home
     webapi_url = source.url("RELAY_WEBAPI_URL", "webapi_url", WEBAPI_URL)
@@ -187,7 +187,9 @@ def relay_config(
         webapi_url=webapi_url,
         home=home,
         config_path=config_path,
-        workspace=source.root("SVC_WORKSPACE") or source.root("HERMES_WORKSPACE") or f"{home}/workspace",
+        workspace=source.absolute_path("SVC_WORKSPACE")
+        or source.absolute_path("HERMES_WORKSPACE")
+        or f"{home}/workspace",
         temp_dir=temp_dir,
         store_files=tuple(store_files),
         user_home=user_home or source.text("HOME", None) or "~",
@@ -196,21 +198,21 @@ def relay_config(
         terminal_shell=source.shell("RELAY_TERMINAL_SHELL", "shell"),
         user_shell=source.text("SHELL", None),
         terminal_env=source.names("SVC_TERMINAL_ENV"),
-        terminal_tmux=source.flag("RELAY_TERMINAL_TMUX", default=True),
-        profile_discovery=source.flag("RELAY_PROFILE_DISCOVERY_ENABLED", default=True),
+        terminal_tmux=source.boolean("RELAY_TERMINAL_TMUX", default=True),
+        profile_discovery=source.boolean("RELAY_PROFILE_DISCOVERY_ENABLED", default=True),
         tui_command=source.command("SVC_TUI_COMMAND"),
-        pairing_code=source.code("RELAY_PAIRING_CODE"),
+        pairing_code=source.pairing_code("RELAY_PAIRING_CODE"),
         trusted_proxies=_proxies(source),
         local_trust=_local_trust(source),
-        allow_insecure_api_bearer=source.flag("RELAY_ALLOW_INSECURE_API_BEARER")
+        allow_insecure_api_bearer=source.boolean("RELAY_ALLOW_INSECURE_API_BEARER")
         or source.option("allow_insecure_api_key") is True,
-        hide_typed_text=source.flag("RELAY_HIDE_TYPED_TEXT"),
-        media_max_size_mb=source.whole("RELAY_MEDIA_MAX_SIZE_MB", 100, low=1, high=100_000),
-        media_ttl_seconds=source.whole("RELAY_MEDIA_TTL_SECONDS", 86_400, low=1, high=int(MAX_SECONDS)),
-        media_lru_cap=source.whole("RELAY_MEDIA_LRU_CAP", 500, low=1, high=1_000_000),
-        media_allowed_roots=source.roots("RELAY_MEDIA_ALLOWED_ROOTS", path_separator),
+        hide_typed_text=source.boolean("RELAY_HIDE_TYPED_TEXT"),
+        media_max_size_mb=source.integer("RELAY_MEDIA_MAX_SIZE_MB", 100, low=1, high=100_000),
+        media_ttl_seconds=source.integer("RELAY_MEDIA_TTL_SECONDS", 86_400, low=1, high=int(MAX_SECONDS)),
+        media_lru_cap=source.integer("RELAY_MEDIA_LRU_CAP", 500, low=1, high=1_000_000),
+        media_allowed_roots=source.absolute_paths("RELAY_MEDIA_ALLOWED_ROOTS", path_separator),
         media_store=source.media_store("SVC_MEDIA_URL"),
-        max_session_ttl=source.span("RELAY_MAX_SESSION_TTL_SECONDS"),
+        max_session_ttl=source.duration("RELAY_MAX_SESSION_TTL_SECONDS"),
         session_policy=_policy(source, "RELAY_SESSION_POLICY"),
         metrics_token=source.metrics_token(),
         brand=brand,
@@ -222,8 +224,8 @@ def relay_config(
         webapi_pin=_pin(source, "RELAY_WEBAPI_PIN"),
         cluster=source.redis("SVC_CLUSTER_URL"),
         node_url=source.url("SVC_NODE_URL", None, ""),
-        workers=source.whole("RELAY_WORKERS", 1, low=1, high=MAX_WORKERS, option="workers"),
-        voice=voice_config(
+        workers=source.integer("RELAY_WORKERS", 1, low=1, high=MAX_WORKERS, option="workers"),
+        voice=parse_voice_config(
             source,
             service_home=home,
             config_path=config_path,
@@ -234,22 +236,22 @@ def relay_config(
     )
 
 
-def _proxies(source: Settings) -> tuple[str, ...]:
-    proxies = source.networks("RELAY_TRUSTED_PROXIES", THIS_HOST)
-    return proxies if source.flag("RELAY_TRUST_PROXY_HEADERS") else ()
+def _proxies(source: SettingsSource) -> tuple[str, ...]:
+    proxies = source.networks("RELAY_TRUSTED_PROXIES", LOOPBACK_NETWORKS)
+    return proxies if source.boolean("RELAY_TRUST_PROXY_HEADERS") else ()
 
 
-def _local_trust(source: Settings) -> LocalTrust | None:
-    word = source.choice("RELAY_LOCAL_TRUST", "local_trust", [each.value for each in LocalTrust])
-    return None if word is None else LocalTrust(word)
+def _local_trust(source: SettingsSource) -> LocalTrustPolicy | None:
+    word = source.choice("RELAY_LOCAL_TRUST", "local_trust", [each.value for each in LocalTrustPolicy])
+    return None if word is None else LocalTrustPolicy(word)
 
 
-def _pin(source: Settings, variable: str) -> str | None:
+def _pin(source: SettingsSource, variable: str) -> str | None:
     pin = source.text(variable, None)
     if pin is not None and not re.fullmatch(r"sha256/[A-Za-z0-9+/]{43}=", pin):
         raise ConfigError(f"{variable} must be sha256/ and 44 characters of Base64")
     return pin
 
 
-def _policy(source: Settings, variable: str) -> SessionPolicy:
+def _policy(source: SettingsSource, variable: str) -> SessionPolicy:
     return SessionPolicy(source.choice(variable, None, [each.value for each in SessionPolicy]) or "open")

@@ -19,7 +19,7 @@ from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.basics.validate import FALSE_WORDS, MAX_SECONDS, TRUE_WORDS
 from svc_proto.commands import Level
 
-__all__ = ["Bucket", "ConfigError", "HttpAddress", "RedisAddress", "Settings", "http_address"]
+__all__ = ["S3Bucket", "ConfigError", "HttpAddress", "RedisAddress", "SettingsSource", "http_address"]
 
 MAX_DIGITS = 12  # of a whole number in a setting
 MAX_PREFIX = 200  # characters of a path
@@ -61,7 +61,7 @@ class RedisAddress:
 
 
 @fast_frozen
-class Bucket:
+class S3Bucket:
     """A store that is compatible with S3: where objects are, and who we are there."""
 
     url: str  # of the folder of ours, without a slash at its end
@@ -84,7 +84,7 @@ def http_address(url: str) -> HttpAddress | None:
 
 
 @fast_frozen
-class Settings:
+class SettingsSource:
     """One environment, and the start options that were given (`None` ones left out)."""
 
     env: Mapping[str, str]
@@ -104,7 +104,7 @@ class Settings:
         """Text; None if it is not set."""
         return self.named(variable, option)[1]
 
-    def whole(self, variable: str, default: int, *, low: int, high: int, option: str | None = None) -> int:
+    def integer(self, variable: str, default: int, *, low: int, high: int, option: str | None = None) -> int:
         """A whole number from `low` to `high`."""
         name, text = self.named(variable, option)
         if text is None:
@@ -116,14 +116,14 @@ class Settings:
 
     def port(self, variable: str, option: str | None, default: int) -> int:
         """A port; 0 picks a free one."""
-        return self.whole(variable, default, low=0, high=65_535, option=option)
+        return self.integer(variable, default, low=0, high=65_535, option=option)
 
-    def span(self, variable: str) -> float | None:
+    def duration(self, variable: str) -> float | None:
         """Seconds; None for 0 or unset."""
-        value = self.whole(variable, 0, low=0, high=int(MAX_SECONDS))
+        value = self.integer(variable, 0, low=0, high=int(MAX_SECONDS))
         return float(value) or None
 
-    def flag(self, variable: str, *, default: bool = False) -> bool:
+    def boolean(self, variable: str, *, default: bool = False) -> bool:
         """0 or 1, in the usual spellings."""
         text = (self.env.get(variable) or "").strip().lower()
         if not text:
@@ -190,13 +190,13 @@ class Settings:
             raise ConfigError(f"{name} must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {text!r}")
         return text
 
-    def parts(self, variable: str, default: str = "", separator: str = ",") -> tuple[str, ...]:
+    def split_list(self, variable: str, default: str = "", separator: str = ",") -> tuple[str, ...]:
         """What stands between commas, or whatever separates it, without the blanks around it."""
         return tuple(part.strip() for part in (self.text(variable, None) or default).split(separator) if part.strip())
 
     def networks(self, variable: str, default: str) -> tuple[str, ...]:
         """Addresses and networks with commas between them."""
-        parts = self.parts(variable, default)
+        parts = self.split_list(variable, default)
         for part in parts:
             try:
                 ip_network(part, strict=False)
@@ -213,7 +213,7 @@ class Settings:
                 raise ConfigError(f"{variable} must hold names of variables, not {name!r}")
         return names
 
-    def code(self, variable: str) -> str | None:
+    def pairing_code(self, variable: str) -> str | None:
         """A pairing code."""
         text = self.text(variable, None)
         if text is None:
@@ -222,15 +222,15 @@ class Settings:
             raise ConfigError(f"{variable} must be six characters of A-Z and 0-9")
         return text.upper()
 
-    def roots(self, variable: str, separator: str) -> tuple[str, ...]:
+    def absolute_paths(self, variable: str, separator: str) -> tuple[str, ...]:
         """Absolute paths with `separator` between them."""
-        roots = self.parts(variable, separator=separator)
+        roots = self.split_list(variable, separator=separator)
         for root in roots:
             if not root.startswith("/"):
                 raise ConfigError(f"{variable} must hold absolute paths, not {root!r}")
         return roots
 
-    def root(self, variable: str) -> str | None:
+    def absolute_path(self, variable: str) -> str | None:
         """One absolute path."""
         text = self.text(variable, None)
         if text is not None and not text.startswith("/"):
@@ -272,7 +272,7 @@ class Settings:
             raise ConfigError(f"{variable} must be {text}")
         return found
 
-    def media_store(self, variable: str) -> Bucket | str | None:
+    def media_store(self, variable: str) -> S3Bucket | str | None:
         """Where the uploads of all nodes are: file:///FOLDER, or s3://BUCKET/PREFIX; None: at each by itself."""
         text = self.text(variable, None)
         if text is None:
@@ -295,7 +295,7 @@ class Settings:
             raise ConfigError(f"{variable} needs {' and '.join(names)}, in printable ASCII")  # which are never quoted
         bucket, prefix = found[1], found[2].rstrip("/")
         url = f"{endpoint.rstrip('/')}/{bucket}" if endpoint else f"https://{bucket}.s3.{region}.amazonaws.com"
-        return Bucket(url=url + prefix, region=region, key=key, secret=secret, token=token)
+        return S3Bucket(url=url + prefix, region=region, key=key, secret=secret, token=token)
 
 
 def _redis_address(url: str, usual: int = 6379) -> RedisAddress | None:

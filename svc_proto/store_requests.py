@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import StoreRequest
 
-__all__ = ["DeleteSession", "LoadSessions", "Ping", "SaveSession"]
+__all__ = ["DeleteSession", "LoadSessions", "CheckStore", "SaveSession"]
 
 
 @fast_frozen
@@ -23,7 +23,7 @@ class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
 
 
 @fast_frozen
-class Ping(StoreRequest[None]):
+class CheckStore(StoreRequest[None]):
     """Ask nothing of the store but an answer, if it would answer anything."""
 
     answer = type(None)

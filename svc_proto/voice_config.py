@@ -13,10 +13,26 @@ from attrs import Factory, field
 
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.fast_frozen import fast_frozen
-from svc_proto.settings import Settings
+from svc_proto.settings import SettingsSource
 
-__all__ = ["KEY_VARIABLES", "URL_VARIABLES", "VENDORS", "Vendor", "VoiceConfig", "voice_config"]
-__all__ += ["OPENAI", "OPENAI_REALTIME", "XAI", "XAI_REALTIME", "ELEVENLABS", "GROQ", "MISTRAL", "DEEPINFRA"]
+__all__ = [
+    "KEY_VARIABLES",
+    "URL_VARIABLES",
+    "PROVIDER_ENDPOINTS",
+    "ProviderEndpoint",
+    "VoiceConfig",
+    "parse_voice_config",
+]
+__all__ += [
+    "OPENAI_ENDPOINT",
+    "OPENAI_REALTIME_ENDPOINT",
+    "XAI_ENDPOINT",
+    "XAI_REALTIME_ENDPOINT",
+    "ELEVENLABS_ENDPOINT",
+    "GROQ_ENDPOINT",
+    "MISTRAL_ENDPOINT",
+    "DEEPINFRA_ENDPOINT",
+]
 
 OUTPUT_PREFIX = "RELAY_VOICE_OUTPUT_"
 REALTIME_PREFIX = "RELAY_REALTIME_VOICE_"
@@ -24,7 +40,7 @@ SLOW_TOOLS = ("cron", "desktop_", "browser", "execute_code", "terminal", "spawn"
 
 
 @fast_frozen
-class Vendor:
+class ProviderEndpoint:
     """What is known of a vendor: where it is, without a slash at the end, and all names of its key, in the order in
     which they are looked for (wire 3.5, 4.10, 6.11).
     """
@@ -34,7 +50,7 @@ class Vendor:
     keys: tuple[str, ...]
 
     @property
-    def asked(self) -> str:
+    def suggested_variable(self) -> str:
         """Which of its keys an operator without any is told to set."""
         return f"{self.name.upper()}_API_KEY"
 
@@ -44,19 +60,32 @@ class Vendor:
         return f"{self.name.upper()}_{'REALTIME' if self.url.startswith('wss:') else 'BASE'}_URL"
 
 
-OPENAI = Vendor("OpenAI", "https://api.openai.com/v1", ("OPENAI_API_KEY", "VOICE_TOOLS_OPENAI_KEY"))
-OPENAI_REALTIME = Vendor("OpenAI", "wss://api.openai.com/v1/realtime", ("OPENAI_REALTIME_API_KEY", *OPENAI.keys))
-XAI = Vendor("xAI", "https://api.x.ai", ("VOICE_TOOLS_XAI_KEY", "XAI_API_KEY", "GROK_API_KEY"))
-XAI_REALTIME = Vendor(
-    "xAI", "wss://api.x.ai/v1/realtime", (*XAI.keys, "XAI_REALTIME_CLIENT_SECRET", "XAI_EPHEMERAL_TOKEN")
+OPENAI_ENDPOINT = ProviderEndpoint("OpenAI", "https://api.openai.com/v1", ("OPENAI_API_KEY", "VOICE_TOOLS_OPENAI_KEY"))
+OPENAI_REALTIME_ENDPOINT = ProviderEndpoint(
+    "OpenAI", "wss://api.openai.com/v1/realtime", ("OPENAI_REALTIME_API_KEY", *OPENAI_ENDPOINT.keys)
 )
-ELEVENLABS = Vendor("ElevenLabs", "https://api.elevenlabs.io", ("ELEVENLABS_API_KEY", "VOICE_TOOLS_ELEVENLABS_KEY"))
-GROQ = Vendor("Groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",))
-MISTRAL = Vendor("Mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",))
-DEEPINFRA = Vendor("DeepInfra", "https://api.deepinfra.com/v1/openai", ("DEEPINFRA_API_KEY",))
-VENDORS = (OPENAI, OPENAI_REALTIME, XAI, XAI_REALTIME, ELEVENLABS, GROQ, MISTRAL, DEEPINFRA)
-KEY_VARIABLES = tuple(dict.fromkeys(key for vendor in VENDORS for key in vendor.keys))
-URL_VARIABLES = tuple(vendor.url_variable for vendor in VENDORS)  # the operator's to say, never a caller's
+XAI_ENDPOINT = ProviderEndpoint("xAI", "https://api.x.ai", ("VOICE_TOOLS_XAI_KEY", "XAI_API_KEY", "GROK_API_KEY"))
+XAI_REALTIME_ENDPOINT = ProviderEndpoint(
+    "xAI", "wss://api.x.ai/v1/realtime", (*XAI_ENDPOINT.keys, "XAI_REALTIME_CLIENT_SECRET", "XAI_EPHEMERAL_TOKEN")
+)
+ELEVENLABS_ENDPOINT = ProviderEndpoint(
+    "ElevenLabs", "https://api.elevenlabs.io", ("ELEVENLABS_API_KEY", "VOICE_TOOLS_ELEVENLABS_KEY")
+)
+GROQ_ENDPOINT = ProviderEndpoint("Groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",))
+MISTRAL_ENDPOINT = ProviderEndpoint("Mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",))
+DEEPINFRA_ENDPOINT = ProviderEndpoint("DeepInfra", "https://api.deepinfra.com/v1/openai", ("DEEPINFRA_API_KEY",))
+PROVIDER_ENDPOINTS = (
+    OPENAI_ENDPOINT,
+    OPENAI_REALTIME_ENDPOINT,
+    XAI_ENDPOINT,
+    XAI_REALTIME_ENDPOINT,
+    ELEVENLABS_ENDPOINT,
+    GROQ_ENDPOINT,
+    MISTRAL_ENDPOINT,
+    DEEPINFRA_ENDPOINT,
+)
+KEY_VARIABLES = tuple(dict.fromkeys(key for vendor in PROVIDER_ENDPOINTS for key in vendor.keys))
+URL_VARIABLES = tuple(vendor.url_variable for vendor in PROVIDER_ENDPOINTS)  # the operator's to say, never a caller's
 
 
 def _below(name: str) -> Any:
@@ -95,17 +124,21 @@ class VoiceConfig:
         return tuple(folder for folder in folders if folder)  # nobody gives away the root of the file system
 
 
-def voice_config(
-    source: Settings, *, service_home: str, config_path: str, webapi_url: str, api_key: str, brand: Brand
+def parse_voice_config(
+    source: SettingsSource, *, service_home: str, config_path: str, webapi_url: str, api_key: str, brand: Brand
 ) -> VoiceConfig:
     """Read the voice side's settings. Raises `ConfigError`."""
-    home = source.root("SVC_RELAY_HOME") or source.root("HERMES_RELAY_HOME") or f"{service_home.rstrip('/')}-relay"
+    home = (
+        source.absolute_path("SVC_RELAY_HOME")
+        or source.absolute_path("HERMES_RELAY_HOME")
+        or f"{service_home.rstrip('/')}-relay"
+    )
     places = {
-        "output_path": source.root("RELAY_VOICE_OUTPUT_CONFIG"),
-        "realtime_path": source.root("RELAY_REALTIME_VOICE_CONFIG"),
-        "output_runs": source.root("RELAY_VOICE_OUTPUT_RUN_DIR"),
-        "lab_runs": source.root("RELAY_REALTIME_VOICE_RUN_DIR"),
-        "agent_runs": source.root("RELAY_REALTIME_VOICE_RUN_DIR"),
+        "output_path": source.absolute_path("RELAY_VOICE_OUTPUT_CONFIG"),
+        "realtime_path": source.absolute_path("RELAY_REALTIME_VOICE_CONFIG"),
+        "output_runs": source.absolute_path("RELAY_VOICE_OUTPUT_RUN_DIR"),
+        "lab_runs": source.absolute_path("RELAY_REALTIME_VOICE_RUN_DIR"),
+        "agent_runs": source.absolute_path("RELAY_REALTIME_VOICE_RUN_DIR"),
     }
     ours = (*KEY_VARIABLES, *URL_VARIABLES)
     return VoiceConfig(
@@ -117,11 +150,11 @@ def voice_config(
         key_in_environment=bool(api_key),
         brand=brand,
         **{name: place for name, place in places.items() if place},
-        resume_ttl=source.whole("RELAY_VOICE_RESUME_TTL_MS", 30_000, low=0, high=3_600_000) / 1000,
-        detached_max=source.whole("RELAY_VOICE_BACKGROUND_DETACHED_MAX_MS", 360_000, low=0, high=86_400_000) / 1000,
-        background_max=source.whole("RELAY_VOICE_BACKGROUND_RUN_MAX_MS", 300_000, low=1000, high=86_400_000) / 1000,
-        slow_tools=source.parts("RELAY_VOICE_LONG_TOOL_HINTS", ",".join(SLOW_TOOLS)),
-        options_cache=float(source.whole("RELAY_PROVIDER_OPTIONS_CACHE_SECONDS", 600, low=0, high=86_400)),
+        resume_ttl=source.integer("RELAY_VOICE_RESUME_TTL_MS", 30_000, low=0, high=3_600_000) / 1000,
+        detached_max=source.integer("RELAY_VOICE_BACKGROUND_DETACHED_MAX_MS", 360_000, low=0, high=86_400_000) / 1000,
+        background_max=source.integer("RELAY_VOICE_BACKGROUND_RUN_MAX_MS", 300_000, low=1000, high=86_400_000) / 1000,
+        slow_tools=source.split_list("RELAY_VOICE_LONG_TOOL_HINTS", ",".join(SLOW_TOOLS)),
+        options_cache=float(source.integer("RELAY_PROVIDER_OPTIONS_CACHE_SECONDS", 600, low=0, high=86_400)),
         variables={
             name: value.strip()
             for name, value in source.env.items()

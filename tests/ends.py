@@ -110,7 +110,7 @@ class Child(Ear):
 
     def say(self, data: bytes) -> None:
         """Write to its output."""
-        self.node.book.feed(Received(self.ch, escaped(data) if self.order.escaped else data))
+        self.node.book.feed(Received(self.ch, escaped(data) if self.order.detached else data))
 
     def complain(self, data: bytes) -> None:
         """Write to its error output."""

@@ -69,7 +69,7 @@ OWNERS = {  # what a module's parts name for type checkers alone, since they are
     "svc_proto.api.service": ("Api",),
     "svc_proto.dashboard.service": ("Dashboard",),
     "svc_proto.engine.core": ("Engine",),
-    "svc_proto.engine.admission": ("Visit",),
+    "svc_proto.engine.admission": ("UnauthenticatedConnection",),
     "svc_proto.engine.exchange": ("Exchange",),
     "svc_proto.engine.http_channel": ("HttpChannel",),
     "svc_proto.engine.server_channel": ("ServerChannel",),

@@ -14,19 +14,19 @@ from svc_proto.relay_config import (
     PUBLIC_ROUTE,
     ApiAddress,
     ConfigError,
-    LocalTrust,
+    LocalTrustPolicy,
     RelayConfig,
     SessionPolicy,
-    relay_config,
+    parse_relay_config,
 )
-from svc_proto.settings import Bucket, RedisAddress
+from svc_proto.settings import RedisAddress, S3Bucket
 from tests.variables import undocumented
 
 # --- defaults -------------------------------------------------------------------------------------------------------
 
 
 def test_the_defaults_of_the_specification() -> None:
-    assert relay_config({}, home="/home/me/.svc") == RelayConfig(
+    assert parse_relay_config({}, home="/home/me/.svc") == RelayConfig(
         host="0.0.0.0",
         port=8767,
         ssl_cert=None,
@@ -58,7 +58,7 @@ def test_the_defaults_of_the_specification() -> None:
 
 
 def test_who_is_told_nothing_has_the_same_defaults() -> None:
-    assert relay_config({}) == RelayConfig()
+    assert parse_relay_config({}) == RelayConfig()
     assert PUBLIC_ROUTE == "public-route"
 
 
@@ -97,13 +97,13 @@ VARIABLES = {
 
 
 def test_each_variable_is_in_some_document() -> None:
-    assert undocumented(relay_config) == set()
+    assert undocumented(parse_relay_config) == set()
 
 
 @pytest.mark.parametrize(("variable", "row"), VARIABLES.items())
 def test_each_variable(variable: str, row: tuple[str, str, object]) -> None:
     name, text, expected = row
-    assert getattr(relay_config({variable: text}), name) == expected
+    assert getattr(parse_relay_config({variable: text}), name) == expected
 
 
 @pytest.mark.parametrize(
@@ -116,15 +116,15 @@ def test_each_variable(variable: str, row: tuple[str, str, object]) -> None:
 )
 def test_the_ends_of_a_range(variable: str, low: int, high: int) -> None:
     for end, beyond in ((low, low - 1), (high, high + 1)):
-        assert getattr(relay_config({variable: str(end)}), VARIABLES[variable][0]) == end
+        assert getattr(parse_relay_config({variable: str(end)}), VARIABLES[variable][0]) == end
         with pytest.raises(ConfigError, match=variable):
-            relay_config({variable: str(beyond)})
+            parse_relay_config({variable: str(beyond)})
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
 def test_an_empty_variable_counts_as_unset(variable: str) -> None:
-    assert relay_config({variable: ""}) == relay_config({})
-    assert relay_config({variable: "  "}) == relay_config({})
+    assert parse_relay_config({variable: ""}) == parse_relay_config({})
+    assert parse_relay_config({variable: "  "}) == parse_relay_config({})
 
 
 OPTIONS: dict[str, tuple[str, str, object, object]] = {
@@ -134,7 +134,7 @@ OPTIONS: dict[str, tuple[str, str, object, object]] = {
     "webapi_url": ("RELAY_WEBAPI_URL", "http://a", "http://b:1", "http://b:1"),
     "log_level": ("RELAY_LOG_LEVEL", "ERROR", "warning", Level.WARNING),
     "config": ("RELAY_HERMES_CONFIG", "/a", "/b", "/b"),
-    "local_trust": ("RELAY_LOCAL_TRUST", "address", "secret", LocalTrust.SECRET),
+    "local_trust": ("RELAY_LOCAL_TRUST", "address", "secret", LocalTrustPolicy.SECRET),
     "brand": ("SVC_BRAND", "hermes", "svc", SVC),
 }
 FIELDS = {"shell": "terminal_shell", "config": "config_path"}
@@ -143,69 +143,69 @@ FIELDS = {"shell": "terminal_shell", "config": "config_path"}
 @pytest.mark.parametrize(("option", "row"), OPTIONS.items())
 def test_an_option_beats_its_variable(option: str, row: tuple[str, str, object, object]) -> None:
     variable, text, value, expected = row
-    assert getattr(relay_config({variable: text}, {option: value}), FIELDS.get(option, option)) == expected
-    unset = relay_config({variable: text}, {option: None})
-    assert unset == relay_config({variable: text})
+    assert getattr(parse_relay_config({variable: text}, {option: value}), FIELDS.get(option, option)) == expected
+    unset = parse_relay_config({variable: text}, {option: None})
+    assert unset == parse_relay_config({variable: text})
 
 
 def test_flags() -> None:
-    assert relay_config({}, {"allow_insecure_api_key": True}).allow_insecure_api_bearer
-    assert not relay_config({}, {"allow_insecure_api_key": False}).allow_insecure_api_bearer
-    assert not relay_config({"RELAY_TRUST_PROXY_HEADERS": "off"}).trusted_proxies
+    assert parse_relay_config({}, {"allow_insecure_api_key": True}).allow_insecure_api_bearer
+    assert not parse_relay_config({}, {"allow_insecure_api_key": False}).allow_insecure_api_bearer
+    assert not parse_relay_config({"RELAY_TRUST_PROXY_HEADERS": "off"}).trusted_proxies
 
 
 def test_what_counts_on_this_host() -> None:
     proxied = {"RELAY_TRUST_PROXY_HEADERS": "1"}
     for env, route, trust in (
-        ({}, False, LocalTrust.ADDRESS),
-        ({}, True, LocalTrust.SECRET),
-        (proxied, False, LocalTrust.SECRET),
-        ({**proxied, "RELAY_LOCAL_TRUST": "address"}, True, LocalTrust.ADDRESS),
-        ({"RELAY_LOCAL_TRUST": "secret"}, False, LocalTrust.SECRET),
+        ({}, False, LocalTrustPolicy.ADDRESS),
+        ({}, True, LocalTrustPolicy.SECRET),
+        (proxied, False, LocalTrustPolicy.SECRET),
+        ({**proxied, "RELAY_LOCAL_TRUST": "address"}, True, LocalTrustPolicy.ADDRESS),
+        ({"RELAY_LOCAL_TRUST": "secret"}, False, LocalTrustPolicy.SECRET),
     ):
-        assert relay_config(env).trust_of_this_host(public_route=route) is trust
+        assert parse_relay_config(env).local_trust_policy(public_route=route) is trust
     with pytest.raises(ConfigError, match="--local-trust must be address or secret, not 'all'"):
-        relay_config({}, {"local_trust": "all"})
+        parse_relay_config({}, {"local_trust": "all"})
 
 
 def test_whose_forwarding_headers_count() -> None:
     env = {"RELAY_TRUSTED_PROXIES": " 192.168.1.2,10.0.0.1/8 ,2001:db8::/32,"}
     proxies = ("192.168.1.2", "10.0.0.1/8", "2001:db8::/32")
-    assert relay_config(env).trusted_proxies == ()
-    assert relay_config({**env, "RELAY_TRUST_PROXY_HEADERS": "1"}).trusted_proxies == proxies
+    assert parse_relay_config(env).trusted_proxies == ()
+    assert parse_relay_config({**env, "RELAY_TRUST_PROXY_HEADERS": "1"}).trusted_proxies == proxies
     for wrong in ("proxy.example", "10.0.0.0/33", "10.0.0.1;10.0.0.2"):
         with pytest.raises(ConfigError, match="RELAY_TRUSTED_PROXIES must hold addresses and networks"):
-            relay_config({"RELAY_TRUSTED_PROXIES": wrong})
+            parse_relay_config({"RELAY_TRUSTED_PROXIES": wrong})
 
 
 def test_tls() -> None:
     env = {"RELAY_SSL_CERT": "/c", "RELAY_SSL_KEY": "/k"}
-    config = relay_config(env)
+    config = parse_relay_config(env)
     assert (config.ssl_cert, config.ssl_key, config.tls) == ("/c", "/k", True)
-    config = relay_config(env, {"no_ssl": True})
+    config = parse_relay_config(env, {"no_ssl": True})
     assert (config.ssl_cert, config.ssl_key, config.tls) == (None, None, False)
     for one in env:
         with pytest.raises(ConfigError, match="set together"):
-            relay_config({one: "/x"})
+            parse_relay_config({one: "/x"})
     assert not RelayConfig(ssl_cert="/c").tls
     assert not RelayConfig(ssl_key="/k").tls
 
 
 def test_where_the_relay_finds_the_api() -> None:
     pin = f"sha256/{'A' * 43}="
-    config = relay_config({"RELAY_WEBAPI_URL": "https://a", "RELAY_WEBAPI_PIN": pin, "API_SERVER_SSL_CERT": "/c"})
+    config = parse_relay_config({"RELAY_WEBAPI_URL": "https://a", "RELAY_WEBAPI_PIN": pin, "API_SERVER_SSL_CERT": "/c"})
     assert (config.api_url, config.webapi_pin, config.api_tls) == ("https://a", pin, True)
     assert RelayConfig(webapi_inside="http://127.0.0.1:9").api_url == "http://127.0.0.1:9"
     for wrong in ("sha256/short", f"sha1/{'A' * 43}=", f"{pin}\n{pin}"):
         with pytest.raises(ConfigError, match="RELAY_WEBAPI_PIN must be sha256/"):
-            relay_config({"RELAY_WEBAPI_PIN": wrong})
+            parse_relay_config({"RELAY_WEBAPI_PIN": wrong})
 
 
 def test_where_other_nodes_find_this_one() -> None:
-    assert relay_config({}).node_url == ""
-    assert relay_config({"SVC_NODE_URL": "http://10.0.0.1:8767/relay/"}).node_url == "http://10.0.0.1:8767/relay"
+    assert parse_relay_config({}).node_url == ""
+    assert parse_relay_config({"SVC_NODE_URL": "http://10.0.0.1:8767/relay/"}).node_url == "http://10.0.0.1:8767/relay"
     with pytest.raises(ConfigError, match="SVC_NODE_URL must be an http:// or https:// URL"):
-        relay_config({"SVC_NODE_URL": "10.0.0.1:8767"})
+        parse_relay_config({"SVC_NODE_URL": "10.0.0.1:8767"})
 
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "very-secret"}
@@ -221,15 +221,17 @@ KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "very-secret"}
     ],
 )
 def test_a_bucket_for_uploads(url: str, where: str, region: str) -> None:
-    found = relay_config({"SVC_MEDIA_URL": url, **KEYS, "AWS_SESSION_TOKEN": "soon-over"}).media_store
-    assert found == Bucket(where, region, "AKID", "very-secret", "soon-over")
+    found = parse_relay_config({"SVC_MEDIA_URL": url, **KEYS, "AWS_SESSION_TOKEN": "soon-over"}).media_store
+    assert found == S3Bucket(where, region, "AKID", "very-secret", "soon-over")
     assert not {"very-secret", "soon-over"} & set(re.split("['= ,]", repr(found)))
-    assert relay_config({"SVC_MEDIA_URL": url, **KEYS}).media_store == Bucket(where, region, "AKID", "very-secret", "")
+    assert parse_relay_config({"SVC_MEDIA_URL": url, **KEYS}).media_store == S3Bucket(
+        where, region, "AKID", "very-secret", ""
+    )
 
 
 def test_a_folder_for_uploads() -> None:
-    assert relay_config({}).media_store is None
-    assert relay_config({"SVC_MEDIA_URL": "file:///mnt/our uploads/"}).media_store == "/mnt/our uploads"
+    assert parse_relay_config({}).media_store is None
+    assert parse_relay_config({"SVC_MEDIA_URL": "file:///mnt/our uploads/"}).media_store == "/mnt/our uploads"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +244,7 @@ def test_a_folder_for_uploads() -> None:
 )  # fmt: skip
 def test_no_place_for_uploads(url: str) -> None:
     with pytest.raises(ConfigError, match=r"^SVC_MEDIA_URL must be file:///FOLDER, or s3:") as error:
-        relay_config({"SVC_MEDIA_URL": url, **KEYS})
+        parse_relay_config({"SVC_MEDIA_URL": url, **KEYS})
     assert "secret" not in str(error.value)
 
 
@@ -250,21 +252,21 @@ def test_no_place_for_uploads(url: str) -> None:
 @pytest.mark.parametrize("value", ["", "with space"])
 def test_a_bucket_without_a_key(lack: str, value: str) -> None:
     with pytest.raises(ConfigError, match=r"^SVC_MEDIA_URL needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"):
-        relay_config({"SVC_MEDIA_URL": "s3://uploads", **KEYS, lack: value})
+        parse_relay_config({"SVC_MEDIA_URL": "s3://uploads", **KEYS, lack: value})
 
 
 def test_the_home_of_older_installations() -> None:
-    assert relay_config({"HERMES_HOME": "/h"}).config_path == "/h/config.yaml"
-    assert relay_config({"HERMES_HOME": "/h", "SVC_HOME": "/s"}).home == "/s"
+    assert parse_relay_config({"HERMES_HOME": "/h"}).config_path == "/h/config.yaml"
+    assert parse_relay_config({"HERMES_HOME": "/h", "SVC_HOME": "/s"}).home == "/s"
 
 
 def test_roots_are_split_by_the_platforms_separator() -> None:
-    roots = relay_config({"RELAY_MEDIA_ALLOWED_ROOTS": "/a;/b"}, path_separator=";").media_allowed_roots
+    roots = parse_relay_config({"RELAY_MEDIA_ALLOWED_ROOTS": "/a;/b"}, path_separator=";").media_allowed_roots
     assert roots == ("/a", "/b")
 
 
 def test_no_maximum() -> None:
-    assert relay_config({"RELAY_MAX_SESSION_TTL_SECONDS": "0"}).max_session_ttl is None
+    assert parse_relay_config({"RELAY_MAX_SESSION_TTL_SECONDS": "0"}).max_session_ttl is None
 
 
 def test_the_secret_is_named_after_the_brand() -> None:
@@ -296,10 +298,10 @@ def test_addresses_that_cannot_be_used(url: str) -> None:
     with pytest.raises(ConfigError, match="must be an http:// or https:// URL"):
         _ = RelayConfig(webapi_url=url).webapi
     with pytest.raises(ConfigError, match="RELAY_WEBAPI_URL") as caught:
-        relay_config({"RELAY_WEBAPI_URL": url})
+        parse_relay_config({"RELAY_WEBAPI_URL": url})
     assert "pw" not in str(caught.value)
     with pytest.raises(ConfigError, match="--webapi-url"):
-        relay_config({}, {"webapi_url": url})
+        parse_relay_config({}, {"webapi_url": url})
 
 
 # --- messages -------------------------------------------------------------------------------------------------------
@@ -337,7 +339,7 @@ def test_addresses_that_cannot_be_used(url: str) -> None:
 )
 def test_a_bad_variable_is_named(variable: str, text: str) -> None:
     with pytest.raises(ConfigError, match=variable) as caught:
-        relay_config({variable: text})
+        parse_relay_config({variable: text})
     assert "SECR" not in str(caught.value)
 
 
@@ -346,13 +348,13 @@ def test_a_bad_variable_is_named(variable: str, text: str) -> None:
 )
 def test_a_bad_option_is_named(option: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"--{option.replace('_', '-')}"):
-        relay_config({}, {option: value})
+        parse_relay_config({}, {option: value})
 
 
 @given(st.dictionaries(st.sampled_from(list(VARIABLES)), st.text(max_size=12)))
 def test_any_environment_gives_settings_or_a_message(env: dict[str, str]) -> None:
     try:
-        config = relay_config(env)
+        config = parse_relay_config(env)
     except ConfigError as error:
         if not any(variable in str(error) for variable in env):
             raise
@@ -363,5 +365,5 @@ def test_any_environment_gives_settings_or_a_message(env: dict[str, str]) -> Non
 
 @pytest.mark.parametrize("policy", SessionPolicy)
 def test_the_policies_of_sessions(policy: SessionPolicy) -> None:
-    assert relay_config({"RELAY_SESSION_POLICY": policy.value}).session_policy is policy
+    assert parse_relay_config({"RELAY_SESSION_POLICY": policy.value}).session_policy is policy
     assert {each.value for each in SessionPolicy} == {"open", "as-paired", "reduce-only"}

@@ -6,37 +6,37 @@ import pytest
 
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
-from svc_proto.settings import ConfigError, HttpAddress, RedisAddress, Settings, http_address
+from svc_proto.settings import ConfigError, HttpAddress, RedisAddress, SettingsSource, http_address
 
 
-def settings(options: dict[str, object] | None = None, **env: str) -> Settings:
-    return Settings(env, options or {})
+def settings(options: dict[str, object] | None = None, **env: str) -> SettingsSource:
+    return SettingsSource(env, options or {})
 
 
 def test_an_option_beats_its_variable_and_empty_is_unset() -> None:
     assert settings({"host": "b"}, HOST="a").text("HOST", "host") == "b"
     assert settings(HOST=" a ").text("HOST", "host") == "a"
     assert settings(HOST="  ").text("HOST", "host") is None
-    assert settings().whole("N", 7, low=0, high=9) == 7
+    assert settings().integer("N", 7, low=0, high=9) == 7
 
 
 def test_values() -> None:
     given = settings(N="8", SPAN="0", L="debug", URL="http://h:1/", CMD="a 'b c'", CODE="ab12cd")
-    assert given.whole("N", 7, low=0, high=9) == 8
-    assert given.span("SPAN") is None
-    assert [settings(X=word).flag("X") for word in ("1", "true", "yes", "On")] == [True] * 4
-    assert [settings(X=word).flag("X", default=True) for word in ("0", "FALSE", "no", "off")] == [False] * 4
-    assert given.flag("MISSING", default=True) is True
+    assert given.integer("N", 7, low=0, high=9) == 8
+    assert given.duration("SPAN") is None
+    assert [settings(X=word).boolean("X") for word in ("1", "true", "yes", "On")] == [True] * 4
+    assert [settings(X=word).boolean("X", default=True) for word in ("0", "FALSE", "no", "off")] == [False] * 4
+    assert given.boolean("MISSING", default=True) is True
     assert given.level("L", "log_level") is Level.DEBUG
     assert given.url("URL", "url", "") == "http://h:1"
     assert given.url("MISSING", "url", "") == ""
     assert given.command("CMD") == ("a", "b c")
-    assert given.code("CODE") == "AB12CD"
-    assert given.code("MISSING") is None
+    assert given.pairing_code("CODE") == "AB12CD"
+    assert given.pairing_code("MISSING") is None
     assert settings(B="Hermes").brand("B", "brand") is HERMES
     assert settings().brand("B", "brand") is SVC
-    assert settings(R="/a: :/b").roots("R", ":") == ("/a", "/b")
-    assert settings(R="/a").root("R") == "/a"
+    assert settings(R="/a: :/b").absolute_paths("R", ":") == ("/a", "/b")
+    assert settings(R="/a").absolute_path("R") == "/a"
     assert settings(P="0").port("P", None, 5) == 0
     assert [settings(P=path).prefix("P") for path in ("", "/", "/relay/", "/a/b.c~")] == ["", "", "/relay", "/a/b.c~"]
     assert settings({"root_path": "/b"}, P="/a").prefix("P") == "/b"
@@ -45,24 +45,24 @@ def test_values() -> None:
 @pytest.mark.parametrize(
     ("read", "says"),
     [
-        (lambda given: given.whole("X", 1, low=0, high=9), "X must be a whole number from 0 to 9"),
-        (lambda given: given.whole("X", 1, low=0, high=9, option="the_x"), "--the-x must be a whole number"),
-        (lambda given: given.flag("X"), "X must be 0 or 1"),
+        (lambda given: given.integer("X", 1, low=0, high=9), "X must be a whole number from 0 to 9"),
+        (lambda given: given.integer("X", 1, low=0, high=9, option="the_x"), "--the-x must be a whole number"),
+        (lambda given: given.boolean("X"), "X must be 0 or 1"),
         (lambda given: given.level("X", "level"), "X must be DEBUG"),
         (
-            lambda given: Settings({"SVC_LOG_FORMAT": "xml"}, {}).json_log(),
+            lambda given: SettingsSource({"SVC_LOG_FORMAT": "xml"}, {}).json_log(),
             "SVC_LOG_FORMAT must be text or json, not 'xml'",
         ),
         (lambda given: given.url("X", "url", ""), "X must be an http"),
         (lambda given: given.shell("X", "shell"), "X must be an absolute path"),
         (lambda given: given.command("X"), "X must be a command line"),
-        (lambda given: given.code("X"), "X must be six characters"),
-        (lambda given: given.roots("X", ":"), "X must hold absolute paths"),
-        (lambda given: given.root("X"), "X must be an absolute path"),
+        (lambda given: given.pairing_code("X"), "X must be six characters"),
+        (lambda given: given.absolute_paths("X", ":"), "X must hold absolute paths"),
+        (lambda given: given.absolute_path("X"), "X must be an absolute path"),
         (lambda given: given.brand("X", "brand"), "X must be one of svc, hermes"),
     ],
 )
-def test_what_cannot_be_read_is_named(read: Callable[[Settings], object], says: str) -> None:
+def test_what_cannot_be_read_is_named(read: Callable[[SettingsSource], object], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         read(settings({"the_x": "'"}, X="'"))
 
@@ -83,11 +83,11 @@ def test_a_token_of_a_monitor() -> None:
 
 
 def test_the_ends_of_a_range_belong_to_it() -> None:
-    assert [settings(N=text).whole("N", 7, low=2, high=9) for text in ("2", "9", "0" * 11 + "9")] == [2, 9, 9]
+    assert [settings(N=text).integer("N", 7, low=2, high=9) for text in ("2", "9", "0" * 11 + "9")] == [2, 9, 9]
     assert settings(P="65535").port("P", None, 5) == 65_535
     for text in ("1", "10", "-2", "2.0", "0" * 12 + "9"):
         with pytest.raises(ConfigError, match="a whole number from 2 to 9"):
-            settings(N=text).whole("N", 7, low=2, high=9)
+            settings(N=text).integer("N", 7, low=2, high=9)
 
 
 @pytest.mark.parametrize("url", ["", "ftp://h", "http://", "http://h:0", "http://h:x", "http://u:p@h", "http://[::1"])
@@ -101,9 +101,9 @@ def test_addresses() -> None:
 
 
 def test_the_format_of_the_log() -> None:
-    assert not Settings({}, {}).json_log()
-    assert Settings({"SVC_LOG_FORMAT": "json"}, {}).json_log()
-    assert not Settings({"SVC_LOG_FORMAT": "json"}, {"log_format": "text"}).json_log()
+    assert not SettingsSource({}, {}).json_log()
+    assert SettingsSource({"SVC_LOG_FORMAT": "json"}, {}).json_log()
+    assert not SettingsSource({"SVC_LOG_FORMAT": "json"}, {"log_format": "text"}).json_log()
 
 
 def test_where_the_cluster_meets() -> None:

@@ -76,7 +76,7 @@ LIMITS = {
     "peers.link.SIGN_IN_WITHIN": 15.0,
     # wire core 0.2, wire terminal-voice 1.6, decision 10
     "engine.router.BODY_LIMIT": 2 * 1024 * 1024,
-    "engine.child_process.HANGUP_PATIENCE": 1.0,
+    "engine.child_process.HANGUP_TIMEOUT": 1.0,
     "engine.body_streams.FILE_STEP": 1024 * 1024,
     # wire bridge 4.2
     "machines.bridge_commands.MAX_SUMMARY": 500,

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from attrs import asdict
 
-from svc_proto.relay_config import ConfigError, RelayConfig, relay_config
-from svc_proto.voice_config import VENDORS, VoiceConfig
+from svc_proto.relay_config import ConfigError, RelayConfig, parse_relay_config
+from svc_proto.voice_config import PROVIDER_ENDPOINTS, VoiceConfig
 from tests.voice.rows import rows
 
 
 def read(**env: str) -> VoiceConfig:
-    return relay_config(env, home="/home/me/.svc").voice
+    return parse_relay_config(env, home="/home/me/.svc").voice
 
 
 # wire terminal-voice 3.5, 4.10, 6.11, and where the providers are
@@ -52,7 +52,7 @@ def test_what_the_environment_says(env: dict[str, str], expected: dict[str, obje
 
 
 def test_a_relay_that_was_told_nothing_of_voice() -> None:
-    assert relay_config({}).voice == VoiceConfig()
+    assert parse_relay_config({}).voice == VoiceConfig()
     config = RelayConfig(home="/s", config_path="/c/config.yaml", webapi_url="http://x", api_key="k").voice
     assert (config.home, config.service_home, config.config_path) == ("/s-relay", "/s", "/c/config.yaml")
     assert (config.webapi_url, config.api_key) == ("http://x", "k")
@@ -81,7 +81,7 @@ def test_bad_settings_are_named(variable: str, value: str) -> None:
 
 
 def test_where_vendors_are() -> None:
-    assert {vendor.url_variable: vendor.url for vendor in VENDORS} == {
+    assert {vendor.url_variable: vendor.url for vendor in PROVIDER_ENDPOINTS} == {
         "OPENAI_BASE_URL": "https://api.openai.com/v1",
         "OPENAI_REALTIME_URL": "wss://api.openai.com/v1/realtime",
         "XAI_BASE_URL": "https://api.x.ai",

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 NAMED = re.compile(r"(token|key|secret|password|bearer)$")
 # What is named like a secret and is none: a path, a flag, a hash, a name, or what a person is shown.
 SHOWN = """
-    Activity.thumbnail_token ApiConfig.ssl_key ApprovalRequest.pattern_key Brand.qr_key Bucket.key AuthorizationConsent.secret
+    Activity.thumbnail_token ApiConfig.ssl_key ApprovalRequest.pattern_key Brand.qr_key S3Bucket.key AuthorizationConsent.secret
     DashboardConfig.ssl_key Marker.token NewInvite.own_key PairingMeta.carries_key PairingMeta.own_key
     RelayConfig.allow_insecure_api_bearer RelayConfig.ssl_key PairedSession.knows_key _Address.key _Scope.key
 """
@@ -26,7 +26,7 @@ HIDDEN = """
 """
 # What two that are equal may differ in.
 LEFT_OUT = """
-    Envelope.size Outcome.text PhoneAnswer.text Principal.until Send.late
+    Envelope.size Outcome.text PhoneAnswer.text Principal.until Send.low_priority
 """
 
 

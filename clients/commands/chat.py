@@ -14,7 +14,7 @@ from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
 if TYPE_CHECKING:
-    from svc_proto.commands import Tell
+    from svc_proto.commands import Notify
 
 __all__ = ["main"]
 
@@ -115,7 +115,7 @@ def _somebody_is_there() -> bool:
 
 
 class _Writer(AnswerWriter):
-    def tell(self, news: Tell) -> None:
+    def tell(self, news: Notify) -> None:
         """Show one piece of news."""
         match news.event:
             case "event":

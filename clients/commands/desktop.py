@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from svc_proto.client.chore import Chore
     from svc_proto.client.desk import WhichRelay
     from svc_proto.client.stored import StoredSession
-    from svc_proto.commands import Tell
+    from svc_proto.commands import Notify
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
     from svc_proto.peers.relay import RelayClient
@@ -79,7 +79,7 @@ def on_relay(
     who: WhichRelay,
     runtime: str,
     *,
-    on_tell: Callable[[Tell], None] | None = None,
+    on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
     """Call the relay that a command is for, over HTTP on the best route, with the session that is stored or named."""
     from svc_proto.client.desk import target_for
@@ -95,7 +95,7 @@ def on_session(
     who: WhichRelay,
     runtime: str,
     *,
-    on_tell: Callable[[Tell], None] | None = None,
+    on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
     """Run a chore with the session that a command is for, the stored one or the one that is named."""
     from svc_proto.client.desk import find_session
@@ -106,7 +106,9 @@ def on_session(
     return on_desktop(plan, runtime, on_tell=on_tell)
 
 
-def on_desktop(plan: Callable[[Engine], Flow[T]], runtime: str, *, on_tell: Callable[[Tell], None] | None = None) -> T:
+def on_desktop(
+    plan: Callable[[Engine], Flow[T]], runtime: str, *, on_tell: Callable[[Notify], None] | None = None
+) -> T:
     """Run a chore with the session file, pins and the identity of this host at hand."""
     from svc_proto.client.chore import Chore
 
@@ -117,7 +119,7 @@ def on_desktop_chore(
     chore: Chore[T],
     runtime: str,
     *,
-    on_tell: Callable[[Tell], None] | None = None,
+    on_tell: Callable[[Notify], None] | None = None,
     compute: Mapping[str, Callable[..., object]] | None = None,
     stdio: bool = False,
     last_words: Callable[[], None] | None = None,

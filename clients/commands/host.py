@@ -12,7 +12,7 @@ from runtimes.service_home import find_home, with_env_file
 from runtimes.store import named_store, store_files
 from runtimes.store_service import StoreError
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.relay_config import ConfigError, RelayConfig, relay_config
+from svc_proto.relay_config import ConfigError, RelayConfig, parse_relay_config
 
 __all__ = ["read_relay_config", "service_home", "store_named_in", "trust_for", "trust_for_api"]
 
@@ -29,7 +29,7 @@ def read_relay_config(*, named: bool = False, **options: object) -> RelayConfig:
     except (OSError, UnicodeDecodeError):  # somebody else's: then there is the environment
         env = dict(os.environ)
     try:
-        config = relay_config(
+        config = parse_relay_config(
             env,
             options,
             home=str(service_home()),

@@ -17,7 +17,7 @@ from runtimes.tls import PinnedTls
 from runtimes.waker import Handle
 from svc_proto.client.chore import INTERRUPTED, Chore
 from svc_proto.client.problem import Problem
-from svc_proto.commands import Exit, Level, Tell
+from svc_proto.commands import Exit, Level, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 
@@ -34,7 +34,7 @@ def perform(
     home: Path | None = None,
     compute: Mapping[str, Callable[..., object]] | None = None,
     client_tls: ssl.SSLContext | PinnedTls | None = None,
-    on_tell: Callable[[Tell], None] | None = None,
+    on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
     """What the flow returns. Raises `Problem`, and `KeyboardInterrupt` after Ctrl-C."""
     chore = Chore(plan, watched=sys.stderr.isatty())
@@ -48,7 +48,7 @@ def perform_chore(
     home: Path | None = None,
     compute: Mapping[str, Callable[..., object]] | None = None,
     client_tls: ssl.SSLContext | PinnedTls | None = None,
-    on_tell: Callable[[Tell], None] | None = None,
+    on_tell: Callable[[Notify], None] | None = None,
     stdio: bool = False,
     last_words: Callable[[], None] | None = None,
 ) -> T:
@@ -97,7 +97,7 @@ class Progress:
     be shown, mostly since the output takes no more, end the run by `on_broken`.
     """
 
-    def __init__(self, on_tell: Callable[[Tell], None] | None, on_broken: Callable[[], None] | None = None) -> None:
+    def __init__(self, on_tell: Callable[[Notify], None] | None, on_broken: Callable[[], None] | None = None) -> None:
         self.broken: Exception | None = None
         self._on_tell = on_tell
         self._on_broken = on_broken
@@ -107,7 +107,7 @@ class Progress:
         self._quiet = False
         self._shown = False
 
-    def tell(self, news: Tell) -> None:
+    def tell(self, news: Notify) -> None:
         """Take one piece of news, or pass it on."""
         if news.event == "doing":
             self._doing, self._since, self._quiet = str(news.fields["text"]), self._second, False
@@ -128,7 +128,7 @@ class Progress:
             self._shown = False
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def _pass_on(self, news: Tell) -> None:
+    def _pass_on(self, news: Notify) -> None:
         if self._on_tell is None or self.broken is not None:
             return
         try:

@@ -13,7 +13,7 @@ from runtimes.option import runtime_option
 if TYPE_CHECKING:
     from runtimes.host import Program
     from runtimes.running import HomeClaim
-    from svc_proto.commands import Tell
+    from svc_proto.commands import Notify
     from svc_proto.relay_config import RelayConfig
 
 __all__ = ["main"]
@@ -130,7 +130,7 @@ def _say_where(home: Path) -> None:
     print(f"Its screen: {where}", flush=True)
 
 
-def _show(news: Tell) -> None:
+def _show(news: Notify) -> None:
     fields = news.fields
     match news.event:
         case "paired" | "online":

@@ -13,13 +13,13 @@ from runtimes.folders import temporary_name
 from svc_proto.client.problem import Problem
 
 if TYPE_CHECKING:
-    from svc_proto.commands import Tell
+    from svc_proto.commands import Notify
 
 __all__ = ["SavedFile"]
 
 
 class SavedFile:
-    """Takes `Tell("piece", {"data", "name"})`; `-` is standard output. Then `finish`, and `give_up` in any case."""
+    """Takes `Notify("piece", {"data", "name"})`; `-` is standard output. Then `finish`, and `give_up` in any case."""
 
     def __init__(self, output: str | None, *, force: bool) -> None:
         self._output = output
@@ -30,7 +30,7 @@ class SavedFile:
         self._part: Path | None = None
         self._problem: OSError | None = None
 
-    def tell(self, news: Tell) -> None:
+    def tell(self, news: Notify) -> None:
         """Take a piece."""
         data = news.fields["data"]
         if news.event != "piece" or self._problem is not None or not isinstance(data, bytes):

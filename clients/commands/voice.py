@@ -20,7 +20,7 @@ from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
 if TYPE_CHECKING:
-    from svc_proto.commands import Tell
+    from svc_proto.commands import Notify
 
 __all__ = ["main", "player", "recorder"]
 
@@ -216,7 +216,7 @@ def _given(text: str) -> str:
 
 
 class _Writer(AnswerWriter):
-    def tell(self, news: Tell) -> None:
+    def tell(self, news: Notify) -> None:
         """Show one piece of news."""
         text = str(news.fields.get("text", ""))
         match news.event:

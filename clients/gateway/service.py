@@ -93,7 +93,7 @@ class Gateway(LineService):
     def hold(self, holding: bool) -> None:
         """Read no more events than our client reads lines."""
         for channel in self._upstream.values():
-            channel.hold(holding)
+            channel.set_paused(holding)
 
     def take(self, line: bytes) -> None:
         """Take one line."""
@@ -236,7 +236,7 @@ class Gateway(LineService):
 
     def _failed(self, session: _Session, error: Exception) -> None:
         if session.turn is not None:
-            session.turn.fail(f"internal error {self.engine.bug(error)}")
+            session.turn.fail(f"internal error {self.engine.log_bug(error)}")
         self._turn_over(session)
 
     def _turn_over(self, session: _Session) -> None:
@@ -258,7 +258,7 @@ class Gateway(LineService):
         except PeerFailed as error:
             self._refuse(call, rpc_error(error))
         except Exception as error:  # noqa: BLE001, RUF100 - the caller waits for an answer, whatever happens
-            self._refuse(call, RpcError(INTERNAL, f"internal error {self.engine.bug(error)}"))
+            self._refuse(call, RpcError(INTERNAL, f"internal error {self.engine.log_bug(error)}"))
         finally:
             self._calls -= 1
         self.close_if_done()

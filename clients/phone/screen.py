@@ -17,7 +17,7 @@ from typing import TextIO, cast
 import click
 
 from svc_proto.client.inputs import strip_escapes
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.device.safety.activity import Activity, ActivityStatus
 from svc_proto.device.safety.view import Chip, SafetyView
 
@@ -63,7 +63,7 @@ class PhoneDisplay:
         self._state = ""
         self._shown: tuple[str, ...] = ()  # ids of the activities that were shown and are still in the log
 
-    def tell(self, news: Tell) -> None:
+    def tell(self, news: Notify) -> None:
         """Show one of the phone's news."""
         fields = news.fields
         match news.event:
@@ -93,7 +93,7 @@ class PhoneDisplay:
                 command = f"{fields['method']} {fields['path']}"
                 self._say(f"{command if command.isprintable() else ascii(command)} -> {fields['status']}")
 
-    def _ask(self, news: Tell) -> None:
+    def _ask(self, news: Notify) -> None:
         fields = news.fields
         verb, text = fields["verb"], str(fields["text"])
         why = f' It says "{plain(str(verb))}":' if verb is not None else ""

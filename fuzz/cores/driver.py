@@ -152,8 +152,8 @@ class Driver(Book):
     def close(self, peer: Peer, status: int | None = None) -> None:
         """The channel ends."""
         child = peer.child if peer.child is not None and peer.child.ch == peer.ch else None
-        if child is not None and child.errors in self.peers:
-            self.close(self.peers[child.errors])
+        if child is not None and child.stderr in self.peers:
+            self.close(self.peers[child.stderr])
         for operation in [one for one in self.pending.values() if isinstance(one, SendFile) and one.ch == peer.ch]:
             self.fail(operation.op, FailureKind.CANCELLED)
         peer.finish("", None if child is None else status)
@@ -181,7 +181,7 @@ class Driver(Book):
     def perform(self, node: Node, operation: Operation[Any]) -> None:
         """Nearly everything can be had."""
         match operation:
-            case Spawn(op=op, ch=ch, errors=errors):
+            case Spawn(op=op, ch=ch, stderr=errors):
                 for number in (ch, errors):
                     if number is not None:
                         self.peers[number] = Peer(node, number, child=operation)

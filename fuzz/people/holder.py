@@ -8,7 +8,7 @@ from fuzz.people.crowd import Crowd, Deeds
 from fuzz.steps import AskPhoneUser, Step
 from fuzz.world import UNTIL_DROPPED
 from runtimes.sim.connection import Connection
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.device.person import KEYBOARD
 from tests.support.sim_http import RequestClient
 
@@ -77,7 +77,7 @@ class Holder:
                 else:
                     connection.cut()
 
-    def _heard(self, news: Tell) -> None:
+    def _heard(self, news: Notify) -> None:
         match news.event:
             case "asked":
                 self._asked(str(news.fields["confirmation"]), str(news.fields["text"]))

@@ -18,7 +18,7 @@ from typing import Any
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import AppendFile, SweepFolder
-from svc_proto.engine.websocket import SocketHandler
+from svc_proto.engine.websocket import WebSocketHandler
 from svc_proto.relay.voice_side import FAMILIES
 from tests.voice.rig import PHONE, Client, Rig
 
@@ -43,7 +43,7 @@ def voice(data: bytes) -> None:
 class _Client(Client):
     """One that hears at once, and is never spoken to when it is gone."""
 
-    def __init__(self, game: _Game, handler: SocketHandler) -> None:
+    def __init__(self, game: _Game, handler: WebSocketHandler) -> None:
         self._game = game
         self.gone = False
         self.last = 0  # the last id that was no replay
@@ -59,7 +59,7 @@ class _Client(Client):
         assert len(reason.encode()) <= 123, "the reason does not fit a close frame"
         self.gone = True
 
-    def ping_every(self, seconds: float) -> None:
+    def set_ping_interval(self, seconds: float) -> None:
         assert seconds == 20.0, "another ping interval"
 
     def leave(self, code: int = 1006) -> None:

@@ -32,6 +32,7 @@ from svc_proto.commands import (
     Exit,
     FinishBlob,
     Log,
+    Notify,
     OpenFile,
     Operation,
     PauseReading,
@@ -44,7 +45,6 @@ from svc_proto.commands import (
     SendFile,
     Signal,
     Spawn,
-    Tell,
     TerminalSize,
     WriteBlob,
 )
@@ -144,7 +144,7 @@ class Contract:
             self._bad(fact, "Closed before the answer to SendFile")
         if fact.exit is not None and (spawn is None or spawn.ch != fact.ch):
             self._bad(fact, "an exit status of what is no child")
-        if spawn is not None and spawn.ch == fact.ch and spawn.errors in self._channels:
+        if spawn is not None and spawn.ch == fact.ch and spawn.stderr in self._channels:
             self._bad(fact, "Closed before that of its error output")
 
     def _answered(self, fact: Done | Failed, command: Operation[Any]) -> None:
@@ -157,7 +157,7 @@ class Contract:
             case Connect(ch=ch):
                 del self._channels[ch]
                 self._closed.add(ch)
-            case Spawn(ch=ch, errors=errors):
+            case Spawn(ch=ch, stderr=errors):
                 for number in (ch, errors):
                     if number is not None and done:
                         self._channels[number].open = True
@@ -213,7 +213,7 @@ class Contract:
                 if self._exited:
                     self._bad(command, "Exit was given before")
                 self._exited = True
-            case Log() | Tell() | DeleteBlob():
+            case Log() | Notify() | DeleteBlob():
                 pass
             case _:
                 self._bad(command, "not a command")
@@ -226,7 +226,7 @@ class Contract:
         match command:
             case Connect(ch=ch):
                 self._new_channel(command, ch, odd=True)
-            case Spawn(ch=ch, errors=errors, terminal=terminal):
+            case Spawn(ch=ch, stderr=errors, terminal=terminal):
                 self._new_channel(command, ch, odd=True).spawn = command
                 if errors is not None:
                     self._new_channel(command, errors, odd=True).spawn = command
@@ -260,7 +260,7 @@ class Contract:
         channel = self._mine(command, command.ch)
         if channel is None:
             self._bad(command, "the channel is closed")
-        if channel.spawn is not None and channel.spawn.errors == command.ch:
+        if channel.spawn is not None and channel.spawn.stderr == command.ch:
             self._bad(command, "an error output is for reading")
         if channel.aborted:
             return  # the end is under way

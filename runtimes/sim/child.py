@@ -190,13 +190,13 @@ class Child:
         self.argv = command.argv
         self.env = dict(command.env)
         self.cwd = command.cwd
-        self.escaped = command.escaped
+        self.escaped = command.detached
         self.size = command.terminal  # None: it has no terminal
         self.alive = True
         self.status: int | None = None  # of its exit; negative: by that signal
         self.signals: list[SignalName] = []  # all that came
         self.output = ChildEnd(self)
-        self.errors = ChildEnd(self) if command.errors is not None else None
+        self.errors = ChildEnd(self) if command.stderr is not None else None
         self.held_open = False  # something in the background keeps the output open after the exit
         self.script: Script = Script(self)
         self._exit_known = False

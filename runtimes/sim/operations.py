@@ -247,7 +247,7 @@ class Operations:
             path = f"{self._host.spool}/{self._world.rng.randbytes(8).hex()}{command.suffix}"
             file = self._host.disk.create(path)
             handle = self._new_handle()
-            self._blobs[handle] = _Blob(path, file, command.spare)
+            self._blobs[handle] = _Blob(path, file, command.min_free_bytes)
             return handle
 
         self._begin(command, effect)
@@ -335,8 +335,8 @@ class Operations:
             path = self._in_state(command.name)
             if self._host.disk.exists(path) and len(secret := self._host.disk.get(path)) >= MIN_SECRET:
                 return secret
-            self._host.disk.replace(path, command.fresh)
-            return command.fresh
+            self._host.disk.replace(path, command.default)
+            return command.default
 
         self._begin(command, effect, lane=("state", command.name), durable=True)
 
@@ -375,7 +375,7 @@ class Operations:
         host = self._host
 
         def effect() -> Spawned:
-            if not command.argv or (command.terminal is not None and command.errors is not None):
+            if not command.argv or (command.terminal is not None and command.stderr is not None):
                 raise HostError(FailureKind.INVALID, "no program named, or a terminal with an error output")
             if command.cwd is not None and not isinstance(host.disk.resolve(command.cwd)[1], Folder):
                 raise HostError(FailureKind.NOT_FOUND, "not a directory")
@@ -386,8 +386,8 @@ class Operations:
                 raise HostError(FailureKind.TOO_LARGE, f"over {MAX_CHILDREN} child processes")
             child = Child(host, command, host.pid())
             self._process.adopt(command.ch, child.output)
-            if child.errors is not None and command.errors is not None:
-                self._process.adopt(command.errors, child.errors)
+            if child.errors is not None and command.stderr is not None:
+                self._process.adopt(command.stderr, child.errors)
             child.start(host.programs[path])
             return Spawned(child.pid)
 

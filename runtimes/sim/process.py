@@ -32,12 +32,12 @@ from svc_proto.commands import (
     Exit,
     Level,
     Log,
+    Notify,
     Operation,
     PauseReading,
     Ready,
     ResumeReading,
     Send,
-    Tell,
 )
 from svc_proto.facts import (
     Accepted,
@@ -162,7 +162,7 @@ class Process:
             ResumeReading: self._resume,
             Cancel: lambda command: self.operations.cancel(command.op),
             Log: self._log,
-            Tell: lambda news: None,  # there is no program to hear it
+            Notify: lambda news: None,  # there is no program to hear it
             Ready: self._ready,
             Exit: self._exit_ordered,
             **self.operations.handlers,

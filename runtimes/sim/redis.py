@@ -347,14 +347,14 @@ class _Client(Channel):
         """An answer, or a push."""
         if not self.gone:
             self._out.append(encode_reply(value))
-            self.soil()
+            self.mark_dirty()
 
     def received(self, data: bytes) -> None:
         """Commands."""
         try:
             commands = self._reader.feed(data)
         except RemoteProtocolError:
-            self.drop()
+            self.abort()
             return
         for words in commands:
             if isinstance(words, list) and words and all(isinstance(word, bytes) for word in words):
@@ -364,7 +364,7 @@ class _Client(Channel):
 
     def read_closed(self) -> None:
         """Nobody is there any more."""
-        self.drop()
+        self.abort()
 
     def closed(self, why: str) -> None:
         """Forget the client."""
@@ -373,7 +373,7 @@ class _Client(Channel):
 
     def stop(self) -> None:
         """The process ends, and with it all connections."""
-        self.drop()
+        self.abort()
 
     def flush(self) -> None:
         """All that there is to say, at once."""

@@ -18,13 +18,13 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Ready
-from svc_proto.engine.admission import Door
+from svc_proto.engine.admission import AdmissionControl
 from svc_proto.engine.core import Engine
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted
-from svc_proto.settings import Bucket
+from svc_proto.settings import S3Bucket
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.ranges import Unsatisfiable, requested_range
@@ -44,7 +44,7 @@ class Access(Enum):
     SIGNED = auto()
 
 
-def s3_core(bucket: Bucket, entropy: Entropy) -> Engine:
+def s3_core(bucket: S3Bucket, entropy: Entropy) -> Engine:
     """A core that has this bucket, and lets in who has its key."""
     return Engine(S3Service(bucket), entropy=entropy)
 
@@ -54,7 +54,7 @@ class S3Service:
 
     engine: Engine
 
-    def __init__(self, bucket: Bucket) -> None:
+    def __init__(self, bucket: S3Bucket) -> None:
         self.bucket = bucket
         self.objects: dict[str, bytes] = {}  # by path
         self.asked: list[tuple[str, str]] = []  # methods and paths, of those who were let in
@@ -74,7 +74,7 @@ class S3Service:
     def bind(self, engine: Engine) -> None:
         """Keep the engine."""
         self.engine = engine
-        self._door = Door(engine, self, DEFAULT_LIMITS)
+        self._door = AdmissionControl(engine, self, DEFAULT_LIMITS)
 
     def on_started(self) -> None:
         """There is nothing to load."""
@@ -113,12 +113,12 @@ class S3Service:
             raise Refused(403, "SignatureDoesNotMatch", "the signature is another")
         return bucket.key
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         """As S3 says it."""
         text = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{refused.code}</Code></Error>'
         return Response(refused.status, Headers([XML, *refused.headers]), text.encode())
 
-    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
+    def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """Who answers."""
         return ((b"server", b"SimulatedS3"),)
 
@@ -158,7 +158,7 @@ class S3Service:
         return Response(204, Headers())
 
 
-def sign(bucket: Bucket, method: str, url: str, digest: str, *, wall: float) -> dict[str, str]:
+def sign(bucket: S3Bucket, method: str, url: str, digest: str, *, wall: float) -> dict[str, str]:
     """As `runtimes.bucket.sign`, at that time, which is in epoch seconds."""
     parts = urlsplit(url)
     stamp = datetime.fromtimestamp(wall, UTC).strftime(STAMP)
@@ -169,7 +169,7 @@ def sign(bucket: Bucket, method: str, url: str, digest: str, *, wall: float) -> 
     return {**fields, "Authorization": _authorization(bucket, method, target, fields, stamp, digest)}
 
 
-def _authorization(bucket: Bucket, method: str, target: str, fields: dict[str, str], stamp: str, digest: str) -> str:
+def _authorization(bucket: S3Bucket, method: str, target: str, fields: dict[str, str], stamp: str, digest: str) -> str:
     path, _, query = target.partition("?")
     pairs = sorted((quote(name, safe=""), quote(value, safe="")) for name, value in parse_qsl(query, True))
     names = ";".join(sorted(fields))

@@ -11,7 +11,7 @@ from runtimes.store import open_store
 from runtimes.store_service import Store as SqlStore
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from svc_proto.store_requests import DeleteSession, LoadSessions, Ping, SaveSession
+from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
 
 __all__ = ["STORE_TIME", "Store"]
 
@@ -34,7 +34,7 @@ class Store:
             LoadSessions: self._load,
             SaveSession: self._save,
             DeleteSession: self._delete,
-            Ping: lambda request: None,
+            CheckStore: lambda request: None,
         }
 
     def serve(self, request: type[StoreRequest[Any]], answer: Callable[[Any], object]) -> None:

@@ -33,5 +33,5 @@ class Cached:
         alone = bool(self.policy)
         fields = ((b"etag", self.tag), ASK_AGAIN, *self.policy)
         if self.tag in request.headers.tokens(b"if-none-match"):
-            return Response(304, Headers(fields), alone=alone)
-        return Response(200, Headers(((b"content-type", self.kind), *fields)), self.body, alone=alone)
+            return Response(304, Headers(fields), only_these_headers=alone)
+        return Response(200, Headers(((b"content-type", self.kind), *fields)), self.body, only_these_headers=alone)

@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.metrics import MetricFamily, counter, gauge
 from svc_proto.commands import Compute, Query
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
-from svc_proto.store_requests import Ping
+from svc_proto.store_requests import CheckStore
 from svc_proto.version import VERSION
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
-    from svc_proto.engine.admission import Door
+    from svc_proto.engine.admission import AdmissionControl
     from svc_proto.engine.core import Engine
 
 __all__ = ["OPENMETRICS", "Monitor"]
@@ -67,7 +67,7 @@ class Monitor:
         self._asked_at = -KNOWN_FOR
         self._reasons: list[str] = []
 
-    def bind(self, engine: Engine, door: Door, more: Callable[[], Iterable[MetricFamily]] = tuple) -> None:
+    def bind(self, engine: Engine, door: AdmissionControl, more: Callable[[], Iterable[MetricFamily]] = tuple) -> None:
         """`more` gives what the service itself has to show."""
         self._engine = engine
         self._door = door
@@ -107,7 +107,7 @@ class Monitor:
     def _metrics(self, request: Request) -> Flow[Response]:
         engine = self._engine
         work = Compute(engine.new_op(), "metrics.text", (self.families(),))
-        text = yield from ask(engine, work, within=TEXT_WITHIN)
+        text = yield from run_operation(engine, work, within=TEXT_WITHIN)
         if not isinstance(text, bytes):
             raise Refused(503, "metrics_unavailable", "metrics need the package prometheus-client on this host")
         return Response(200, Headers(((b"content-type", OPENMETRICS), *FRESH)), text)
@@ -119,7 +119,7 @@ class Monitor:
         engine = self._engine
         if self._store and engine.now.mono - self._asked_at >= KNOWN_FOR:
             self._asked_at = engine.now.mono
-            answer = yield from ask(engine, Query(engine.new_op(), Ping()), within=STORE_WITHIN)
+            answer = yield from run_operation(engine, Query(engine.new_op(), CheckStore()), within=STORE_WITHIN)
             self._reasons = [f"store: {answer.kind.value}"] if isinstance(answer, Failure) else []
         reasons = ["stopping", *self._reasons] if engine.stopping else self._reasons
         status, word = (503, "not ready") if reasons else (200, "ready")
@@ -129,7 +129,7 @@ class Monitor:
 
     def _gauges(self) -> list[MetricFamily]:
         engine, door = self._engine, self._door
-        strangers = door.strangers
+        strangers = door.budget
         return [
             gauge("svc_build", "The version that runs; always 1.", {VERSION: 1.0}, "version"),
             gauge("svc_connections", "Open channels: peers, calls of ours, children.", engine.channel_count),
@@ -139,7 +139,9 @@ class Monitor:
             gauge(
                 "svc_strangers_budget_bytes", "Memory that may be held for them.", door.limits.unauthenticated_budget
             ),
-            gauge("svc_strangers_in_line", "Those of them whose turn to be read has not come.", len(door.turns)),
+            gauge(
+                "svc_strangers_in_line", "Those of them whose turn to be read has not come.", len(door.read_scheduler)
+            ),
             counter(
                 "svc_limiter_blocks",
                 "Addresses that were blocked for what they have guessed.",

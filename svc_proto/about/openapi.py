@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from svc_proto.about.says import Manual, Says, Shape
 from svc_proto.basics import strict_json
-from svc_proto.engine.router import Kind, Route
+from svc_proto.engine.router import Route, RouteKind
 from svc_proto.schema.json_schema import JsonSchema, SchemaComponents, inline_schema_of, schema_of
 from svc_proto.version import VERSION
 
@@ -150,7 +150,7 @@ class _Writer:
         return {"schema": told, "x-events": {name: schema_of(data, self.parts) for name, data in events.items()}}
 
     def _responses(self, route: Route, says: Says) -> dict[str, object]:
-        if route.kind is Kind.WEBSOCKET:
+        if route.kind is RouteKind.WEBSOCKET:
             found: dict[str, object] = {"101": {"description": "WebSocket", **self._messages(says)}}
         else:
             answers: dict[int | str, Shape] = {says.status: says.answer, **says.also}

@@ -16,8 +16,8 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import ToolError
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.files import read_state
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.sync import OneAtATime
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import SECRET_KEYS, redact
@@ -73,7 +73,7 @@ class ApprovalMemory:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._sessions: dict[str, dict[str, None]] = {}
-        self._writing = OneAtATime(engine)
+        self._writing = Lock(engine)
 
     def remembers(self, session_id: str, pattern: str) -> Flow[bool]:
         """Whether nobody has to be asked."""
@@ -116,18 +116,18 @@ class ApprovalMemory:
 
     def _write(self, pattern: str) -> Flow[None]:
         engine = self._engine
-        yield from self._writing.enter()
+        yield from self._writing.acquire()
         try:
             known: tuple[str, ...] | Failure | None = yield from self._always()
             if isinstance(known, tuple):
                 if pattern in known:
                     return
                 text = strict_json.dumps({"always": [*known, pattern][-MAX_ALWAYS:]}) + "\n"
-                known = yield from ask(engine, WriteConfig(engine.new_op(), FILE, text))
+                known = yield from run_operation(engine, WriteConfig(engine.new_op(), FILE, text))
             if isinstance(known, Failure):
                 engine.log(Level.WARNING, "approval not stored", problem=known.kind.value)
         finally:
-            self._writing.leave()
+            self._writing.release()
 
 
 def _line(text: str) -> str:

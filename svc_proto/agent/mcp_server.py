@@ -23,7 +23,7 @@ from svc_proto.agent.tools.tool import Arguments, Returned, Tool
 from svc_proto.basics.errors import ToolError
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.sync import Bell
+from svc_proto.engine.sync import Condition
 from svc_proto.machines.transitions import Table, step
 from svc_proto.peers.mcp import Carrier, McpClient, McpFailed
 from svc_proto.peers.mcp_http import HttpCarrier, HttpParameters
@@ -81,7 +81,7 @@ class ConfiguredServer:
         self._engine = engine
         self._client: McpClient | None = None
         self._task: Task | None = None
-        self._bell = Bell(engine)
+        self._bell = Condition(engine)
         self._again = engine.timers.timer(self.start)
         self._lists = engine.timers.timer(self._list_again)
         self._pause = FIRST_PAUSE
@@ -159,7 +159,7 @@ class ConfiguredServer:
         self._since = self._engine.now.mono
         self._step(ServerTrigger.UP)
         self._engine.log(Level.INFO, "MCP server ready", server=config.name, tools=len(self.tools))
-        self._bell.ring()
+        self._bell.notify_all()
 
     def _carry(self, client: McpClient) -> Carrier:
         way = self.config.way
@@ -189,7 +189,7 @@ class ConfiguredServer:
         name, seconds = self.config.name, self._pause
         self._engine.log(Level.WARNING, "MCP server failed", server=name, problem=self.problem, again=seconds)
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        self._bell.ring()
+        self._bell.notify_all()
 
     def _changed(self) -> None:
         if self.state is ServerState.READY and self._lists.when is None:

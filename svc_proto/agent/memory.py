@@ -14,8 +14,8 @@ from attrs import frozen
 from svc_proto.agent.contract import NoteChange
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.files import read_state
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.sync import OneAtATime
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Memory:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._changing = OneAtATime(engine)
+        self._changing = Lock(engine)
 
     def entries(self, target: str) -> Flow[tuple[str, ...] | Failure]:
         """The entries of one list, oldest first; a `Failure` when the store cannot be read."""
@@ -102,7 +102,7 @@ class Memory:
         if target not in TARGETS:
             return _refused("target must be memory or user")
         engine = self._engine
-        yield from self._changing.enter()
+        yield from self._changing.acquire()
         try:
             entries = yield from self.entries(target)
             if isinstance(entries, Failure):
@@ -119,10 +119,10 @@ class Memory:
                     usage=usage_of(target, entries),
                 )
             order = WriteConfig(engine.new_op(), FILES[target], SEPARATOR.join(kept) + "\n")
-            done = yield from ask(engine, order)
+            done = yield from run_operation(engine, order)
             return self._unavailable(done) if isinstance(done, Failure) else _done(target, entries, kept, message)
         finally:
-            self._changing.leave()
+            self._changing.release()
 
     def _unavailable(self, failure: Failure) -> MemoryChange:
         self._engine.log(Level.WARNING, "memory not available", problem=failure.kind.value)

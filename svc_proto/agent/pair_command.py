@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from svc_proto.agent.contract import TextDelta, Turn, TurnHost, TurnOutcome, Unkept
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.commands import Compute
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.peers.peer import JSON, PeerFailed
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.json_object import JsonObject, content_text
@@ -62,7 +62,7 @@ class PairCommand:
             why = why or made.text("error") or "it said nothing of use"
             host.tell(TextDelta(f"The relay makes no pairing code: {why}."))
             return TurnOutcome()
-        rows = yield from ask(self._engine, Compute(self._engine.new_op(), "qr.rows", (qr,)))
+        rows = yield from run_operation(self._engine, Compute(self._engine.new_op(), "qr.rows", (qr,)))
         drawn = [] if not isinstance(rows, list) else ["```", *_drawn(cast("list[str]", rows)), "```", ""]
         words = f"For {self._brand.reader}; by hand: **{code}** at `{relay}`"
         host.tell(Unkept("\n".join([*drawn, words, "", f"`{invite}`", "", ""])))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from attrs import frozen
 
 from svc_proto.commands import Compute, OpenFile, ReadFile, ReleaseFile
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.sandbox import is_within, normal_path
 
@@ -124,7 +124,9 @@ class Skills:
 
     def _folders(self, path: tuple[str, ...]) -> Flow[tuple[str, ...]]:
         engine = self._engine
-        listed = yield from ask(engine, Compute(engine.new_op(), "list_folders", ("/".join((self._root, *path)),)))
+        listed = yield from run_operation(
+            engine, Compute(engine.new_op(), "list_folders", ("/".join((self._root, *path)),))
+        )
         names = listed if isinstance(listed, tuple) else ()
         return tuple(str(name) for name in names if not str(name).startswith("."))
 
@@ -133,7 +135,7 @@ class Skills:
         engine = self._engine
         if "\x00" in name or name.startswith("/"):
             return OUTSIDE
-        opened = yield from ask(engine, OpenFile(engine.new_op(), f"{folder}/{name}"))
+        opened = yield from run_operation(engine, OpenFile(engine.new_op(), f"{folder}/{name}"))
         if isinstance(opened, Failure):
             return opened
         try:
@@ -142,13 +144,13 @@ class Skills:
                 return OUTSIDE
             if opened.size > MAX_FILE:
                 return Failure(FailureKind.TOO_LARGE, f"more than {MAX_FILE} bytes")
-            return (yield from ask(engine, ReadFile(engine.new_op(), opened.handle, 0, MAX_FILE)))
+            return (yield from run_operation(engine, ReadFile(engine.new_op(), opened.handle, 0, MAX_FILE)))
         finally:
             engine.emit(ReleaseFile(opened.handle))
 
     def _real_path(self, folder: str) -> Flow[str | None]:
         engine = self._engine
-        opened = yield from ask(engine, OpenFile(engine.new_op(), folder))
+        opened = yield from run_operation(engine, OpenFile(engine.new_op(), folder))
         if isinstance(opened, Failure):
             return None
         engine.emit(ReleaseFile(opened.handle))
@@ -160,7 +162,7 @@ class Skills:
         front = _FRONT.match(content)
         members: object = {}
         if front is not None:
-            members = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (front[1],)))
+            members = yield from run_operation(engine, Compute(engine.new_op(), "yaml.load", (front[1],)))
         known = JsonObject.of(members)
         return Skill(
             name=known.text("name") if known.first_text("name") else folder.rpartition("/")[2],

@@ -29,7 +29,7 @@ from svc_proto.agent.tools import arguments
 from svc_proto.agent.tools.tool import Arguments, Noted, Picture, Returned, Tool, Toolset
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.sync import OneAtATime, gather
+from svc_proto.engine.sync import Lock, gather
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import summary
 
@@ -127,21 +127,21 @@ class Toolbox:
 
         `has_read`: whoever made them had read what others wrote (see `reads`).
         """
-        queue = OneAtATime(self._engine)
+        queue = Lock(self._engine)
         flows = [self._run(turn, host, wanted, queue, has_read) for wanted in calls]
         return (yield from gather(self._engine, flows))
 
-    def _run(self, turn: Turn, host: TurnHost, wanted: WantedCall, queue: OneAtATime, has_read: bool) -> Flow[Returned]:
+    def _run(self, turn: Turn, host: TurnHost, wanted: WantedCall, queue: Lock, has_read: bool) -> Flow[Returned]:
         tool = self.tools.get(wanted.call.name)
         if tool is None and self.more is not None:
             tool = self.more.tool(wanted.call.name)
         if tool is None or not tool.in_order:
             return (yield from self._attempt(turn, host, wanted, tool, has_read))
-        yield from queue.enter()
+        yield from queue.acquire()
         try:
             return (yield from self._attempt(turn, host, wanted, tool, has_read))
         finally:
-            queue.leave()
+            queue.release()
 
     def _attempt(
         self, turn: Turn, host: TurnHost, wanted: WantedCall, tool: Tool | None, has_read: bool
@@ -173,7 +173,7 @@ class Toolbox:
         except ToolError as failure:
             output, error = str(failure), failure.message
         except Exception as bug:  # the turn goes on without this call
-            output = error = f"the tool has a bug, logged as {engine.bug(bug)}"
+            output = error = f"the tool has a bug, logged as {engine.log_bug(bug)}"
         if not told:
             host.tell(ToolStarted(call))
         if len(output) > MAX_OUTPUT:

@@ -20,8 +20,8 @@ from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.http_client import Fetched, bearer, fetch
-from svc_proto.engine.response_readers import EventReader, events
+from svc_proto.engine.http_client import HttpResult, bearer_header, fetch
+from svc_proto.engine.response_readers import EventReader, event_stream
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject, error_text
 
@@ -122,9 +122,9 @@ def _attempt(
         engine,
         "POST",
         f"{route.base_url.rstrip('/')}/chat/completions",
-        headers=(JSON, *bearer(route.api_key)),
+        headers=(JSON, *bearer_header(route.api_key)),
         body=strict_json.dumps_bytes(asked),
-        into=events(),
+        into=event_stream(),
         connect_within=limits.connect,
         within=limits.answer,
     )
@@ -132,7 +132,7 @@ def _attempt(
         return _no_connection(opened, again=engine.now.mono - begun < limits.answer)
     tale = _Tale(host, before_text)
     try:
-        if isinstance(opened, Fetched):
+        if isinstance(opened, HttpResult):
             return (yield from _whole(opened, tale, route))
         return (yield from _stream(engine, opened, tale, limits))
     except UpstreamProblem as problem:
@@ -140,7 +140,7 @@ def _attempt(
         return AnswerProblem(text=text, reason="the model's server failed", again=not tale.assembly.begun)
     finally:
         if isinstance(opened, EventReader):
-            opened.drop()
+            opened.abandon()
 
 
 class _Tale:
@@ -187,7 +187,7 @@ def _stream(engine: Engine, reader: EventReader, tale: _Tale, limits: UpstreamLi
     return assembly
 
 
-def _whole(answer: Fetched, tale: _Tale, route: ModelRoute) -> Flow[Assembly | AnswerProblem]:
+def _whole(answer: HttpResult, tale: _Tale, route: ModelRoute) -> Flow[Assembly | AnswerProblem]:
     """An answer that is no event stream: a refusal, or a completion in one piece."""
     body = answer.body.decode("utf-8", "replace")
     if answer.status != 200:
@@ -201,7 +201,7 @@ def _whole(answer: Fetched, tale: _Tale, route: ModelRoute) -> Flow[Assembly | A
     return tale.assembly
 
 
-def _refusal(answer: Fetched, body: str, route: ModelRoute) -> AnswerProblem:
+def _refusal(answer: HttpResult, body: str, route: ModelRoute) -> AnswerProblem:
     status = answer.status
     members = JsonObject.parse_or_empty(body)
     said = safe_excerpt(error_text(members), route.api_key)
@@ -241,7 +241,7 @@ def _retold(asked: Mapping[str, object], unwanted: str) -> dict[str, object]:
     return rest if instead is None else {**rest, instead: asked[unwanted]}
 
 
-def _retry_after(answer: Fetched) -> float | None:
+def _retry_after(answer: HttpResult) -> float | None:
     wanted = answer.headers.get(b"retry-after") or b""
     return float(wanted) if wanted.isdigit() else None
 

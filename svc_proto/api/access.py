@@ -17,8 +17,8 @@ from svc_proto.api.config import ANY_ORIGIN
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.engine.message import STRANGER, Request, Stranger
-from svc_proto.engine.request_origin import is_local, is_loopback_address, names_this_network
+from svc_proto.engine.message import ANONYMOUS, AnonymousType, Request
+from svc_proto.engine.request_origin import is_local, is_loopback_address, is_trusted_host_name
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.wire.events import Headers
 
@@ -72,15 +72,15 @@ class Access(Enum):
 
 def authorize(
     access: Access, request: Request, key: str, names: tuple[str, ...], device: Callable[[str], str | None]
-) -> Stranger | str | None:
-    """Apply a policy: `STRANGER` where anybody may call, and does from elsewhere. Raises `Refused` 401 or 403.
+) -> AnonymousType | str | None:
+    """Apply a policy: `ANONYMOUS` where anybody may call, and does from elsewhere. Raises `Refused` 401 or 403.
 
     `names` are those of this host. `device` knows the keys that belong to one pairing each; who shows such a key is the
     holder that it names.
     """
     match access:
         case Access.PUBLIC:
-            return STRANGER
+            return ANONYMOUS
         case Access.MONITOR:
             raise LocalProtocolError("a monitor has a gate of its own")
         case Access.HERE_OR_KEY if is_local(request):
@@ -91,7 +91,7 @@ def authorize(
             return _check_bearer(request.headers, key, lambda other: None)
         case Access.KEY | Access.HERE_OR_KEY | Access.MAIN_KEY:
             _check_keyless(request, names)
-            return None if is_loopback_address(request.peer.host) else STRANGER
+            return None if is_loopback_address(request.peer.host) else ANONYMOUS
         case _:
             assert_never(access)
 
@@ -194,7 +194,7 @@ def _check_keyless(request: Request, names: tuple[str, ...]) -> None:
             text = f"the {name} header needs a server with an API key: set API_SERVER_KEY"
             raise Refused(403, "", text)
     host = request.headers.get(b"host")
-    if host is not None and not names_this_network(host, names):
+    if host is not None and not is_trusted_host_name(host, names):
         # A page whose name was made to point here (DNS rebinding) needs no `Origin` to read what it likes.
         text = "without an API key this server answers to addresses and local names only: set API_SERVER_KEY"
         raise Refused(403, "host_not_allowed", text)

@@ -11,7 +11,7 @@ from svc_proto.basics.brand import Brand
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import boolean_word
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Streamed
+from svc_proto.engine.message import Request, StreamedResponse
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.events import Headers
 
@@ -43,9 +43,9 @@ def read_flag(body: Mapping[str, object], name: str) -> bool:
     return boolean_word(False if value in (None, "") else value, name)
 
 
-def event_stream(reader: Subscriber, fields: Fields) -> Streamed:
+def event_stream(reader: Subscriber, fields: Fields) -> StreamedResponse:
     """The answer that tells a run."""
-    return Streamed(200, Headers((*STREAM, *fields)), reader.produce)
+    return StreamedResponse(200, Headers((*STREAM, *fields)), reader.produce)
 
 
 def branded(brand: Brand, name: str, value: str) -> Fields:

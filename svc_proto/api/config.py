@@ -11,7 +11,7 @@ from svc_proto.agent.offer import TOOLSETS, ToolChoice
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level
-from svc_proto.settings import ConfigError, RedisAddress, Settings, http_address
+from svc_proto.settings import ConfigError, RedisAddress, SettingsSource, http_address
 
 __all__ = ["ANY_ORIGIN", "ApiConfig", "api_config", "api_key"]
 
@@ -74,13 +74,13 @@ def api_config(
     Options: `host`, `port`, `no_ssl`, `log_level`, `log_format`, `config`, `brand`, `relay_url`, `root_path`. Raises
     `ConfigError`.
     """
-    source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
+    source = SettingsSource(env, {key: value for key, value in (options or {}).items() if value is not None})
     home = source.text("SVC_HOME", None) or source.text("HERMES_HOME", None) or home
     cert, key = source.certificate("API_SERVER_SSL_CERT", "API_SERVER_SSL_KEY")
     cluster, node_url = _node(source)
     host = source.text("API_SERVER_HOST", "host") or "127.0.0.1"
     return ApiConfig(
-        enabled=source.flag("API_SERVER_ENABLED", default=True),
+        enabled=source.boolean("API_SERVER_ENABLED", default=True),
         host=host,
         port=source.port("API_SERVER_PORT", "port", 8642),
         ssl_cert=cert,
@@ -95,14 +95,14 @@ def api_config(
         log_json=source.json_log(),
         brand=source.brand("SVC_BRAND", "brand"),
         metrics_token=source.metrics_token(),
-        max_concurrent_runs=source.whole("API_SERVER_MAX_CONCURRENT_RUNS", 10, low=0, high=MAX_RUNS),
-        approval_timeout=float(source.whole("SVC_APPROVAL_TIMEOUT_SECONDS", 60, low=1, high=3_600)),
-        max_model_calls=source.whole("SVC_MAX_ITERATIONS", 90, low=1, high=MAX_MODEL_CALLS),
-        max_tokens=source.whole("SVC_MAX_TOKENS", 0, low=0, high=MAX_TOKENS) or None,
+        max_concurrent_runs=source.integer("API_SERVER_MAX_CONCURRENT_RUNS", 10, low=0, high=MAX_RUNS),
+        approval_timeout=float(source.integer("SVC_APPROVAL_TIMEOUT_SECONDS", 60, low=1, high=3_600)),
+        max_model_calls=source.integer("SVC_MAX_ITERATIONS", 90, low=1, high=MAX_MODEL_CALLS),
+        max_tokens=source.integer("SVC_MAX_TOKENS", 0, low=0, high=MAX_TOKENS) or None,
         model_base_url=source.url("SVC_MODEL_BASE_URL", "model_base_url", "") or None,
         model=source.text("SVC_MODEL", None),
         model_api_key=source.text("SVC_MODEL_API_KEY", None) or "",
-        model_context=source.whole("SVC_MODEL_CONTEXT", 0, low=0, high=MAX_TOKENS) or None,
+        model_context=source.integer("SVC_MODEL_CONTEXT", 0, low=0, high=MAX_TOKENS) or None,
         tools=_tools(source, "SVC_TOOLS"),
         cluster=cluster,
         node_url=node_url,
@@ -111,7 +111,7 @@ def api_config(
     )
 
 
-def api_key(source: Settings, host: str) -> str:
+def api_key(source: SettingsSource, host: str) -> str:
     """The key that a server which listens there may have; empty for none. Raises `ConfigError`."""
     variable = "API_SERVER_KEY"
     key = source.text(variable, None) or ""
@@ -122,7 +122,7 @@ def api_key(source: Settings, host: str) -> str:
     return key
 
 
-def _tools(source: Settings, variable: str) -> ToolChoice:
+def _tools(source: SettingsSource, variable: str) -> ToolChoice:
     """`auto`, `all` or `few`, and the toolsets that are wanted, or `none`; with commas between."""
     words = [word for word in (source.text(variable, None) or "").lower().replace(",", " ").split() if word != "auto"]
     amounts = [word == "few" for word in words if word in ("all", "few")]
@@ -134,7 +134,7 @@ def _tools(source: Settings, variable: str) -> ToolChoice:
     return ToolChoice(few=amounts[0] if amounts else None, only=only if only or "none" in words else None)
 
 
-def _node(source: Settings) -> tuple[RedisAddress | None, str]:
+def _node(source: SettingsSource) -> tuple[RedisAddress | None, str]:
     """Where the nodes meet, and where they reach this one: both, or it is alone, and they share a store."""
     cluster, node_url = source.redis("SVC_CLUSTER_URL"), source.url("API_SERVER_NODE_URL", None, "")
     if cluster is None or not node_url:
@@ -144,8 +144,8 @@ def _node(source: Settings) -> tuple[RedisAddress | None, str]:
     return cluster, node_url
 
 
-def _origins(source: Settings, variable: str) -> tuple[str, ...]:
-    origins = tuple(part.rstrip("/") for part in source.parts(variable))
+def _origins(source: SettingsSource, variable: str) -> tuple[str, ...]:
+    origins = tuple(part.rstrip("/") for part in source.split_list(variable))
     for origin in origins:
         if origin == ANY_ORIGIN:
             continue

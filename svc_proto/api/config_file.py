@@ -11,9 +11,9 @@ from svc_proto.api.settings import file_base_url, origin_of, sends_key_to_main_h
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import single_line
 from svc_proto.commands import Level
-from svc_proto.engine.files import edit_yaml
+from svc_proto.engine.files import update_yaml
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.sync import OneAtATime
+from svc_proto.engine.sync import Lock
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
@@ -46,15 +46,15 @@ class ConfigFile:
     def __init__(self, engine: Engine, config: ApiConfig) -> None:
         self._engine = engine
         self._config = config
-        self._changing = OneAtATime(engine)
+        self._changing = Lock(engine)
 
     def change_model(self, change: Mapping[str, str]) -> Flow[None]:
         """Set members of `model`. Raises `Refused`: 400 for a change that would give a key away, else 500."""
-        yield from self._changing.enter()
+        yield from self._changing.acquire()
         try:
             yield from self._change(change)
         finally:
-            self._changing.leave()
+            self._changing.release()
 
     def _change(self, change: Mapping[str, str]) -> Flow[None]:
         engine, config = self._engine, self._config
@@ -62,7 +62,7 @@ class ConfigFile:
         name = path.removeprefix(f"{config.home}/")
         if name == path:
             raise _failed("is not in the service's home folder: edit it by hand")
-        yield from edit_yaml(engine, path, lambda found: _edits(config, found, change), _failed, name=name)
+        yield from update_yaml(engine, path, lambda found: _edits(config, found, change), _failed, name=name)
         engine.log(Level.INFO, "configuration changed", fields=sorted(change))
 
 

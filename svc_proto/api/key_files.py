@@ -10,7 +10,7 @@ from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.host_api import yaml_variables
-from svc_proto.settings import ConfigError, Settings
+from svc_proto.settings import ConfigError, SettingsSource
 
 __all__ = ["read_key"]
 
@@ -36,7 +36,7 @@ def read_key(engine: Engine, config: ApiConfig) -> Flow[str]:
     elif lines.kind is not FailureKind.NOT_FOUND:
         raise _kept("key_not_read", ".env cannot be read")
     try:
-        key = api_key(Settings(found, {}), config.host)
+        key = api_key(SettingsSource(found, {}), config.host)
     except ConfigError as error:
         raise _kept("key_not_usable", str(error)) from None
     if not key:

@@ -9,8 +9,8 @@ from attrs import frozen
 from svc_proto.agent.contract import ModelRoute
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import bearer, fetch
-from svc_proto.engine.sync import OneAtATime
+from svc_proto.engine.http_client import bearer_header, fetch
+from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ class ModelList:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._asking = OneAtATime(engine)
+        self._asking = Lock(engine)
         self._found: _Found | None = None
 
     def of(self, route: ModelRoute) -> Flow[tuple[str, ...] | None]:
         """The ids, in the order of the upstream; None when it does not say."""
-        yield from self._asking.enter()
+        yield from self._asking.acquire()
         try:
             now = self._engine.now.mono
             found = self._found
@@ -52,10 +52,10 @@ class ModelList:
                 found = self._found = _Found(route, models, until)
             return found.models
         finally:
-            self._asking.leave()
+            self._asking.release()
 
     def _ask(self, route: ModelRoute) -> Flow[tuple[str, ...] | None]:
-        headers = ((b"accept", b"application/json"), *bearer(route.api_key))
+        headers = ((b"accept", b"application/json"), *bearer_header(route.api_key))
         url = f"{route.base_url}/models"
         answer = yield from fetch(self._engine, "GET", url, headers=headers, within=PATIENCE)
         problem = answer.kind.value if isinstance(answer, Failure) else f"status {answer.status}"

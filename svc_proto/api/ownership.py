@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from svc_proto.api.responses import Responses
 from svc_proto.basics.metrics import MetricFamily
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Ownership:
 
     def acquire(
         self, session_id: str, request: Request | None = None, key: str = ""
-    ) -> Flow[Response | Streamed | None]:
+    ) -> Flow[Response | StreamedResponse | None]:
         """Have the turns of a session, until `release`; or what the node that has them answers to the request.
 
         Without a request one waits until they are to be had. With a `key` the request may be one that was made before:
@@ -72,7 +72,7 @@ class Ownership:
         """What goes with what is written into a session, so that the store refuses who was overtaken."""
         return None
 
-    def seek(self, request: Request, run_id: str) -> Flow[Response | Streamed | None] | None:
+    def seek(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
         """The answer to a request for a run that is not known here; None: there is nowhere to ask."""
         return None
 

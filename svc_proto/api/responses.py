@@ -15,8 +15,8 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import text
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.files import read_state
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.sync import OneAtATime
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Responses:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._busy = OneAtATime(engine)
+        self._busy = Lock(engine)
         self._loaded = False
         self._texts: dict[str, str] = {}  # a response as JSON, by its id; the last used last
         self._sessions: dict[str, str] = {}  # the session of each
@@ -47,12 +47,12 @@ class Responses:
         """
         if self._loaded:
             return
-        yield from self._busy.enter()
+        yield from self._busy.acquire()
         try:
             if not self._loaded:
                 self._loaded = yield from self._read()
         finally:
-            self._busy.leave()
+            self._busy.release()
         if required and not self._loaded:
             raise store_unavailable()
 
@@ -129,14 +129,14 @@ class Responses:
         if not self._loaded:
             engine.log(Level.WARNING, "responses not stored", problem="not read")
             return
-        yield from self._busy.enter()
+        yield from self._busy.acquire()
         try:
             state = {
                 "responses": [[name, self._sessions[name], text] for name, text in self._texts.items()],
                 "conversations": [list(pair) for pair in self._conversations.items()],
             }
-            done = yield from ask(engine, WriteConfig(engine.new_op(), FILE, strict_json.dumps(state)))
+            done = yield from run_operation(engine, WriteConfig(engine.new_op(), FILE, strict_json.dumps(state)))
             if isinstance(done, Failure):
                 engine.log(Level.WARNING, "responses not stored", problem=done.kind.value)
         finally:
-            self._busy.leave()
+            self._busy.release()

@@ -31,7 +31,7 @@ from svc_proto.api.views import function_call
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.sync import Bell, shield
+from svc_proto.engine.sync import Condition, shield
 from svc_proto.machines.approvals import Approval, ApprovalAnswer, ApprovalState, PendingApprovals
 from svc_proto.machines.run_scheduler import RunRecord, RunState, RunTrigger
 
@@ -66,7 +66,7 @@ class Run:
         self._may_ask = may_ask
         self.message_id = new_uuid(api.engine.entropy)
         self.model = ""  # what it is called towards clients
-        self.holder = ""  # whose it is, see `Engine.held`; empty: nobody's
+        self.holder = ""  # whose it is, see `Engine.revocables`; empty: nobody's
         self.reader: Subscriber | None = None
         self.ended: TurnEnded | None = None
         self.attachment: object = None  # of the route that began it
@@ -76,8 +76,8 @@ class Run:
         self._stops_alone = stops_alone  # nobody reads it any more: stop it (wire api 5.3)
         self._on_changed = on_changed
         self._audience = 0  # flows that wait for its end
-        self._others = Bell(api.engine)  # of who waits for its end, or for its readers
-        self._turn = Bell(api.engine)  # of the flow that performs it
+        self._others = Condition(api.engine)  # of who waits for its end, or for its readers
+        self._turn = Condition(api.engine)  # of the flow that performs it
         self._agent: Task | None = None
         self._outcome: TurnOutcome | None = None
         self._last: StoryEvent | None = None
@@ -89,7 +89,7 @@ class Run:
         self._usage = Usage()
         self._calls = 0
         self._approvals = PendingApprovals()
-        self._asked: dict[Approval, tuple[ApprovalAsked, Bell]] = {}  # the open ones, oldest first
+        self._asked: dict[Approval, tuple[ApprovalAsked, Condition]] = {}  # the open ones, oldest first
 
     # --- TurnHost ---
 
@@ -160,7 +160,7 @@ class Run:
         approval = self._approvals.request(
             asked.call.id, asked.choices, now=engine.now.mono, within=self._api.config.approval_timeout
         )
-        bell = Bell(engine)
+        bell = Condition(engine)
         self._asked[approval] = asked, bell
         record.step(RunTrigger.ASK, engine.now)
         self._publish(asked)
@@ -226,7 +226,7 @@ class Run:
             raise Refused(409, "approval_not_active", "the run is over")
         answered = self._approvals.answer(answer, self._engine.now.mono)
         for _, bell in [self._asked[approval] for approval in answered]:
-            bell.ring()
+            bell.notify_all()
         return len(answered)
 
     # --- for the turn ---
@@ -260,7 +260,7 @@ class Run:
 
     def wake(self) -> None:
         """Something has changed: it has its place, its agent is done, or somebody stopped it."""
-        self._turn.ring()
+        self._turn.notify_all()
 
     def last_rows(self, *, finish: str) -> tuple[Message, ...]:
         """What is still to be stored: rows that were not, and that of the whole turn (wire api 4.4: one `message_id`).
@@ -309,7 +309,7 @@ class Run:
         if self.reader is not None:
             self.reader.end()
         self._on_changed(self)
-        self._others.ring()
+        self._others.notify_all()
 
     # --- helpers ---
 
@@ -352,12 +352,12 @@ class Run:
         self.wake()
 
     def _agent_failed(self, error: Exception) -> None:
-        reference = self._engine.bug(error)
+        reference = self._engine.log_bug(error)
         text = f"the agent failed, reference {reference}"
         self._agent_done(TurnOutcome(finish="error", error=text, code="agent_error"))
 
     def _caught_up(self, reader: Subscriber) -> None:
-        self._others.ring()
+        self._others.notify_all()
         if reader.state is SubscriberState.GONE:
             self._look_around()
 
@@ -366,5 +366,5 @@ class Run:
         if self._stops_alone and unread and not self._audience and self.ended is None:
             self._api.runs.stop(self.record.id)
 
-    def _wait(self, bell: Bell) -> Flow[None]:
+    def _wait(self, bell: Condition) -> Flow[None]:
         yield from bell.wait(self._engine.now.mono + PATIENCE)

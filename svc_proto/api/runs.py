@@ -12,7 +12,7 @@ from svc_proto.api.turn import TurnOrder, perform
 from svc_proto.basics.metrics import Histogram
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.machines.run_scheduler import ENDED, RunScheduler, RunState, RunTrigger
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Runs:
         holder: str = "",
         key: str = "",
         known: Callable[[], Run | None] = lambda: None,
-    ) -> Flow[Run | Response | Streamed]:
+    ) -> Flow[Run | Response | StreamedResponse]:
         """Begin a run; or what the node answers to the request that has the turns of the session. `Refused` 429 or 503.
 
         Whoever subscribes to it right away is told everything. One that outlives the request that began it ends with
@@ -91,7 +91,7 @@ class Runs:
         self._runs[order.run_id] = run
         if holder:
             run.holder = holder
-            engine.held[run] = holder
+            engine.revocables[run] = holder
         self.look()
         engine.spawn(perform(api, run, order), on_error=lambda error: self._failed(run, error))
         return run
@@ -151,7 +151,7 @@ class Runs:
         for run_id in self.registry.finish(run.record, trigger, engine.now):
             del self._runs[run_id]
         self._api.ownership.left()
-        engine.held.pop(run, None)
+        engine.revocables.pop(run, None)
         self._api.ownership.release(run.record.session_id)
         self.outcomes[run.record.state.value] += 1
         self.took.observe(engine.now.mono - run.begun_at)
@@ -169,7 +169,7 @@ class Runs:
         self.look()
 
     def _failed(self, run: Run, error: Exception) -> None:
-        reference = self._api.engine.bug(error)
+        reference = self._api.engine.log_bug(error)
         if run.ended is None:
             text = f"internal error, reference {reference}"
             run.end(run.ending(finish="error", error=text, code="agent_error"))

@@ -28,13 +28,13 @@ from svc_proto.api.store import ListMessages
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
-from svc_proto.engine.admission import Door
+from svc_proto.engine.admission import AdmissionControl
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import Request, Response, Stranger
-from svc_proto.engine.router import Match, Route, Router
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.message import AnonymousType, Request, Response
+from svc_proto.engine.router import Route, RouteMatch, Router
 from svc_proto.engine.server_channel import ServerChannel
-from svc_proto.engine.sync import OneAtATime
+from svc_proto.engine.sync import Lock
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.log_throttle import LogThrottle
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
@@ -93,7 +93,7 @@ class Api:
     def bind(self, engine: Engine) -> None:
         """Keep the engine; make the parts."""
         self.engine, config = engine, self.config
-        self._door = Door(engine, self, self.limits)
+        self._door = AdmissionControl(engine, self, self.limits)
         self._monitor.bind(engine, self._door, lambda: [*families(self.runs), *self.ownership.families()])
         self.parts = build_agent(
             engine,
@@ -112,7 +112,7 @@ class Api:
         self._servers: Mapping[str, object] | None = None
         self.runs = Runs(self)
         self.responses = self.ownership.responses()
-        self.forks = OneAtATime(engine)
+        self.forks = Lock(engine)
         self._holder_timer = engine.timers.timer(self._end_holders)
 
     def on_started(self) -> None:
@@ -140,7 +140,7 @@ class Api:
 
     # --- HttpApp ---
 
-    def authorize(self, access: Enum, request: Request) -> Stranger | str | None:
+    def authorize(self, access: Enum, request: Request) -> AnonymousType | str | None:
         """See `svc_proto.api.access`."""
         if not isinstance(access, Access):
             raise TypeError("the API's routes name an Access")
@@ -162,11 +162,11 @@ class Api:
         if access in (Access.KEY, Access.MAIN_KEY):
             self._guesses.right(request, now)
         if isinstance(caller, str):
-            request.holder = caller
+            request.credential_id = caller
             if self._holder_timer.when is None:
                 self._holder_timer.set(now.mono + LOOK_EVERY)
         elif access is Access.KEY and self.config.key:
-            request.holder = MAIN
+            request.credential_id = MAIN
         return caller
 
     def _mention(self, request: Request, *, blocked: bool) -> None:
@@ -178,7 +178,7 @@ class Api:
         else:
             engine.log(Level.WARNING, "wrong API key", address=address, blocked=blocked)
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         """See `svc_proto.api.errors`; a page that may not call learns nothing else (wire api 2.4: an empty body)."""
         if not self.cors.allows(head.headers):
             return Response(403)
@@ -186,7 +186,7 @@ class Api:
             return Response(200)  # wire api 1: a probe asks for the route, with an id that nothing has
         return error_response(refused, head.target)  # which may be none that can be read
 
-    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
+    def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """What a browser needs to know (wire api 2.4)."""
         return self.cors.fields(head.headers, secure=secure)
 
@@ -194,7 +194,7 @@ class Api:
 
     def query(self, request: StoreRequest[T]) -> Flow[T]:
         """Ask the store. Raises `Refused` 503 if it does not answer, or cannot."""
-        answer = yield from ask(self.engine, Query(self.engine.new_op(), request), within=STORE_PATIENCE)
+        answer = yield from run_operation(self.engine, Query(self.engine.new_op(), request), within=STORE_PATIENCE)
         if isinstance(answer, Failure):
             problem = {"problem": answer.kind.value, "why": answer.detail}
             self.engine.log(Level.ERROR, "store failed", request=type(request).__name__, **problem)
@@ -245,13 +245,13 @@ class Api:
     # --- helpers ---
 
     def _end_holder(self, holder: str, why: str) -> None:
-        self.engine.end_holder(holder, Refused(401, "invalid_api_key", why))
+        self.engine.revoke_credential(holder, Refused(401, "invalid_api_key", why))
         if self._mcp is not None:
             self._mcp.end_of(holder)
 
     def _end_holders(self) -> None:
         """Cut what a key let in that is good no more. It ended in another core, which cannot say so here: look."""
-        held = self.engine.held
+        held = self.engine.revocables
         for holder in [holder for holder in dict.fromkeys(held.values()) if holder != MAIN]:
             if not self._keys.is_valid(holder, self.engine.now):
                 self._end_holder(holder, "the session of this API key is over")
@@ -269,7 +269,7 @@ class ApiRouter(Router):
         limited = (evolve(route, body_limit=0 if route.method in BODILESS else BODY_LIMIT) for route in routes)
         super().__init__(limited, prefix)
 
-    def match(self, method: str, path: str) -> Match:
+    def match(self, method: str, path: str) -> RouteMatch:
         """As `Router.match`; OPTIONS is answered everywhere."""
         return _PREFLIGHT if method == "OPTIONS" else super().match(method, path)
 
@@ -292,4 +292,6 @@ def _preflight(request: Request) -> Response:
     return Response(200, Headers((*PREFLIGHT, ALLOW) if request.path == "*" else PREFLIGHT))
 
 
-_PREFLIGHT = Match(Route(method="OPTIONS", pattern="*", access=Access.PUBLIC, handler=_preflight, body_limit=0), {})
+_PREFLIGHT = RouteMatch(
+    Route(method="OPTIONS", pattern="*", access=Access.PUBLIC, handler=_preflight, body_limit=0), {}
+)

@@ -40,8 +40,8 @@ from svc_proto.cluster.node import RETRY, Node, unavailable
 from svc_proto.cluster.passing import Hop, pass_on, was_passed_on
 from svc_proto.cluster.shown import families
 from svc_proto.commands import Level, Query
-from svc_proto.engine.flow import Flow, ask, sleep, wait
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.flow import Flow, run_operation, sleep, wait
+from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
@@ -106,7 +106,7 @@ class SharedOwnership(Ownership):
 
     def acquire(
         self, session_id: str, request: Request | None = None, key: str = ""
-    ) -> Flow[Response | Streamed | None]:
+    ) -> Flow[Response | StreamedResponse | None]:
         """As the lease, or the key, says."""
         self._enter()
         try:
@@ -144,7 +144,7 @@ class SharedOwnership(Ownership):
         """That of the lease."""
         return self.leases.fence(session_id)
 
-    def _leased(self, session_id: str, request: Request | None) -> Flow[Response | Streamed | None]:
+    def _leased(self, session_id: str, request: Request | None) -> Flow[Response | StreamedResponse | None]:
         engine, node = self.api.engine, self.node
         until = engine.now.mono + (WAIT_WITHIN if request is None else TAKE_WITHIN)
         while True:
@@ -162,7 +162,7 @@ class SharedOwnership(Ownership):
                 raise unavailable("which node has the session", RETRY)
             yield from sleep(engine, LOOK_EVERY)
 
-    def _asked_before(self, request: Request, key: str) -> Flow[Response | Streamed | None]:
+    def _asked_before(self, request: Request, key: str) -> Flow[Response | StreamedResponse | None]:
         """From the node that has the run of the first request. Who begins one now is asked for it from now on."""
         redis, name = self.node.redis, self.node.key("again", key)
         yield from self._settled()
@@ -204,7 +204,7 @@ class SharedOwnership(Ownership):
     def _check(self, session_id: str) -> Flow[None]:
         engine = self.api.engine
         nothing = AddMessages(session_id=session_id, messages=(), fence=self.fence(session_id))
-        answer = yield from ask(engine, Query(engine.new_op(), nothing))
+        answer = yield from run_operation(engine, Query(engine.new_op(), nothing))
         if isinstance(answer, Failure) and answer.kind is FailureKind.DENIED:
             self._overtaken(session_id)
 
@@ -213,13 +213,13 @@ class SharedOwnership(Ownership):
 
     # --- what is where it was begun ---
 
-    def seek(self, request: Request, run_id: str) -> Flow[Response | Streamed | None] | None:
+    def seek(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
         """At all nodes, for what may be there. A request that was passed on to us is asked for nowhere else."""
         if was_passed_on(request) or RUN_ID.fullmatch(run_id) is None:
             return None
         return self._sought(request, run_id)
 
-    def _sought(self, request: Request, run_id: str) -> Flow[Response | Streamed | None]:
+    def _sought(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None]:
         """`Refused` 503 if none has it, and one cannot say."""
         self._enter()
         try:
@@ -247,7 +247,7 @@ class SharedOwnership(Ownership):
             raise Refused(503, "busy", "too many requests wait for other nodes", headers=RETRY)
         self._waiting += 1
 
-    def _passed_on(self, request: Request, node: str, url: str) -> Flow[Response | Streamed]:
+    def _passed_on(self, request: Request, node: str, url: str) -> Flow[Response | StreamedResponse]:
         """The answer of a node, unless that is gone before it begins."""
         engine, path, query = self.api.engine, self.api.router.inner(request.path), request.raw_query
         ticket = engine.new_op()
@@ -259,7 +259,7 @@ class SharedOwnership(Ownership):
         finally:
             task.cancel()
             del self._passing[ticket]
-        if not isinstance(answer, Response | Streamed):
+        if not isinstance(answer, Response | StreamedResponse):
             raise unavailable("what the node that has this says", RETRY)
         return answer
 

@@ -17,7 +17,7 @@ from svc_proto.cluster.leases import RENEW_EVERY, SETTLE
 from svc_proto.cluster.node import RETRY, unavailable
 from svc_proto.cluster.places import Places
 from svc_proto.engine.flow import Flow, Task, sleep
-from svc_proto.engine.sync import Bell
+from svc_proto.engine.sync import Condition
 from svc_proto.facts import Failure
 from svc_proto.machines.run_scheduler import MAX_QUEUED, too_many_requests
 
@@ -42,7 +42,7 @@ class SharedPlaces:
         self._places = Places(node, "turns", self._cap)
         self._line = Places(node, "line", MAX_QUEUED)
         self._timer = api.engine.timers.timer(self.keep)
-        self._freed = Bell(api.engine)
+        self._freed = Condition(api.engine)
         self._seeking: Task | None = None
         self._count()
 
@@ -94,7 +94,7 @@ class SharedPlaces:
     def looked(self) -> None:
         """The same; and look for who waits."""
         self.left()
-        self._freed.ring()
+        self._freed.notify_all()
         if self._turns.waits_only_for_slot and self._seeking is None:
             self._seeking = self._engine.spawn(self._seek())
 

@@ -15,7 +15,7 @@ from svc_proto.api.responses import MAX_KEPT, MAX_TEXT, Responses
 from svc_proto.api.store import DropResponse, FindResponse, KeepResponse
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level, Query
-from svc_proto.engine.flow import Flow, ask, sleep
+from svc_proto.engine.flow import Flow, run_operation, sleep
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class StoredResponses(Responses):
         wanted = KeepResponse(
             kind=kind, name=name, session_id=session_id, text=text, now=now, most=MAX_KEPT, size=MAX_TEXT
         )
-        done = yield from ask(engine, Query(engine.new_op(), wanted))
+        done = yield from run_operation(engine, Query(engine.new_op(), wanted))
         if isinstance(done, Failure):
             engine.log(Level.WARNING, "responses not stored", problem=done.kind.value)
         elif self._here.get((kind, name)) == (session_id, text):

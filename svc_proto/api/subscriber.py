@@ -128,7 +128,7 @@ class Subscriber:
     # --- for the response ---
 
     def produce(self, writer: ResponseWriter) -> Flow[None]:
-        """Write to the reader until everything is told: the producer of a `Streamed` answer."""
+        """Write to the reader until everything is told: the producer of a `StreamedResponse` answer."""
         if self.state is not SubscriberState.AWAITED:
             raise LocalProtocolError("a subscriber has one reader")
         self.state = step(LIFE, self.state, SubscriberTrigger.ATTACH)

@@ -9,7 +9,7 @@ from svc_proto.basics.certificate_pins import PIN_CHANGED
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.client.problem import Problem, because
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.peer import PeerFailed, PeerFault, said_in
 
@@ -54,7 +54,7 @@ def problem_of(error: PeerFailed) -> Problem:
             return Problem(f"{peer.name} refuses: {error_text(answer)}")
 
 
-def error_text(answer: Fetched) -> str:
+def error_text(answer: HttpResult) -> str:
     """What a server says is wrong, JSON or not, fit for a terminal; of a page for browsers its status alone."""
     where = sanitize_line((answer.headers.get(b"location") or b"").decode("latin-1"))
     if 300 <= answer.status < 400 and where:

@@ -2,7 +2,7 @@
 
 Ctrl-C stops the run on the server, too: it would go on without a reader (wire api 4.5).
 
-News for the program, as `Tell`: `text` (`text`: a piece of the answer), `tool` (`line`: what a tool does), and with
+News for the program, as `Notify`: `text` (`text`: a piece of the answer), `tool` (`line`: what a tool does), and with
 `raw` instead of both `event` (`event`, `data`: as the server sent them). With `asks` somebody is at the keyboard:
 `question` (`text`, `choices`) is what they have to allow, and a line that they type is the answer.
 """
@@ -19,7 +19,7 @@ from svc_proto.client.chore import INTERRUPTED, Chore, doing
 from svc_proto.client.problem import Problem
 from svc_proto.client.questions import Questions
 from svc_proto.client.talk_ends import Keyboard, News
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
@@ -121,8 +121,8 @@ class ChatChore(Chore[ChatEnd]):
         if isinstance(error, PeerFailed):
             why = str(problem_of(error))
         else:
-            why = f"internal error, reference {self._engine.bug(error)}"
-        self._engine.emit(Tell("tool", {"line": f"✗ the answer was not taken: {why}"}))
+            why = f"internal error, reference {self._engine.log_bug(error)}"
+        self._engine.emit(Notify("tool", {"line": f"✗ the answer was not taken: {why}"}))
 
     def _stop(self, api: ApiClient, turn: _Turn) -> Flow[None]:
         engine = self._engine
@@ -188,7 +188,7 @@ class _Turn:
         if self.muted:
             return
         if self._raw:
-            self._engine.emit(Tell("event", {"event": event.event, "data": data}))
+            self._engine.emit(Notify("event", {"event": event.event, "data": data}))
         match chat_events.parse_event(event.event, data):
             case chat_events.AssistantDelta(delta=delta):
                 self._text(delta)
@@ -223,14 +223,14 @@ class _Turn:
     def _text(self, text: str) -> None:
         self._told += text[:1]  # whether there was any is all that matters
         if text and not self._raw:
-            self._engine.emit(Tell("text", {"text": text}))
+            self._engine.emit(Notify("text", {"text": text}))
 
     def _tool(self, sign: str, name: str, shown: str | JsonObject | None) -> None:
         if self._raw:
             return
         text = strict_json.dumps(shown) if isinstance(shown, JsonObject) and shown else str(shown or "")
         line = ": ".join(filter(None, (sanitize_line(name) or "tool", sanitize_line(text, PREVIEW))))
-        self._engine.emit(Tell("tool", {"line": f"{sign} {line}"}))
+        self._engine.emit(Notify("tool", {"line": f"{sign} {line}"}))
 
     def _count(self, usage: JsonObject) -> None:
         known = [count for name in ("input_tokens", "output_tokens") if (count := usage.integer(name)) is not None]

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from svc_proto.client.calls import problem_of
 from svc_proto.client.problem import Problem
-from svc_proto.commands import Ready, Tell
+from svc_proto.commands import Notify, Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -23,13 +23,13 @@ T = TypeVar("T")
 
 def doing(engine: Engine, text: str) -> None:
     """Say what is waited for from now on; shown only when it takes long."""
-    engine.emit(Tell("doing", {"text": text}))
+    engine.emit(Notify("doing", {"text": text}))
 
 
 class Chore(Generic[T]):
     """A service whose whole life is `plan(engine)`. What it returns is `result` when the exit code is 0.
 
-    With `watched` it emits `Tell("waiting", {"seconds": n})` each second.
+    With `watched` it emits `Notify("waiting", {"seconds": n})` each second.
     """
 
     result: T
@@ -63,7 +63,7 @@ class Chore(Generic[T]):
 
     def _tick(self) -> None:
         self._seconds += 1
-        self._engine.emit(Tell("waiting", {"seconds": self._seconds}))
+        self._engine.emit(Notify("waiting", {"seconds": self._seconds}))
         self._timer.set(self._engine.now.mono + PATIENCE)
 
     def _done(self, result: T) -> None:
@@ -77,4 +77,4 @@ class Chore(Generic[T]):
             self.problem = error
             self._engine.exit(error.code, str(error))
         else:
-            self._engine.exit(70, f"internal error, reference {self._engine.bug(error)}")
+            self._engine.exit(70, f"internal error, reference {self._engine.log_bug(error)}")

@@ -3,7 +3,7 @@
 First comes what the others need, then one of them by itself, since it makes what all find at the home, then the rest.
 Who is ready says so in a line on its standard output. Until all were, who ends takes everything along. From then on it
 is started again, after a pause that doubles while it does not last. What they write to their error output is told line
-by line (`Tell("line", {"text": ...})`), since they keep no log of their own.
+by line (`Notify("line", {"text": ...})`), since they keep no log of their own.
 
 They end by SIGTERM, what they need last of all; who takes too long is killed. If this process is killed they see the
 end of their standard input: see `Leash`.
@@ -18,12 +18,12 @@ from attrs import frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.lines import LineService
-from svc_proto.commands import Level, Ready, SignalName, Tell
+from svc_proto.commands import Level, Notify, Ready, SignalName
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.child_process import Child, spawn_child
+from svc_proto.engine.child_process import ChildProcess, spawn
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.sync import Bell, gather
+from svc_proto.engine.sync import Condition, gather
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.line_buffer import LineBuffer
 
@@ -124,10 +124,10 @@ class _Member:
 
     def __init__(self, engine: Engine, crew: Crew, job: Job) -> None:
         self.job = job
-        self.child: Child | None = None
+        self.child: ChildProcess | None = None
         self.was_ready = False
-        self.ready = Bell(engine)
-        self._over = Bell(engine)
+        self.ready = Condition(engine)
+        self._over = Condition(engine)
         self._status: int | None = None  # of the last one that ended
         self._last = ""  # line of its output
         self._engine = engine
@@ -158,7 +158,7 @@ class _Member:
     def on_exit(self, status: int | None) -> None:
         """The same."""
         self.child, self._status = None, status
-        self._over.ring()
+        self._over.notify_all()
 
     def _live(self) -> Flow[None]:
         engine, job, pause = self._engine, self.job, PAUSE
@@ -180,7 +180,7 @@ class _Member:
         """From its start to its end; why it has ended."""
         engine, job = self._engine, self.job
         self._output, errors = _Lines(self._said), _Lines(partial(_tell, engine))
-        child = yield from spawn_child(engine, job.argv, self, env=env, errors=errors, inherit=EVERYTHING)
+        child = yield from spawn(engine, job.argv, self, env=env, errors=errors, inherit=EVERYTHING)
         if isinstance(child, Failure):
             return f"cannot be started: {child.detail or child.kind.value}"
         child.stays = True
@@ -193,7 +193,7 @@ class _Member:
         self._last = line
         if self.job.ready in line:
             self.was_ready = True
-            self.ready.ring()
+            self.ready.notify_all()
 
 
 class _Lines:
@@ -236,4 +236,4 @@ class Leash(LineService):
 
 
 def _tell(engine: Engine, line: str) -> None:
-    engine.emit(Tell("line", {"text": line}))
+    engine.emit(Notify("line", {"text": line}))

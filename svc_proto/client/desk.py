@@ -22,7 +22,7 @@ from svc_proto.client.stored import Change, Forget, Put, StoredSession, parse_se
 from svc_proto.commands import Compute
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import ensure_secret
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.peers.lifetime import default_lifetime
@@ -93,13 +93,13 @@ class Paired:
 
 def read_sessions(engine: Engine) -> Flow[dict[str, StoredSession]]:
     """What is stored; nothing if it cannot be read (wire core 10.5)."""
-    text = yield from ask(engine, Compute(engine.new_op(), "sessions.read"))
+    text = yield from run_operation(engine, Compute(engine.new_op(), "sessions.read"))
     return parse_sessions(text) if isinstance(text, str) else {}
 
 
 def change_sessions(engine: Engine, change: Change) -> Flow[Failure | None]:
     """Change the file, whoever else does so at the same time."""
-    done = yield from ask(engine, Compute(engine.new_op(), "sessions.change", (change,)), within=STORE_WITHIN)
+    done = yield from run_operation(engine, Compute(engine.new_op(), "sessions.change", (change,)), within=STORE_WITHIN)
     return done if isinstance(done, Failure) else None
 
 
@@ -169,7 +169,7 @@ def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[Paired]:
 
 def identity(engine: Engine, name: str | None = None) -> Flow[Identity]:
     """Who this desktop is; its id is made once and kept beside the sessions."""
-    described = yield from ask(engine, Compute(engine.new_op(), "host.identity"))
+    described = yield from run_operation(engine, Compute(engine.new_op(), "host.identity"))
     hostname, platform = cast("tuple[str, str]", described) if isinstance(described, tuple) else ("desktop", "unknown")
     secret = yield from ensure_secret(engine, IDENTITY_FILE, 16)
     seed = engine.entropy(16) if isinstance(secret, Failure) else secret[:16]
@@ -277,12 +277,12 @@ def forget(engine: Engine, session: StoredSession) -> Flow[None]:
 def _expect(engine: Engine, url: str, pin: str | None) -> Flow[None]:
     where = Remote(url).pinned
     if where is not None:
-        yield from ask(engine, Compute(engine.new_op(), "tls.expect", (*where, pin)))
+        yield from run_operation(engine, Compute(engine.new_op(), "tls.expect", (*where, pin)))
 
 
 def _seen(engine: Engine, url: str) -> Flow[str | None]:
     where = Remote(url).pinned
     if where is None:
         return None
-    pin = yield from ask(engine, Compute(engine.new_op(), "tls.seen", where))
+    pin = yield from run_operation(engine, Compute(engine.new_op(), "tls.seen", where))
     return pin if isinstance(pin, str) else None

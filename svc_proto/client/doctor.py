@@ -13,7 +13,7 @@ from svc_proto.client.spans import short_expiry
 from svc_proto.client.stored import StoredSession, is_damaged
 from svc_proto.commands import Compute
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
@@ -39,7 +39,7 @@ class Finding:
 def examine(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
     """Look at the session file, and at each relay in it, or only at one."""
     findings: list[Finding] = []
-    text = yield from ask(engine, Compute(engine.new_op(), "sessions.read"))
+    text = yield from run_operation(engine, Compute(engine.new_op(), "sessions.read"))
     if isinstance(text, Failure):
         findings.append(Finding("session file", "failure", f"cannot be read: {because(text)}", "mend its permissions"))
     elif isinstance(text, str) and is_damaged(text):

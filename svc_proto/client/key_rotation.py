@@ -15,7 +15,7 @@ from svc_proto.client.problem import Problem, because
 from svc_proto.commands import Compute, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.host_api import find_api, with_key
@@ -53,13 +53,13 @@ def rotate(engine: Engine, config: RelayConfig) -> Flow[Rotated]:
     key = new_api_key(engine.entropy)
     old = (yield from find_api(engine, config)).key
     settings = yield from _text(engine, config.config_path)
-    found = (yield from ask(engine, Compute(engine.new_op(), "yaml.load", (settings,)))) if settings else None
+    found = (yield from run_operation(engine, Compute(engine.new_op(), "yaml.load", (settings,)))) if settings else None
     if not isinstance(found, dict | None):
         raise Problem(f"{config.config_path} is not valid YAML: mend it by hand")
     lines = yield from _text(engine, f"{config.home}/{ENV_FILE}")
     files: dict[str, str] = {}
     if change := with_key(found or {}, key):
-        edited = yield from ask(engine, Compute(engine.new_op(), "yaml.edit", (settings, change)))
+        edited = yield from run_operation(engine, Compute(engine.new_op(), "yaml.edit", (settings, change)))
         if not isinstance(edited, str):
             raise Problem(f"{config.config_path} holds the key and cannot be edited: change it there by hand")
         if not config.config_path.startswith(f"{config.home}/"):
@@ -70,7 +70,7 @@ def rotate(engine: Engine, config: RelayConfig) -> Flow[Rotated]:
             raise Problem(f"the key is {NAME} of the environment: set a new one there, and start the servers anew")
         files[ENV_FILE] = set_dotenv(lines, NAME, key)
     for name, text in files.items():
-        written = yield from ask(engine, WriteConfig(engine.new_op(), name, text))
+        written = yield from run_operation(engine, WriteConfig(engine.new_op(), name, text))
         if isinstance(written, Failure):
             raise Problem(f"{config.home}/{name} cannot be written ({because(written)}): the old key stays")
     *also, path = (f"{config.home}/{name}" for name in files)

@@ -117,13 +117,13 @@ class _LineChannel(Channel):
     def all_sent(self) -> None:
         """Go, if there is nothing left to do."""
         if self._closing:
-            self.drop()
+            self.abort()
 
     def close(self) -> None:
         """Go as soon as all is said."""
         self._closing = True
         if not self.credit.unsent:
-            self.drop()
+            self.abort()
 
     def closed(self, why: str) -> None:
         """The process ends."""

@@ -11,7 +11,7 @@ from svc_proto.client.calls import distrust, error_text, sanitize_line
 from svc_proto.client.problem import Problem, because
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers import link
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
@@ -85,7 +85,7 @@ def _not_let_in(remote: str, error: PeerFailed, failure: Failure, remedy: str) -
             return Unreachable(f"{where}: {because(failure)}; is it running, and this its address?{tls}")
 
 
-def _declined(remote: str, answer: Fetched) -> Problem:
+def _declined(remote: str, answer: HttpResult) -> Problem:
     if answer.status == 429:
         after = answer.headers.get(b"retry-after") or b""
         pause = f"{after.decode('ascii')} s" if after.isdigit() and len(after) < 7 else "5 minutes"

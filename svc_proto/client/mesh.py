@@ -8,9 +8,9 @@ from __future__ import annotations
 from attrs import frozen
 
 from svc_proto.commands import Compute
-from svc_proto.engine.child_process import Finished, run_command
+from svc_proto.engine.child_process import CommandResult, run_command
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["Mesh", "find_mesh", "read_served", "read_status"]
@@ -29,15 +29,15 @@ class Mesh:
 
 def find_mesh(engine: Engine) -> Flow[Mesh | None]:
     """Ask the mesh program, if it is installed."""
-    program = yield from ask(engine, Compute(engine.new_op(), "which", ("tailscale",)))
+    program = yield from run_operation(engine, Compute(engine.new_op(), "which", ("tailscale",)))
     if not isinstance(program, str):
         return None
     said = yield from run_command(engine, (program, "status", "--json"), within=WITHIN)
-    mesh = read_status(said.output) if isinstance(said, Finished) else None
+    mesh = read_status(said.output) if isinstance(said, CommandResult) else None
     if mesh is None or mesh.name is None:
         return mesh
     said = yield from run_command(engine, (program, "serve", "status", "--json"), within=WITHIN)
-    return Mesh(mesh.address, mesh.name, read_served(said.output)) if isinstance(said, Finished) else mesh
+    return Mesh(mesh.address, mesh.name, read_served(said.output)) if isinstance(said, CommandResult) else mesh
 
 
 def read_status(text: bytes) -> Mesh | None:

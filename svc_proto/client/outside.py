@@ -17,8 +17,8 @@ from svc_proto.client.problem import Problem, because
 from svc_proto.client.routes import HostRoute
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched, fetch
-from svc_proto.engine.request_origin import names_this_network
+from svc_proto.engine.http_client import HttpResult, fetch
+from svc_proto.engine.request_origin import is_trusted_host_name
 from svc_proto.facts import Failure
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing_codes import PairingMeta
@@ -71,7 +71,7 @@ def examine_outside(engine: Engine, asked: Outside) -> Flow[list[Finding]]:
 def _encryption(route: HostRoute) -> Finding:
     if route.api.tls:
         return Finding("encryption", "ok", "TLS: a certificate counts that this host trusts")
-    network = names_this_network(route.api.host.encode("latin-1", "replace"))
+    network = is_trusted_host_name(route.api.host.encode("latin-1", "replace"))
     verdict = "warning" if network else "failure"
     text = "none: whoever is on the way reads tokens, chats and screens"
     return Finding("encryption", verdict, text, f"put a proxy with TLS in front: {PAGE}")
@@ -150,7 +150,7 @@ def _api(engine: Engine, url: str) -> Flow[Finding]:
 
 def _dashboard(engine: Engine, url: str) -> Flow[list[Finding]]:
     answer = yield from fetch(engine, "GET", url, within=PROBE_WITHIN)
-    if not isinstance(answer, Fetched) or answer.status not in (200, 401):
+    if not isinstance(answer, HttpResult) or answer.status not in (200, 401):
         return []  # it is not led there
     if answer.status == 200:
         return [Finding(url, "failure", "the dashboard lets everybody in", "set SVC_DASHBOARD_PASSWORD")]

@@ -13,7 +13,7 @@ from attrs import frozen
 from svc_proto.client.calls import sanitize_line
 from svc_proto.client.talk_ends import Ended, News
 from svc_proto.client.talk_ends import TypedLine as Typed
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.machines.approvals import DENY, DOUBLE_ANSWER_WINDOW
 from svc_proto.machines.confirmations import choice_for
 from svc_proto.schema.chat_events import ApprovalRequest
@@ -34,7 +34,7 @@ class Questions:
     """The open ones, oldest first. `tell` shows one, `answer(call_id, choice)` passes an answer on."""
 
     def __init__(
-        self, clock: Callable[[], float], tell: Callable[[Tell], None], answer: Callable[[str, str], None]
+        self, clock: Callable[[], float], tell: Callable[[Notify], None], answer: Callable[[str, str], None]
     ) -> None:
         self._clock = clock  # monotonic seconds
         self._tell = tell
@@ -86,4 +86,4 @@ class Questions:
             self._since = self._clock()
         question = self._open[0]
         yes = [choice for choice in question.choices if choice != DENY]
-        self._tell(Tell("question", {"text": question.text, "choices": [*yes, DENY]}))
+        self._tell(Notify("question", {"text": question.text, "choices": [*yes, DENY]}))

@@ -17,7 +17,7 @@ from svc_proto.client.chore import doing
 from svc_proto.client.desk import route_of, sign_in
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.client.stored import StoredSession
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure
@@ -160,7 +160,7 @@ def media_path(text: str) -> str:
 
 
 def save_media(engine: Engine, relay: RelayClient, path: str) -> Flow[FetchedMedia]:
-    """Fetch a file piece by piece, each told as `Tell("piece", {"data", "name"})`. Raises `Problem`."""
+    """Fetch a file piece by piece, each told as `Notify("piece", {"data", "name"})`. Raises `Problem`."""
     return (yield from explained(_save(engine, relay, path), PAIRED | GONE))
 
 
@@ -183,7 +183,7 @@ def _save(engine: Engine, relay: RelayClient, path: str) -> Flow[FetchedMedia]:
         body = answer.body if total else b""
         if total and not body:
             raise Problem("the relay sent an empty piece: try again")
-        engine.emit(Tell("piece", {"data": body, "name": name}))
+        engine.emit(Notify("piece", {"data": body, "name": name}))
         offset += len(body)
     return FetchedMedia(name, sanitize_line(kind), offset)
 

@@ -20,11 +20,11 @@ from svc_proto.client.exec_output import ExecOutput, typed_line
 from svc_proto.client.link import Unreachable
 from svc_proto.client.problem import Problem
 from svc_proto.client.stored import StoredSession
-from svc_proto.commands import Compute, Tell, TerminalSize
+from svc_proto.commands import Compute, Notify, TerminalSize
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, Task, ask, sleep
-from svc_proto.engine.sync import Bell
+from svc_proto.engine.flow import Flow, Task, run_operation, sleep
+from svc_proto.engine.sync import Condition
 from svc_proto.facts import Accepted, Failure
 from svc_proto.peers.link import Link
 from svc_proto.peers.routes import Routes
@@ -67,7 +67,7 @@ class ShellEnd:
 
 
 class ShellChore(Chore[ShellEnd]):
-    """The service. `Tell("raw")` asks the program to hand the terminal's keys over unchanged."""
+    """The service. `Notify("raw")` asks the program to hand the terminal's keys over unchanged."""
 
     def __init__(self, order: ShellOrder, *, watched: bool = False) -> None:
         super().__init__(self._play, watched=watched)
@@ -91,7 +91,7 @@ class ShellChore(Chore[ShellEnd]):
         """Keep the engine."""
         super().bind(engine)
         self.engine = engine
-        self._bell, self._drained = Bell(engine), Bell(engine)
+        self._bell, self._drained = Condition(engine), Condition(engine)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """The keyboard and the screen, once."""
@@ -183,7 +183,7 @@ class ShellChore(Chore[ShellEnd]):
         if self._ever and not self._reattached:
             self._show("[the old shell is gone: this is a new one]\r\n")
         self._attached = self._ever = True
-        engine.emit(Tell("raw", {}))
+        engine.emit(Notify("raw", {}))
         self._govern()
         if self._input_over:
             self._end_input()
@@ -204,7 +204,9 @@ class ShellChore(Chore[ShellEnd]):
 
     def _watch_size(self) -> Flow[None]:
         while True:
-            found = yield from ask(self.engine, Compute(self.engine.new_op(), "terminal.resized"), within=A_DAY)
+            found = yield from run_operation(
+                self.engine, Compute(self.engine.new_op(), "terminal.resized"), within=A_DAY
+            )
             if not isinstance(found, Failure) and self._attached and self._link is not None:
                 size = _as_size(found)
                 payload = {"session_name": self._order.name, "cols": size.cols, "rows": size.rows}
@@ -215,7 +217,7 @@ class ShellChore(Chore[ShellEnd]):
     def _size(self) -> Flow[TerminalSize]:
         if not self._order.person:
             return WIDE
-        return _as_size((yield from ask(self.engine, Compute(self.engine.new_op(), "terminal.size"))))
+        return _as_size((yield from run_operation(self.engine, Compute(self.engine.new_op(), "terminal.size"))))
 
     # --- what happens meanwhile ---
 
@@ -226,7 +228,7 @@ class ShellChore(Chore[ShellEnd]):
 
     def _tell(self, kind: str, text: str = "") -> None:
         self._events.append((kind, text))
-        self._bell.ring()
+        self._bell.notify_all()
 
     def _heard(self, envelope: Envelope) -> None:
         payload = envelope.payload
@@ -329,7 +331,7 @@ class ShellChore(Chore[ShellEnd]):
 
     def screen_empty(self) -> None:
         """All that was shown has left."""
-        self._drained.ring()
+        self._drained.notify_all()
 
     def _type(self, text: str) -> None:
         if text and self._link is not None:
@@ -351,7 +353,7 @@ class ShellChore(Chore[ShellEnd]):
             return
         ready = self._attached and self._link is not None and self._link.writable
         wanted = self._order.keyboard and (ready or (self._ever and not self._attached and self._order.person))
-        screen.hold(not wanted)
+        screen.set_read_paused(not wanted)
 
     def _leave(self, how: str | None = None) -> Flow[None]:
         """Say so, unless the terminal is over, and close. A command is ended, since nobody comes back to it."""
@@ -402,7 +404,7 @@ class _Screen(Channel):
         self._chore.screen_gone()
 
     def stop(self) -> None:
-        self.drop()
+        self.abort()
 
 
 def _as_size(found: object) -> TerminalSize:

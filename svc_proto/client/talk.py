@@ -2,7 +2,7 @@
 
 A line that is typed while the agent is at work is the next turn. A task may go on in the background (wire 6.9): its
 turn is over then, and its answer comes when nobody is in a turn. Recorder and player are programs of this host that
-speak raw PCM, 16 bits, one channel. What happens is told as `Tell`s: `prompt`, `recording`, `heard`, `text`, `end`,
+speak raw PCM, 16 bits, one channel. What happens is told as `Notify`s: `prompt`, `recording`, `heard`, `text`, `end`,
 `tool`, `question`, `problem`.
 """
 
@@ -33,13 +33,13 @@ from svc_proto.client.talk_ends import (
     TooLong,
     TypedLine,
 )
-from svc_proto.commands import SignalName, Tell
+from svc_proto.commands import Notify, SignalName
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.child_process import Child, spawn_child
+from svc_proto.engine.child_process import ChildProcess, spawn
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.sync import Bell
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.sync import Condition
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.transitions import Table, step
 from svc_proto.peers.peer import PeerFault
@@ -112,7 +112,7 @@ class TalkChore(Chore[None]):
         self._news: deque[News] = deque()
         self._typed_ahead: deque[str] = deque()
         self._input_over = False
-        self._recorder: Child | None = None
+        self._recorder: ChildProcess | None = None
         self._speaker: AnswerPlayer | None = None
         self._chunks = 0
         self._silent = True  # nothing has come of this recording
@@ -126,7 +126,7 @@ class TalkChore(Chore[None]):
         """Keep the engine."""
         super().bind(engine)
         self.engine = engine
-        self._bell = Bell(engine)
+        self._bell = Condition(engine)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """The keyboard."""
@@ -176,7 +176,7 @@ class TalkChore(Chore[None]):
                 case _:
                     pass
 
-    def _take(self, socket: Socket, news: News | None) -> Flow[None]:
+    def _take(self, socket: WebSocketConnection, news: News | None) -> Flow[None]:
         match news:
             case TypedLine(text=text):
                 yield from self._typed(socket, text)
@@ -206,7 +206,7 @@ class TalkChore(Chore[None]):
             case _:
                 pass
 
-    def _typed(self, socket: Socket, text: str) -> Flow[None]:
+    def _typed(self, socket: WebSocketConnection, text: str) -> Flow[None]:
         match self.state:
             case _S.RECORDING:
                 self._send(socket)
@@ -230,18 +230,18 @@ class TalkChore(Chore[None]):
             case _:  # Enter
                 yield from self._record(socket)
 
-    def _ask(self, socket: Socket, text: str) -> None:
+    def _ask(self, socket: WebSocketConnection, text: str) -> None:
         self._step(_T.ASK)
         self._begin_turn()
         _say(socket, "response.create", text=text)
 
-    def _record(self, socket: Socket) -> Flow[None]:
+    def _record(self, socket: WebSocketConnection) -> Flow[None]:
         if not self._order.recorder:
             self._problem("nothing here records (arecord or sox): type instead")
             self._prompt()
             return
         microphone = Microphone(lambda pcm: self.microphone(socket, pcm), self.tell)
-        child = yield from spawn_child(self.engine, self._order.recorder, microphone)
+        child = yield from spawn(self.engine, self._order.recorder, microphone)
         if isinstance(child, Failure):
             self._problem(f"{self._order.recorder[0]} cannot be started: {child.detail or child.kind.value}")
             self._prompt()
@@ -249,9 +249,9 @@ class TalkChore(Chore[None]):
         child.close_input()
         self._recorder, self._silent = child, True
         self._step(_T.RECORD)
-        self.engine.emit(Tell("recording", {}))
+        self.engine.emit(Notify("recording", {}))
 
-    def _send(self, socket: Socket) -> None:
+    def _send(self, socket: WebSocketConnection) -> None:
         """The utterance is complete."""
         self._stop_recording()
         self.microphone(socket, b"", last=True)
@@ -264,11 +264,11 @@ class TalkChore(Chore[None]):
         self._question = self._question if self._promises else None  # a task in the background still wants to know
         doing(self.engine, "the agent is at work")
 
-    def _hear(self, socket: Socket, event: JsonObject) -> Flow[None]:
+    def _hear(self, socket: WebSocketConnection, event: JsonObject) -> Flow[None]:
         kind = str(event.get("type"))
         match kind:
             case "voice.input_transcript.final":
-                self.engine.emit(Tell("heard", {"text": sanitize_line(event.text("text"))}))
+                self.engine.emit(Notify("heard", {"text": sanitize_line(event.text("text"))}))
             case "voice.response.delta":
                 self._tell_text(event, "delta")
             case "voice.response.turn_completed" if not self._told:
@@ -291,7 +291,7 @@ class TalkChore(Chore[None]):
             case _:
                 yield from self._run(socket, kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
 
-    def _run(self, socket: Socket, kind: str, event: JsonObject) -> Flow[None]:
+    def _run(self, socket: WebSocketConnection, kind: str, event: JsonObject) -> Flow[None]:
         match kind:
             case "tool.started":
                 self._tool("→", event, "message")
@@ -301,15 +301,15 @@ class TalkChore(Chore[None]):
                 self._tool("✗", event, "error")
             case "confirmation.requested":
                 self._question = sanitize_line(event.text("confirmation_id")) or None
-                self.engine.emit(Tell("question", {"text": sanitize_line(event.text("message"))}))
+                self.engine.emit(Notify("question", {"text": sanitize_line(event.text("message"))}))
             case "run.queued":
                 self._promises.make()
-                self.engine.emit(Tell("tool", {"line": "… this task waits for the one before it"}))
+                self.engine.emit(Notify("tool", {"line": "… this task waits for the one before it"}))
             case "run.promoted":
                 new = event.get("origin") != "queued"  # or it was promised before, and its turn is over
                 if new:
                     self._promises.make()
-                self.engine.emit(Tell("tool", {"line": "… this takes longer: it goes on in the background"}))
+                self.engine.emit(Notify("tool", {"line": "… this takes longer: it goes on in the background"}))
                 if new and event.get("spoken_handoff") is False:  # wire 6.5: all that comes of the turn
                     yield from self._finish_turn(socket)
             case "run.background_completed":
@@ -330,20 +330,20 @@ class TalkChore(Chore[None]):
         line = ": ".join(
             text for text in (sanitize_line(event.text("tool_name")), sanitize_line(event.text(name))) if text
         )
-        self.engine.emit(Tell("tool", {"line": f"{sign} {line}"}))
+        self.engine.emit(Notify("tool", {"line": f"{sign} {line}"}))
 
     def _tell_text(self, event: JsonObject, name: str) -> None:
         if value := event.text(name):
             self._told = True
-            self.engine.emit(Tell("text", {"text": value}))
+            self.engine.emit(Notify("text", {"text": value}))
 
-    def _finish_turn(self, socket: Socket, *, failed: bool = False) -> Flow[None]:
+    def _finish_turn(self, socket: WebSocketConnection, *, failed: bool = False) -> Flow[None]:
         """The end of a turn, or of an answer from the background."""
         if self.state is not _S.WAITING and not (self._told or failed):
             return
         speaker, self._speaker = self._speaker, None
         self._told = False
-        self.engine.emit(Tell("end", {}))
+        self.engine.emit(Notify("end", {}))
         if speaker is not None:
             yield from speaker.finish()
         if self.state is not _S.WAITING:
@@ -354,7 +354,7 @@ class TalkChore(Chore[None]):
         if self.state is _S.IDLE:
             self._rest(socket)
 
-    def _rest(self, socket: Socket) -> None:
+    def _rest(self, socket: WebSocketConnection) -> None:
         """Nobody is in a turn: what next?"""
         if self._typed_ahead:
             self._ask(socket, self._typed_ahead.popleft())
@@ -374,10 +374,10 @@ class TalkChore(Chore[None]):
         self._speaker.play(sound)
 
     def _problem(self, text: str) -> None:
-        self.engine.emit(Tell("problem", {"text": text}))
+        self.engine.emit(Notify("problem", {"text": text}))
 
     def _prompt(self) -> None:
-        self.engine.emit(Tell("prompt", {"records": bool(self._order.recorder)}))
+        self.engine.emit(Notify("prompt", {"records": bool(self._order.recorder)}))
 
     def _next(self, within: float | None = None) -> Flow[News | None]:
         """What happens next; None when nothing does for too long."""
@@ -394,7 +394,7 @@ class TalkChore(Chore[None]):
     def _stop_recording(self) -> None:
         if self._recorder is not None:
             recorder, self._recorder = self._recorder, None
-            recorder.end(SignalName.INTERRUPT)
+            recorder.terminate(SignalName.INTERRUPT)
 
     def _step(self, trigger: TalkTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)
@@ -407,9 +407,9 @@ class TalkChore(Chore[None]):
         if len(self._news) > MAX_NEWS:
             self.engine.exit(1, "the relay says more than can be taken")
             return
-        self._bell.ring()
+        self._bell.notify_all()
 
-    def microphone(self, socket: Socket, pcm: bytes, *, last: bool = False) -> None:
+    def microphone(self, socket: WebSocketConnection, pcm: bytes, *, last: bool = False) -> None:
         """Some of what the person says, in chunks."""
         self._unsent += pcm
         self._silent = self._silent and not pcm
@@ -420,5 +420,5 @@ class TalkChore(Chore[None]):
             _say(socket, "input_audio.append", chunk_id=self._chunks, sample_rate=RECORDER_RATE, audio_base64=audio)
 
 
-def _say(socket: Socket, kind: str, **fields: object) -> None:
+def _say(socket: WebSocketConnection, kind: str, **fields: object) -> None:
     socket.send_text(strict_json.dumps({"type": kind, **fields}))

@@ -9,11 +9,11 @@ from attrs import frozen
 
 from svc_proto.client.calls import sanitize_line
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.child_process import Child, spawn_child
+from svc_proto.engine.child_process import ChildProcess, spawn
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.sync import Bell
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.sync import Condition
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Accepted, Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.limits import DEFAULT_LIMITS, MAX_TEXT
@@ -114,12 +114,12 @@ class Keyboard(Channel):
 
 
 class Ear:
-    """A `SocketHandler`."""
+    """A `WebSocketHandler`."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
 
-    def on_open(self, socket: Socket) -> None:
+    def on_open(self, socket: WebSocketConnection) -> None:
         """The flow has it."""
 
     def on_text(self, text: str) -> None:
@@ -160,13 +160,13 @@ class AnswerPlayer:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._child: Child | None = None
-        self._bell = Bell(engine)
+        self._child: ChildProcess | None = None
+        self._bell = Condition(engine)
         self._over = False
 
     def start(self, argv: tuple[str, ...]) -> Flow[bool]:
         """Start the player; False when it cannot be."""
-        child = yield from spawn_child(self._engine, argv, self)
+        child = yield from spawn(self._engine, argv, self)
         if isinstance(child, Failure):
             self._over = True
             return False
@@ -198,4 +198,4 @@ class AnswerPlayer:
     def on_exit(self, status: int | None) -> None:
         """All was played, or it can play no more."""
         self._over = True
-        self._bell.ring()
+        self._bell.notify_all()

@@ -10,7 +10,7 @@ from attrs import field, frozen
 from svc_proto.client.calls import PAIRED, explained, sanitize_line
 from svc_proto.client.chore import doing
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.relay import RelayClient
@@ -72,7 +72,7 @@ def save_speech(
     profile: str | None = None,
     choice: Mapping[str, str] | None = None,
 ) -> Flow[str]:
-    """Have a text spoken: the file is told as `Tell("piece", {"data", "name"})`, its type returned."""
+    """Have a text spoken: the file is told as `Notify("piece", {"data", "name"})`, its type returned."""
     if not text.strip():
         raise Problem("the text is empty", code=MISUSED)
     if len(text.strip()) > MAX_TEXT:
@@ -84,7 +84,7 @@ def save_speech(
     if not whole.body:
         raise Problem(f"{relay.name} gave no sound")
     kind = sanitize_line((whole.headers.get(b"content-type") or b"").decode("latin-1")).partition(";")[0]
-    engine.emit(Tell("piece", {"data": whole.body, "name": f"speech.{SUFFIXES.get(kind, 'bin')}"}))
+    engine.emit(Notify("piece", {"data": whole.body, "name": f"speech.{SUFFIXES.get(kind, 'bin')}"}))
     return kind
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import CloseWrite, Connect, Level
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.flow import Flow, run_operation, wait
 from svc_proto.facts import ChannelId, Failure, FailureKind
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.resp import Argument, Push, RespError, RespReader, encode_command
@@ -49,7 +49,7 @@ def open_link(
     judge: Callable[[Reply], Failure | None] = lambda greeted: None,
 ) -> Flow[Link | Failure]:
     """A connection that was greeted and has subscribed, or the first that was refused. `judge` is shown who answers."""
-    opened = yield from ask(engine, order, within=CONNECT_WITHIN)
+    opened = yield from run_operation(engine, order, within=CONNECT_WITHIN)
     if isinstance(opened, Failure):
         return opened
     link = Link(engine, order.ch, heard)
@@ -59,7 +59,7 @@ def open_link(
         failure = yield from _greet(link, greetings, channels, judge)
     finally:
         if failure is not None or link.gone:
-            link.drop()
+            link.abort()
     return failure or link
 
 
@@ -123,7 +123,7 @@ class Link(Channel):
             self._pending.append((self.engine.now.mono, take))
             if self._watch.when is None:
                 self._watch.set(self.engine.now.mono + PATIENCE)
-        self.soil()
+        self.mark_dirty()
         return None
 
     @property
@@ -149,11 +149,11 @@ class Link(Channel):
                 self._take(value)
         except RemoteProtocolError as error:
             self.engine.log(Level.ERROR, "cluster speaks no RESP", problem=str(error))
-            self.drop()
+            self.abort()
 
     def read_closed(self) -> None:
         """The server goes."""
-        self.drop()
+        self.abort()
 
     def closed(self, why: str) -> None:
         """Whoever waits hears it."""
@@ -171,7 +171,7 @@ class Link(Channel):
             return
         self._closing = True
         self._watch.set(self.engine.now.mono + LINGER)
-        self.soil()
+        self.mark_dirty()
 
     def reads_on(self) -> bool:
         """Always: answers are what makes room."""
@@ -195,14 +195,14 @@ class Link(Channel):
             if take is not None:
                 take(_failed(value) if isinstance(value, RespError) else value)
             if isinstance(value, RespError) and value.code == _DEMOTED:
-                self.drop()
+                self.abort()
         else:
             raise RemoteProtocolError("an answer that nobody has asked for")
 
     def _late(self) -> None:
         now = self.engine.now.mono
         if self._closing or (self._pending and self._pending[0][0] + PATIENCE <= now):
-            self.drop()
+            self.abort()
         elif self._pending:
             self._watch.set(self._pending[0][0] + PATIENCE)
 

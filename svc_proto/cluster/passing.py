@@ -13,12 +13,12 @@ from typing import TypeVar
 from attrs import frozen
 
 from svc_proto.engine.body_streams import ResponseWriter
-from svc_proto.engine.client_channel import Into
+from svc_proto.engine.client_channel import ResponseMode
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched, fetch
-from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.response_readers import BodyReader, pieces
+from svc_proto.engine.http_client import HttpResult, fetch
+from svc_proto.engine.message import Request, Response, StreamedResponse
+from svc_proto.engine.response_readers import BodyReader, streamed
 from svc_proto.facts import Failure
 from svc_proto.wire.events import Headers
 
@@ -70,17 +70,19 @@ def was_passed_on(request: Request) -> bool:
     return NODE in request.headers.tokens(b"via")
 
 
-def pass_on(engine: Engine, request: Request, url: str, hop: Hop) -> Flow[Response | Streamed | None]:
+def pass_on(engine: Engine, request: Request, url: str, hop: Hop) -> Flow[Response | StreamedResponse | None]:
     """The answer of another node, to the same body; None: it has none for us, or is gone."""
-    answer = yield from send(engine, request, url, hop, into=pieces())
+    answer = yield from send(engine, request, url, hop, into=streamed())
     if isinstance(answer, BodyReader):
         if request.method == "HEAD":
-            answer.drop()  # nothing more comes, and nobody asks for it
-        return Streamed(answer.head.status, _passed(answer.head.headers, *hop.kept_back), _passing(answer))
+            answer.abandon()  # nothing more comes, and nobody asks for it
+        return StreamedResponse(answer.head.status, _passed(answer.head.headers, *hop.kept_back), _passing(answer))
     return answered(answer, hop)
 
 
-def send(engine: Engine, request: Request, url: str, hop: Hop, *, into: Into[T]) -> Flow[T | Fetched | Failure]:
+def send(
+    engine: Engine, request: Request, url: str, hop: Hop, *, into: ResponseMode[T]
+) -> Flow[T | HttpResult | Failure]:
     """The same request, to another node."""
     fields = (f for f in request.headers if f[0] in hop.asked or f[0].startswith(hop.asked_prefixes))
     return (
@@ -97,7 +99,7 @@ def send(engine: Engine, request: Request, url: str, hop: Hop, *, into: Into[T])
     )
 
 
-def answered(answer: Fetched | Failure, hop: Hop) -> Response | None:
+def answered(answer: HttpResult | Failure, hop: Hop) -> Response | None:
     """A whole answer, if it is one that comes back."""
     if isinstance(answer, Failure) or not hop.answers(answer.status):
         return None
@@ -111,7 +113,7 @@ def _passing(reader: BodyReader) -> Callable[[ResponseWriter], Flow[bool]]:
                 writer.write(data)
                 yield from writer.drained()
         finally:
-            reader.drop()
+            reader.abandon()
         return data is None
 
     return produce

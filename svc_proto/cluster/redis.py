@@ -122,7 +122,7 @@ class Redis:
     def _switched(self) -> None:
         """Drop the connection to the server that the Sentinels no longer name."""
         if self._link is not None:
-            self._link.drop()
+            self._link.abort()
 
     def _heard(self, push: Push) -> None:
         match push:

@@ -44,7 +44,7 @@ class Sentinels:
     def find(self) -> Flow[tuple[str, int] | Failure]:
         """Where the master is, by the first that knows it; the last problem if none does."""
         if self._link is not None:
-            self._link.drop()
+            self._link.abort()
             self._link = None
         failure = UNKNOWN
         for sentinel in list(self._order):
@@ -65,7 +65,7 @@ class Sentinels:
             return link
         found = _address((yield from link.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", where.master)))
         if isinstance(found, Failure):
-            link.drop()
+            link.abort()
         else:
             self._link, self.master = link, found
         return found

@@ -17,7 +17,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.message import Request
-from svc_proto.engine.request_origin import Proxies, is_foreign_page, is_from_this_host, names_this_network
+from svc_proto.engine.request_origin import TrustedProxies, is_foreign_page, is_from_this_host, is_trusted_host_name
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.wire.events import Headers
 
@@ -52,11 +52,11 @@ class Gate:
         self._page = ("/", config.root_path)
         self._password = config.password.encode("utf-8")
         self.limiter = AuthRateLimiter()
-        self._proxies = Proxies(config.relay.trusted_proxies)
+        self._proxies = TrustedProxies(config.relay.trusted_proxies)
 
     def check(self, request: Request, now: Moment) -> None:
         """Let a request pass, or raise `Refused` 401, 403 or 429."""
-        if not names_this_network(request.headers.get(b"host") or b"", self._names):
+        if not is_trusted_host_name(request.headers.get(b"host") or b"", self._names):
             raise Refused(403, "host_not_allowed", "the dashboard does not go by this name: see SVC_DASHBOARD_NAMES")
         if is_foreign_page(request) and not (request.path in self._page and _is_link(request)):
             raise Refused(403, "origin_not_allowed", OTHER_SITE)
@@ -67,7 +67,7 @@ class Gate:
 
     def address(self, request: Request) -> str:
         """Who is counted for it."""
-        return self._proxies.address(request)
+        return self._proxies.client_address(request)
 
     def _check_password(self, request: Request, now: Moment) -> None:
         address = self.address(request)

@@ -15,9 +15,9 @@ from svc_proto.dashboard.access import Access
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched
-from svc_proto.engine.message import Request, Response, Streamed, json_response
-from svc_proto.engine.response_readers import EventReader, events
+from svc_proto.engine.http_client import HttpResult
+from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
+from svc_proto.engine.response_readers import EventReader, event_stream
 from svc_proto.engine.router import Handler, Route
 from svc_proto.facts import Failure
 from svc_proto.peers.api import ApiClient
@@ -107,7 +107,7 @@ class _AgentCalls:
         model = JsonObject.parse_or_empty(answer.body).text("model") or None
         return json_response(200, {"chat": True, "model": model}, (PRIVATE,))
 
-    def turn(self, request: Request) -> Flow[Response | Streamed]:
+    def turn(self, request: Request) -> Flow[Response | StreamedResponse]:
         """A message, and the events of its turn."""
         api = self._api()
         engine = self._dashboard.engine
@@ -115,10 +115,12 @@ class _AgentCalls:
         operator = yield from operator_fields(engine, api.peer.url, secret=bool(self._dashboard.config.password))
         path = f"/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
         fields = (JSON, *operator)
-        answer = yield from api.told(api.peer.request(engine, "POST", path, request.body, into=events(), fields=fields))
-        if isinstance(answer, Fetched):
+        answer = yield from api.told(
+            api.peer.request(engine, "POST", path, request.body, into=event_stream(), fields=fields)
+        )
+        if isinstance(answer, HttpResult):
             return api.judge(answer)
-        return Streamed(200, STREAM, _telling(answer, api))
+        return StreamedResponse(200, STREAM, _telling(answer, api))
 
     def _find_key(self, known: str) -> Flow[str]:
         relay = self._dashboard.config.relay
@@ -140,7 +142,7 @@ def _telling(reader: EventReader, api: Upstream) -> Callable[[ResponseWriter], F
                 problem = api.unreachable(api.reason(batch)).message
                 writer.write(encode_event(strict_json.dumps({"message": problem, "error": problem}), event="error"))
         finally:
-            reader.drop()
+            reader.abandon()
 
     return produce
 

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from svc_proto.commands import Level
 from svc_proto.relay_config import RelayConfig
-from svc_proto.settings import ConfigError, Settings
+from svc_proto.settings import ConfigError, SettingsSource
 
 __all__ = ["DashboardConfig", "dashboard_config"]
 
@@ -50,7 +50,7 @@ def dashboard_config(
     variable says so. What concerns the relay and the API beyond that is added by whoever starts the dashboard. Raises
     `ConfigError`.
     """
-    source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
+    source = SettingsSource(env, {key: value for key, value in (options or {}).items() if value is not None})
     host = source.text("SVC_DASHBOARD_HOST", "host") or "127.0.0.1"
     password = source.text("SVC_DASHBOARD_PASSWORD", None) or ""
     if password and len(password) < MIN_PASSWORD:
@@ -59,7 +59,7 @@ def dashboard_config(
         raise ConfigError(f"a dashboard that listens on {host} needs a password: set SVC_DASHBOARD_PASSWORD")
     cert, key = source.certificate("SVC_DASHBOARD_SSL_CERT", "SVC_DASHBOARD_SSL_KEY")
     variable = "SVC_RELAY_PORT" if source.text("SVC_RELAY_PORT", None) else "HERMES_RELAY_PORT"
-    port = source.whole(variable, relay_port or DEFAULT_RELAY_PORT, low=1, high=65_535)
+    port = source.integer(variable, relay_port or DEFAULT_RELAY_PORT, low=1, high=65_535)
     return DashboardConfig(
         host=host,
         port=source.port("SVC_DASHBOARD_PORT", "port", 9119),
@@ -75,8 +75,8 @@ def dashboard_config(
     )
 
 
-def _names(source: Settings, variable: str) -> tuple[str, ...]:
-    names = tuple(part.lower() for part in source.parts(variable))
+def _names(source: SettingsSource, variable: str) -> tuple[str, ...]:
+    names = tuple(part.lower() for part in source.split_list(variable))
     for name in names:
         if len(name) > MAX_NAME or not all(
             letter.isascii() and (letter.isalnum() or letter in ".-") for letter in name

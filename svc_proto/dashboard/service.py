@@ -18,10 +18,10 @@ from svc_proto.dashboard.checks import unprocessable
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.vitals_calls import VitalsWatch
-from svc_proto.engine.admission import Door
+from svc_proto.engine.admission import AdmissionControl
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import STRANGER, Request, Response, Stranger, json_response
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.message import ANONYMOUS, AnonymousType, Request, Response, json_response
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted, Failure
@@ -68,7 +68,7 @@ class Dashboard:
     def bind(self, engine: Engine) -> None:
         """Keep the engine."""
         self.engine = engine
-        self._door = Door(engine, self, self.limits)
+        self._door = AdmissionControl(engine, self, self.limits)
         self._monitor.bind(engine, self._door)
         self._watch.bind(engine)
 
@@ -96,12 +96,12 @@ class Dashboard:
 
     # --- HttpApp ---
 
-    def authorize(self, access: Enum, request: Request) -> Stranger | None:
+    def authorize(self, access: Enum, request: Request) -> AnonymousType | None:
         """See `svc_proto.dashboard.access`."""
         if not isinstance(access, Access):
             raise TypeError("the dashboard's routes name an Access")
         if access is Access.PUBLIC:
-            return STRANGER
+            return ANONYMOUS
         if access is Access.MONITOR:
             self._monitor.check(request)
             return None
@@ -113,12 +113,12 @@ class Dashboard:
             raise
         return None
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         """`{"detail": …}` on every status (wire core 9)."""
         detail = refused.extra.get("detail", refused.message)
         return json_response(refused.status, {"detail": detail}, (PRIVATE, *refused.headers))
 
-    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
+    def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """What keeps other pages, and scripts in what is shown, out."""
         of_forms = self.router.inner(head.target.partition("?")[0]) == consent.PATH
         return consent.PAGE_FIELDS if of_forms else FIELDS
@@ -133,7 +133,9 @@ class Dashboard:
             text = ""
         if not text:
             raise unprocessable("string_type", "must be text in UTF-8", "body")
-        rows = yield from ask(self.engine, Compute(self.engine.new_op(), "qr.rows", (text,)), within=QR_WITHIN)
+        rows = yield from run_operation(
+            self.engine, Compute(self.engine.new_op(), "qr.rows", (text,)), within=QR_WITHIN
+        )
         if isinstance(rows, Failure):
             raise unprocessable("value_error", "cannot be drawn as a QR", "body")
         return json_response(200, {"rows": rows}, (PRIVATE,))

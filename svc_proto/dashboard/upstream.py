@@ -18,7 +18,7 @@ from attrs import frozen
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.message import Response
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.api import ApiClient
@@ -67,7 +67,7 @@ class Upstream:
         except PeerFailed as error:
             raise self.unreachable(self.reason(cast("Failure", error.failure))) from None
 
-    def judge(self, answer: Fetched) -> Response:
+    def judge(self, answer: HttpResult) -> Response:
         """The answer for the browser. Raises `Refused`."""
         value = json_value(answer.body, answer)
         if answer.status >= 500:

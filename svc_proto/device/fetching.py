@@ -15,7 +15,7 @@ from attrs import define
 from svc_proto.device.attachment import Attachment, MediaCache, find_markers
 from svc_proto.device.preferences import Preferences
 from svc_proto.engine.flow import Task
-from svc_proto.engine.http_client import Fetched, whole
+from svc_proto.engine.http_client import HttpResult, buffered
 from svc_proto.facts import FailureKind
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
@@ -119,21 +119,21 @@ class Attachments:
     def _fetch(self, number: int, shown: _Shown, source: RelayClient) -> None:
         most = self._preferences.max_inbound
 
-        def done(answer: Fetched | Exception) -> None:
+        def done(answer: HttpResult | Exception) -> None:
             shown.task = None
             self._answered(number, shown, answer, most)
             self.go_on()
 
         target = shown.attachment.target
-        flow = source.request(self._engine, "GET", target, into=whole(most), fields=(), within=DOWNLOAD_WITHIN)
+        flow = source.request(self._engine, "GET", target, into=buffered(most), fields=(), within=DOWNLOAD_WITHIN)
         shown.task = self._engine.spawn(flow, on_done=done, on_error=done)
 
-    def _answered(self, number: int, shown: _Shown, answer: Fetched | Exception, most: int) -> None:
+    def _answered(self, number: int, shown: _Shown, answer: HttpResult | Exception, most: int) -> None:
         if isinstance(answer, PeerFailed):
             too_large = answer.failure is not None and answer.failure.kind is FailureKind.TOO_LARGE
             shown.attachment.answered(200 if too_large else None, most + 1)
         elif isinstance(answer, Exception):
-            self._engine.bug(answer)
+            self._engine.log_bug(answer)
             shown.attachment.answered(None, 0)
         else:
             shown.attachment.answered(answer.status, len(answer.body))

@@ -219,7 +219,7 @@ class Performer:
         self._tell("performed", {"method": command.method, "path": command.path, "status": reply.status})
 
     def _apology(self, command: HandsetCommand, error: Exception) -> Reply:
-        reply = Reply(500, {"error": f"internal error, reference {self._engine.bug(error)}"})
+        reply = Reply(500, {"error": f"internal error, reference {self._engine.log_bug(error)}"})
         self._gate.log.finish(command.request_id, reply)
         return reply
 

@@ -206,7 +206,7 @@ class PersonChannel(Channel):
 
     def leave(self) -> None:
         """Read no more."""
-        self.drop()
+        self.abort()
         self._leave_once()
 
     def _leave_once(self) -> None:

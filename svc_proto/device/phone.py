@@ -33,7 +33,7 @@ from attrs import field, frozen
 
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.sanitize import sanitize_line
-from svc_proto.commands import Compute, Level, Ready, Tell
+from svc_proto.commands import Compute, Level, Notify, Ready
 from svc_proto.device.consoles import Consoles
 from svc_proto.device.controls import Controls
 from svc_proto.device.fetching import Attachments
@@ -48,9 +48,9 @@ from svc_proto.device.safety.view import SafetyView
 from svc_proto.device.talking import PhoneVoice
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, Task, ask
-from svc_proto.engine.http_client import Fetched, bearer, fetch, websocket
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.flow import Flow, Task, run_operation
+from svc_proto.engine.http_client import HttpResult, bearer_header, fetch, websocket_upgrade
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.transitions import Table, step
@@ -149,7 +149,7 @@ class PhoneConfig:
 class Phone:
     """The phone as a service of an engine.
 
-    Its news are `Tell` commands, and go to `on_news` as well, for a service that a phone is part of:
+    Its news are `Notify` commands, and go to `on_news` as well, for a service that a phone is part of:
     `paired` and `online` (`token`, `expires_at`, `grants`), `offline` (`retry_in` seconds),
     `performed` (`method`, `path`, `status`), `asked` (`confirmation`, `action`, `verb`, `text`, `seconds`: a question
     for `controls.decide`), `pinned` (`url`, `pin`), `note` (`text`, for the person), `route` (`role`, `url`: the one
@@ -160,7 +160,7 @@ class Phone:
     engine: Engine
     controls: Controls
     attachments: Attachments
-    _socket: Socket  # the latest; from the first `on_open` on
+    _socket: WebSocketConnection  # the latest; from the first `on_open` on
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class Phone:
         handset: PhoneHandset,
         safety: SafetySettings = CAREFUL,
         *,
-        on_news: Callable[[Tell], None] | None = None,
+        on_news: Callable[[Notify], None] | None = None,
         watched: bool = False,
     ) -> None:
         self.config = config
@@ -315,7 +315,7 @@ class Phone:
 
     # --- SocketHandler ---
 
-    def on_open(self, socket: Socket) -> None:
+    def on_open(self, socket: WebSocketConnection) -> None:
         """The socket to the relay is open: sign in."""
         self._step(PhoneTrigger.OPENED)
         self._socket = socket
@@ -410,12 +410,12 @@ class Phone:
             self._socket.close(1000, "another route")
 
     def _open(self) -> None:
-        url, shown = self._remote.socket_url, bearer(self.token or "")
-        opening = fetch(self.engine, "GET", url, into=websocket(self), headers=shown, within=OPEN_WITHIN)
+        url, shown = self._remote.socket_url, bearer_header(self.token or "")
+        opening = fetch(self.engine, "GET", url, into=websocket_upgrade(self), headers=shown, within=OPEN_WITHIN)
         self._opening = self.engine.spawn(opening, on_done=self._opened, on_error=self._failed)
 
-    def _opened(self, outcome: Socket | Fetched | Failure) -> None:
-        if isinstance(outcome, Socket):
+    def _opened(self, outcome: WebSocketConnection | HttpResult | Failure) -> None:
+        if isinstance(outcome, WebSocketConnection):
             return  # `on_open` came
         self._anew = True  # it answered, and yet it cannot be used: ask again before it is chosen
         self._step(PhoneTrigger.FAILED)
@@ -441,7 +441,7 @@ class Phone:
         return pause
 
     def _failed(self, error: Exception) -> None:
-        self.engine.exit(70, f"internal error, reference {self.engine.bug(error)}")
+        self.engine.exit(70, f"internal error, reference {self.engine.log_bug(error)}")
 
     # --- signing in ---
 
@@ -468,13 +468,13 @@ class Phone:
 
     def _pin(self, where: tuple[str, int], url: str) -> Flow[None]:
         """From the first connection on it has to be this key (spec "Client-side preferences", wire core 10.8)."""
-        pin = yield from ask(self.engine, Compute(self.engine.new_op(), "tls.seen", where))
+        pin = yield from run_operation(self.engine, Compute(self.engine.new_op(), "tls.seen", where))
         if isinstance(pin, str):
             yield from self._expect(where, pin)
             self._tell("pinned", {"url": url, "pin": pin})
 
     def _expect(self, where: tuple[str, int], pin: str) -> Flow[None]:
-        yield from ask(self.engine, Compute(self.engine.new_op(), "tls.expect", (*where, pin)))
+        yield from run_operation(self.engine, Compute(self.engine.new_op(), "tls.expect", (*where, pin)))
 
     def _refused(self, payload: JsonObject) -> None:
         reason = sanitize_line(payload.text("reason") or "no reason given", LONGEST_REASON)
@@ -505,7 +505,7 @@ class Phone:
         try:
             self._send("bridge", "bridge.status", self.gate.status(self.engine.now))
         except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset does not take the phone down
-            self.engine.bug(error)
+            self.engine.log_bug(error)
         self._reported = self._toggles
 
     def _pass_on(self) -> None:
@@ -541,7 +541,7 @@ class Phone:
         self._tell("note", {"text": text})
 
     def _tell(self, event: str, fields: Mapping[str, object]) -> None:
-        news = Tell(event, fields)
+        news = Notify(event, fields)
         self.engine.emit(news)
         if self._on_news is not None:
             self._on_news(news)
@@ -554,7 +554,7 @@ class Phone:
         self.state = step(LIFE, self.state, trigger)
 
 
-def _block(refusal: Fetched) -> float:
+def _block(refusal: HttpResult) -> float:
     """How long a 429 wants us to stay away, in seconds."""
     wanted = refusal.headers.get(b"retry-after") or b""
     if not wanted.isdigit():

@@ -23,7 +23,7 @@ from attrs import evolve
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Level, Tell, WriteConfig
+from svc_proto.commands import Level, Notify, WriteConfig
 from svc_proto.device.handset import HandsetCommand, Reply
 from svc_proto.device.person import KEYBOARD, Phrase, Verb
 from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
@@ -32,15 +32,15 @@ from svc_proto.device.safety.master import MasterState
 from svc_proto.device.safety.settings import SafetySettings, Switch
 from svc_proto.device.safety.view import ConfirmationView
 from svc_proto.device.transcript import PhoneTranscript
-from svc_proto.engine.admission import Door
+from svc_proto.engine.admission import AdmissionControl
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.http_client import bearer
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.http_client import bearer_header
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route, Router
-from svc_proto.engine.sync import Bell
+from svc_proto.engine.sync import Condition
 from svc_proto.facts import Accepted, Failure
 from svc_proto.peers.local_secret import shows_secret
 from svc_proto.peers.phone_door import PhoneDoor, close_phone_door, open_phone_door
@@ -98,9 +98,9 @@ class SeenPhone:
     def bind(self, engine: Engine) -> None:
         """Keep the engine, for the phone too."""
         self.engine = engine
-        self._looking = Bell(engine)
+        self._looking = Condition(engine)
         self.phone.bind(engine)
-        self._visits = Door(engine, self, LIMITS)
+        self._visits = AdmissionControl(engine, self, LIMITS)
 
     def on_started(self) -> None:
         """Say where the screen is, and begin to connect."""
@@ -121,15 +121,15 @@ class SeenPhone:
 
     def authorize(self, access: Enum, request: Request) -> None:
         """A program of this host that shows the secret."""
-        shown = () if self._door is None else bearer(self._door.secret)
+        shown = () if self._door is None else bearer_header(self._door.secret)
         if not is_local(request) or not shown or not shows_secret(request.headers, shown[0][1], b"authorization"):
             raise Refused(403, "not_yours", "this screen is for the dashboard of its own host")
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         """`{"error": …, "code": …}`."""
         return json_response(refused.status, {"error": refused.message, "code": refused.code}, refused.headers)
 
-    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
+    def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """Nobody keeps a screen."""
         return ((b"cache-control", b"no-store"),)
 
@@ -233,20 +233,20 @@ class SeenPhone:
             self.engine.log(Level.ERROR, "no dashboard will find the screen", problem=problem.kind.value)
         self.phone.on_started()
 
-    def _heard(self, news: Tell) -> None:
+    def _heard(self, news: Notify) -> None:
         if news.event == "paired":
             self.engine.spawn(self._keep(str(news.fields["token"])))
         self._talk.hear(news)
         self._wake()
 
     def _keep(self, token: str) -> Flow[None]:
-        kept = yield from ask(self.engine, WriteConfig(self.engine.new_op(), PHONE_SESSION, token))
+        kept = yield from run_operation(self.engine, WriteConfig(self.engine.new_op(), PHONE_SESSION, token))
         if isinstance(kept, Failure):
             self.engine.log(Level.WARNING, "the session is not kept", problem=kept.kind.value)
 
     def _wake(self) -> None:
         """There may be something new to see."""
-        self._looking.ring()
+        self._looking.notify_all()
 
 
 def _question(overlay: ConfirmationView) -> dict[str, object]:

@@ -16,8 +16,8 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.pcm import wav_head
 from svc_proto.commands import Compute
 from svc_proto.device.consoles import PAIR_ANEW
-from svc_proto.engine.flow import Flow, Task, ask, wait
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.flow import Flow, Task, run_operation, wait
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient
@@ -92,7 +92,7 @@ class PhoneVoice:
 
     def _recorded(self, source: RelayClient, path: str) -> Flow[str]:
         order = Compute(self._engine.new_op(), "speech.read", (path, HEARING_RATE, LONGEST))
-        read = yield from ask(self._engine, order, within=READ_WITHIN)
+        read = yield from run_operation(self._engine, order, within=READ_WITHIN)
         if isinstance(read, Failure):
             return f"{path}: {read.detail or read.kind.value}"
         return (yield from self._turn(source, cast("bytes", read)))
@@ -132,7 +132,7 @@ class PhoneVoice:
             self._note(problem)
 
     def _failed(self, error: Exception) -> None:
-        self._over(f"internal error, reference {self._engine.bug(error)}")
+        self._over(f"internal error, reference {self._engine.log_bug(error)}")
 
     def _note(self, text: str) -> None:
         self._tell("note", {"text": f"voice: {text}"})
@@ -152,9 +152,9 @@ class _Hearing:
         self.chat: str | None = None
         self._engine = engine
         self._words = words
-        self._socket: Socket
+        self._socket: WebSocketConnection
 
-    def on_open(self, socket: Socket) -> None:
+    def on_open(self, socket: WebSocketConnection) -> None:
         self._socket = socket
 
     def on_text(self, text: str) -> None:

@@ -13,7 +13,7 @@ from collections import deque
 
 from attrs import define
 
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 
 __all__ = ["PhoneTranscript"]
 
@@ -38,7 +38,7 @@ class PhoneTranscript:
         """The person says something."""
         self._add("person", text)
 
-    def hear(self, news: Tell) -> None:
+    def hear(self, news: Notify) -> None:
         """One of the phone's news; what is not of this talk is passed over."""
         text = str(news.fields.get("text", ""))
         match news.event:

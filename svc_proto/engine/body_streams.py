@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import ReadFile, SendFile
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.sync import Bell
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.sync import Condition
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import ResponseBodyDelegated, ResponseData, StreamId
 
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.engine.http_channel import HttpChannel
 
-__all__ = ["BodyStream", "FilePart", "ResponseWriter", "copy_file", "send_file"]
+__all__ = ["BodyStream", "FilePart", "ResponseWriter", "copy_file_part", "send_file_part"]
 
-PIECE = 64 * 1024  # bytes of a file that are read at once where it passes the core
+CHUNK_SIZE = 64 * 1024  # bytes of a file that are read at once where it passes the core
 FILE_STEP = 1024 * 1024  # bytes of a file sent by one operation
-MOST_FOR_STEP = 86_400.0  # s for each of them, a little at a time; who takes nothing meanwhile is dropped long before
-PATIENCE = 60.0  # s after which a wait looks again; the connection's own deadlines end it
+MAX_STEP_DURATION = (
+    86_400.0  # s for each of them, a little at a time; who takes nothing meanwhile is dropped long before
+)
+WAIT_TIMEOUT = 60.0  # s after which a wait looks again; the connection's own deadlines end it
 
 
 @fast_frozen
@@ -53,7 +55,7 @@ class BodyStream:
         self._size = 0
         self.full_since: float | None = None  # from when on more waits to be read than should
         self._ended = False
-        self._bell = Bell(engine)
+        self._bell = Condition(engine)
 
     # --- for the handler ---
 
@@ -63,7 +65,7 @@ class BodyStream:
         A body over the route's limit, and one that comes too slowly, ends the request: this does not return then.
         """
         while not (self._pieces or self._ended):
-            yield from self._bell.wait(self._engine.now.mono + PATIENCE)
+            yield from self._bell.wait(self._engine.now.mono + WAIT_TIMEOUT)
         pieces, self._pieces = self._pieces, []
         since, self.full_since, self._size = self.full_since, None, 0
         if since is not None:
@@ -76,65 +78,66 @@ class BodyStream:
         """A piece came."""
         self._pieces.append(data)
         self._size += len(data)
-        self._bell.ring()
+        self._bell.notify_all()
         if self._size > self._high and self.full_since is None:
             self.full_since = self._engine.now.mono
 
     def end(self) -> None:
         """The body has ended."""
         self._ended = True
-        self._bell.ring()
+        self._bell.notify_all()
 
 
 class ResponseWriter:
-    """What the producer of a `Streamed` response writes to; the exchange rings `read` when its channel is writable."""
+    """What the producer of a `StreamedResponse` response writes to; the exchange rings `read` when its channel is
+    writable."""
 
     __slots__ = ("_channel", "_stream", "read")
 
     def __init__(self, channel: HttpChannel, stream: StreamId) -> None:
         self._channel = channel
         self._stream = stream
-        self.read = Bell(channel.engine)
+        self.read = Condition(channel.engine)
 
     def write(self, data: bytes) -> bool:
         """Send a piece; False when nobody will read it, and nothing was sent."""
         channel = self._channel
-        if channel.gone or channel.overrun():
+        if channel.gone or channel.drop_if_overrun():
             return False
-        channel.put(ResponseData(self._stream, data))
+        channel.send_event(ResponseData(self._stream, data))
         return True
 
     def drained(self) -> Flow[None]:
         """Wait until the peer has read enough of what was written; at once if it has."""
         channel = self._channel
-        channel.spill()
+        channel.write_pending()
         while channel.credit.blocked:
-            yield from self.read.wait(channel.engine.now.mono + PATIENCE)
+            yield from self.read.wait(channel.engine.now.mono + WAIT_TIMEOUT)
 
 
-def send_file(channel: HttpChannel, stream: StreamId, file: FilePart) -> Flow[Failure | None]:
+def send_file_part(channel: HttpChannel, stream: StreamId, file: FilePart) -> Flow[Failure | None]:
     """Send a part of a file as the body of the response whose head was just said. A `Failure` if not all of it left."""
     engine, offset, left = channel.engine, file.offset, file.length
     channel.conn.send(ResponseBodyDelegated(stream, left))
-    channel.spill()
+    channel.write_pending()
     while left:
         n = min(left, FILE_STEP)
         order = SendFile(engine.new_op(), channel.ch, file.handle, offset, n)
-        channel.passes(True)
-        sent = yield from ask(engine, order, within=MOST_FOR_STEP)
-        channel.passes(False)
+        channel.set_file_transfer(True)
+        sent = yield from run_operation(engine, order, within=MAX_STEP_DURATION)
+        channel.set_file_transfer(False)
         if isinstance(sent, Failure):
             return sent
         offset, left = offset + n, left - n
     return None
 
 
-def copy_file(channel: HttpChannel, writer: ResponseWriter, file: FilePart) -> Flow[Failure | None]:
+def copy_file_part(channel: HttpChannel, writer: ResponseWriter, file: FilePart) -> Flow[Failure | None]:
     """The same through the core, a piece at a time: where others talk on the same connection."""
     engine, offset, left = channel.engine, file.offset, file.length
     while left:
-        order = ReadFile(engine.new_op(), file.handle, offset, min(left, PIECE))
-        data = yield from ask(engine, order, within=channel.limits.write_timeout)
+        order = ReadFile(engine.new_op(), file.handle, offset, min(left, CHUNK_SIZE))
+        data = yield from run_operation(engine, order, within=channel.limits.write_timeout)
         if isinstance(data, Failure):
             return data
         if not data:

@@ -26,7 +26,7 @@ class Channel(ABC):
     """Base of the server's and the client's channel; `received`, `read_closed`, `stop` and `flush` are theirs."""
 
     lasting = False  # at a stop it is there for the others, and is told when they are gone
-    patient = False  # the `Sent` of what it writes may come late
+    waits_for_peer = False  # the `Sent` of what it writes may come late
 
     __slots__ = ("_holding", "_passing", "_paused", "_stall", "ch", "credit", "engine", "gone", "limits")
 
@@ -39,7 +39,7 @@ class Channel(ABC):
         self._holding = False  # someone above asked not to read
         self._paused = False
         self._passing = False  # a file is on its way past the core
-        self._stall = engine.timers.timer(self.drop)
+        self._stall = engine.timers.timer(self.abort)
 
     # --- facts, called by the engine ---
 
@@ -66,7 +66,7 @@ class Channel(ABC):
             self._stall.cancel()
             self.all_sent()
         if drained:
-            self._govern()
+            self._update_reading()
             self.writable()
 
     def ended(self, fact: Closed) -> None:
@@ -83,7 +83,7 @@ class Channel(ABC):
         """The process is ending: finish what has begun, begin nothing."""
 
     def flush(self) -> None:  # noqa: B027 - a channel without a protocol writes at once
-        """Called at the end of a `handle` in which `soil()` was called: `write` what there is to write."""
+        """Called at the end of a `handle` in which `mark_dirty()` was called: `write` what there is to write."""
 
     # --- for the protocol above ---
 
@@ -93,7 +93,7 @@ class Channel(ABC):
     def all_sent(self) -> None:  # noqa: B027 - the same
         """No byte is unsent."""
 
-    def soil(self) -> None:
+    def mark_dirty(self) -> None:
         """Have the channel flushed at the end of this call of the core."""
         self.engine.dirty[self] = None
 
@@ -102,14 +102,14 @@ class Channel(ABC):
         if self.gone:
             return
         engine, credit = self.engine, self.credit
-        engine.out.append(Send(self.ch, data, self.patient))
+        engine.out.append(Send(self.ch, data, self.waits_for_peer))
         if not credit.unsent:
             self._stall.set(engine.now.mono + self.limits.write_timeout)
         credit.unsent += len(data)  # `backpressure.queued` is called for what goes over the mark alone
         if credit.unsent > self.limits.high_water and credit.add_unsent(0):
-            self._govern()
+            self._update_reading()
 
-    def passes(self, passing: bool) -> None:
+    def set_file_transfer(self, passing: bool) -> None:
         """A file leaves past the core from now on, or not any more: its progress is watched like that of our bytes."""
         self._passing = passing
         if passing:
@@ -117,36 +117,36 @@ class Channel(ABC):
         elif not self.credit.unsent:
             self._stall.cancel()
 
-    def bear(self) -> None:
+    def extend_write_timeout(self) -> None:
         """The peer lives: give it its time to read anew."""
         if self.credit.unsent:
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)
 
-    def hold(self, holding: bool) -> None:
+    def set_read_paused(self, holding: bool) -> None:
         """Stop or go on reading, whatever the credit says."""
         if holding is not self._holding:
             self._holding = holding
-            self._govern()
+            self._update_reading()
 
-    def drop(self) -> None:
+    def abort(self) -> None:
         """Cut the channel now; `closed` follows."""
         if not self.gone:
             self.gone = True
             self._stall.cancel()
             self.engine.emit(Abort(self.ch))
 
-    def overrun(self) -> bool:
+    def drop_if_overrun(self) -> bool:
         """Drop the channel if more than `max_unsent` bytes are unsent: its peer does not read, and makes us write."""
         if self.credit.unsent <= self.limits.max_unsent:
             return False
-        self.drop()
+        self.abort()
         return True
 
     def reads_on(self) -> bool:
         """Whether to go on reading although much is unsent."""
         return False
 
-    def _govern(self) -> None:
+    def _update_reading(self) -> None:
         wanted = self._holding or (self.credit.blocked and not self.reads_on())
         if wanted is not self._paused and not self.gone:
             self._paused = wanted

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Protocol, cast
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import CloseWrite, ResizeTerminal, Send, Signal, SignalName, Spawn, TerminalSize
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.flow import Flow, run_operation, wait
 from svc_proto.facts import ChannelId, Closed, Failure
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["INHERITED", "Child", "ChildHandler", "Finished", "run_command", "spawn_child"]
+__all__ = ["INHERITED", "ChildProcess", "ChildHandler", "CommandResult", "run_command", "spawn"]
 
-HANGUP_PATIENCE = 1.0  # s from SIGHUP or SIGTERM to SIGKILL, wire terminal 1.6
+HANGUP_TIMEOUT = 1.0  # s from SIGHUP or SIGTERM to SIGKILL, wire terminal 1.6
 INHERITED = (
     # who and where: what a shell needs to be one
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "HOSTNAME", "MAIL",
@@ -46,15 +46,15 @@ class ChildHandler(Protocol):
 
 
 @fast_frozen
-class Finished:
+class CommandResult:
     """What became of a command that ran to its end."""
 
     status: int | None
     output: bytes
 
 
-class Child(Channel):
-    """A running child. Made by `spawn_child`.
+class ChildProcess(Channel):
+    """A running child. Made by `spawn`.
 
     A shell may leave its input unread for hours, and its output is listened to all the same: whoever writes looks at
     `backpressure.unsent`, and no timer watches.
@@ -67,7 +67,7 @@ class Child(Channel):
         self._handler = handler
         self._kill = engine.timers.timer(self.kill)
         self.pid = pid
-        self.errors: Child | None = None  # its error output, where somebody listens to that
+        self.errors: ChildProcess | None = None  # its error output, where somebody listens to that
         self.stays = False  # when the process ends: its owner sees to it
 
     # --- for its owner ---
@@ -85,17 +85,17 @@ class Child(Channel):
         """Close the child's input: nothing more will be written to it."""
         self.engine.emit(CloseWrite(self.ch))
 
-    def release(self) -> None:
+    def detach(self) -> None:
         """Let go of it without a signal (a tmux client ends by that, its session does not)."""
         self._handler = None
-        self.drop()
+        self.abort()
 
-    def end(self, signal: SignalName = SignalName.HANGUP, *, patience: float = HANGUP_PATIENCE) -> None:
+    def terminate(self, signal: SignalName = SignalName.HANGUP, *, patience: float = HANGUP_TIMEOUT) -> None:
         """Ask it to end, and make it after a while. Its handler hears nothing more."""
         self._handler = None
         if self.gone:
             return
-        self.hold(False)
+        self.set_read_paused(False)
         self.signal(signal)
         self._kill.set(self.engine.now.mono + patience)
 
@@ -106,7 +106,7 @@ class Child(Channel):
     def kill(self) -> None:
         """Make it end now. Its handler hears nothing more."""
         self.signal(SignalName.KILL)
-        self.release()
+        self.detach()
 
     # --- facts ---
 
@@ -133,10 +133,10 @@ class Child(Channel):
     def stop(self) -> None:
         """The process ends: let go of a child that nobody has asked to end."""
         if self._kill.when is None and not self.stays:
-            self.drop()
+            self.abort()
 
 
-def spawn_child(
+def spawn(
     engine: Engine,
     argv: tuple[str, ...],
     handler: ChildHandler,
@@ -148,18 +148,18 @@ def spawn_child(
     errors: ChildHandler | None = None,
     inherit: tuple[str, ...] = INHERITED,
     within: float = 10.0,
-) -> Flow[Child | Failure]:
+) -> Flow[ChildProcess | Failure]:
     """Start a child whose output goes to `handler`, and what it writes to its error output to `errors`."""
     ch = engine.new_channel()
     error_channel = None if errors is None else engine.new_channel()
     order = Spawn(engine.new_op(), ch, argv, env, cwd, terminal, error_channel, inherit, escaped)
-    spawned = yield from ask(engine, order, within=within)
+    spawned = yield from run_operation(engine, order, within=within)
     if isinstance(spawned, Failure):
         return spawned
-    child = Child(engine, ch, handler, spawned.pid)
+    child = ChildProcess(engine, ch, handler, spawned.pid)
     engine.attach(child)
     if error_channel is not None:
-        child.errors = Child(engine, error_channel, errors, spawned.pid)
+        child.errors = ChildProcess(engine, error_channel, errors, spawned.pid)
         child.errors.stays = True  # it ends with its child
         engine.attach(child.errors)
     return child
@@ -172,10 +172,10 @@ def run_command(
     said: bytes = b"",
     inherit: tuple[str, ...] = INHERITED,
     within: float = 5.0,
-) -> Flow[Finished | Failure]:
+) -> Flow[CommandResult | Failure]:
     """Run a command to its end; `said` is its input, and the first megabyte of its output is kept."""
-    collector = _Collector(engine)
-    child = yield from spawn_child(engine, argv, collector, inherit=inherit, within=within)
+    collector = _OutputCollector(engine)
+    child = yield from spawn(engine, argv, collector, inherit=inherit, within=within)
     if isinstance(child, Failure):
         return child
     if said:
@@ -186,10 +186,10 @@ def run_command(
     finally:
         if not child.gone:
             child.kill()
-    return cast("Finished | Failure", finished)
+    return cast("CommandResult | Failure", finished)
 
 
-class _Collector:
+class _OutputCollector:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._output = bytearray()
@@ -199,4 +199,4 @@ class _Collector:
         self._output += data[: MAX_OUTPUT - len(self._output)]
 
     def on_exit(self, status: int | None) -> None:
-        self._engine.resume(self.ticket, Finished(status, bytes(self._output)))
+        self._engine.resume(self.ticket, CommandResult(status, bytes(self._output)))

@@ -10,7 +10,7 @@ from attrs import frozen
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Connect
 from svc_proto.engine.http_channel import HttpChannel
-from svc_proto.engine.websocket import SocketHandler
+from svc_proto.engine.websocket import WebSocketHandler
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.connection import Connection, Role
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.wire.http2 import Http2Connection
 
-__all__ = ["MAX_ANSWER", "STREAM", "ClientChannel", "Fetched", "Into", "Reader"]
+__all__ = ["MAX_ANSWER", "STREAM", "ClientChannel", "HttpResult", "ResponseMode", "ResponseReader"]
 
 T_co = TypeVar("T_co", covariant=True)
 STREAM = StreamId(1)  # the first and only request of its connection
@@ -41,7 +41,7 @@ MAX_ANSWER = 8 * 1024 * 1024  # bytes of a response body that is kept whole
 
 
 @frozen
-class Fetched:
+class HttpResult:
     """A whole response."""
 
     status: int
@@ -54,10 +54,10 @@ class Fetched:
         return JsonObject.parse_or_empty(self.body)
 
 
-class Reader(Protocol):
+class ResponseReader(Protocol):
     """Who takes an answer bit by bit."""
 
-    def take(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         """Some bytes of the body came."""
         ...
 
@@ -67,20 +67,22 @@ class Reader(Protocol):
 
 
 @frozen
-class Into(Generic[T_co]):
+class ResponseMode(Generic[T_co]):
     """What becomes of an answer: as it stands, it is kept whole, up to `limit` bytes; more is a `Failure`."""
 
     limit: int = MAX_ANSWER
     accept: tuple[tuple[bytes, bytes], ...] = ()  # header fields that ask for it
-    handler: SocketHandler | None = None  # of the WebSocket that is wanted
-    reader: Callable[[ClientChannel, ResponseHead], Reader | None] | None = None  # who reads it bit by bit, if anybody
+    handler: WebSocketHandler | None = None  # of the WebSocket that is wanted
+    reader: Callable[[ClientChannel, ResponseHead], ResponseReader | None] | None = (
+        None  # who reads it bit by bit, if anybody
+    )
 
 
 class ClientChannel(HttpChannel):
     """A connection that we opened, for one request.
 
-    Over HTTP/2 what waits for the server's windows counts as unsent, like what waits in the socket; a `hold` of an
-    answer keeps our own windows shut and leaves the connection open for everything else.
+    Over HTTP/2 what waits for the server's windows counts as unsent, like what waits in the socket; a `set_read_paused`
+    of an answer keeps our own windows shut and leaves the connection open for everything else.
     """
 
     __slots__ = (
@@ -97,7 +99,7 @@ class ClientChannel(HttpChannel):
         "ticket",
     )
 
-    def __init__(self, engine: Engine, order: Connect, into: Into[Any], *, http2: bool) -> None:
+    def __init__(self, engine: Engine, order: Connect, into: ResponseMode[Any], *, http2: bool) -> None:
         role, entropy, limits = Role.CLIENT, engine.entropy, DEFAULT_LIMITS
         self._http2: Http2Connection | None = None
         conn: Connection
@@ -114,7 +116,7 @@ class ClientChannel(HttpChannel):
         self._window_due = 0.0  # monotonic seconds by which they have to open further
         self._closing_behind = False  # to be shut once those have left
         self._into = into
-        self._reader: Reader | None = None  # who takes the answer bit by bit
+        self._reader: ResponseReader | None = None  # who takes the answer bit by bit
         self.lane: Callable[[bytes], bool] | None = None  # who may take a piece of the body before all others
         self.ticket: OperationId = engine.new_op()  # of whoever waits for an answer, or for room for more of a body
         self.outcome: object = None  # what whoever asked was told, or will be
@@ -128,22 +130,22 @@ class ClientChannel(HttpChannel):
         """The server speaks HTTP/2 and has said that it opens no WebSockets over it."""
         return self._http2 is not None and self._http2.opens_sockets is False
 
-    def bear(self) -> None:
+    def extend_write_timeout(self) -> None:
         """As of any channel; what waits for a window has as much time."""
         self._window_due = self.engine.now.mono + self.limits.write_timeout
-        super().bear()
+        super().extend_write_timeout()
 
     def writable(self) -> None:
         """Whoever sends a body may go on."""
         super().writable()
         self.engine.resume(self.ticket, None)
 
-    def shut(self) -> None:
+    def close_gracefully(self) -> None:
         """As of any channel; behind what the server has to make room for first."""
         if self._waiting and not self.eof:
             self._closing_behind = True
         else:
-            super().shut()
+            super().close_gracefully()
 
     # --- facts and events ---
 
@@ -161,7 +163,7 @@ class ClientChannel(HttpChannel):
         """Bytes left; there may be room for more. An answered ping is no progress of what waits for a window."""
         super().sent(n)
         if self._waiting:
-            self.soil()
+            self.mark_dirty()
             if self.credit.unsent == self._waiting:
                 self._stall.set(self._window_due)
 
@@ -169,17 +171,17 @@ class ClientChannel(HttpChannel):
         """All of the request has left: nothing of it waits to be sent."""
         super().all_sent()
         if self._closing_behind:
-            self.shut()
+            self.close_gracefully()
 
     def reads_on(self) -> bool:
         """Of HTTP/2 always: what is unsent may be waiting for what is to be read."""
         return self._http2 is not None or super().reads_on()
 
-    def spill(self) -> None:
+    def write_pending(self) -> None:
         """Write what may be written now; of bodies and messages no more than the socket has room for."""
         http2 = self._http2
         if http2 is None:
-            super().spill()
+            super().write_pending()
             return
         if self.socket is not None or not self._holding:
             http2.acknowledge_data(STREAM, MAX_ANSWER)
@@ -191,7 +193,7 @@ class ClientChannel(HttpChannel):
         if self._waiting < before or not before:
             self._window_due = self.engine.now.mono + self.limits.write_timeout
         if self._waiting != before:
-            self.waits(self._waiting - before)
+            self.change_stream_unsent(self._waiting - before)
 
     def closed(self, why: str) -> None:
         """Whoever still waits gets a failure."""
@@ -209,7 +211,7 @@ class ClientChannel(HttpChannel):
             case ResponseHead():
                 self._begin(event)
             case ResponseData(data=data) if self._reader is not None:
-                self._reader.take(data)
+                self._reader.feed(data)
             case ResponseData(data=data):
                 self._body += data
                 if len(self._body) > self._into.limit:
@@ -218,7 +220,7 @@ class ClientChannel(HttpChannel):
                 self._reader.finish(None)
             case ResponseEnd():
                 answer = self._answer
-                self._tell(Fetched(answer.status, answer.headers, bytes(self._body)))
+                self._resolve(HttpResult(answer.status, answer.headers, bytes(self._body)))
             case WebSocketAccepted(stream=stream):
                 self._open(stream)
             case StreamReset(why=why):
@@ -232,34 +234,34 @@ class ClientChannel(HttpChannel):
         """The server does not speak HTTP as it should. A WebSocket that was open is over with its connection."""
         self._fail(FailureKind.INVALID, str(error))
         if self.socket is not None:
-            self.shut()
+            self.close_gracefully()
 
-    def settle(self) -> None:
+    def after_events(self) -> None:
         """After the server's FIN nothing more can come."""
         if self.eof:
             self._fail(FailureKind.UNREACHABLE, "the server closed the connection")
-            self.shut()
+            self.close_gracefully()
 
     # --- helpers ---
 
-    def _tell(self, outcome: object) -> None:
+    def _resolve(self, outcome: object) -> None:
         if self.outcome is None:
             self.outcome = outcome
         self.engine.resume(self.ticket, outcome)
 
-    def _govern(self) -> None:
+    def _update_reading(self) -> None:
         """The server of an answer is held back by its window: all else of its connection is read."""
         if self._http2 is None or self.socket is not None:
-            super()._govern()
+            super()._update_reading()
         else:
-            self.soil()
+            self.mark_dirty()
 
     def _begin(self, head: ResponseHead) -> None:
         self._answer = head
         self._reader = self._into.reader and self._into.reader(self, head)
         announced = head.headers.get(b"content-length") or b""
         if self._reader is not None:
-            self._tell(self._reader)
+            self._resolve(self._reader)
         elif announced.isdigit() and int(announced) > self._into.limit:
             self._too_large()
 
@@ -267,14 +269,14 @@ class ClientChannel(HttpChannel):
         self._fail(FailureKind.TOO_LARGE, f"the answer has more than {self._into.limit} bytes")
 
     def _open(self, stream: StreamId) -> None:
-        handler = cast("SocketHandler", self._into.handler)  # a 101 that nobody asked for does not get past the wire
+        handler = cast("WebSocketHandler", self._into.handler)  # a 101 that nobody asked for does not get past the wire
         frames = None if self._http2 is not None else cast("Http1Connection", self.conn).detach_websocket()
-        socket = self.become(stream, handler, frames)
-        socket.opened()
-        self._tell(socket)
+        socket = self.switch_to_websocket(stream, handler, frames)
+        socket.deliver_open()
+        self._resolve(socket)
 
     def _fail(self, kind: FailureKind, why: str) -> None:
         if self._reader is not None:
             self._reader.finish(Failure(kind, why))
         else:
-            self._tell(Failure(kind, why))
+            self._resolve(Failure(kind, why))

@@ -20,7 +20,7 @@ from svc_proto.basics.timers import Timers
 from svc_proto.commands import Abort, Cancel, Command, Exit, Level, Log, Operation, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.tls_reload import Reload
+from svc_proto.engine.tls_reload import TlsReload
 from svc_proto.facts import (
     Accepted,
     ChannelId,
@@ -39,15 +39,15 @@ from svc_proto.facts import (
     Stopping,
 )
 
-__all__ = ["Engine", "Flushed", "Held", "Service"]
+__all__ = ["Engine", "Flushable", "Revocable", "Service"]
 
 STOP_MARGIN = 0.25  # s before the end of the grace at which what is left is cut, so that the exit is within it
-IN_A_ROUND = 64  # of `pauses` at most: a few ms
+MAX_TASKS_PER_CALL = 64  # of `pauses` at most: a few ms
 MAX_REMEMBERED = 64  # servers whose HTTP/2 opens no WebSockets (see `client`): the one longest known is forgotten
 WRONG_TYPE = Failure(FailureKind.INTERNAL, "the runtime gave an answer of the wrong type")
 
 
-class Flushed(Protocol):
+class Flushable(Protocol):
     """What gathers output during a `handle`: a channel, or whatever writes to one."""
 
     def flush(self) -> None:
@@ -55,8 +55,9 @@ class Flushed(Protocol):
         ...
 
 
-class Held(Protocol):
-    """What ends with its holder: an exchange, if the policy has named one in `Request.holder`, a run, a socket."""
+class Revocable(Protocol):
+    """What ends with its holder: an exchange, if the policy has named one in `Request.credential_id`, a run, a
+    socket."""
 
     def withdraw(self, refused: Refused) -> None:
         """The holder is gone: stop, and say so as long as that can be said."""
@@ -86,9 +87,9 @@ class Service(Protocol):
 class Engine:
     """One core. `entropy(n)` gives n random bytes; records under `log_level` are not even built.
 
-    What `pauses` has is done in a call without a fact, of which a loop makes one in a round, and some of it in each.
-    Time passes from each fact of a round to the next: what many peers can bring about, and nobody waits for, would be
-    done between any two of them, and the round be as long as there is anything of it left.
+    What `coarse_timers` has is done in a call without a fact, of which a loop makes one in a round, and some of it in
+    each. Time passes from each fact of a round to the next: what many peers can bring about, and nobody waits for,
+    would be done between any two of them, and the round be as long as there is anything of it left.
     """
 
     def __init__(self, service: Service, *, entropy: Entropy, log_level: Level = Level.INFO) -> None:
@@ -96,12 +97,12 @@ class Engine:
         self.log_level = log_level
         self.now = Moment(0.0, 0.0)
         self.timers = Timers()
-        self.pauses = Timers()
+        self.coarse_timers = Timers()
         self.counts = EngineMetrics()
         self.stopping = False
         self.out: list[Command] = []  # what is ordered in this `handle`
-        self.dirty: dict[Flushed, None] = {}  # what is to be flushed at the end of this `handle`
-        self.held: dict[Held, str] = {}  # what ends with its holder (a session, say), and who that is
+        self.dirty: dict[Flushable, None] = {}  # what is to be flushed at the end of this `handle`
+        self.revocables: dict[Revocable, str] = {}  # what ends with its holder (a session, say), and who that is
         self.without_sockets = deque[tuple[str, int]](maxlen=MAX_REMEMBERED)
         self.tasks: dict[Task, None] = {}  # flows that are under way
         self.parked: dict[OperationId, Task] = {}  # those of them that wait, and for what
@@ -112,7 +113,7 @@ class Engine:
         self._references = 0
         self._exited = False
         self._grace = self.timers.timer(self._grace_over)
-        self.on_reload: Callable[[], None] = Reload(self).ask
+        self.on_reload: Callable[[], None] = TlsReload(self).request
         self._apply: dict[type[Any], Callable[[Any], None]] = {
             Sent: self._sent,
             Done: self._done,
@@ -165,7 +166,7 @@ class Engine:
 
     def next_deadline(self) -> float | None:
         """See `svc_proto.boundary.Core`."""
-        first, pause = self.timers.first, self.pauses.first
+        first, pause = self.timers.first, self.coarse_timers.first
         if pause < first:
             first = pause
         return None if self._exited or first == inf else first
@@ -203,7 +204,7 @@ class Engine:
         on_error: Callable[[Exception], object] | None = None,
     ) -> Task:
         """Start a flow. Its owner must `cancel()` the task when it dies. Without `on_error`, errors are logged."""
-        task = Task(self, flow, on_done=on_done or _ignore, on_error=on_error or self.bug)
+        task = Task(self, flow, on_done=on_done or _ignore, on_error=on_error or self.log_bug)
         self.tasks[task] = None
         task.advance(None)
         return task
@@ -226,12 +227,12 @@ class Engine:
         self.emit(Exit(code, reason))
         self.out = []  # `Exit` is the last command: what anyone says from here on is lost
 
-    def end_holder(self, holder: str, refused: Refused) -> None:
+    def revoke_credential(self, holder: str, refused: Refused) -> None:
         """Somebody is gone, and with it all that it holds. To look through it all is rare, requests are not."""
-        for held in [held for held, mine in self.held.items() if mine == holder]:
+        for held in [held for held, mine in self.revocables.items() if mine == holder]:
             held.withdraw(refused)
 
-    def bug(self, error: Exception) -> str:
+    def log_bug(self, error: Exception) -> str:
         """Log an unforeseen exception and return the reference under which it can be found."""
         self._references += 1
         reference = f"bug-{self._references}"
@@ -258,8 +259,8 @@ class Engine:
             self._guard(timer.fire, timer.owner)
 
     def _catch_up(self) -> None:
-        for _ in range(IN_A_ROUND):
-            timer = self.pauses.pop_due(self.now.mono)
+        for _ in range(MAX_TASKS_PER_CALL):
+            timer = self.coarse_timers.pop_due(self.now.mono)
             if timer is None:
                 return
             self._guard(timer.fire, timer.owner)
@@ -268,7 +269,7 @@ class Engine:
         try:
             self._service.on_started()
         except Exception as error:
-            self.exit(70, f"internal error, reference {self.bug(error)}")  # it would never be ready
+            self.exit(70, f"internal error, reference {self.log_bug(error)}")  # it would never be ready
 
     def _accepted(self, fact: Accepted) -> None:
         channel = None
@@ -334,7 +335,7 @@ class Engine:
 
     def _grace_over(self) -> None:
         for channel in self._channels.values():
-            channel.drop()
+            channel.abort()
         self.exit(0)
 
     # --- bugs ---
@@ -346,10 +347,10 @@ class Engine:
             self._bug(error, owner)
 
     def _bug(self, error: Exception, owner: object) -> None:
-        self.bug(error)
+        self.log_bug(error)
         channel = self._channels.get(getattr(owner, "ch", None))  # type: ignore[arg-type]  # None is nobody's
         if channel is not None:
-            channel.drop()  # `Closed` follows and lets the channel clean up
+            channel.abort()  # `Closed` follows and lets the channel clean up
 
 
 def _ignore(result: object) -> None:

@@ -9,11 +9,17 @@ from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.basics.metrics import UNMATCHED_LABEL
 from svc_proto.commands import Level
 from svc_proto.engine.body_streams import BodyStream, ResponseWriter
-from svc_proto.engine.flow import Later, Task
-from svc_proto.engine.message import STRANGER, Request, Response, Streamed, refused_for
-from svc_proto.engine.responses import deliver_file, produce, say_at_once, say_head, say_whole
-from svc_proto.engine.router import Kind, Route, path_of
-from svc_proto.engine.websocket import SocketHandler
+from svc_proto.engine.flow import Deferred, Task
+from svc_proto.engine.message import ANONYMOUS, Request, Response, StreamedResponse, refusal_of
+from svc_proto.engine.responses import (
+    send_file_response,
+    send_response,
+    send_response_head,
+    send_streamed_response,
+    try_send_simple,
+)
+from svc_proto.engine.router import Route, RouteKind, path_of_label
+from svc_proto.engine.websocket import WebSocketHandler
 from svc_proto.machines.exchange import (
     BODY_BUFFERED,
     BODY_EXPECTED,
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Exchange"]
 
-RESPONSES = (Response, Streamed)
+RESPONSES = (Response, StreamedResponse)
 # As in `machines.session`.
 _BODY_END, _ANSWER, _DONE = ExchangeTrigger.BODY_END, ExchangeTrigger.ANSWER, ExchangeState.DONE
 _READING, _RUNNING = ExchangeState.READING, EXCHANGE_TABLE[ExchangeState.READING, _BODY_END]
@@ -62,7 +68,7 @@ class Exchange:
         self._body: list[bytes] = []
         self._incoming: BodyStream | None = None
         self.outgoing: ResponseWriter | None = None
-        self._task: Task | Later | None = None
+        self._task: Task | Deferred | None = None
 
     # --- properties ---
 
@@ -80,10 +86,10 @@ class Exchange:
     @property
     def ends_with_peer(self) -> bool:
         """It is not answered yet, and nobody is left to be, once the peer has closed its end."""
-        return self.state in (ExchangeState.RUNNING, ExchangeState.SENDING) and self._route.hangs_up
+        return self.state in (ExchangeState.RUNNING, ExchangeState.SENDING) and self._route.stops_with_client
 
     @property
-    def held(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes that are kept of the body, and whole KiB of the head: what everybody says there is no burden."""
         body = self.received if self.state in BODY_BUFFERED and self.received and self._route.body_limit else 0
         return body + self.head.headers.size // 1024 * 1024
@@ -114,7 +120,7 @@ class Exchange:
         self.heard = self.channel.engine.now.mono
         if self.state is ExchangeState.DRAINING:
             if self.received - self._answered_at > self.channel.limits.max_drain:
-                self.channel.shut()
+                self.channel.close_gracefully()
             return
         if self.received > self._limit:
             self._cut(self._too_large())
@@ -131,7 +137,7 @@ class Exchange:
             self.channel.finished()
             return
         try:
-            self._ask_again()
+            self._recheck_access()
         except Exception as error:
             self._cut(error)
             return
@@ -149,15 +155,19 @@ class Exchange:
     def fail(self, refused: Refused) -> None:
         """The peer broke a rule, or we did: answer if nothing was answered yet, stop working for it, and close."""
         if self.state in RESPONSE_STARTED:
-            self.channel.drop()  # an orderly end could look like the end of the body
+            self.channel.abort()  # an orderly end could look like the end of the body
         if self.state in UNANSWERED:
-            say_whole(self, self.channel.app.refusal(refused, self.head), closing=True)
+            send_response(self, self.channel.app.error_response(refused, self.head), closing=True)
         self.lost()
-        self.channel.shut()
+        self.channel.close_gracefully()
 
     def withdraw(self, refused: Refused) -> None:
         """Who it was admitted for is gone, in this very `handle`. A handler that has done that itself may say so."""
-        acts = self.state in (ExchangeState.RUNNING, ExchangeState.STREAMING) if self._task is None else self._task.acts
+        acts = (
+            self.state in (ExchangeState.RUNNING, ExchangeState.STREAMING)
+            if self._task is None
+            else self._task.is_running
+        )
         if not acts and self.state in (*UNANSWERED, *RESPONSE_STARTED):
             self._cut(refused)
 
@@ -169,7 +179,7 @@ class Exchange:
         self.begun = self.heard = self.channel.engine.now.mono  # the time that it took is not the peer's
         self._admit(principal)
         self.channel.admitting = False  # not before: what has come already goes where the body is wanted
-        self.channel.pump()
+        self.channel.process_events()
 
     def _admit(self, principal: object) -> None:
         """Let the caller in, or turn him away: the policy raised instead, or what it is about to say is wrong."""
@@ -177,30 +187,30 @@ class Exchange:
             if isinstance(principal, Exception):
                 raise principal
             self._request.principal = principal
-            if principal is not STRANGER:
-                self.channel.vouch()
+            if principal is not ANONYMOUS:
+                self.channel.mark_authenticated()
             self._enter()
             self._check()
         except Exception as error:
             self._failed(error)
             if self.head.expects_continue:
-                self.channel.shut()  # the body may or may not follow now: only a close is clear
+                self.channel.close_gracefully()  # the body may or may not follow now: only a close is clear
             return
         if self._route.streamed:
             self._step(ExchangeTrigger.STREAM)
-            self._incoming = BodyStream(self.channel.engine, self.channel.limits.high_water, self._taken)
+            self._incoming = BodyStream(self.channel.engine, self.channel.limits.high_water, self._body_read)
             self._request.stream = self._incoming
             self._run()
 
     def _enter(self) -> None:
-        if self._request.holder:
-            self.channel.engine.held[self] = self._request.holder
+        if self._request.credential_id:
+            self.channel.engine.revocables[self] = self._request.credential_id
 
-    def _ask_again(self) -> None:
+    def _recheck_access(self) -> None:
         """A body that took its time: what let it in may have ended. Who would have to ask others is not asked twice."""
         channel, request = self.channel, self._request
         waited = self._incoming is not None or channel.engine.now.mono > self.begun
-        if waited and request.principal not in (None, STRANGER):
+        if waited and request.principal not in (None, ANONYMOUS):
             again = channel.app.authorize(self._route.access, request)
             if isinstance(again, GeneratorType):
                 again.close()
@@ -210,11 +220,11 @@ class Exchange:
         head, channel, route = self.head, self.channel, self._route
         if self._length > self._limit:
             raise self._too_large()
-        if route.kind is Kind.WEBSOCKET and not head.websocket:
+        if route.kind is RouteKind.WEBSOCKET and not head.websocket:
             status, problem, headers = handshake_problem(head) or (400, "this path speaks WebSocket", ())
             raise Refused(status, "upgrade_required", problem, headers=tuple(headers))
         if head.expects_continue:
-            channel.put(Informational(self.stream, 100))
+            channel.send_event(Informational(self.stream, 100))
 
     def _run(self) -> None:
         request = self._request
@@ -228,9 +238,9 @@ class Exchange:
 
     def _act(self, result: object) -> None:
         try:
-            if isinstance(result, Later):
+            if isinstance(result, Deferred):
                 self._task = result
-                result.wait(self._act)
+                result.then(self._act)
             elif isinstance(result, RESPONSES):
                 self._respond(result)
             elif isinstance(result, Exception):
@@ -239,41 +249,41 @@ class Exchange:
                 task = self.channel.engine.spawn(result, on_done=self._act, on_error=self._failed)
                 self._task = self._task or task  # there is one if it is over already, and its answer goes on
             else:
-                self._open_socket(cast("SocketHandler", result))
+                self._open_socket(cast("WebSocketHandler", result))
         except Exception as error:
             self._failed(error)
 
-    def _taken(self, since: float) -> None:
+    def _body_read(self, since: float) -> None:
         """The handler has read, or will not: go on, and do not count the time that it took."""
         now = self.channel.engine.now.mono
         self.begun += now - since
         self.heard = now
-        self.channel.settle()
+        self.channel.after_events()
 
-    def _open_socket(self, handler: SocketHandler) -> None:
+    def _open_socket(self, handler: WebSocketHandler) -> None:
         channel = self.channel
-        stranger = self._request.principal is STRANGER
-        channel.put(
+        stranger = self._request.principal is ANONYMOUS
+        channel.send_event(
             AcceptWebSocket(self.stream, max_message=channel.limits.unauthenticated_message if stranger else None)
         )
-        begun, route = self.begun, path_of(self.label)
-        channel.note("request", begun, method=self.head.method, route=route, status=101)
+        begun, route = self.begun, path_of_label(self.label)
+        channel.log_request("request", begun, method=self.head.method, route=route, status=101)
         channel.engine.counts.answers[self.label][101] += 1
         self._step(ExchangeTrigger.LOST)
         channel.exchange = None
         frames = None if channel.alone is None else channel.alone.detach_websocket()
-        socket = channel.become(self.stream, handler, frames)
+        socket = channel.switch_to_websocket(self.stream, handler, frames)
         if channel.engine.log_level <= Level.DEBUG:
-            socket.on_end = lambda code: channel.note("socket", begun, route=route, code=code)
-        socket.opened()
+            socket.on_end = lambda code: channel.log_request("socket", begun, route=route, code=code)
+        socket.deliver_open()
 
     def _failed(self, error: Exception) -> None:
         """Refusals and broken rules are answered as they deserve; anything else is a bug."""
         try:
             if isinstance(error, RemoteProtocolError):
-                error = refused_for(error)
+                error = refusal_of(error)
             if isinstance(error, Refused):
-                self._respond(self.channel.app.refusal(error, self.head))
+                self._respond(self.channel.app.error_response(error, self.head))
                 return
         except Exception as bug:
             error = bug
@@ -281,30 +291,34 @@ class Exchange:
 
     def _crash(self, error: Exception) -> None:
         engine = self.channel.engine
-        reference = engine.bug(error)
+        reference = engine.log_bug(error)
         try:
             self.fail(Refused(500, "internal_error", f"internal error, reference {reference}"))
         except Exception as another:
-            engine.bug(another)
-            self.channel.drop()
+            engine.log_bug(another)
+            self.channel.abort()
 
     # --- the answer ---
 
-    def _respond(self, answer: Response | Streamed) -> None:
-        if not isinstance(answer, Streamed) and answer.file is None:
+    def _respond(self, answer: Response | StreamedResponse) -> None:
+        if not isinstance(answer, StreamedResponse) and answer.file is None:
             channel = self.channel
-            if channel.engine.stopping or not say_at_once(channel, self.head, self.label, answer, self.begun):
-                say_whole(self, answer, closing=self._closing())
+            if channel.engine.stopping or not try_send_simple(channel, self.head, self.label, answer, self.begun):
+                send_response(self, answer, closing=self._closing())
             self._complete()
             return
-        flow = produce(self, answer) if isinstance(answer, Streamed) else deliver_file(self, answer)
+        flow = (
+            send_streamed_response(self, answer)
+            if isinstance(answer, StreamedResponse)
+            else send_file_response(self, answer)
+        )
         self._task = self.channel.engine.spawn(flow, on_done=self._delivered, on_error=self._crash)
 
     def _delivered(self, whole: bool) -> None:
         if not whole:
-            self.channel.drop()
+            self.channel.abort()
             return
-        self.channel.put(ResponseEnd(self.stream))
+        self.channel.send_event(ResponseEnd(self.stream))
         self._complete()
 
     def _complete(self) -> None:
@@ -312,11 +326,12 @@ class Exchange:
         since = incoming.full_since if incoming is not None and self.full else None
         self._step(_ANSWER)
         if since is not None:
-            self._taken(since)
+            self._body_read(since)
         if self.state is _DONE:
             self.channel.finished()
         elif self._too_much_to_come():
-            self.channel.shut()  # as was said in the head: what still comes is thrown away during the linger
+            # as was said in the head: what still comes is thrown away during the linger
+            self.channel.close_gracefully()
 
     def _closing(self) -> bool:
         channel = self.channel
@@ -325,10 +340,10 @@ class Exchange:
     def _too_much_to_come(self) -> bool:
         return self.state in BODY_EXPECTED and self._length - self.received > self.channel.limits.max_drain
 
-    def begin_body(self, answer: Response | Streamed, *, length: int | None) -> None:
+    def begin_body(self, answer: Response | StreamedResponse, *, length: int | None) -> None:
         """Say the head of an answer whose body follows; `length` in bytes, None where nobody knows it."""
         following = EXCHANGE_TABLE[self.state, ExchangeTrigger.SEND]
-        say_head(self, answer, length=length, closing=self._closing())
+        send_response_head(self, answer, length=length, closing=self._closing())
         self.state = following
 
     # --- helpers ---
@@ -345,7 +360,7 @@ class Exchange:
         """Nothing more is done for this request, whatever it has come to."""
         self._cancel()
         if self.state in RESPONSE_STARTED:
-            self.channel.drop()  # an orderly end could look like the end of the body
+            self.channel.abort()  # an orderly end could look like the end of the body
         else:
             self._failed(error)
 
@@ -357,4 +372,4 @@ class Exchange:
     def _step(self, trigger: ExchangeTrigger) -> None:
         self.state = EXCHANGE_TABLE[self.state, trigger]
         if self.state is _DONE:
-            self.channel.engine.held.pop(self, None)
+            self.channel.engine.revocables.pop(self, None)

@@ -19,7 +19,7 @@ from svc_proto.commands import (
     WriteBlob,
     WriteConfig,
 )
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject, as_object
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from svc_proto.basics.errors import Refused
     from svc_proto.engine.core import Engine
 
-__all__ = ["edit_yaml", "ensure_secret", "read_file", "read_state", "read_yaml", "spool_file"]
+__all__ = ["update_yaml", "ensure_secret", "read_file", "read_state", "read_yaml", "spool_file"]
 
 MAX_CONFIG = 1024 * 1024  # bytes of a configuration file
 NOT_TEXT = "not UTF-8"
-NO_FILE = (FailureKind.NOT_FOUND, FailureKind.UNSUPPORTED)  # the latter of a host without a service home
+MISSING_FILE_KINDS = (FailureKind.NOT_FOUND, FailureKind.UNSUPPORTED)  # the latter of a host without a service home
 
 
 def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[bytes | Failure]:
     """Read a regular file of at most `limit` bytes whole."""
-    opened = yield from ask(engine, OpenFile(engine.new_op(), path))
+    opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))
     if isinstance(opened, Failure):
         return opened
     try:
@@ -44,7 +44,7 @@ def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[byt
             return Failure(FailureKind.INVALID, "not a regular file")
         if opened.size > limit:
             return Failure(FailureKind.TOO_LARGE, f"more than {limit} bytes")
-        return (yield from ask(engine, ReadFile(engine.new_op(), opened.handle, 0, limit)))
+        return (yield from run_operation(engine, ReadFile(engine.new_op(), opened.handle, 0, limit)))
     finally:
         engine.emit(ReleaseFile(opened.handle))
 
@@ -54,7 +54,7 @@ def read_yaml(engine: Engine, path: str) -> Flow[JsonObject | Failure]:
     text = yield from _read_text(engine, path)
     if isinstance(text, Failure):
         return text
-    value = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
+    value = yield from run_operation(engine, Compute(engine.new_op(), "yaml.load", (text,)))
     if isinstance(value, Failure):
         return value
     found = as_object({} if value is None else value)
@@ -63,7 +63,7 @@ def read_yaml(engine: Engine, path: str) -> Flow[JsonObject | Failure]:
     return JsonObject({str(key): member for key, member in found.items()})
 
 
-def edit_yaml(
+def update_yaml(
     engine: Engine,
     path: str,
     change: Callable[[object], Mapping[str, object]],
@@ -82,11 +82,11 @@ def edit_yaml(
         if text.kind is not FailureKind.NOT_FOUND:
             raise refused("is not UTF-8: mend it by hand" if text.detail == NOT_TEXT else "could not be read")
         text = ""
-    found = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
-    edited = yield from ask(engine, Compute(engine.new_op(), "yaml.edit", (text, change(found))))
+    found = yield from run_operation(engine, Compute(engine.new_op(), "yaml.load", (text,)))
+    edited = yield from run_operation(engine, Compute(engine.new_op(), "yaml.edit", (text, change(found))))
     if not isinstance(edited, str):
         raise refused(unfit)
-    written = yield from ask(engine, WriteConfig(engine.new_op(), name or path, edited))
+    written = yield from run_operation(engine, WriteConfig(engine.new_op(), name or path, edited))
     if isinstance(written, Failure):
         engine.log(Level.ERROR, "configuration not written", path=path, problem=written.kind.value)
         raise refused("could not be written")
@@ -94,24 +94,28 @@ def edit_yaml(
 
 def read_state(engine: Engine, name: str) -> Flow[str | Failure | None]:
     """A file of the state folder. None: there is none. A `Failure`: nobody knows, so it must not be written over."""
-    text = yield from ask(engine, ReadConfig(engine.new_op(), name))
-    return None if isinstance(text, Failure) and text.kind in NO_FILE else text
+    text = yield from run_operation(engine, ReadConfig(engine.new_op(), name))
+    return None if isinstance(text, Failure) and text.kind in MISSING_FILE_KINDS else text
 
 
 def ensure_secret(engine: Engine, name: str, size: int = 32) -> Flow[bytes | Failure]:
     """Read a secret of the state folder, making it on first use."""
-    return (yield from ask(engine, EnsureSecret(engine.new_op(), name, engine.entropy(size))))
+    return (yield from run_operation(engine, EnsureSecret(engine.new_op(), name, engine.entropy(size))))
 
 
 def spool_file(engine: Engine, suffix: str, data: bytes = b"") -> Flow[str | Failure]:
     """Make a private file of the spool folder; its path. Deleting it is the caller's (`DeleteBlob`)."""
-    blob = yield from ask(engine, CreateBlob(engine.new_op(), suffix))
+    blob = yield from run_operation(engine, CreateBlob(engine.new_op(), suffix))
     if isinstance(blob, Failure):
         return blob
     path: str | Failure | None = None
     try:
-        written = (yield from ask(engine, WriteBlob(engine.new_op(), blob, data))) if data else None
-        path = written if isinstance(written, Failure) else (yield from ask(engine, FinishBlob(engine.new_op(), blob)))
+        written = (yield from run_operation(engine, WriteBlob(engine.new_op(), blob, data))) if data else None
+        path = (
+            written
+            if isinstance(written, Failure)
+            else (yield from run_operation(engine, FinishBlob(engine.new_op(), blob)))
+        )
         return path
     finally:
         if not isinstance(path, str):

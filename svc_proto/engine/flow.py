@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from svc_proto.basics.timers import Timer
     from svc_proto.engine.core import Engine
 
-__all__ = ["Flow", "Later", "Task", "Wait", "ask", "sleep", "wait"]
+__all__ = ["Flow", "Deferred", "Task", "WaitRequest", "run_operation", "sleep", "wait"]
 
 T = TypeVar("T")
 
 
 @fast_frozen
-class Wait:
+class WaitRequest:
     """What a flow yields: the ticket it waits for and the monotonic second at which it gives up."""
 
     ticket: OperationId
@@ -39,15 +39,15 @@ class Wait:
     operation: Operation[Any] | None = None
 
 
-Flow: TypeAlias = Generator[Wait, object, T]
+Flow: TypeAlias = Generator[WaitRequest, object, T]
 TIMED_OUT = Failure(FailureKind.TIMED_OUT, "no answer in time")
 
 
-def ask(engine: Engine, operation: Operation[T], *, within: float = 30.0) -> Flow[T | Failure]:
+def run_operation(engine: Engine, operation: Operation[T], *, within: float = 30.0) -> Flow[T | Failure]:
     """Order an operation and wait at most `within` seconds for its answer."""
     engine.emit(operation)
     asked = engine.now.mono
-    answer = yield Wait(operation.op, asked + within, operation)
+    answer = yield WaitRequest(operation.op, asked + within, operation)
     if type(operation) is Query:
         engine.counts.store.observe(engine.now.mono - asked)
         engine.counts.store_failures += isinstance(answer, Failure)
@@ -56,15 +56,15 @@ def ask(engine: Engine, operation: Operation[T], *, within: float = 30.0) -> Flo
 
 def wait(ticket: OperationId, until: float) -> Flow[object]:
     """Wait until someone calls `engine.resume(ticket, value)`; a `Failure` at the monotonic time `until`."""
-    return (yield Wait(ticket, until))
+    return (yield WaitRequest(ticket, until))
 
 
 def sleep(engine: Engine, seconds: float) -> Flow[None]:
     """Let time pass."""
-    yield Wait(engine.new_op(), engine.now.mono + seconds)
+    yield WaitRequest(engine.new_op(), engine.now.mono + seconds)
 
 
-class Later:
+class Deferred:
     """What waits for one call, and needs no flow: a handler returns it in place of its answer, which `made` makes.
 
     Whoever keeps it keeps its deadline, too.
@@ -72,16 +72,16 @@ class Later:
 
     __slots__ = ("_take",)
 
-    acts = False  # as of a task: it does nothing by itself
+    is_running = False  # as of a task: it does nothing by itself
 
     def __init__(self) -> None:
         self._take: Callable[[Any], object] | None = None
 
-    def wait(self, take: Callable[[Any], object]) -> None:
+    def then(self, take: Callable[[Any], object]) -> None:
         """Have the answer, when it comes."""
         self._take = take
 
-    def give(self, outcome: object) -> bool:
+    def resolve(self, outcome: object) -> bool:
         """This is what it waited for; False if nobody waits for it any more."""
         take, self._take = self._take, None
         if take is None:
@@ -123,11 +123,11 @@ class Task:
         self._on_done = on_done
         self._on_error = on_error
         self._timer: Timer | None = None  # one that only waits for what comes for certain needs none
-        self._wait: Wait | None = None  # what it waits for, unless it runs or is done
+        self._wait: WaitRequest | None = None  # what it waits for, unless it runs or is done
         self.done = False
 
     @property
-    def acts(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it runs at this very moment, on its own behalf."""
         return self._wait is None and not self.done
 
@@ -175,9 +175,9 @@ class Task:
             try:
                 tell(outcome)
             except Exception as error:  # whoever resumed us is not to blame for our owner
-                self._engine.bug(error)
+                self._engine.log_bug(error)
         elif isinstance(outcome, Exception) and not isinstance(outcome, Refused):
-            self._engine.bug(outcome)
+            self._engine.log_bug(outcome)
 
     def _give_up(self) -> None:
         self._abandon()
@@ -194,10 +194,10 @@ class Task:
         try:
             self._flow.close()
         except Exception as error:  # a `finally` block of it: the owner has more to clean up
-            self._engine.bug(error)
+            self._engine.log_bug(error)
 
     def _abandon(self) -> None:
-        waited, self._wait = cast("Wait", self._wait), None
+        waited, self._wait = cast("WaitRequest", self._wait), None
         engine, ticket = self._engine, waited.ticket
         engine.parked.pop(ticket, None)
         if waited.operation is not None:

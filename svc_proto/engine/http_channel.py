@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import CloseWrite
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.websocket import Socket, SocketHandler
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import ChannelId, Closed
 from svc_proto.wire.connection import Connection
 from svc_proto.wire.events import BinaryMessage, Event, StreamId, TextMessage, WebSocketClosed
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
-    from svc_proto.engine.admission import Visit
+    from svc_proto.engine.admission import UnauthenticatedConnection
     from svc_proto.engine.core import Engine
     from svc_proto.wire.websocket import WebSocket
 
-__all__ = ["HttpChannel", "Phase"]
+__all__ = ["HttpChannel", "ConnectionPhase"]
 
 
-class Phase(Enum):
+class ConnectionPhase(Enum):
     """What a server's connection waits for."""
 
     IDLE = "idle"
@@ -37,7 +37,7 @@ class Phase(Enum):
     WORKING = "working"
 
 
-_IDLE, _WORKING = Phase.IDLE, Phase.WORKING  # as in `machines.session`
+_IDLE, _WORKING = ConnectionPhase.IDLE, ConnectionPhase.WORKING  # as in `machines.session`
 
 
 class HttpChannel(Channel):
@@ -49,21 +49,21 @@ class HttpChannel(Channel):
         "_pumping",
         "_thrown",
         "_timer",
+        "admission",
         "behind",
         "closing",
         "conn",
         "eof",
         "phase",
         "socket",
-        "visit",
     )
 
     def __init__(self, engine: Engine, ch: ChannelId, limits: Limits, conn: Connection) -> None:
         super().__init__(engine, ch, limits)
         self.conn = conn
         self._frames: WebSocket | None = None  # once the connection has become that
-        self.socket: Socket | None = None  # one stream, one WebSocket at the most
-        self.receive(None)
+        self.socket: WebSocketConnection | None = None  # one stream, one WebSocket at the most
+        self.set_admission(None)
         self.closing = False  # we will send, or have sent, our FIN: nothing is read any more
         self.eof = False
         self._fin_sent = False
@@ -72,13 +72,15 @@ class HttpChannel(Channel):
         self._timer = engine.timers.timer(self.timed_out)
         self.phase = _WORKING
 
-    def receive(self, visit: Visit | None) -> None:
+    def set_admission(self, visit: UnauthenticatedConnection | None) -> None:
         """From here on nobody knows the peer, who is on this visit; None: somebody does, or it is gone.
 
         What each request would ask of the visit is asked here, once.
         """
-        self.visit = visit
-        self.behind = None if visit is None or visit.door.behind is None else visit  # whoever sits there may be a proxy
+        self.admission = visit
+        self.behind = (
+            None if visit is None or visit.door.address_behind_proxy is None else visit
+        )  # whoever sits there may be a proxy
 
     # --- facts ---
 
@@ -89,14 +91,14 @@ class HttpChannel(Channel):
 
     def received(self, data: bytes) -> None:
         """Read it, or keep it until it is the turn of a peer that nobody knows."""
-        visit = self.visit
+        visit = self.admission
         if visit is not None:
-            turns = visit.door.turns
+            turns = visit.door.read_scheduler
             left = turns.fast_credit - len(data)
             if left >= 0:
                 turns.fast_credit = left
             elif not self.closing:
-                data = visit.takes(data)
+                data = visit.admit_bytes(data)
                 if not data:
                     return
         if self._frames is None:
@@ -107,29 +109,29 @@ class HttpChannel(Channel):
     def parse(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
         if self.closing:
-            self._throw_away(len(data))
+            self._discard(len(data))
             return
         frames = self._frames
-        if frames is None or self.visit is not None or self._pumping or self._holding:
+        if frames is None or self.admission is not None or self._pumping or self._holding:
             if self.socket is not None:
-                self.socket.heard()
+                self.socket.deliver_texts()
             self.conn.receive_data(data)
-            self.pump()
+            self.process_events()
             return
         socket = self.socket
         assert socket is not None
         self._pumping = True
         try:
             texts, more = frames.receive_texts(data)
-            socket.heard(texts)
+            socket.deliver_texts(texts)
         finally:
             self._pumping = False
         if more:
-            self.pump()
+            self.process_events()
 
     def read_closed(self) -> None:
         """The peer's FIN: it is taken behind what came before."""
-        if self.visit is None or not self.visit.ends():
+        if self.admission is None or not self.admission.defer_end():
             self.parse_end()
 
     def parse_end(self) -> None:
@@ -138,15 +140,15 @@ class HttpChannel(Channel):
         if self.closing:
             return
         self.conn.receive_eof()
-        self.pump()
+        self.process_events()
 
     def closed(self, why: str) -> None:
         """Tell everything that lived on this channel."""
         super().closed(why)
         self._timer.retire()
-        if self.visit is not None:
-            self.visit.end()
-            self.receive(None)
+        if self.admission is not None:
+            self.admission.end()
+            self.set_admission(None)
         socket, self.socket = self.socket, None
         if socket is not None:
             socket.end(1006, why)
@@ -154,7 +156,7 @@ class HttpChannel(Channel):
     def writable(self) -> None:
         """Pass it on to the socket."""
         if self.socket is not None:
-            self.socket.drained()
+            self.socket.deliver_writable()
 
     def all_sent(self) -> None:
         """Behind a FIN the linger begins."""
@@ -165,17 +167,17 @@ class HttpChannel(Channel):
         """Join what was said in this `handle` and send it; then the FIN if this is the end."""
         if self.gone:
             return
-        if self.credit.unsent > self.limits.max_unsent and self.socket is not None and self.overrun():
+        if self.credit.unsent > self.limits.max_unsent and self.socket is not None and self.drop_if_overrun():
             return
-        self.spill()
+        self.write_pending()
         if self.closing and not self._fin_sent:
             self._fin_sent = True
             self._timer.cancel()
-            self.say_end()
+            self.send_end()
             if not self.credit.unsent:
                 self.all_sent()
 
-    def enter(self, phase: Phase) -> None:
+    def enter(self, phase: ConnectionPhase) -> None:
         """Wait for this from now on; whoever works is waited for elsewhere."""
         self.phase = phase
         if phase is _WORKING:
@@ -184,13 +186,13 @@ class HttpChannel(Channel):
             within = self.limits.idle_timeout if phase is _IDLE else self.limits.head_timeout
             self._timer.set(self.engine.now.mono + within)
 
-    def say_end(self) -> None:
+    def send_end(self) -> None:
         """Behind all that was said: the FIN."""
         self.engine.emit(CloseWrite(self.ch))
 
-    def drop(self) -> None:
+    def abort(self) -> None:
         """Cut the channel now; what still comes from the peer is thrown away."""
-        super().drop()
+        super().abort()
         self.closing = True
         self._timer.cancel()
 
@@ -201,50 +203,50 @@ class HttpChannel(Channel):
     # --- for exchanges, sockets and subclasses ---
 
     @property
-    def held(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes that are held for the peer."""
         return self.conn.buffered_bytes
 
     @property
-    def unheard(self) -> bool:
+    def has_unread(self) -> bool:
         """More has come than was read in this go, and it is not for want of bytes."""
         return False
 
     @property
-    def crowded(self) -> bool:
+    def is_over_budget(self) -> bool:
         """Tell what is held for a peer that nobody knows: True, and nothing more of it is to be read for now."""
-        visit = self.visit
-        return visit is not None and visit.weigh(self.held)
+        visit = self.admission
+        return visit is not None and visit.update_usage(self.buffered_bytes)
 
-    def vouch(self) -> None:
+    def mark_authenticated(self) -> None:
         """The peer is known from here on."""
-        visit = self.visit
+        visit = self.admission
         if visit is not None:
-            self.receive(None)
-            visit.known()
+            self.set_admission(None)
+            visit.authenticated()
 
-    def trust(self, stream: StreamId) -> None:
+    def mark_websocket_authenticated(self, stream: StreamId) -> None:
         """The peer of a WebSocket is known."""
         self.conn.lift_limits(stream)
-        self.vouch()
+        self.mark_authenticated()
 
-    def put(self, event: Event) -> None:
+    def send_event(self, event: Event) -> None:
         """Say something, unless it is `gone`; it is flushed at the end of this `handle`."""
         if not self.gone:
             self.conn.send(event)
-            self.soil()
+            self.mark_dirty()
 
-    def say(self, stream: StreamId, message: str | bytes, binary: bool) -> None:
+    def send_message(self, stream: StreamId, message: str | bytes, binary: bool) -> None:
         """Say a message of a WebSocket."""
         if self._frames is not None:
             self._frames.send_message(message, binary)
             self.engine.dirty[self] = None
         elif isinstance(message, str):
-            self.put(TextMessage(stream, message))
+            self.send_event(TextMessage(stream, message))
         else:
-            self.put(BinaryMessage(stream, message) if binary else TextMessage(stream, message.decode("utf-8")))
+            self.send_event(BinaryMessage(stream, message) if binary else TextMessage(stream, message.decode("utf-8")))
 
-    def waits(self, change: int) -> None:
+    def change_stream_unsent(self, change: int) -> None:
         """So many bytes more wait on a stream of HTTP/2, or fewer: they count as unsent."""
         if change > 0:
             if not self.credit.unsent:
@@ -253,47 +255,49 @@ class HttpChannel(Channel):
         else:
             Channel.sent(self, -change)
 
-    def become(self, stream: StreamId, handler: SocketHandler, frames: WebSocket | None) -> Socket:
+    def switch_to_websocket(
+        self, stream: StreamId, handler: WebSocketHandler, frames: WebSocket | None
+    ) -> WebSocketConnection:
         """Its one socket. A connection that has switched has said what it said, and is `frames` from here on."""
         if frames is not None:
-            self.spill()
+            self.write_pending()
             self.conn = self._frames = frames
-        self.socket = Socket(self, stream, handler)
+        self.socket = WebSocketConnection(self, stream, handler)
         return self.socket
 
-    def shut(self) -> None:
+    def close_gracefully(self) -> None:
         """Close in an orderly way: flush, FIN, linger."""
         if self.closing:
             return
         self.closing = True
-        self.hold(False)
-        self.soil()
+        self.set_read_paused(False)
+        self.mark_dirty()
 
-    def pump(self) -> None:
+    def process_events(self) -> None:
         """Take every event there is. Called again whenever something that blocked the next one is done."""
         if self._pumping:
             return
         self._pumping = True
         try:
-            while not self.closing and self.willing and (event := self.next_event()) is not None:
+            while not self.closing and self.accepts_requests and (event := self.next_event()) is not None:
                 self.take(event)
         except RemoteProtocolError as error:
             self.protocol_error(error)
         finally:
             self._pumping = False
-        self.soil()
-        self.settle()
+        self.mark_dirty()
+        self.after_events()
 
     def next_event(self) -> Event | None:
         """The next thing the peer said; None when there is none for now."""
         return self.conn.next_event()
 
     @property
-    def willing(self) -> bool:
-        """Whether a further event may be taken now; once it is so again, call `pump`."""
+    def accepts_requests(self) -> bool:
+        """Whether a further event may be taken now; once it is so again, call `process_events`."""
         return True
 
-    def spill(self) -> None:
+    def write_pending(self) -> None:
         """Order what was said so far to be written, so that the credit knows of it before the end of this `handle`."""
         data = self.conn.data_to_send()
         if data:
@@ -302,15 +306,15 @@ class HttpChannel(Channel):
     def socket_event(self, event: Event) -> None:
         """Pass an event on to its socket. When that is over, so is its HTTP/1.1 connection."""
         assert self.socket is not None
-        self.socket.event(event)
+        self.socket.deliver_event(event)
         if isinstance(event, WebSocketClosed):
             self.socket = None
-            self.shut()
+            self.close_gracefully()
 
-    def _throw_away(self, n: int) -> None:
+    def _discard(self, n: int) -> None:
         """Whatever comes while we linger: it is read so that the peer reads us, but not without end."""
         self._thrown += n
-        self.hold(self._thrown > self.limits.max_linger)
+        self.set_read_paused(self._thrown > self.limits.max_linger)
 
     @abstractmethod
     def take(self, event: Event) -> None:
@@ -321,9 +325,9 @@ class HttpChannel(Channel):
         """The peer broke a rule: answer if an answer is possible, then close."""
 
     @abstractmethod
-    def settle(self) -> None:
+    def after_events(self) -> None:
         """All events are taken: set timers, pause or resume, close when there is nothing left to do."""
 
     def timed_out(self) -> None:
         """The channel's timer is due: here, the linger is over."""
-        self.drop()
+        self.abort()

@@ -6,7 +6,7 @@
     socket = yield from fetch(engine, "GET", "ws://127.0.0.1:8767/ws", into=websocket(handler), within=10.0)
 
 Each answers with what it is for, or with a `Failure`; none raises. An answer that is not what was wanted, such as a
-refusal, comes as a whole (`Fetched`), so that the caller can read the status (429, say).
+refusal, comes as a whole (`HttpResult`), so that the caller can read the status (429, say).
 
 Over TLS the server chooses between HTTP/2 and HTTP/1.1 (ALPN); without it HTTP/1.1 is spoken, unless `prior_knowledge`
 says that the server speaks HTTP/2, too. A server whose HTTP/2 opens no WebSockets (RFC 8441) is asked once more, over a
@@ -23,9 +23,9 @@ from attrs import frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Connect
-from svc_proto.engine.client_channel import MAX_ANSWER, STREAM, ClientChannel, Fetched, Into
-from svc_proto.engine.flow import Flow, ask, wait
-from svc_proto.engine.websocket import Socket, SocketHandler
+from svc_proto.engine.client_channel import MAX_ANSWER, STREAM, ClientChannel, HttpResult, ResponseMode
+from svc_proto.engine.flow import Flow, run_operation, wait
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import HTTP1, HTTP2, Failure, FailureKind
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead
 from svc_proto.wire.urls import Url, parse_url
@@ -33,14 +33,14 @@ from svc_proto.wire.urls import Url, parse_url
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["MAX_ANSWER", "Fetched", "Upload", "bearer", "fetch", "websocket", "whole"]
+__all__ = ["MAX_ANSWER", "HttpResult", "UploadBody", "bearer_header", "fetch", "websocket_upgrade", "buffered"]
 
 _TOKEN = re.compile("[!-~]+")
 T = TypeVar("T")
 
 
 @frozen
-class Upload:
+class UploadBody:
     """A body that is sent as it is read, so that no more of it is in memory than the connection takes at once.
 
     `read` is asked for what follows an offset: at least one byte, as long as there are some.
@@ -50,17 +50,17 @@ class Upload:
     read: Callable[[int], Flow[bytes | Failure]]
 
 
-def whole(limit: int) -> Into[Fetched]:
+def buffered(limit: int) -> ResponseMode[HttpResult]:
     """Want the whole answer, `limit` bytes of body at most."""
-    return Into(limit)
+    return ResponseMode(limit)
 
 
-def websocket(handler: SocketHandler) -> Into[Socket]:
+def websocket_upgrade(handler: WebSocketHandler) -> ResponseMode[WebSocketConnection]:
     """Want a WebSocket. After it was returned its handler has the word (`on_open` came already)."""
-    return Into(handler=handler)
+    return ResponseMode(handler=handler)
 
 
-def bearer(token: str) -> tuple[tuple[bytes, bytes], ...]:
+def bearer_header(token: str) -> tuple[tuple[bytes, bytes], ...]:
     """The header field that shows a token; none for what can be no token, such as an empty one."""
     return ((b"authorization", b"Bearer " + token.encode("ascii")),) if _TOKEN.fullmatch(token) else ()
 
@@ -70,19 +70,19 @@ def fetch(
     method: str,
     url: str,
     *,
-    into: Into[T] | None = None,
+    into: ResponseMode[T] | None = None,
     headers: tuple[tuple[bytes, bytes], ...] = (),
-    body: bytes | Upload = b"",
+    body: bytes | UploadBody = b"",
     within: float = 30.0,
     connect_within: float | None = None,
     prior_knowledge: bool = False,
-) -> Flow[T | Fetched | Failure]:
+) -> Flow[T | HttpResult | Failure]:
     """Make one request; the answer is kept whole, unless `into` says otherwise.
 
     `within` seconds are for all of an answer that is whole, and for the head of any other, the connection included,
     which may have a shorter time of its own. Whoever gets a reader has to `drop` it.
     """
-    wanted = Into[T]() if into is None else into
+    wanted = ResponseMode[T]() if into is None else into
     upgrade = wanted.handler is not None
     until = engine.now.mono + within
     try:
@@ -90,7 +90,7 @@ def fetch(
     except RemoteProtocolError as error:
         return Failure(FailureKind.INVALID, str(error))
     fields = [*headers] if upgrade else [(b"connection", b"close"), *wanted.accept, *headers]
-    size = body.length if isinstance(body, Upload) else len(body)
+    size = body.length if isinstance(body, UploadBody) else len(body)
     if size or method in ("POST", "PUT", "PATCH"):
         fields.append((b"content-length", b"%d" % size))
     if not any(name == b"host" for name, _ in headers):  # one that was signed is said as it was
@@ -105,24 +105,26 @@ def fetch(
             return channel
         answer: object = None
         try:
-            channel.put(head)
-            if isinstance(body, Upload):
+            channel.send_event(head)
+            if isinstance(body, UploadBody):
                 answer = yield from _upload(channel, body, until)
             elif body:
-                channel.put(RequestData(STREAM, body))
+                channel.send_event(RequestData(STREAM, body))
             if answer is None and not upgrade:
-                channel.put(RequestEnd(STREAM))
+                channel.send_event(RequestEnd(STREAM))
             while answer is None:
                 answer = yield from wait(channel.ticket, until)
         finally:
-            if answer is None or isinstance(answer, Fetched | Failure):  # there is nothing that the caller has to drop
-                channel.drop()
+            if answer is None or isinstance(
+                answer, HttpResult | Failure
+            ):  # there is nothing that the caller has to drop
+                channel.abort()
         if not (upgrade and channel.opens_no_sockets) or engine.now.mono >= until:
-            return cast("T | Fetched | Failure", answer)
+            return cast("T | HttpResult | Failure", answer)
         engine.without_sockets.append((where.host, where.port))  # from now on `_dial` takes HTTP/1.1
 
 
-def _upload(channel: ClientChannel, body: Upload, until: float) -> Flow[object]:
+def _upload(channel: ClientChannel, body: UploadBody, until: float) -> Flow[object]:
     """Say a body, a piece at a time. None, or what came of the request before all was said."""
     sent, answer = 0, channel.outcome
     while answer is None and sent < body.length:
@@ -134,18 +136,20 @@ def _upload(channel: ClientChannel, body: Upload, until: float) -> Flow[object]:
             return Failure(FailureKind.INVALID, "the body is not as long as it was")
         answer = channel.outcome
         if answer is None:
-            channel.put(RequestData(STREAM, piece))
-            channel.spill()
+            channel.send_event(RequestData(STREAM, piece))
+            channel.write_pending()
         while answer is None and channel.credit.blocked:
             answer = yield from wait(channel.ticket, until)
     return answer
 
 
-def _dial(engine: Engine, where: Url, into: Into[T], *, within: float, http2: bool) -> Flow[ClientChannel | Failure]:
+def _dial(
+    engine: Engine, where: Url, into: ResponseMode[T], *, within: float, http2: bool
+) -> Flow[ClientChannel | Failure]:
     may = into.handler is None or (where.host, where.port) not in engine.without_sockets
     offers = (HTTP2, HTTP1) if where.tls and may else (HTTP1,)
     order = Connect(engine.new_op(), engine.new_channel(), where.host, where.port, where.tls, offers)
-    answer = yield from ask(engine, order, within=within)
+    answer = yield from run_operation(engine, order, within=within)
     if isinstance(answer, Failure):
         return answer
     channel = ClientChannel(engine, order, into, http2=answer.alpn == HTTP2 if where.tls else http2 and may)

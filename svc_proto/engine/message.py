@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JSON_ALONE",
-    "STRANGER",
+    "ANONYMOUS",
     "Request",
     "Response",
-    "Stranger",
-    "Streamed",
+    "AnonymousType",
+    "StreamedResponse",
     "empty_response",
     "json_response",
     "parse_json",
-    "refused_for",
-    "too_large",
+    "refusal_of",
+    "too_large_refusal",
 ]
 
 JSON = (b"content-type", b"application/json")
@@ -47,13 +47,13 @@ CODES = {
 }
 
 
-class Stranger(Enum):
+class AnonymousType(Enum):
     """The type of `STRANGER`: a caller whom a policy let in without knowing who it is."""
 
     STRANGER = "stranger"
 
 
-STRANGER = Stranger.STRANGER
+ANONYMOUS = AnonymousType.STRANGER
 """The principal of a caller who may be anybody: a policy that lets everybody in has found nobody."""
 
 
@@ -61,7 +61,8 @@ STRANGER = Stranger.STRANGER
 class Request:
     """One request. `path` is decoded nowhere but in `params`.
 
-    `principal` is what the access policy found. It may name a `holder`, whose end (`Engine.held`) is the request's.
+    `principal` is what the access policy found. It may name a `credential_id`, whose end (`Engine.revocables`) is the
+    request's.
     """
 
     method: str
@@ -73,7 +74,7 @@ class Request:
     params: dict[str, str]
     http_version: str = "1.1"
     principal: object = None
-    holder: str = ""
+    credential_id: str = ""
     body: bytes = b""  # of a route that is not `streamed`
     _query: dict[str, str] | None = None
     _fields: Mapping[bytes, bytes] | None = None
@@ -113,26 +114,26 @@ class Response:
     """One response with a body of known length; `content-length` and `date` are added when it is sent.
 
     The body is `body`, or the `file`, which does not pass through the core. Whoever returns a file gives its handle
-    away: it is released when the response is over, however it ends. One that is `alone` has brought all that it needs:
-    it goes out without the header fields of every answer (`HttpApp.fields`).
+    away: it is released when the response is over, however it ends. One that is `only_these_headers` has brought all
+    that it needs: it goes out without the header fields of every answer (`HttpApp.response_headers`).
     """
 
     status: int
     headers: Headers = NO_HEADERS
     body: bytes = b""
     file: FilePart | None = None
-    alone: bool = False
+    only_these_headers: bool = False
 
 
 @fast_frozen
-class Streamed:
+class StreamedResponse:
     """A response whose length nobody knows: `producer` writes it, and its end is the end of the response.
 
     Whoever goes away cancels the producer. A request with a HEAD runs none. One that returns False could not write all
     of it: the connection is dropped then, since an orderly end could look like the end of the body.
     """
 
-    alone: ClassVar[bool] = False
+    only_these_headers: ClassVar[bool] = False
 
     status: int
     headers: Headers
@@ -144,10 +145,10 @@ def parse_json(body: bytes) -> object:
     try:
         return strict_json.loads(body)
     except strict_json.JsonTooLarge as error:
-        raise too_large(error) from None
+        raise too_large_refusal(error) from None
 
 
-def too_large(error: Exception) -> Refused:
+def too_large_refusal(error: Exception) -> Refused:
     """The refusal of a body that would take too long."""
     return Refused(413, "body_too_large", f"the body is too large: {error}")
 
@@ -162,7 +163,7 @@ def empty_response(status: int = 204) -> Response:
     return Response(status)
 
 
-def refused_for(error: RemoteProtocolError) -> Refused:
+def refusal_of(error: RemoteProtocolError) -> Refused:
     """The refusal that a broken rule of the protocol deserves."""
     headers = (WEBSOCKET_VERSION,) if error.status == HTTPStatus.UPGRADE_REQUIRED else ()
     return Refused(error.status, error.code or CODES.get(error.status, "bad_request"), str(error), headers=headers)

@@ -25,17 +25,17 @@ from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.wire.urls import parse_url
 
 __all__ = [
-    "Proxies",
+    "TrustedProxies",
     "is_forwarded",
     "is_foreign_page",
     "is_from_this_host",
     "is_local",
     "is_loopback_address",
     "is_loopback_name",
-    "names_this_network",
+    "is_trusted_host_name",
 ]
 
-OF_PAGES = frozenset({b"origin", b"sec-fetch-site"})
+BROWSER_HEADERS = frozenset({b"origin", b"sec-fetch-site"})
 FORWARDED = (b"forwarded", b"via", b"x-real-ip")
 FORWARDED_PREFIX = b"x-forwarded-"
 # That no name server elsewhere answers for: RFC 6761, RFC 6762, RFC 8375, and those that ICANN keeps from the root.
@@ -49,12 +49,12 @@ def _parsed(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
 
 
 @frozen
-class Proxies:
+class TrustedProxies:
     """The peers whose word on where a request came from counts: addresses and networks. Without any, nobody's does."""
 
     networks: tuple[IPv4Network | IPv6Network, ...] = field(converter=_parsed)
 
-    def address(self, request: Request) -> str:
+    def client_address(self, request: Request) -> str:
         """Who is counted for it: its peer, or the last hop of `X-Forwarded-For` that is none of these proxies."""
         address = request.peer.host
         for hop in reversed(request.headers.tokens(b"x-forwarded-for")):
@@ -63,14 +63,14 @@ class Proxies:
             address = _without_port(hop.decode("latin-1"))[:MAX_ADDRESS]
         return address
 
-    def say_https(self, request: Request) -> bool:
+    def forwarded_https(self, request: Request) -> bool:
         """Whether one of them says that the request came over HTTPS (wire terminal-voice 7: the first item counts)."""
         said = request.headers.tokens(b"x-forwarded-proto")
         return said[:1] == [b"https"] and self._trusts(request.peer.host)
 
-    def keep_secrets(self, request: Request) -> bool:
+    def is_confidential(self, request: Request) -> bool:
         """Whether nobody on the way can read it: HTTPS to us or to one of them, or no way at all."""
-        if request.secure or self.say_https(request):
+        if request.secure or self.forwarded_https(request):
             return True
         return is_loopback_address(request.peer.host) and not is_forwarded(request)
 
@@ -99,9 +99,9 @@ def is_forwarded(request: Request) -> bool:
     return headers.get(b"upgrade") is None and b"upgrade" in headers.tokens(b"connection")
 
 
-def shows_page(request: Request) -> bool:
+def is_browser_request(request: Request) -> bool:
     """Whether a browser says that a page makes the request; else it is no foreign one, either."""
-    return not OF_PAGES.isdisjoint(request.fields)
+    return not BROWSER_HEADERS.isdisjoint(request.fields)
 
 
 def is_foreign_page(request: Request) -> bool:
@@ -121,7 +121,7 @@ def is_foreign_page(request: Request) -> bool:
     return scheme not in schemes or authority != (headers.get(b"host") or b"").lower()
 
 
-def names_this_network(authority: bytes, names: tuple[str, ...] = ()) -> bool:
+def is_trusted_host_name(authority: bytes, names: tuple[str, ...] = ()) -> bool:
     """Whether a `Host` is an address, a name that only this network knows, or one of `names`: no rebound one."""
     host = authority.decode("latin-1").lower()
     name = host.partition(":")[0].removesuffix(".")

@@ -1,6 +1,6 @@
 """Answers read at the reader's own pace: it asks for what came, and the server waits meanwhile.
 
-    reader = yield from fetch(engine, "POST", url, into=events(), body=body)     # or `pieces()`
+    reader = yield from fetch(engine, "POST", url, into=events(), body=body)     # or `streamed()`
     if isinstance(reader, EventReader):
         try:
             while isinstance(batch := (yield from reader.read()), tuple):
@@ -19,30 +19,30 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from svc_proto.engine.client_channel import ClientChannel, Into
+from svc_proto.engine.client_channel import ClientChannel, ResponseMode
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import ResponseHead
 from svc_proto.wire.sse import MAX_LINE, EventStreamDecoder, ServerSentEvent
 
-__all__ = ["MAX_UNREAD", "SILENCE", "BodyReader", "EventReader", "PacedReader", "events", "pieces"]
+__all__ = ["MAX_UNREAD", "SILENCE_TIMEOUT", "BodyReader", "EventReader", "PacedReader", "event_stream", "streamed"]
 
-SILENCE = 300.0  # s without a byte, comments included, after which an event stream counts as dead
+SILENCE_TIMEOUT = 300.0  # s without a byte, comments included, after which an event stream counts as dead
 MAX_UNREAD = 64 * 1024  # bytes or characters from which on the connection is not read
 OVERHEAD = 64  # characters that an event counts for besides its data, so that empty ones are bounded too
 EVENT_STREAM = b"text/event-stream"
-LONGEST_TAPPED = 4096  # bytes of an event that is shown to somebody before it is kept
+MAX_OBSERVED_EVENT = 4096  # bytes of an event that is shown to somebody before it is kept
 _ONE = re.compile(rb"event: ([a-z._]+)\ndata: ([^\r\n]*)\n\n")
 PieceT = TypeVar("PieceT")
 BatchT = TypeVar("BatchT")
 
 
-def pieces() -> Into[BodyReader]:
+def streamed() -> ResponseMode[BodyReader]:
     """Want the body of a success in pieces: 200, and 206 for who asks for a range."""
-    return Into(reader=lambda channel, head: BodyReader(channel, head) if head.status in (200, 206) else None)
+    return ResponseMode(reader=lambda channel, head: BodyReader(channel, head) if head.status in (200, 206) else None)
 
 
-def events(*, accept: bytes = EVENT_STREAM, longest: int = MAX_LINE) -> Into[EventReader]:
+def event_stream(*, accept: bytes = EVENT_STREAM, longest: int = MAX_LINE) -> ResponseMode[EventReader]:
     """Want the events of an event stream, which only a success (200) can be; none has more than `longest` characters
     in a line. With other types in `accept` an answer may be of those, and comes whole.
     """
@@ -51,7 +51,7 @@ def events(*, accept: bytes = EVENT_STREAM, longest: int = MAX_LINE) -> Into[Eve
         is_stream = (head.headers.get(b"content-type") or b"").lower().startswith(EVENT_STREAM)
         return EventReader(channel, head, longest=longest) if is_stream and head.status == 200 else None
 
-    return Into(accept=((b"accept", accept),), reader=reader)
+    return ResponseMode(accept=((b"accept", accept),), reader=reader)
 
 
 class PacedReader(ABC, Generic[PieceT, BatchT]):
@@ -79,16 +79,16 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
         """Whether it was dropped, or its connection is over."""
         return self._channel.gone
 
-    def drop(self) -> None:
+    def abandon(self) -> None:
         """Want no more."""
-        self._channel.drop()
+        self._channel.abort()
 
-    def hold(self, holding: bool) -> None:
+    def set_paused(self, holding: bool) -> None:
         """Stop or go on reading from the connection, whatever is unread."""
         self._asked = holding
         self._brake()
 
-    def read(self, *, within: float = SILENCE) -> Flow[BatchT | Failure | None]:
+    def read(self, *, within: float = SILENCE_TIMEOUT) -> Flow[BatchT | Failure | None]:
         """What came since the last call, if only one piece; None at the end.
 
         A `Failure` when the connection broke off, or when nothing came for `within` seconds.
@@ -109,7 +109,7 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
 
     # --- for the channel and the kinds ---
 
-    def take(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         """Some bytes of the body came."""
         self._heard = self._channel.engine.now.mono
         came, size = self.collect(data)
@@ -133,7 +133,7 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
         self._channel.engine.resume(self._channel.ticket, None)
 
     def _brake(self) -> None:
-        self._channel.hold(self._asked or self._unread > self.most)
+        self._channel.set_read_paused(self._asked or self._unread > self.most)
 
 
 class BodyReader(PacedReader[bytes, bytes]):
@@ -144,7 +144,7 @@ class BodyReader(PacedReader[bytes, bytes]):
 
     __slots__ = ("_tap",)
 
-    def tap(self, listener: Callable[[bytes], bool]) -> None:
+    def observe(self, listener: Callable[[bytes], bool]) -> None:
         """Show each piece that comes alone to `listener` before it is kept. Where that says True it has taken the
         piece, and nobody is told.
         """
@@ -169,7 +169,7 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
         super().__init__(channel, head)
         self._decoder = EventStreamDecoder(max_line=longest)
 
-    def tap(self, listener: Callable[[str, str], bool]) -> None:
+    def observe(self, listener: Callable[[str, str], bool]) -> None:
         """Show each event that comes alone to `listener`, by its type and data, before it is kept. Where that says True
         it has taken the event, and nobody is told.
         """
@@ -178,7 +178,7 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
     def _show(self, data: bytes) -> bool:
         self._heard = self._channel.engine.now.mono
         found = _ONE.fullmatch(data)
-        if found is None or self._pieces or len(data) > LONGEST_TAPPED or not self._decoder.is_between_events:
+        if found is None or self._pieces or len(data) > MAX_OBSERVED_EVENT or not self._decoder.is_between_events:
             return False
         try:
             return self._tap(found[1].decode("ascii"), found[2].decode("utf-8"))

@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from svc_proto.commands import Level, ReleaseFile
-from svc_proto.engine.body_streams import ResponseWriter, copy_file, send_file
+from svc_proto.engine.body_streams import ResponseWriter, copy_file_part, send_file_part
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Response, Streamed
-from svc_proto.engine.router import path_of
+from svc_proto.engine.message import Response, StreamedResponse
+from svc_proto.engine.router import path_of_label
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
 
@@ -18,18 +18,25 @@ if TYPE_CHECKING:
     from svc_proto.engine.exchange import Exchange
     from svc_proto.engine.server_channel import ServerChannel
 
-__all__ = ["deliver_file", "http_date", "produce", "say_at_once", "say_head", "say_whole"]
+__all__ = [
+    "send_file_response",
+    "http_date",
+    "send_streamed_response",
+    "try_send_simple",
+    "send_response_head",
+    "send_response",
+]
 
 BODILESS = (204, 304)
 CLOSE = (b"connection", b"close")
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DEBUG = Level.DEBUG  # as in `machines.session`
-SPILL = 16 * 1024  # bytes of a body that are written at once, so that requests behind it may have to wait
-PEERS_FAULT = (FailureKind.CANCELLED, FailureKind.UNREACHABLE, FailureKind.TIMED_OUT)
+FLUSH_SIZE = 16 * 1024  # bytes of a body that are written at once, so that requests behind it may have to wait
+PEER_FAILURES = (FailureKind.CANCELLED, FailureKind.UNREACHABLE, FailureKind.TIMED_OUT)
 
 
-def say_at_once(
+def try_send_simple(
     channel: ServerChannel, head: RequestHead, label: str, response: Response, begun: float | None = None
 ) -> bool:
     """Say a whole answer in one go; False, and nothing was said, if this connection has it said event by event.
@@ -37,7 +44,7 @@ def say_at_once(
     `begun` is when its request came, where that was before now.
     """
     engine, body = channel.engine, response.body
-    common = () if response.alone else channel.app.fields(head, secure=channel.secure)
+    common = () if response.only_these_headers else channel.app.response_headers(head, secure=channel.secure)
     fields = (*common, *response.headers)
     alone = channel.alone
     if alone is None or not alone.send_simple_response(
@@ -50,40 +57,44 @@ def say_at_once(
         engine.counts.waits[label].observe(engine.now.mono - begun)
     if engine.log_level <= _DEBUG:
         begun = engine.now.mono if begun is None else begun
-        channel.note("request", begun, method=head.method, route=path_of(label), status=response.status)
-    if len(body) >= SPILL and response.status not in BODILESS:
-        channel.spill()
+        channel.log_request("request", begun, method=head.method, route=path_of_label(label), status=response.status)
+    if len(body) >= FLUSH_SIZE and response.status not in BODILESS:
+        channel.write_pending()
     return True
 
 
-def say_whole(exchange: Exchange, response: Response, *, closing: bool) -> None:
+def send_response(exchange: Exchange, response: Response, *, closing: bool) -> None:
     """Say a whole answer, event by event. Where none may be, the connection says no body."""
     channel, stream, body = exchange.channel, exchange.stream, response.body
-    say_head(exchange, response, length=len(body), closing=closing)
+    send_response_head(exchange, response, length=len(body), closing=closing)
     if body:
-        channel.put(ResponseData(stream, body))
-    channel.put(ResponseEnd(stream))
-    if len(body) >= SPILL:
-        channel.spill()
+        channel.send_event(ResponseData(stream, body))
+    channel.send_event(ResponseEnd(stream))
+    if len(body) >= FLUSH_SIZE:
+        channel.write_pending()
 
 
-def say_head(exchange: Exchange, answer: Response | Streamed, *, length: int | None, closing: bool) -> None:
+def send_response_head(
+    exchange: Exchange, answer: Response | StreamedResponse, *, length: int | None, closing: bool
+) -> None:
     """Say the head of an answer whose body has `length` bytes; None: nobody knows."""
     channel, head, status = exchange.channel, exchange.head, answer.status
-    common = () if answer.alone else channel.app.fields(head, secure=channel.secure)
+    common = () if answer.only_these_headers else channel.app.response_headers(head, secure=channel.secure)
     fields = [(b"date", http_date(int(channel.engine.now.wall))), *common, *answer.headers]
     if length is not None and status not in BODILESS:
         fields.append((b"content-length", b"%d" % length))
     if closing and exchange.stream:  # the answer on stream 0 closes by itself
         fields.append(CLOSE)
-    channel.put(ResponseHead(exchange.stream, status, Headers(fields)))
+    channel.send_event(ResponseHead(exchange.stream, status, Headers(fields)))
     counts = channel.engine.counts
     counts.answers[exchange.label][status] += 1
     counts.waits[exchange.label].observe(channel.engine.now.mono - exchange.begun)
-    channel.note("request", exchange.begun, method=head.method, route=path_of(exchange.label), status=status)
+    channel.log_request(
+        "request", exchange.begun, method=head.method, route=path_of_label(exchange.label), status=status
+    )
 
 
-def deliver_file(exchange: Exchange, response: Response) -> Flow[bool]:
+def send_file_response(exchange: Exchange, response: Response) -> Flow[bool]:
     """Answer with a file; whether all of it was sent."""
     channel, file, outcome = exchange.channel, response.file, None
     assert file is not None
@@ -92,18 +103,18 @@ def deliver_file(exchange: Exchange, response: Response) -> Flow[bool]:
         if exchange.head.method == "HEAD":
             return True
         if channel.alone is not None:
-            outcome = yield from send_file(channel, exchange.stream, file)
+            outcome = yield from send_file_part(channel, exchange.stream, file)
         else:
             exchange.outgoing = ResponseWriter(channel, exchange.stream)
-            outcome = yield from copy_file(channel, exchange.outgoing, file)
+            outcome = yield from copy_file_part(channel, exchange.outgoing, file)
     finally:
         channel.engine.emit(ReleaseFile(file.handle))
-    if isinstance(outcome, Failure) and outcome.kind not in PEERS_FAULT:
+    if isinstance(outcome, Failure) and outcome.kind not in PEER_FAILURES:
         channel.engine.log(Level.WARNING, "file not sent", route=exchange.label, problem=outcome.kind.value)
     return outcome is None
 
 
-def produce(exchange: Exchange, answer: Streamed) -> Flow[bool]:
+def send_streamed_response(exchange: Exchange, answer: StreamedResponse) -> Flow[bool]:
     """Answer with what a producer writes; whether that was all of it."""
     exchange.begin_body(answer, length=None)
     if exchange.head.method == "HEAD":

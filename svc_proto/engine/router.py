@@ -10,24 +10,24 @@ from attrs import field
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
-from svc_proto.engine.flow import Flow, Later
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.flow import Deferred, Flow
+from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import decode_segment, split_target
 
 if TYPE_CHECKING:
-    from svc_proto.engine.websocket import SocketHandler
+    from svc_proto.engine.websocket import WebSocketHandler
 
-__all__ = ["BODY_LIMIT", "Answer", "Handler", "Kind", "Match", "Route", "Router", "path_of"]
+__all__ = ["BODY_LIMIT", "HandlerResult", "Handler", "RouteKind", "RouteMatch", "Route", "Router", "path_of_label"]
 
-SERVER = "*"
+ANY_PATH = "*"
 BODY_LIMIT = 2 * 1024 * 1024  # bytes of a buffered request body, wire core 0.2
 
-Answer: TypeAlias = "Response | Streamed | SocketHandler"
-Handler: TypeAlias = "Callable[[Request], Answer | Later | Flow[Response] | Flow[Response | Streamed] | Flow[Answer]]"
+HandlerResult: TypeAlias = "Response | StreamedResponse | WebSocketHandler"
+Handler: TypeAlias = "Callable[[Request], HandlerResult | Deferred | Flow[Response] | Flow[Response | StreamedResponse] | Flow[HandlerResult]]"
 
 
-class Kind(Enum):
+class RouteKind(Enum):
     """What a route speaks."""
 
     HTTP = "http"
@@ -43,17 +43,18 @@ class Route:
     HEAD as well. With `body_limit` 0 no body is taken: a small one is thrown away, since some clients send one with a
     GET, and a large one refused. With `streamed` the handler runs as soon as the head is there and reads
     `request.stream`; before it answers with a file or a stream of its own, it must have read to the end. With
-    `hangs_up` a peer that closes its end unanswered has gone: elsewhere it has only said all that it wants to say.
+    `stops_with_client` a peer that closes its end unanswered has gone: elsewhere it has only said all that it wants to
+    say.
     """
 
     method: str
     pattern: str
     access: Enum
     handler: Handler
-    kind: Kind = Kind.HTTP
+    kind: RouteKind = RouteKind.HTTP
     body_limit: int = BODY_LIMIT
     streamed: bool = False
-    hangs_up: bool = False
+    stops_with_client: bool = False
     label: str = field(init=False)  # in counts and in the log, HEAD with GET
 
     @label.default
@@ -61,12 +62,12 @@ class Route:
         return f"{self.method} {self.pattern}"
 
 
-def path_of(label: str) -> str:
+def path_of_label(label: str) -> str:
     """What a label says of the path."""
     return label.partition(" ")[2]
 
 
-class Match(NamedTuple):
+class RouteMatch(NamedTuple):
     """A route and what its braces matched."""
 
     route: Route
@@ -94,12 +95,16 @@ class Router:
         self._prefix = prefix
         self._later = dict(later)
         self._routes: list[Route] = []
-        self.exact: dict[str, dict[str, Match]] = {}  # by path and method
-        self._patterns: dict[int, dict[tuple[str, ...], dict[str, Match]]] = {}  # by the number of segments, and those
+        self.exact: dict[str, dict[str, RouteMatch]] = {}  # by path and method
+        self._patterns: dict[
+            int, dict[tuple[str, ...], dict[str, RouteMatch]]
+        ] = {}  # by the number of segments, and those
         self._add(routes)
         if anybody is not None:
-            row = Route(method="OPTIONS", pattern=SERVER, access=anybody, handler=self._about_the_server, body_limit=0)
-            self.exact[SERVER] = {row.method: Match(row, NO_PARAMS)}
+            row = Route(
+                method="OPTIONS", pattern=ANY_PATH, access=anybody, handler=self._about_the_server, body_limit=0
+            )
+            self.exact[ANY_PATH] = {row.method: RouteMatch(row, NO_PARAMS)}
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -128,7 +133,7 @@ class Router:
             path = "/" + path.lstrip("/")
         return self.inner(path), query
 
-    def match(self, method: str, path: str) -> Match:
+    def match(self, method: str, path: str) -> RouteMatch:
         """Find the route of a request, or refuse with 404 or with 405 and `Allow`. Literal paths win over braces."""
         found = self._find(path)
         if found is None:
@@ -139,7 +144,7 @@ class Router:
             allowed = ",".join(sorted(methods))
             fields = ((b"allow", allowed.encode("ascii")),)
             raise Refused(405, "method_not_allowed", f"this path takes {allowed}", headers=fields)
-        return Match(match.route, params) if params else match
+        return RouteMatch(match.route, params) if params else match
 
     def _add(self, routes: Iterable[Route]) -> None:
         for route in routes:
@@ -149,11 +154,11 @@ class Router:
                 methods = self._patterns.setdefault(len(segments), {}).setdefault(segments, {})
             else:
                 methods = self.exact.setdefault(route.pattern, {})
-            methods[route.method] = match = Match(route, NO_PARAMS)
+            methods[route.method] = match = RouteMatch(route, NO_PARAMS)
             if route.method == "GET":
                 methods.setdefault("HEAD", match)
 
-    def _find(self, path: str) -> tuple[dict[str, Match], dict[str, str]] | None:
+    def _find(self, path: str) -> tuple[dict[str, RouteMatch], dict[str, str]] | None:
         """What is at a path, by method, and what its braces matched."""
         exact = self.exact.get(path)
         if exact is not None:

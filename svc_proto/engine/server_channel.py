@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
 from svc_proto.engine.exchange import Exchange
-from svc_proto.engine.http_channel import HttpChannel, Phase
-from svc_proto.engine.message import STRANGER, Request, Response, refused_for
-from svc_proto.engine.responses import say_at_once
-from svc_proto.engine.router import Kind, Match, Route, Router
+from svc_proto.engine.http_channel import ConnectionPhase, HttpChannel
+from svc_proto.engine.message import ANONYMOUS, Request, Response, refusal_of
+from svc_proto.engine.responses import try_send_simple
+from svc_proto.engine.router import Route, RouteKind, RouteMatch, Router
 from svc_proto.facts import HTTP1, HTTP2, Accepted, ChannelId
 from svc_proto.wire.connection import Connection, ServerConnection
 from svc_proto.wire.events import Event, RequestData, RequestEnd, RequestHead, StreamId
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpApp", "ServerChannel"]
 
-PRI = b"PRI "  # how the preface of HTTP/2 begins, and no request of HTTP/1.1
+HTTP2_PREFACE_START = b"PRI "  # how the preface of HTTP/2 begins, and no request of HTTP/1.1
 NO_REQUEST = RequestHead(StreamId(0), "GET", "/")  # stands for a head that could not be read
-NOTHING: dict[str, Match] = {}
+NOTHING: dict[str, RouteMatch] = {}
 STILL_OPEN = (Exception, GeneratorType)  # what may be found in place of a principal
 
 
@@ -58,23 +58,27 @@ class HttpApp(Protocol):
     def authorize(self, access: Enum, request: Request) -> object:
         """Decide on a request whose body was not read yet: return the principal, or raise `Refused`.
 
-        `STRANGER` is the principal where anybody may call: a WebSocket that it opens takes small messages only, until
+        `ANONYMOUS` is the principal where anybody may call: a WebSocket that it opens takes small messages only, until
         its handler says `trust`. Who has to ask somebody first returns a flow that does the same; the connection is
         not read meanwhile. Asked again about a principal when the body is complete, if that took time, before a
         handler acts on all of it.
         """
         ...
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         """The answer in which this service puts the refusal of a request; a head that could not be read is `GET /`."""
         ...
 
-    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
+    def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """Header fields that every answer to this request carries, whatever it is; `secure` over TLS."""
         ...
 
 
-_IDLE, _WORKING, _SOCKET = Phase.IDLE, Phase.WORKING, Kind.WEBSOCKET  # as in `machines.session`
+_IDLE, _WORKING, _SOCKET = (
+    ConnectionPhase.IDLE,
+    ConnectionPhase.WORKING,
+    RouteKind.WEBSOCKET,
+)  # as in `machines.session`
 
 
 class ServerChannel(HttpChannel):
@@ -82,7 +86,7 @@ class ServerChannel(HttpChannel):
 
     __slots__ = ("_first", "_fresh", "_http2", "admitting", "alone", "app", "exchange", "peer", "secure")
 
-    patient = True
+    waits_for_peer = True
 
     def __init__(
         self,
@@ -99,7 +103,7 @@ class ServerChannel(HttpChannel):
         if lane is None:
             self.alone = FastPathServerConnection(limits=limits, entropy=engine.entropy)
             super().__init__(engine, accepted.ch, limits, self.alone)
-            self.enter(Phase.HEAD)  # a fresh connection owes us a request at once
+            self.enter(ConnectionPhase.HEAD)  # a fresh connection owes us a request at once
         else:
             super().__init__(engine, lane[0], limits, lane[1])
         self._http2 = http2
@@ -117,10 +121,10 @@ class ServerChannel(HttpChannel):
         """As of any channel; a request may come whole, and a fresh channel find that its peer speaks HTTP/2."""
         if self._fresh is not None and not self.closing:
             data, alpn = self._first + data, self._fresh.alpn
-            if alpn == HTTP2 or (alpn != HTTP1 and data.startswith(PRI)):
+            if alpn == HTTP2 or (alpn != HTTP1 and data.startswith(HTTP2_PREFACE_START)):
                 self._hand_over(self._fresh, data)
                 return
-            self._first = data if alpn != HTTP1 and PRI.startswith(data) else b""
+            self._first = data if alpn != HTTP1 and HTTP2_PREFACE_START.startswith(data) else b""
             if self._first:
                 return
             self._fresh = None
@@ -128,7 +132,7 @@ class ServerChannel(HttpChannel):
         if alone is not None and not (self._holding or self.closing or self.credit.blocked):
             taken = alone.receive_simple_request(data)
             if taken is not None:
-                self._take_turn(alone, *taken)
+                self._handle_request(alone, *taken)
                 return
         super().parse(data)
 
@@ -139,7 +143,7 @@ class ServerChannel(HttpChannel):
             self._first = b""
         super().parse_end()
         if self.exchange is not None and self.exchange.ends_with_peer:
-            self.drop()
+            self.abort()
 
     def closed(self, why: str) -> None:
         """Cancel the work for whoever was waiting on this connection."""
@@ -153,19 +157,19 @@ class ServerChannel(HttpChannel):
         if self.socket is not None:
             self.socket.close(1001, "the server is shutting down")
         elif self.exchange is None:
-            self.shut()
+            self.close_gracefully()
 
     def writable(self) -> None:
         """Go on with an answer, or take the requests that waited until the peer had read its answers."""
         super().writable()
         if self.exchange is not None and self.exchange.outgoing is not None:
-            self.exchange.outgoing.read.ring()
-        self.pump()
+            self.exchange.outgoing.read.notify_all()
+        self.process_events()
 
     # --- events ---
 
     @property
-    def willing(self) -> bool:
+    def accepts_requests(self) -> bool:
         """Requests that have arrived already wait, too, while too much is unsent: their answers would pile up."""
         return not self.admitting and (not self.credit.blocked or self.socket is not None)
 
@@ -187,25 +191,25 @@ class ServerChannel(HttpChannel):
                 exchange.end()
             case _:  # StreamReset: the request will never be complete
                 exchange.lost()
-                self.shut()
+                self.close_gracefully()
 
     def protocol_error(self, error: RemoteProtocolError, head: RequestHead = NO_REQUEST) -> None:
         """Answer with the status the error carries if nothing was answered yet, then close."""
         self.engine.log(Level.DEBUG, "bad request", peer=self.peer.host, status=error.status, problem=str(error))
-        (self.exchange or Exchange(self, head)).fail(refused_for(error))
+        (self.exchange or Exchange(self, head)).fail(refusal_of(error))
 
     def finished(self) -> None:
         """An exchange is over: let the next request come."""
         self.exchange = None
         idle = self.conn.idle
         if self.engine.stopping or (not idle and self.conn.must_close):
-            self.shut()
-        counted = self.visit is not None and self.visit.held
+            self.close_gracefully()
+        counted = self.admission is not None and self.admission.held
         if idle and not (self._holding or self.eof or self._pumping or counted):
-            self._turned()
+            self._request_finished()
             return
         self.enter(_WORKING)  # so that the next phase counts from now, even if it is the one before
-        self.pump()
+        self.process_events()
 
     # --- requests ---
 
@@ -225,12 +229,12 @@ class ServerChannel(HttpChannel):
             # In their order: by name they would go through a dictionary, which each request would pay for.
             request = Request(head.method, path, query, head.headers, self.peer, self.secure, params, head.http_version)
             if self.behind is not None:
-                self.behind.named(request)
+                self.behind.set_forwarded_address(request)
             return route, request, self.app.authorize(route.access, request)
         except Exception as error:
             return route, request, error
 
-    def _take_turn(self, alone: ServerConnection, head: RequestHead, body: bytes) -> None:
+    def _handle_request(self, alone: ServerConnection, head: RequestHead, body: bytes) -> None:
         """Serve a request that the connection has given as `plain`."""
         route, request, principal = self._identify(head)
         if (
@@ -244,11 +248,11 @@ class ServerChannel(HttpChannel):
             alone.replay_as_events()
             self.exchange = exchange = Exchange(self, head, route, request)
             exchange.begin(principal)
-            self.pump()
+            self.process_events()
             return
         request.principal = principal
-        if self.visit is not None and principal is not STRANGER:
-            self.vouch()
+        if self.admission is not None and principal is not ANONYMOUS:
+            self.mark_authenticated()
         if route.body_limit:
             request.body = body
         result: Any
@@ -257,29 +261,29 @@ class ServerChannel(HttpChannel):
         except Exception as error:
             result = error
         whole = type(result) is Response and result.file is None and not self.engine.stopping
-        if whole and say_at_once(self, head, route.label, result):
-            self._turned()
+        if whole and try_send_simple(self, head, route.label, result):
+            self._request_finished()
             return
         self.exchange = exchange = Exchange(self, head, route, request)
         exchange.go_on(result)
-        if self.visit is None and self.exchange is not None:  # a handler waits, and nothing else can be under way
+        if self.admission is None and self.exchange is not None:  # a handler waits, and nothing else can be under way
             self._timer.cancel()
             self.phase = _WORKING
         else:
-            self.pump()
+            self.process_events()
 
     # --- answers ---
 
-    def note(self, event: str, begun: float, **known: object) -> None:
+    def log_request(self, event: str, begun: float, **known: object) -> None:
         """A line of the access log. Paths and queries hold tokens: what is known of them is the route."""
         took = round((self.engine.now.mono - begun) * 1000)
         self.engine.log(Level.DEBUG, event, **known, peer=self.peer.host, ms=took)
 
-    def _turned(self) -> None:
+    def _request_finished(self) -> None:
         """A request was answered, and nothing else is under way."""
         if self.closing or self.credit.blocked:
             self.enter(_WORKING)
-            self.settle()
+            self.after_events()
         else:
             self.phase = _IDLE
             self._timer.set(self.engine.now.mono + self.limits.idle_timeout)
@@ -287,24 +291,30 @@ class ServerChannel(HttpChannel):
     # --- between events ---
 
     @property
-    def held(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes that are held for the peer."""
-        return self.conn.buffered_bytes if self.exchange is None else self.conn.buffered_bytes + self.exchange.held
+        return (
+            self.conn.buffered_bytes
+            if self.exchange is None
+            else self.conn.buffered_bytes + self.exchange.buffered_bytes
+        )
 
-    def settle(self) -> None:
+    def after_events(self) -> None:
         """Set the phase and its deadline; pause reading while a pipelined request or the reader of a body waits."""
-        bothered = self._holding or self.eof or self.visit is not None
+        bothered = self._holding or self.eof or self.admission is not None
         if self.closing or (self.socket is not None and self.phase is _WORKING and not bothered):
             return
         current = self.exchange
-        self.hold(self.crowded or self.conn.paused or self.admitting or (current is not None and current.full))
+        self.set_read_paused(
+            self.is_over_budget or self.conn.paused or self.admitting or (current is not None and current.full)
+        )
         if self.gone:
             return
-        if self.eof and current is None and self.willing:
-            self.shut()
+        if self.eof and current is None and self.accepts_requests:
+            self.close_gracefully()
             return
         phase = self._current_phase()
-        if current is not None and phase is Phase.BODY:
+        if current is not None and phase is ConnectionPhase.BODY:
             rate = current.begun + current.received / self.limits.min_body_rate
             self._timer.set(min(rate, current.heard) + self.limits.body_timeout)
             self.phase = phase
@@ -314,12 +324,12 @@ class ServerChannel(HttpChannel):
     def timed_out(self) -> None:
         """The phase took too long, or the linger is over."""
         if self.closing:
-            self.drop()
-        elif self.phase is Phase.BODY or self.conn.has_partial_head:
-            what = "body" if self.phase is Phase.BODY else "head"
+            self.abort()
+        elif self.phase is ConnectionPhase.BODY or self.conn.has_partial_head:
+            what = "body" if self.phase is ConnectionPhase.BODY else "head"
             self.protocol_error(RemoteProtocolError(f"the request {what} took too long", status=408))
         else:
-            self.shut()
+            self.close_gracefully()
 
     # --- HTTP/2 ---
 
@@ -327,19 +337,19 @@ class ServerChannel(HttpChannel):
         """The peer knew beforehand that we speak HTTP/2 (RFC 9113 section 3.3), or by ALPN, whose word is final."""
         assert self._http2 is not None  # else nobody would have looked
         channel = self._http2(self.engine, accepted, self.app, self.limits)
-        visit = self.visit
+        visit = self.admission
         if visit is not None:
-            self.receive(None)
-            channel.receive(visit)
+            self.set_admission(None)
+            channel.set_admission(visit)
             visit.channel = channel
-        self.hold(False)  # what is to be held is for the other to say
+        self.set_read_paused(False)  # what is to be held is for the other to say
         self.closed("")
         self.engine.attach(channel)
         channel.parse(data)
 
-    def _current_phase(self) -> Phase:
+    def _current_phase(self) -> ConnectionPhase:
         if self.exchange is not None:
-            return Phase.BODY if self.exchange.waits_for_body else _WORKING
+            return ConnectionPhase.BODY if self.exchange.waits_for_body else _WORKING
         if self.socket is not None or self.credit.blocked:
             return _WORKING
-        return Phase.HEAD if self.conn.has_partial_head else _IDLE
+        return ConnectionPhase.HEAD if self.conn.has_partial_head else _IDLE

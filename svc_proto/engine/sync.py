@@ -27,12 +27,12 @@ from svc_proto.facts import Failure, OperationId
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Bell", "OneAtATime", "SomeAtATime", "gather", "shield"]
+__all__ = ["Condition", "Lock", "Semaphore", "gather", "shield"]
 
 T = TypeVar("T")
 
 
-class Bell:
+class Condition:
     """Wakes all who wait for it, or the first of them. What it rings while nobody waits is lost."""
 
     __slots__ = ("_engine", "waiting")
@@ -51,13 +51,13 @@ class Bell:
             if ticket in self.waiting:
                 self.waiting.remove(ticket)
 
-    def ring(self) -> None:
+    def notify_all(self) -> None:
         """Wake all who wait for this bell."""
         waiting, self.waiting = self.waiting, []
         for ticket in waiting:
             self._engine.resume(ticket, None)
 
-    def ring_first(self) -> bool:
+    def notify(self) -> bool:
         """Wake the one who has waited longest; False if nobody waits."""
         return bool(self.waiting) and self._engine.resume(self.waiting.pop(0), None)
 
@@ -97,36 +97,36 @@ def gather(engine: Engine, flows: Sequence[Flow[T]]) -> Flow[list[T]]:
     return [results[place] for place in range(len(flows))]
 
 
-class SomeAtATime:
+class Semaphore:
     """So many flows may be here at a time; the others wait in the order in which they came."""
 
     def __init__(self, engine: Engine, free: int) -> None:
         self._engine = engine
         self._free = free
-        self._queue = Bell(engine)
+        self._queue = Condition(engine)
 
     @property
     def waiting(self) -> int:
         """How many wait."""
         return len(self._queue.waiting)
 
-    def take(self) -> bool:
-        """A place, if one is free; as with `enter`."""
+    def try_acquire(self) -> bool:
+        """A place, if one is free; as with `acquire`."""
         free = self._free > 0
         self._free -= free
         return free
 
-    def enter(self, within: float = inf) -> Flow[bool]:
-        """Wait for a place, so many seconds at the most. Whoever gets it (True) has to `leave`."""
-        return self.take() or (yield from self._queue.wait(self._engine.now.mono + within)) is None
+    def acquire(self, within: float = inf) -> Flow[bool]:
+        """Wait for a place, so many seconds at the most. Whoever gets it (True) has to `release`."""
+        return self.try_acquire() or (yield from self._queue.wait(self._engine.now.mono + within)) is None
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Give the place to the next."""
-        if not self._queue.ring_first():
+        if not self._queue.notify():
             self._free += 1
 
 
-class OneAtATime(SomeAtATime):
+class Lock(Semaphore):
     """A place where one flow may be at a time."""
 
     def __init__(self, engine: Engine) -> None:

@@ -9,18 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.commands import Level, ReloadTls
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["RELOAD_WITHIN", "Reload"]
+__all__ = ["RELOAD_TIMEOUT", "TlsReload"]
 
-RELOAD_WITHIN = 10.0  # s for the files to be read: a file system that hangs
+RELOAD_TIMEOUT = 10.0  # s for the files to be read: a file system that hangs
 
 
-class Reload:
+class TlsReload:
     """Of one engine."""
 
     __slots__ = ("_due", "_engine")
@@ -29,7 +29,7 @@ class Reload:
         self._engine = engine
         self._due = 0  # readings: the one under way, and at most one behind it
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """Read them, soon."""
         self._due = min(self._due + 1, 2)
         if self._due == 1:
@@ -38,7 +38,7 @@ class Reload:
     def _run(self) -> Flow[None]:
         engine = self._engine
         while self._due:
-            answer = yield from ask(engine, ReloadTls(engine.new_op()), within=RELOAD_WITHIN)
+            answer = yield from run_operation(engine, ReloadTls(engine.new_op()), within=RELOAD_TIMEOUT)
             if isinstance(answer, Failure):
                 problem = answer.detail or answer.kind.value
                 engine.log(Level.ERROR, "certificate not reloaded: the one before stays", problem=problem)

@@ -32,13 +32,19 @@ from svc_proto.wire.keepalive import Keepalive, KeepaliveAction
 if TYPE_CHECKING:
     from svc_proto.engine.http_channel import HttpChannel
 
-__all__ = ["LIFE", "Socket", "SocketHandler", "SocketState", "SocketTrigger"]
+__all__ = [
+    "WEBSOCKET_CONNECTION_TABLE",
+    "WebSocketConnection",
+    "WebSocketHandler",
+    "WebSocketConnectionState",
+    "WebSocketConnectionTrigger",
+]
 
 
-class SocketHandler(Protocol):
+class WebSocketHandler(Protocol):
     """What a service makes of one WebSocket. `on_closed` comes last, exactly once, if `on_open` came."""
 
-    def on_open(self, socket: Socket) -> None:
+    def on_open(self, socket: WebSocketConnection) -> None:
         """The socket is open; keep it to send."""
         ...
 
@@ -59,7 +65,7 @@ class SocketHandler(Protocol):
         ...
 
 
-class SocketState(IntEnum):
+class WebSocketConnectionState(IntEnum):
     """Life of a socket after its opening handshake."""
 
     OPEN = auto()
@@ -67,27 +73,27 @@ class SocketState(IntEnum):
     CLOSED = auto()
 
 
-class SocketTrigger(IntEnum):
+class WebSocketConnectionTrigger(IntEnum):
     """What moves it."""
 
     CLOSE = auto()
     END = auto()
 
 
-LIFE: Table[SocketState, SocketTrigger] = {
-    (SocketState.OPEN, SocketTrigger.CLOSE): SocketState.CLOSING,
-    (SocketState.OPEN, SocketTrigger.END): SocketState.CLOSED,
-    (SocketState.CLOSING, SocketTrigger.END): SocketState.CLOSED,
+WEBSOCKET_CONNECTION_TABLE: Table[WebSocketConnectionState, WebSocketConnectionTrigger] = {
+    (WebSocketConnectionState.OPEN, WebSocketConnectionTrigger.CLOSE): WebSocketConnectionState.CLOSING,
+    (WebSocketConnectionState.OPEN, WebSocketConnectionTrigger.END): WebSocketConnectionState.CLOSED,
+    (WebSocketConnectionState.CLOSING, WebSocketConnectionTrigger.END): WebSocketConnectionState.CLOSED,
 }
-_OPEN = SocketState.OPEN  # as in `machines.session`
+_OPEN = WebSocketConnectionState.OPEN  # as in `machines.session`
 
 
-class Socket:
+class WebSocketConnection:
     """A WebSocket on one stream of a channel."""
 
     __slots__ = ("_carrier", "_handler", "_keepalive", "_timer", "ch", "on_end", "state", "stream")
 
-    def __init__(self, carrier: HttpChannel, stream: StreamId, handler: SocketHandler) -> None:
+    def __init__(self, carrier: HttpChannel, stream: StreamId, handler: WebSocketHandler) -> None:
         engine, limits = carrier.engine, carrier.limits
         self._carrier = carrier
         self._handler = handler
@@ -119,52 +125,52 @@ class Socket:
         carrier = self._carrier
         if self.state is not _OPEN or carrier.gone:
             return False
-        if carrier.credit.unsent and carrier.overrun():
+        if carrier.credit.unsent and carrier.drop_if_overrun():
             return False
-        carrier.say(self.stream, message, binary)
+        carrier.send_message(self.stream, message, binary)
         return True
 
     def send_binary(self, data: bytes) -> bool:
         """The same, of bytes that are no text."""
         return self.send_text(data, binary=True)
 
-    def hold(self, holding: bool) -> None:
+    def set_read_paused(self, holding: bool) -> None:
         """Read no more from the peer for now, or go on. It is kept from giving us up meanwhile: see `Keepalive`.
 
         For sockets that we have opened: a server reads whatever its peers say.
         """
         if self.state is _OPEN:
-            self._carrier.hold(holding)
+            self._carrier.set_read_paused(holding)
             self._keepalive.set_paused(holding, self._carrier.engine.now.mono)
             self._timer.set(self._keepalive.due)
 
-    def ping_every(self, seconds: float) -> None:
+    def set_ping_interval(self, seconds: float) -> None:
         """Ping after so much silence, in place of `ping_interval`."""
         engine = self._carrier.engine
         self._keepalive = Keepalive(seconds, self._carrier.limits.ping_timeout, engine.now.mono)
         if self.state is _OPEN:
             self._timer.set(self._keepalive.due)
 
-    def trust(self) -> None:
+    def mark_authenticated(self) -> None:
         """Whoever speaks here is known from now on, and may say more at a time than strangers may."""
-        self._carrier.trust(self.stream)
+        self._carrier.mark_websocket_authenticated(self.stream)
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Begin the closing handshake; `on_closed` follows. Harmless when already closing."""
         if self.state is _OPEN:
             if self._keepalive.held:
-                self._carrier.hold(False)  # the peer's close frame is to be read
-            self._carrier.put(CloseWebSocket(self.stream, code, reason))
+                self._carrier.set_read_paused(False)  # the peer's close frame is to be read
+            self._carrier.send_event(CloseWebSocket(self.stream, code, reason))
             self._timer.set(self._carrier.engine.now.mono + self._carrier.limits.close_timeout)
-            self.state = step(LIFE, self.state, SocketTrigger.CLOSE)
+            self.state = step(WEBSOCKET_CONNECTION_TABLE, self.state, WebSocketConnectionTrigger.CLOSE)
 
     # --- for the channel ---
 
-    def opened(self) -> None:
+    def deliver_open(self) -> None:
         """Tell the handler."""
-        self._tell(self._handler.on_open, self)
+        self._call_handler(self._handler.on_open, self)
 
-    def heard(self, texts: Sequence[str] = ()) -> None:
+    def deliver_texts(self, texts: Sequence[str] = ()) -> None:
         """Bytes came from the peer, and it said these messages: it lives."""
         if self._keepalive.mark_received(self._carrier.engine.now.mono) and self.state is _OPEN:
             self._timer.set(self._keepalive.due)  # else it is due later than it was, and finds out
@@ -172,55 +178,55 @@ class Socket:
             if self.state is not _OPEN:
                 return
             if self._carrier.credit.unsent:
-                self._carrier.bear()
+                self._carrier.extend_write_timeout()
             try:
                 self._handler.on_text(text)
             except Exception as error:
                 self._failed(error)
 
-    def event(self, event: Event) -> None:
+    def deliver_event(self, event: Event) -> None:
         """Take an event of this stream. The wire drops messages that come after our close frame."""
         if self.state is _OPEN:
-            self._carrier.bear()  # it says something, so it lives, however long it does not read
+            self._carrier.extend_write_timeout()  # it says something, so it lives, however long it does not read
         match event:
             case TextMessage(text=text):
-                self._tell(self._handler.on_text, text)
+                self._call_handler(self._handler.on_text, text)
             case BinaryMessage(data=data):
-                self._tell(self._handler.on_binary, data)
+                self._call_handler(self._handler.on_binary, data)
             case WebSocketClosed(code=code, reason=reason):
                 self.end(code, reason)
             case _:
-                pass  # pings are answered by the wire, pongs counted by `heard`
+                pass  # pings are answered by the wire, pongs counted by `deliver_texts`
 
-    def drained(self) -> None:
+    def deliver_writable(self) -> None:
         """The channel is writable again."""
         if self.state is _OPEN:
-            self._tell(self._handler.on_writable)
+            self._call_handler(self._handler.on_writable)
 
     def end(self, code: int, reason: str) -> None:
         """The socket is over. Tells the handler once."""
-        if self.state is not SocketState.CLOSED:
-            self.state = step(LIFE, self.state, SocketTrigger.END)
+        if self.state is not WebSocketConnectionState.CLOSED:
+            self.state = step(WEBSOCKET_CONNECTION_TABLE, self.state, WebSocketConnectionTrigger.END)
             self._timer.retire()
             handler = self._handler
             del self._handler  # it keeps this socket, and would until cycles are next collected
-            self._tell(handler.on_closed, code, reason)
+            self._call_handler(handler.on_closed, code, reason)
             if self.on_end is not None:
                 self.on_end(code)
 
     def _due(self) -> None:
         if self.state is not _OPEN:
-            self._carrier.drop()  # the peer does not close its side
+            self._carrier.abort()  # the peer does not close its side
             return
         action = self._keepalive.advance(self._carrier.engine.now.mono)
         if action is KeepaliveAction.DROP:
-            self._carrier.drop()
+            self._carrier.abort()
             return
         if action is KeepaliveAction.PING:
-            self._carrier.put(Ping(self.stream))
+            self._carrier.send_event(Ping(self.stream))
         self._timer.set(self._keepalive.due)
 
-    def _tell(self, call: Callable[..., None], *what: object) -> None:
+    def _call_handler(self, call: Callable[..., None], *what: object) -> None:
         try:
             call(*what)
         except Exception as error:
@@ -230,4 +236,4 @@ class Socket:
         if isinstance(error, RemoteProtocolError):
             self.close(error.close_code, str(error))
         else:
-            self.close(1011, f"internal error, reference {self._carrier.engine.bug(error)}")
+            self.close(1011, f"internal error, reference {self._carrier.engine.log_bug(error)}")

@@ -74,7 +74,7 @@ class BudgetedConnection:
         self.held = 0
         self.state = BudgetState.READING
 
-    def wake(self) -> None:
+    def resume(self) -> None:
         """The guest had to wait, and may be read on."""
 
     @property
@@ -196,4 +196,4 @@ class UnauthenticatedBudget:
             self._sort(address)  # at the end of the line, if somebody else waits there
             guest.state = step(BUDGET_TABLE, guest.state, BudgetTrigger.BUDGET_AVAILABLE)
             room -= READ_SIZE
-            guest.wake()
+            guest.resume()

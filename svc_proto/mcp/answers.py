@@ -20,8 +20,8 @@ from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
 from svc_proto.basics.expiring_map import ExpiringMap
-from svc_proto.engine.flow import Flow, Later, wait
-from svc_proto.engine.sync import OneAtATime
+from svc_proto.engine.flow import Deferred, Flow, wait
+from svc_proto.engine.sync import Lock
 from svc_proto.mcp.updates import Listening, Resource
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
@@ -56,7 +56,7 @@ Asking: TypeAlias = (
 )
 Telling: TypeAlias = "Callable[[str], None]"  # says how a call is getting on
 Row = TypeVar("Row")
-Handler: TypeAlias = "Callable[[JsonObject, Call], Flow[Result] | Later | Result]"
+Handler: TypeAlias = "Callable[[JsonObject, Call], Flow[Result] | Deferred | Result]"
 
 NOBODY = (
     "This needs the user's word, and nobody can be asked: the phone does not ask about it by itself, and this client "
@@ -151,7 +151,7 @@ class Answers:
         self._tools = {offered.tool.name: offered for offered in offer.tools}
         self._resources = {resource.uri: resource for resource in offer.resources}
         self._prompts = {prompt.name: prompt for prompt in offer.prompts}
-        self._line = OneAtATime(engine)  # what acts on the screen happens in the order of the calls
+        self._line = Lock(engine)  # what acts on the screen happens in the order of the calls
         self.handlers: Mapping[str, Handler] = {
             "tools/list": self._list_tools,
             "tools/call": self._call,
@@ -207,7 +207,7 @@ class Answers:
         rows = [row for row in self.offer.tools if acts or row.reads_only]
         return _list("tools", _shown_tool, rows, params, call)
 
-    def _call(self, params: JsonObject, call: Call) -> Flow[Result] | Later | Result:
+    def _call(self, params: JsonObject, call: Call) -> Flow[Result] | Deferred | Result:
         offered = self._tools.get(params.text("name"))
         if offered is None:
             raise RpcError(INVALID_PARAMS, f"no tool {str(params.get('name'))[:100]!r}")
@@ -219,11 +219,11 @@ class Answers:
             if not offered.reads_only and not self.offer.may_act():
                 raise ToolError(READ_ONLY)
             arguments: Arguments = check(tool.parameters, given)
-            if type(run) is not Direct or tool.asks is not None or (tool.in_order and not self._line.take()):
+            if type(run) is not Direct or tool.asks is not None or (tool.in_order and not self._line.try_acquire()):
                 return self._carry_out(offered, arguments, call)
             begun = _Begun(run, arguments, self._line if tool.in_order else None)
             try:
-                outcome = run.begin(arguments, begun.give)
+                outcome = run.begin(arguments, begun.resolve)
             except Exception:
                 begun.cancel()
                 raise
@@ -237,12 +237,12 @@ class Answers:
             if tool.asks is not None:
                 arguments = yield from self._allow(offered, tool.asks, arguments, call.asking)
             if tool.in_order:
-                yield from self._line.enter()
+                yield from self._line.acquire()
             try:
                 return _result_of((yield from self._run(offered, arguments, call.telling)))
             finally:
                 if tool.in_order:
-                    self._line.leave()
+                    self._line.release()
         except ToolError as failed:
             return _refusal(failed)
 
@@ -305,12 +305,12 @@ class Answers:
         return {"description": prompt.description, "messages": [message]}
 
 
-class _Begun(Later):
+class _Begun(Deferred):
     """A tool that was begun; what acts on the screen has its place in the line until then."""
 
     __slots__ = ("_arguments", "_line", "_run")
 
-    def __init__(self, run: Direct, arguments: Arguments, line: OneAtATime | None) -> None:
+    def __init__(self, run: Direct, arguments: Arguments, line: Lock | None) -> None:
         self._take = None
         self._run = run
         self._arguments = arguments
@@ -332,8 +332,8 @@ class _Begun(Later):
         super().cancel()
 
     def _leave(self) -> None:
-        line, self._line = cast("OneAtATime", self._line), None
-        line.leave()
+        line, self._line = cast("Lock", self._line), None
+        line.release()
 
 
 def _result_of(found: Found) -> Result:

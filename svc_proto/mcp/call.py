@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
-from svc_proto.engine.flow import Flow, Later, Task, sleep
+from svc_proto.engine.flow import Deferred, Flow, Task, sleep
 from svc_proto.mcp.answers import Asking, InputRequired, Result, Telling
 from svc_proto.mcp.updates import Listening
 from svc_proto.schema.json_object import JsonObject
@@ -106,7 +106,7 @@ class Call:
         self._answers = answers
         self._context = context
         self._say = say
-        self._held: Task | Later | None = None  # what it waits for
+        self._held: Task | Deferred | None = None  # what it waits for
         self._progress: _Progress | None = None
 
     def begin(self) -> None:
@@ -121,9 +121,9 @@ class Call:
         except Exception as error:
             self._failed(error)
             return
-        if isinstance(found, Later):
+        if isinstance(found, Deferred):
             self._held = found
-            found.wait(self._found)
+            found.then(self._found)
         elif isinstance(found, GeneratorType):
             self._held = self._engine.spawn(found, on_done=self._found, on_error=self._failed)
         else:
@@ -162,7 +162,7 @@ class Call:
     def _discover(self, params: JsonObject, call: Call) -> Result:
         return {"supportedVersions": [MODERN, *HANDSHAKE_VERSIONS], **self._answers.about()}
 
-    def _listen(self, params: JsonObject, call: Call) -> Later:
+    def _listen(self, params: JsonObject, call: Call) -> Deferred:
         """Tell of changes from now on; what cannot be told of is left out of what is acknowledged."""
         wanted = params.object_or_none("notifications")
         asked = JsonObject.of(wanted).get("resourceSubscriptions") or []
@@ -229,7 +229,7 @@ class Call:
         if isinstance(error, Refused):
             error = RpcError(INTERNAL, error.message)
         elif not isinstance(error, RpcError):  # the client waits for an answer, whatever happens
-            error = RpcError(INTERNAL, f"internal error, reference {self._engine.bug(error)}")
+            error = RpcError(INTERNAL, f"internal error, reference {self._engine.log_bug(error)}")
         self._over(failed(error, self.request.identity))
 
     def _over(self, said: Said) -> None:

@@ -15,8 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.flow import Flow, Later
-from svc_proto.engine.message import JSON_ALONE, Request, Response, Streamed, empty_response
+from svc_proto.engine.flow import Deferred, Flow
+from svc_proto.engine.message import JSON_ALONE, Request, Response, StreamedResponse, empty_response
 from svc_proto.mcp.answers import Answers, Offer
 from svc_proto.mcp.call import Call, Said
 from svc_proto.mcp.http_rules import (
@@ -50,7 +50,7 @@ EVENTS = (
 )
 _EVENT_ID = re.compile(rb"([0-9]{1,9})-([0-9]{1,9})")
 
-Answered: TypeAlias = Response | Streamed | Later
+Answered: TypeAlias = Response | StreamedResponse | Deferred
 
 
 class McpServer:
@@ -92,7 +92,7 @@ class McpServer:
             identity = fields.get(SESSION_ID)
             if identity is None and asked is not None and asked.method == "initialize":
                 return self._open(request, asked)
-            session = self.sessions.find(request.holder, identity)
+            session = self.sessions.find(request.credential_id, identity)
             if asked is None:
                 session.conversation.take(message)
                 return empty_response(202)
@@ -107,23 +107,23 @@ class McpServer:
             self._timer.set(until)
         return reply
 
-    def get(self, request: Request) -> Streamed:
+    def get(self, request: Request) -> StreamedResponse:
         """What is said without a request; or with `Last-Event-ID` what comes after that event."""
         headers = request.headers
         with_handshake(headers)
         accept(headers, EVENT_STREAM)
-        session = self.sessions.find(request.holder, headers.get(SESSION_ID))
+        session = self.sessions.find(request.credential_id, headers.get(SESSION_ID))
         last = headers.get(b"last-event-id", b"0-%d" % session.notices.told)
         named = _EVENT_ID.fullmatch(last or b"")
         log = None if named is None else session.logs.get(int(named[1]))
         if named is None or log is None:
             raise Refused(400, "unknown_event", "this event is not known, or not any more")
-        return Streamed(200, Headers(EVENTS), partial(log.tell, after=int(named[2])))
+        return StreamedResponse(200, Headers(EVENTS), partial(log.tell, after=int(named[2])))
 
     def delete(self, request: Request) -> Response:
         """The caller has had enough."""
         with_handshake(request.headers)
-        self.sessions.end(self.sessions.find(request.holder, request.headers.get(SESSION_ID)))
+        self.sessions.end(self.sessions.find(request.credential_id, request.headers.get(SESSION_ID)))
         return empty_response(204)
 
     # --- for the service ---
@@ -144,10 +144,10 @@ class McpServer:
     # --- helpers ---
 
     def _answers_for(self, request: Request) -> Answers:
-        answers = self._answers.pop(request.holder, None)
+        answers = self._answers.pop(request.credential_id, None)
         if answers is None:
             answers = Answers(self._engine, self._make_offer(request.principal))
-        self._answers[request.holder] = answers
+        self._answers[request.credential_id] = answers
         if len(self._answers) > MAX_CALLERS:
             others = [*self._answers][:-1]
             silent = (caller for caller in others if not self._answers[caller].listening)
@@ -155,7 +155,7 @@ class McpServer:
         return answers
 
     def _open(self, request: Request, message: RpcRequest) -> Response:
-        session = self.sessions.open(request.holder, self._answers_for(request))
+        session = self.sessions.open(request.credential_id, self._answers_for(request))
         told: list[Said] = []
         session.conversation.ask(message, told.append)
         (said,) = told
@@ -173,14 +173,14 @@ class McpServer:
             reply.stream()
 
 
-class _Reply(Later):
+class _Reply(Deferred):
     """What is said about one request, to the connection that has brought it: in one piece, or as events."""
 
     __slots__ = ("_engine", "_gone", "_log", "_waiting", "answer", "call", "session")
 
     def __init__(self, engine: Engine, waiting: dict[_Reply, float]) -> None:
         self._take = None
-        self.answer: Response | Streamed | None = None
+        self.answer: Response | StreamedResponse | None = None
         self.call: Call | None = None  # which ends with the connection
         self.session: HttpSession | None = None  # else: its caller may come back to what is said
         self._engine = engine
@@ -211,7 +211,7 @@ class _Reply(Later):
         """It is told as events from now on."""
         log = self._log = kind(self._engine)
         greet = self.session is not None and self.session.number(log)
-        self._say(Streamed(200, Headers(EVENTS), partial(self._tell, log, greet)))
+        self._say(StreamedResponse(200, Headers(EVENTS), partial(self._tell, log, greet)))
         return log
 
     def cancel(self) -> None:
@@ -221,7 +221,7 @@ class _Reply(Later):
         super().cancel()
         self._left()
 
-    def _say(self, answer: Response | Streamed) -> None:
+    def _say(self, answer: Response | StreamedResponse) -> None:
         take, self._take = self._take, None
         if take is None:  # nobody waits yet
             self.answer = answer

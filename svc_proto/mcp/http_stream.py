@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.sync import Bell
+from svc_proto.engine.sync import Condition
 from svc_proto.facts import Failure
 from svc_proto.wire.sse import encode_comment, encode_event
 
@@ -37,7 +37,7 @@ class ReplayLog:
         self._engine = engine
         self._said: list[bytes] = []
         self._dropped = 0
-        self._bell: Bell | None = None  # of readers
+        self._bell: Condition | None = None  # of readers
 
     # --- for the conversation ---
 
@@ -92,11 +92,11 @@ class ReplayLog:
 
     def _wake(self) -> None:
         if self._bell is not None:
-            self._bell.ring()
+            self._bell.notify_all()
 
     def _wait(self, within: float) -> Flow[object]:
         if self._bell is None:
-            self._bell = Bell(self._engine)
+            self._bell = Condition(self._engine)
         return self._bell.wait(self._engine.now.mono + within)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from svc_proto.engine.flow import Flow, Later
+from svc_proto.engine.flow import Deferred, Flow
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 from svc_proto.schema.mcp_messages import TOO_MANY
 
@@ -89,7 +89,7 @@ class Subscriptions:
             self._tell(uri)
 
 
-class Listening(Later):
+class Listening(Deferred):
     """What a request is told until it is cancelled, or we have nothing to tell any more: that is its answer (`last`).
 
     `among` are those of its caller. `RpcError` where they are too many.
@@ -122,7 +122,7 @@ class Listening(Later):
     def stop(self) -> None:
         """There is nothing to tell any more."""
         self._close()
-        self.give(self._last)
+        self.resolve(self._last)
 
     def cancel(self) -> None:
         """Nobody listens any more."""

@@ -9,8 +9,8 @@ from attrs import define
 
 from svc_proto.basics import strict_json
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched
-from svc_proto.engine.response_readers import SILENCE, EventReader, events
+from svc_proto.engine.http_client import HttpResult
+from svc_proto.engine.response_readers import SILENCE_TIMEOUT, EventReader, event_stream
 from svc_proto.facts import Failure
 from svc_proto.peers.peer import JSON, Fields, Peer, PeerFailed, PeerFault
 from svc_proto.schema.json_object import JsonObject, as_object
@@ -77,24 +77,24 @@ class ApiClient(Peer):
             "POST",
             f"/api/sessions/{encode_segment(session)}/chat/stream",
             strict_json.dumps_bytes(message),
-            into=events(),
+            into=event_stream(),
             fields=(JSON, *fields),
             within=within,
             connect_within=connect_within,
         )
-        if isinstance(reader, Fetched):
+        if isinstance(reader, HttpResult):
             raise PeerFailed.by_status(self, reader)
         try:
             if on_open is not None:
                 on_open(reader)
             over = False
-            while not over and (batch := (yield from reader.read(within=SILENCE))) is not None:
+            while not over and (batch := (yield from reader.read(within=SILENCE_TIMEOUT))) is not None:
                 if isinstance(batch, Failure):
                     raise PeerFailed(self, PeerFault.CUT, batch)
                 for event in batch:
                     over = on_event(event) is True or over
         finally:
-            reader.drop()
+            reader.abandon()
 
     def run(
         self,
@@ -104,7 +104,7 @@ class ApiClient(Peer):
         order: Mapping[str, object] = NOTHING,
         *,
         within: float | None = None,
-    ) -> Flow[Fetched]:
+    ) -> Flow[HttpResult]:
         """Look at a run; or have it stop (`stop`), or answer its question (`approval`)."""
         path = f"/v1/runs/{encode_segment(run)}" + (f"/{verb}" if verb else "")
         method, body = ("POST", order) if verb else ("GET", b"")

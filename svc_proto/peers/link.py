@@ -20,7 +20,7 @@ from attrs import field, frozen
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.transitions import Table, step
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
@@ -80,7 +80,7 @@ class Link:
     def __init__(self, engine: Engine, payload: Mapping[str, object]) -> None:
         self._engine = engine
         self._payload = payload
-        self._socket: Socket | None = None
+        self._socket: WebSocketConnection | None = None
         self.ticket = engine.new_op()  # of the answer to `system/auth`
         self._end = engine.new_op()
         self.state = LinkState.NEW
@@ -105,7 +105,7 @@ class Link:
     def hold(self, holding: bool) -> None:
         """Take no more from the relay for now, or go on."""
         if self._socket is not None:
-            self._socket.hold(holding)
+            self._socket.set_read_paused(holding)
 
     def close(self) -> None:
         """Begin to close the link; nothing is told any more."""
@@ -122,7 +122,7 @@ class Link:
 
     # --- SocketHandler ---
 
-    def on_open(self, socket: Socket) -> None:
+    def on_open(self, socket: WebSocketConnection) -> None:
         """The socket is open: say `system/auth`."""
         self._socket = socket
         self._step(LinkTrigger.OPENED)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from svc_proto.commands import ReadConfig, WriteConfig
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.request_origin import is_loopback_name
 from svc_proto.facts import Failure
 from svc_proto.wire.events import Headers
@@ -43,13 +43,13 @@ def make_secret(
 ) -> Flow[tuple[bytes, Failure | None]]:
     """A new secret, and what went wrong when it was put down, as `text` has it; then nobody can know it."""
     secret = engine.entropy(SIZE).hex()
-    written = yield from ask(engine, WriteConfig(engine.new_op(), name, text(secret)))
+    written = yield from run_operation(engine, WriteConfig(engine.new_op(), name, text(secret)))
     return secret.encode("ascii"), written
 
 
 def read_secret(engine: Engine, name: str = LOCAL_SECRET) -> Flow[str]:
     """What was put down; empty if there is nothing that we may read."""
-    text = yield from ask(engine, ReadConfig(engine.new_op(), name), within=READ_WITHIN)
+    text = yield from run_operation(engine, ReadConfig(engine.new_op(), name), within=READ_WITHIN)
     return "" if isinstance(text, Failure) else text
 
 

@@ -16,8 +16,8 @@ from attrs import field, frozen
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.engine.flow import Flow, Task, sleep
-from svc_proto.engine.http_client import Fetched
-from svc_proto.engine.response_readers import EVENT_STREAM, SILENCE, EventReader, events
+from svc_proto.engine.http_client import HttpResult
+from svc_proto.engine.response_readers import EVENT_STREAM, SILENCE_TIMEOUT, EventReader, event_stream
 from svc_proto.peers.mcp import MAX_MESSAGE, McpFailed
 from svc_proto.peers.mcp_quota import Quota
 from svc_proto.peers.peer import JSON, Fields, Peer, PeerFailed, said_in
@@ -135,7 +135,7 @@ class HttpCarrier:
         self._tasks.pop(identity, None)
         self._ends.failed(identity, why)
 
-    def _take(self, answer: Fetched, identity: RequestId) -> None:
+    def _take(self, answer: HttpResult, identity: RequestId) -> None:
         """A whole answer to this request."""
         if answer.status == 404 and self._session:
             self._session = b""
@@ -167,9 +167,9 @@ class HttpCarrier:
     def _read(self, reader: EventReader) -> Flow[tuple[str, float | None]]:
         """Read a stream to its end: the number of its last event, and how long to wait before coming back, in s."""
         last, pause = "", None
-        quota = Quota(self._engine, reader.hold)
+        quota = Quota(self._engine, reader.set_paused)
         try:
-            while isinstance(batch := (yield from reader.read(within=SILENCE)), tuple):
+            while isinstance(batch := (yield from reader.read(within=SILENCE_TIMEOUT)), tuple):
                 for event in batch:
                     last = event.id if _is_number(event.id) else ""
                     pause = pause if event.retry is None else event.retry / 1_000
@@ -178,7 +178,7 @@ class HttpCarrier:
                 quota.count(len(batch), sum(len(event.data) for event in batch))
         finally:
             quota.close()
-            reader.drop()
+            reader.abandon()
         return last, pause
 
     def _listen(self) -> Flow[None]:
@@ -187,10 +187,10 @@ class HttpCarrier:
         while True:
             more: Sequence[tuple[bytes, bytes]] = ((LAST, last.encode("utf-8")),) if last else ()
             try:
-                answer = yield from self._ask("GET", b"", *more, within=SILENCE)
+                answer = yield from self._ask("GET", b"", *more, within=SILENCE_TIMEOUT)
             except PeerFailed:
                 answer = None
-            if isinstance(answer, Fetched):
+            if isinstance(answer, HttpResult):
                 return
             if answer is not None:
                 begun = self._engine.now.mono
@@ -202,8 +202,10 @@ class HttpCarrier:
 
     # --- helpers --------------------------------------------------------------------------------------------------
 
-    def _ask(self, method: str, body: bytes, *more: tuple[bytes, bytes], within: float) -> Flow[EventReader | Fetched]:
-        into = events(accept=BOTH if method == "POST" else EVENT_STREAM, longest=MAX_MESSAGE)
+    def _ask(
+        self, method: str, body: bytes, *more: tuple[bytes, bytes], within: float
+    ) -> Flow[EventReader | HttpResult]:
+        into = event_stream(accept=BOTH if method == "POST" else EVENT_STREAM, longest=MAX_MESSAGE)
         fields = (*((JSON,) if body else ()), *more, *self._fields())
         return (yield from self._peer.request(self._engine, method, "", body, into=into, fields=fields, within=within))
 
@@ -216,6 +218,6 @@ def _is_number(text: str) -> bool:
     return is_printable_ascii(text) and len(text) <= MAX_NUMBER
 
 
-def _drop(answer: EventReader | Fetched) -> None:
+def _drop(answer: EventReader | HttpResult) -> None:
     if isinstance(answer, EventReader):
-        answer.drop()
+        answer.abandon()

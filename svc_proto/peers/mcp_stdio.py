@@ -13,7 +13,7 @@ from attrs import field, frozen
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.commands import SignalName
-from svc_proto.engine.child_process import Child, spawn_child
+from svc_proto.engine.child_process import ChildProcess, spawn
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.line_buffer import LineBuffer
@@ -58,7 +58,7 @@ class StdioCarrier:
         self._ends = ends
         self._lines = LineBuffer(MAX_MESSAGE)
         self._complaint = _Complaint(self)
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
         self._left = False  # we have said goodbye
         self._quota = Quota(engine, self._hold)
         self._patience = engine.timers.timer(self._insist)
@@ -66,7 +66,7 @@ class StdioCarrier:
     def open(self) -> Flow[None]:
         """Start it."""
         program = self._program
-        started = yield from spawn_child(
+        started = yield from spawn(
             self._engine, program.argv, self, env=program.env, cwd=program.cwd, errors=self._complaint
         )
         if isinstance(started, Failure):
@@ -140,15 +140,15 @@ class StdioCarrier:
         self._ends.over(McpFailed(why))
 
     def _insist(self) -> None:
-        child = cast("Child", self._child)
+        child = cast("ChildProcess", self._child)
         self._rest()
         self._hold(False)
-        child.end(SignalName.TERMINATE, patience=LEAVES_WITHIN)
+        child.terminate(SignalName.TERMINATE, patience=LEAVES_WITHIN)
 
     def _hold(self, holding: bool) -> None:
-        child = cast("Child", self._child)
-        child.hold(holding)
-        cast("Channel", child.errors).hold(holding)
+        child = cast("ChildProcess", self._child)
+        child.set_read_paused(holding)
+        cast("Channel", child.errors).set_read_paused(holding)
 
     def _rest(self) -> None:
         self._patience.retire()

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, TypeVar
 from attrs import define, field
 
 from svc_proto.basics import strict_json
-from svc_proto.engine.client_channel import Into
+from svc_proto.engine.client_channel import ResponseMode
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched, bearer, fetch, websocket
-from svc_proto.engine.websocket import Socket, SocketHandler
+from svc_proto.engine.http_client import HttpResult, bearer_header, fetch, websocket_upgrade
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Failure
 from svc_proto.peers.local_secret import secret_fields
 from svc_proto.schema.json_object import JsonObject, json_value
@@ -66,16 +66,16 @@ _BY_STATUS = {
 class PeerFailed(Exception):  # noqa: N818 - what is wrong is not ours
     """Nothing came of a call. `failure` is there when no whole answer is, else `answer`; no secret is in its text."""
 
-    def __init__(self, peer: Peer, fault: PeerFault, what: Failure | Fetched, *, lacks: str = "") -> None:
+    def __init__(self, peer: Peer, fault: PeerFault, what: Failure | HttpResult, *, lacks: str = "") -> None:
         self.peer = peer
         self.fault = fault
         self.lacks = lacks
         self.failure = what if isinstance(what, Failure) else None
-        self.answer = what if isinstance(what, Fetched) else None
+        self.answer = what if isinstance(what, HttpResult) else None
         super().__init__(f"{peer.name}: {fault.value}, {self.brief}")
 
     @classmethod
-    def by_status(cls, peer: Peer, answer: Fetched) -> PeerFailed:
+    def by_status(cls, peer: Peer, answer: HttpResult) -> PeerFailed:
         """An answer with another status than was wanted."""
         return cls(peer, _BY_STATUS.get(answer.status, PeerFault.REFUSED), answer)
 
@@ -122,11 +122,11 @@ class Peer:
         path: str,
         body: Mapping[str, object] | bytes = b"",
         *,
-        into: Into[T] | None = None,
+        into: ResponseMode[T] | None = None,
         fields: Fields = (JSON,),
         within: float | None = None,
         connect_within: float | None = None,
-    ) -> Flow[T | Fetched]:
+    ) -> Flow[T | HttpResult]:
         """Make one request, to be over in `within` seconds. Raises `PeerFailed` when there is no answer at all."""
         until = engine.now.mono + (self.patience if within is None else within)
         secret = (yield from secret_fields(engine)) if self.local else ()
@@ -139,14 +139,14 @@ class Peer:
                 method,
                 self.url + path,
                 into=into,
-                headers=(*fields, *bearer(shown), *secret),
+                headers=(*fields, *bearer_header(shown), *secret),
                 body=data,
                 within=max(until - engine.now.mono, 0.0),
                 connect_within=connect_within,
             )
             if isinstance(answer, Failure):
                 raise PeerFailed(self, PeerFault.UNREACHABLE, answer)
-            if anew or self.find_token is None or not isinstance(answer, Fetched) or answer.status != 401:
+            if anew or self.find_token is None or not isinstance(answer, HttpResult) or answer.status != 401:
                 return answer
             self.token, anew = (yield from self.find_token(shown)), True
             if self.token == shown:
@@ -164,39 +164,41 @@ class Peer:
         """The object that it answers with. Raises `PeerFailed` for any other answer, and from status 300 on."""
         return self.members((yield from self.success(self.request(engine, method, path, body, within=within))))
 
-    def upload(self, engine: Engine, path: str, part: Part, *, within: float) -> Flow[Fetched]:
+    def upload(self, engine: Engine, path: str, part: Part, *, within: float) -> Flow[HttpResult]:
         """Send a file as a form has it (RFC 7578). Raises `PeerFailed`, from status 300 on as well."""
         boundary = engine.entropy(16).hex()
         kind = (b"content-type", f"multipart/form-data; boundary={boundary}".encode("ascii"))
         body = encode_multipart((part,), boundary)
         return (yield from self.success(self.request(engine, "POST", path, body, fields=(kind,), within=within)))
 
-    def socket(self, engine: Engine, path: str, handler: SocketHandler, *, within: float) -> Flow[Socket]:
+    def socket(
+        self, engine: Engine, path: str, handler: WebSocketHandler, *, within: float
+    ) -> Flow[WebSocketConnection]:
         """Open a WebSocket. Raises `PeerFailed`."""
-        into = websocket(handler)
+        into = websocket_upgrade(handler)
         opened = yield from self.request(engine, "GET", path, into=into, fields=(), within=within)
-        if isinstance(opened, Fetched):
+        if isinstance(opened, HttpResult):
             raise PeerFailed.by_status(self, opened)
         return opened
 
-    def success(self, request: Flow[Fetched]) -> Flow[Fetched]:
+    def success(self, request: Flow[HttpResult]) -> Flow[HttpResult]:
         """The answer to a request, if it is a success. Raises `PeerFailed` for any other."""
         return self.check((yield from request))
 
-    def check(self, answer: Fetched) -> Fetched:
+    def check(self, answer: HttpResult) -> HttpResult:
         """An answer that is a success. Raises `PeerFailed` for any other."""
         if answer.status >= 300:
             raise PeerFailed.by_status(self, answer)
         return answer
 
-    def members(self, answer: Fetched) -> JsonObject:
+    def members(self, answer: HttpResult) -> JsonObject:
         """The object in an answer. Raises `PeerFailed`."""
         found = JsonObject.of_or_none(self.value(answer))
         if found is None:
             raise PeerFailed(self, PeerFault.NO_OBJECT, answer)
         return found
 
-    def value(self, answer: Fetched) -> object:
+    def value(self, answer: HttpResult) -> object:
         """The JSON in an answer. Raises `PeerFailed`."""
         try:
             return strict_json.loads(answer.body)

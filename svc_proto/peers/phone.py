@@ -16,10 +16,10 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level, ReadConfig, WriteConfig
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.request_origin import is_loopback_name
-from svc_proto.engine.sync import OneAtATime
+from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.phone_registry import ASKS_ITS_USER
 from svc_proto.peers.pairing import DEVICE_NAME, pair, refusal_of
@@ -91,7 +91,7 @@ class RelayLink:
         self._who = who  # as the operator sees a session that was made here
         self._file = file  # where its token is kept
         self._token = ""  # empty: not known yet
-        self._pairing = OneAtATime(engine)
+        self._pairing = Lock(engine)
 
     @property
     def configured(self) -> bool:
@@ -181,7 +181,7 @@ class RelayLink:
 
     def _get_token(self, bad: str) -> Flow[str]:
         """A token that is not `bad`. Raises `ToolError` when there is none to be had."""
-        yield from self._pairing.enter()
+        yield from self._pairing.acquire()
         try:
             if not self._token:
                 self._token = yield from self._stored()
@@ -190,7 +190,7 @@ class RelayLink:
                 self._token = yield from self._fresh()
             return self._token
         finally:
-            self._pairing.leave()
+            self._pairing.release()
 
     def _fresh(self) -> Flow[str]:
         if not self._is_here:
@@ -205,7 +205,7 @@ class RelayLink:
             raise ToolError(f"the relay did not let the agent in ({refusal_of(error)}). {NO_TOKEN}") from None
         engine.log(Level.INFO, "agent paired with the relay")
         text = strict_json.dumps({"url": self._url, "token": token}) + "\n"
-        stored = yield from ask(engine, WriteConfig(engine.new_op(), self._file, text))
+        stored = yield from run_operation(engine, WriteConfig(engine.new_op(), self._file, text))
         if isinstance(stored, Failure):
             engine.log(Level.WARNING, "relay token not stored", problem=stored.kind.value)
         return token
@@ -213,7 +213,7 @@ class RelayLink:
     def _stored(self) -> Flow[str]:
         """The stored token of this relay, or nothing: a token is never sent to another one."""
         engine = self._engine
-        text = yield from ask(engine, ReadConfig(engine.new_op(), self._file))
+        text = yield from run_operation(engine, ReadConfig(engine.new_op(), self._file))
         if isinstance(text, Failure):
             return ""
         members = JsonObject.parse_or_empty(text)
@@ -221,7 +221,7 @@ class RelayLink:
         return token if members.get("url") == self._url and is_printable_ascii(token) else ""
 
 
-def _reached(request: Flow[Fetched]) -> Flow[Fetched]:
+def _reached(request: Flow[HttpResult]) -> Flow[HttpResult]:
     try:
         return (yield from request)
     except PeerFailed as error:
@@ -232,7 +232,7 @@ def _no_relay(error: PeerFailed) -> ToolError:
     return ToolError(f"{NO_RELAY}: {cast('Failure', error.failure).kind.value}")
 
 
-def _members(answer: Fetched) -> JsonObject:
+def _members(answer: HttpResult) -> JsonObject:
     text = answer.body.decode("utf-8", "replace")
     members = JsonObject.parse_or_empty(text)
     if not members and text.strip() not in ("", "{}"):

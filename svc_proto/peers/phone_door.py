@@ -11,7 +11,7 @@ from attrs import field, frozen
 from svc_proto.basics import strict_json
 from svc_proto.commands import WriteConfig
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 from svc_proto.peers.local_secret import make_secret, read_secret
 from svc_proto.schema.json_object import JsonObject
@@ -39,7 +39,7 @@ def open_phone_door(engine: Engine, url: str) -> Flow[tuple[PhoneDoor, Failure |
 
 def close_phone_door(engine: Engine) -> Flow[None]:
     """Take it back."""
-    yield from ask(engine, WriteConfig(engine.new_op(), PHONE_DOOR, ""))
+    yield from run_operation(engine, WriteConfig(engine.new_op(), PHONE_DOOR, ""))
 
 
 def find_phone_door(engine: Engine) -> Flow[PhoneDoor | None]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.commands import Compute
 from svc_proto.engine.files import ensure_secret
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing_payload import encode_payload, pairing_url, sign_payload
 from svc_proto.relay_config import RelayConfig
@@ -34,7 +34,7 @@ def bracketed(host: str) -> str:
 
 def lan_address(engine: Engine) -> Flow[str]:
     """This host's address on its network; 127.0.0.1 where it has none."""
-    found = yield from ask(engine, Compute(engine.new_op(), "lan_address"), within=LAN_WITHIN)
+    found = yield from run_operation(engine, Compute(engine.new_op(), "lan_address"), within=LAN_WITHIN)
     return found if isinstance(found, str) else "127.0.0.1"
 
 

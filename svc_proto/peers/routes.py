@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.http_client import Fetched, fetch
-from svc_proto.engine.sync import Bell
+from svc_proto.engine.http_client import HttpResult, fetch
+from svc_proto.engine.sync import Condition
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.candidate_selection import (
     PROBE_TIMEOUT,
@@ -48,7 +48,7 @@ class Routes:
         self._choice = CandidateSelector(candidates)
         self._probes: dict[Candidate, Task] = {}
         self._timer = engine.timers.timer(self._late)
-        self._bell = Bell(engine)
+        self._bell = Condition(engine)
         self._over = False
         self.problems: dict[Candidate, str] = {}  # why a route was not taken
 
@@ -79,7 +79,7 @@ class Routes:
                         self._probes.pop(candidate).cancel()
                 case Chosen():
                     self._over = True
-                    self._bell.ring()
+                    self._bell.notify_all()
                 case _ as never:
                     assert_never(never)
         due = self._choice.next_deadline()
@@ -87,7 +87,7 @@ class Routes:
             self._timer.set(due)
 
     def _probe(self, candidate: Candidate) -> None:
-        def asked(answer: Fetched | Failure) -> None:
+        def asked(answer: HttpResult | Failure) -> None:
             self._probes.pop(candidate, None)
             now = self._engine.now.mono
             if isinstance(answer, Failure):
@@ -103,7 +103,7 @@ class Routes:
         if not task.done:
             self._probes[candidate] = task
 
-    def _ask(self, candidate: Candidate) -> Flow[Fetched | Failure]:
+    def _ask(self, candidate: Candidate) -> Flow[HttpResult | Failure]:
         try:
             url = f"{Remote(candidate.url).http_url}{self._target}"
         except RemoteProtocolError as error:

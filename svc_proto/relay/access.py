@@ -10,8 +10,8 @@ from enum import Enum
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.engine.message import STRANGER, Request, Stranger
-from svc_proto.engine.request_origin import is_foreign_page, names_this_network, shows_page
+from svc_proto.engine.message import ANONYMOUS, AnonymousType, Request
+from svc_proto.engine.request_origin import is_browser_request, is_foreign_page, is_trusted_host_name
 from svc_proto.machines.paired_session_registry import PairedSession, PairedSessionRegistry
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.schema.oauth import SCOPE_READ
@@ -58,7 +58,7 @@ GRANTS = {  # of the policies that are `relay.voice_access`'s
 
 def authorize(
     access: Access, request: Request, sessions: PairedSessionRegistry, door: LocalDoor, now: Moment
-) -> PairedSession | Stranger | None:
+) -> PairedSession | AnonymousType | None:
     """Apply a policy: the caller's session, which holds the request, where the policy asks for one.
 
     Raises `Refused` 401 or 403.
@@ -66,13 +66,13 @@ def authorize(
     if access is _BRIDGE:
         return need_bridge(_bearer(request, sessions, now), now)
     if access is _PUBLIC:
-        return STRANGER
+        return ANONYMOUS
     match access:
         case Access.SOCKET:
             if is_foreign_page(request):
                 # Before the limiter counts: a page that somebody looks at must not lock out their own clients.
                 raise Refused(403, "origin_not_allowed", "web pages may not open this WebSocket")
-            return STRANGER
+            return ANONYMOUS
         case Access.LOOPBACK:
             door.check(request)
             return None
@@ -85,7 +85,7 @@ def authorize(
         case Access.LOCAL_OR_BEARER:
             return None if door.admits(request) else _bearer(request, sessions, now)
         case Access.AGENT:
-            if shows_page(request) and (is_foreign_page(request) or _is_rebound(request)):
+            if is_browser_request(request) and (is_foreign_page(request) or _is_rebound(request)):
                 raise Refused(403, "origin_not_allowed", "web pages may not call this")
             return need_bridge(_bearer(request, sessions, now, agents=True), now, looks=True)
         case _:
@@ -97,7 +97,7 @@ def driver(request: Request, sessions: PairedSessionRegistry, now: Moment) -> Pa
     session = sessions.hashed(request.headers.bearer_hash)
     if session is None or session.tokens is not None or not session.holds("bridge", now.wall):
         return None
-    session.last_seen, request.holder = now.wall, session.token_hash
+    session.last_seen, request.credential_id = now.wall, session.token_hash
     return session
 
 
@@ -129,7 +129,7 @@ def token_of(request: Request) -> str:
 def _is_rebound(request: Request) -> bool:
     """Whether a page says that it is ours, by a name that anybody may point here; we have none that calls this."""
     headers = request.headers
-    return headers.get(b"origin") is not None and not names_this_network(headers.get(b"host") or b"")
+    return headers.get(b"origin") is not None and not is_trusted_host_name(headers.get(b"host") or b"")
 
 
 def _bearer(request: Request, sessions: PairedSessionRegistry, now: Moment, *, agents: bool = False) -> PairedSession:
@@ -140,5 +140,5 @@ def _bearer(request: Request, sessions: PairedSessionRegistry, now: Moment, *, a
     if session is None:
         text = "this route needs Authorization: Bearer <session token>, with a token that is known and not expired"
         raise Refused(401, "unauthorized", text)
-    request.holder = session.token_hash
+    request.credential_id = session.token_hash
     return session

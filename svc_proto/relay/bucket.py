@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, OpenedFile, ReadFile
-from svc_proto.engine.body_streams import PIECE, ResponseWriter
-from svc_proto.engine.client_channel import Into
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.http_client import Fetched, Upload, fetch
-from svc_proto.engine.response_readers import BodyReader, pieces
+from svc_proto.engine.body_streams import CHUNK_SIZE, ResponseWriter
+from svc_proto.engine.client_channel import ResponseMode
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.http_client import HttpResult, UploadBody, fetch
+from svc_proto.engine.response_readers import BodyReader, streamed
 from svc_proto.facts import Failure
-from svc_proto.settings import Bucket
+from svc_proto.settings import S3Bucket
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -39,7 +39,7 @@ GONE = 404
 class Objects:
     """The objects of one bucket."""
 
-    def __init__(self, engine: Engine, bucket: Bucket) -> None:
+    def __init__(self, engine: Engine, bucket: S3Bucket) -> None:
         self._engine = engine
         self._bucket = bucket
 
@@ -48,11 +48,13 @@ class Objects:
         engine, name = self._engine, self._engine.entropy(NAME_BYTES).hex()
 
         def read(offset: int) -> Flow[bytes | Failure]:
-            order = ReadFile(engine.new_op(), opened.handle, offset, min(PIECE, opened.size - offset))
-            return ask(engine, order, within=SILENCE)
+            order = ReadFile(engine.new_op(), opened.handle, offset, min(CHUNK_SIZE, opened.size - offset))
+            return run_operation(engine, order, within=SILENCE)
 
-        answer = yield from self._ask("PUT", name, Into[Fetched](), body=Upload(opened.size, read), digest=digest)
-        if not isinstance(answer, Fetched) or answer.status != 200:
+        answer = yield from self._ask(
+            "PUT", name, ResponseMode[HttpResult](), body=UploadBody(opened.size, read), digest=digest
+        )
+        if not isinstance(answer, HttpResult) or answer.status != 200:
             engine.spawn(self.delete(name))  # it may be there all the same
             raise self._failed("put", answer)
         return name
@@ -64,14 +66,14 @@ class Objects:
         """
         last, part = first + length - 1, length < size
         fields = ((b"range", b"bytes=%d-%d" % (first, last)),) if part else ()
-        answer = yield from self._ask(method, name, pieces(), fields=fields)
+        answer = yield from self._ask(method, name, streamed(), fields=fields)
         if isinstance(answer, BodyReader):
             headers = answer.head.headers
             where = headers.get(b"content-range") if part else None
             right = (200, None) if not part else (206, b"bytes %d-%d/%d" % (first, last, size))
             if (answer.head.status, where) == right and headers.get(b"content-length") in (None, b"%d" % length):
                 return answer
-            answer.drop()
+            answer.abandon()
         raise self._failed("get", answer)
 
     @staticmethod
@@ -86,7 +88,7 @@ class Objects:
                     left -= min(left, len(data))
                     yield from writer.drained()
             finally:
-                reader.drop()
+                reader.abandon()
             return not left
 
         return produce
@@ -99,27 +101,29 @@ class Objects:
             while len(found) < length and isinstance(data := (yield from reader.read(within=SILENCE)), bytes):
                 found += data
         finally:
-            reader.drop()
+            reader.abandon()
         return found[:length] if len(found) >= length else None
 
     def delete(self, name: str) -> Flow[None]:
         """Have it no more. What the store does not let go of is left to it."""
-        answer = yield from self._ask("DELETE", name, Into[Fetched]())
-        if not isinstance(answer, Fetched) or answer.status not in (200, 204, GONE):
+        answer = yield from self._ask("DELETE", name, ResponseMode[HttpResult]())
+        if not isinstance(answer, HttpResult) or answer.status not in (200, 204, GONE):
             self._failed("delete", answer)
 
     def _ask(
         self,
         method: str,
         name: str,
-        into: Into[BodyReader] | Into[Fetched],
+        into: ResponseMode[BodyReader] | ResponseMode[HttpResult],
         *,
         fields: tuple[tuple[bytes, bytes], ...] = (),
-        body: Upload | None = None,
+        body: UploadBody | None = None,
         digest: str = NOTHING,
-    ) -> Flow[BodyReader | Fetched | Failure]:
+    ) -> Flow[BodyReader | HttpResult | Failure]:
         engine, url = self._engine, f"{self._bucket.url}/{name}"
-        signed = yield from ask(engine, Compute(engine.new_op(), "s3.sign", (self._bucket, method, url, digest)))
+        signed = yield from run_operation(
+            engine, Compute(engine.new_op(), "s3.sign", (self._bucket, method, url, digest))
+        )
         if isinstance(signed, Failure):
             return signed
         shown = cast("dict[str, str]", signed)
@@ -128,7 +132,7 @@ class Objects:
                 engine,
                 method,
                 url,
-                into=cast("Into[BodyReader]", into),
+                into=cast("ResponseMode[BodyReader]", into),
                 headers=(*((key.lower().encode(), value.encode()) for key, value in shown.items()), *fields),
                 body=body or b"",
                 within=WITHIN if body is None else UPLOAD_WITHIN,
@@ -136,10 +140,10 @@ class Objects:
             )
         )
 
-    def _failed(self, what: str, answer: BodyReader | Fetched | Failure) -> Refused:
+    def _failed(self, what: str, answer: BodyReader | HttpResult | Failure) -> Refused:
         """What callers are told; the log has more."""
         status = 0
-        if isinstance(answer, Fetched):
+        if isinstance(answer, HttpResult):
             status = answer.status
         elif isinstance(answer, BodyReader):
             status = answer.head.status

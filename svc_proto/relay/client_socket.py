@@ -22,7 +22,7 @@ from svc_proto.basics.timers import Timer
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import Request
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.machines.paired_session import PairedSession, parse_device
 from svc_proto.machines.pairing_codes import PairingMeta, merge_terms, parse_requested_terms
 from svc_proto.machines.transitions import Table, step
@@ -86,7 +86,7 @@ _OPEN = ClientState.OPEN  # as in `machines.session`
 
 
 class ClientSocket:
-    """The relay's side of one WebSocket; a `SocketHandler`."""
+    """The relay's side of one WebSocket; a `WebSocketHandler`."""
 
     __slots__ = (
         "_early",
@@ -103,15 +103,15 @@ class ClientSocket:
         "tui",
     )
 
-    socket: Socket  # these two from `on_open` on
+    socket: WebSocketConnection  # these two from `on_open` on
     number: int  # names this socket for as long as the process lives
 
     def __init__(self, relay: Relay, request: Request) -> None:
         self.relay = relay
         self.state = ClientState.WAITING
         self.session: PairedSession | None = None
-        self.address = relay.proxies.address(request)
-        self._secure = request.secure or relay.proxies.say_https(request)
+        self.address = relay.proxies.client_address(request)
+        self._secure = request.secure or relay.proxies.forwarded_https(request)
         self.terminals: Terminals | None = None
         self.tui: Tui | None = None
         self._early: tuple[Envelope, ...] = ()
@@ -120,11 +120,11 @@ class ClientSocket:
 
     # --- SocketHandler ---
 
-    def on_open(self, socket: Socket) -> None:
+    def on_open(self, socket: WebSocketConnection) -> None:
         """Wait for `system/auth`."""
         self.socket, self.number = socket, socket.number
         engine = self.relay.engine
-        self._timer = engine.pauses.timer(self._timed_out)
+        self._timer = engine.coarse_timers.timer(self._timed_out)
         self._timer.set(engine.now.mono + AUTH_TIMEOUT)
 
     def on_text(self, text: str) -> None:
@@ -310,7 +310,7 @@ class ClientSocket:
         self._task = None
 
     def _pairing_failed(self, error: Exception) -> None:
-        reason = error.message if isinstance(error, Refused) else f"internal error {self.relay.engine.bug(error)}"
+        reason = error.message if isinstance(error, Refused) else f"internal error {self.relay.engine.log_bug(error)}"
         self._step(ClientTrigger.REFUSE)
         self._fail(reason, "")
 
@@ -333,7 +333,7 @@ class ClientSocket:
         )
         if sent:  # else the socket is closing, since the relay stops
             self.session = session
-            self.socket.trust()
+            self.socket.mark_authenticated()
             relay.limiter.success(self.address, relay.engine.now)
             relay.welcome(self, session)
             self._catch_up()

@@ -15,7 +15,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.metrics import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
-from svc_proto.engine.router import Answer
+from svc_proto.engine.router import HandlerResult
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.pairing_codes import PairingMeta
@@ -143,12 +143,14 @@ class Commons:
         """Bring a question of an agent's here that another node may have; None: nobody is to be asked."""
         return None
 
-    def elsewhere(self, what: str, name: str, request: Request) -> Flow[Answer | None] | None:
+    def elsewhere(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
         """The answer to a request for what is not here, see `passing`; None: nobody is to be asked. `Refused` 503."""
         return None
 
 
-def here_or_elsewhere(relay: Relay, request: Request, what: str, name: str, here: Callable[[], T]) -> T | Flow[Answer]:
+def here_or_elsewhere(
+    relay: Relay, request: Request, what: str, name: str, here: Callable[[], T]
+) -> T | Flow[HandlerResult]:
     """What `here` makes of a request about a session. If there is none of that name, the answer of the node with it."""
     try:
         return here()
@@ -160,7 +162,7 @@ def here_or_elsewhere(relay: Relay, request: Request, what: str, name: str, here
         return _or(asking, refused)
 
 
-def _or(asking: Flow[Answer | None], refused: Refused) -> Flow[Answer]:
+def _or(asking: Flow[HandlerResult | None], refused: Refused) -> Flow[HandlerResult]:
     answer = yield from asking
     if answer is None:
         raise refused

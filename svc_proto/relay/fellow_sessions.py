@@ -16,8 +16,8 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.commands import Level, Query
-from svc_proto.engine.flow import Flow, Task, ask, sleep
-from svc_proto.engine.sync import Bell
+from svc_proto.engine.flow import Flow, Task, run_operation, sleep
+from svc_proto.engine.sync import Condition
 from svc_proto.facts import Failure
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.schema.json_object import as_text
@@ -47,7 +47,7 @@ class FellowSessions:
         self._node = node
         self._ended: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
         self._news: ExpiringMap[str, tuple[float, float]] = ExpiringMap(MAX_NEWS)  # by hash, see `note_news`
-        self._read = Bell(relay.engine)
+        self._read = Condition(relay.engine)
         self._task: Task | None = None  # that reads all
         self._again = False
         self._seeking = 0
@@ -88,7 +88,7 @@ class FellowSessions:
 
     def _stored(self, token_hash: str = "") -> Flow[tuple[Mapping[str, object], ...] | None]:
         engine = self._relay.engine
-        records = yield from ask(engine, Query(engine.new_op(), LoadSessions(token_hash)))
+        records = yield from run_operation(engine, Query(engine.new_op(), LoadSessions(token_hash)))
         return None if isinstance(records, Failure) else records
 
     def follow(self, record: Mapping[str, object], at: float) -> None:
@@ -169,7 +169,7 @@ class FellowSessions:
             else:
                 yield from self._compare(records, asked)
         self._task = None
-        self._read.ring()
+        self._read.notify_all()
 
     def _compare(self, records: tuple[Mapping[str, object], ...], asked: float) -> Flow[None]:
         there = {record.get("token_hash"): None for record in records}

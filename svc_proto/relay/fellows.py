@@ -56,7 +56,7 @@ from svc_proto.cluster.passing import was_passed_on
 from svc_proto.cluster.shown import families
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request
-from svc_proto.engine.router import Answer
+from svc_proto.engine.router import HandlerResult
 from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure
 from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT
@@ -248,7 +248,7 @@ class Fellows(Commons):
             found |= frozenset(answer.texts("hashes"))
         return found
 
-    def elsewhere(self, what: str, name: str, request: Request) -> Flow[Answer | None] | None:
+    def elsewhere(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
         """From a node that has it. What was passed on to us is asked for nowhere else."""
         media = what == "media"
         if was_passed_on(request) or not 0 < len(name) <= MAX_NAME or (media and len(name) != MEDIA_TOKEN_LENGTH):

@@ -12,12 +12,12 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import Request
 from svc_proto.engine.request_origin import is_local
 from svc_proto.facts import Failure
 from svc_proto.peers.local_secret import SIZE, make_secret, read_secret, shows_secret
-from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrust, RelayConfig
+from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 
 __all__ = ["LocalDoor"]
 
@@ -36,16 +36,16 @@ class LocalDoor:
         """At the start: is there a proxy?"""
         config = self._config
         stored = yield from read_state(engine, PUBLIC_ROUTE)  # one that cannot be read may be there
-        if config.trust_of_this_host(public_route=stored is not None) is LocalTrust.SECRET:
+        if config.local_trust_policy(public_route=stored is not None) is LocalTrustPolicy.SECRET:
             yield from self._lock(engine)
 
     def remember(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
         """An invite with these routes goes out: one from outside leads to a proxy, now and after a restart."""
         public = [route for route in endpoints or () if isinstance(route, dict) and route.get("role") == "public"]
-        if not public or self._secret or self._config.trust_of_this_host(public_route=True) is LocalTrust.ADDRESS:
+        if not public or self._secret or self._config.local_trust_policy(public_route=True) is LocalTrustPolicy.ADDRESS:
             return
         yield from self._lock(engine)
-        kept = yield from ask(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, "a public route\n"))
+        kept = yield from run_operation(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, "a public route\n"))
         if isinstance(kept, Failure):
             engine.log(Level.ERROR, "public route not stored", problem=kept.kind.value)
 

@@ -18,8 +18,8 @@ from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import invalid, text
 from svc_proto.commands import Compute, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
 from svc_proto.engine.body_streams import FilePart
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.responses import http_date
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.inbox import image_type
@@ -127,7 +127,7 @@ class Media:
         uploads, shared = self.uploads, self.uploads.folder
         places = (normal_path(self._config.user_home), *named.homes, *named.roots, *named.protected)
         places += (shared,) * bool(shared)
-        found = yield from ask(engine, Compute(engine.new_op(), "real_paths", places))
+        found = yield from run_operation(engine, Compute(engine.new_op(), "real_paths", places))
         if isinstance(found, Failure):
             engine.log(Level.WARNING, "media places taken by name", problem=found.kind.value)
             found = places
@@ -143,7 +143,7 @@ class Media:
         sweep = SweepFolder(engine.new_op(), SPOOL, engine.now.wall)
         if uploads.folder:  # of which another node may have the tokens, as long as those live
             sweep = SweepFolder(engine.new_op(), shared, engine.now.wall - self._config.media_ttl_seconds - LATE)
-        swept = yield from ask(engine, sweep)
+        swept = yield from run_operation(engine, sweep)
         if isinstance(swept, Failure):
             engine.log(Level.WARNING, "old uploads not deleted", problem=swept.kind.value)
 
@@ -231,7 +231,7 @@ class Media:
             raise Refused(403, "relative_path", "the path must be absolute")
         if is_within(normal_path(path), self.sandbox.protected):
             raise _outside()  # and not even opened: for some devices that has an effect
-        opened = yield from ask(engine, OpenFile(engine.new_op(), path))
+        opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))
         if isinstance(opened, Failure):
             where = yield from self._where(path)
             if not self.sandbox.allows(where):
@@ -254,7 +254,7 @@ class Media:
         entry = self.registry.lookup(token, engine.now)
         if entry is None:
             raise Refused(404, "not_found", "the token is unknown or expired")
-        opened = yield from ask(engine, OpenFile(engine.new_op(), entry.path))
+        opened = yield from run_operation(engine, OpenFile(engine.new_op(), entry.path))
         if isinstance(opened, Failure):
             raise _gone()
         own = entry.owned and opened.regular and opened.real_path == entry.path
@@ -280,7 +280,7 @@ class Media:
         for _ in range(MAX_DEPTH):
             head, _, name = head.rpartition("/")
             rest = f"/{name}{rest}"
-            opened = yield from ask(engine, OpenFile(engine.new_op(), head or "/"))
+            opened = yield from run_operation(engine, OpenFile(engine.new_op(), head or "/"))
             if not isinstance(opened, Failure):
                 engine.emit(ReleaseFile(opened.handle))
                 return normal_path(opened.real_path + rest)
@@ -309,7 +309,7 @@ class Media:
             if not given:
                 engine.emit(ReleaseFile(opened.handle))
 
-    def answer(self, request: Request, token: str) -> Flow[Response | Streamed]:
+    def answer(self, request: Request, token: str) -> Flow[Response | StreamedResponse]:
         """Answer a GET or HEAD for a token; as `open_token` and `serve`, and `Refused` 503 of a store."""
         upload, objects = self.uploads.object_of(token), self.uploads.objects
         entry = self.registry.lookup(token, self._engine.now)
@@ -330,9 +330,9 @@ class Media:
             request.method, upload.path, first=part.first, length=part.length, size=entry.size
         )
         if request.method == "HEAD":
-            reader.drop()  # it is there, and that is all that is asked
+            reader.abandon()  # it is there, and that is all that is asked
         fields = (*headers, (b"content-length", b"%d" % part.length))
-        return Streamed(part.status, Headers(fields), objects.passing(reader, part.length))
+        return StreamedResponse(part.status, Headers(fields), objects.passing(reader, part.length))
 
     def read(self, token: str, limit: int) -> Flow[bytes]:
         """All of a file; `Refused` 404, 413 for one of more than `limit` bytes, 503."""
@@ -342,7 +342,7 @@ class Media:
             _, opened = yield from self.open_token(token)
             try:
                 _within(opened.size, limit)
-                data = yield from ask(engine, ReadFile(engine.new_op(), opened.handle, 0, opened.size))
+                data = yield from run_operation(engine, ReadFile(engine.new_op(), opened.handle, 0, opened.size))
             finally:
                 engine.emit(ReleaseFile(opened.handle))
             found = None if isinstance(data, Failure) else data
@@ -367,7 +367,7 @@ class Media:
         kind, _, _ = declared.partition(";")
         if not kind.lower().startswith("image/"):
             return declared
-        start = yield from ask(self._engine, ReadFile(self._engine.new_op(), opened.handle, 0, SNIFFED))
+        start = yield from run_operation(self._engine, ReadFile(self._engine.new_op(), opened.handle, 0, SNIFFED))
         found = None if isinstance(start, Failure) else image_type(start)
         return declared if found is None or kind.strip().lower() == f"image/{found}" else f"image/{found}"
 

@@ -141,7 +141,7 @@ class OAuth:
         try:
             question = parse_authorization_request(query, client, place + MCP)
             engine = relay.engine
-            consent = self.consents.request(question, relay.proxies.address(request), engine.now, engine.entropy)
+            consent = self.consents.request(question, relay.proxies.client_address(request), engine.now, engine.entropy)
         except Refused as refused:
             if is_loopback(redirect):
                 fields = {"error": refused.code, "error_description": refused.message, "state": query.get("state")}

@@ -21,11 +21,11 @@ from svc_proto.basics.errors import Refused
 from svc_proto.cluster.passing import FILE, Hop, answered, pass_on, send
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import websocket
+from svc_proto.engine.http_client import websocket_upgrade
 from svc_proto.engine.message import Request
-from svc_proto.engine.router import Answer
+from svc_proto.engine.router import HandlerResult
 from svc_proto.engine.sync import gather
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Intermediary:
         self._looking = 0
         self.sockets = 0  # that are passed on
 
-    def answer(self, what: str, name: str, request: Request) -> Flow[Answer | None]:
+    def answer(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None]:
         """The answer of the node that has it; None: nobody does, or it is here by now. `Refused` 503 at the limits."""
         if self._looking >= MAX_LOOKING or (what in SOCKETS and self.sockets >= MAX_SOCKETS):
             raise Refused(503, "busy", "too much is being looked for at other nodes")
@@ -80,31 +80,31 @@ class Intermediary:
         finally:
             self._looking -= 1
 
-    def _pass(self, what: str, request: Request, url: str) -> Flow[Answer | None]:
+    def _pass(self, what: str, request: Request, url: str) -> Flow[HandlerResult | None]:
         engine, hop = self._relay.engine, HOPS[what]
         query = f"?{request.raw_query}" if request.raw_query else ""
         where = url + self._relay.router.inner(request.path) + query
         if what not in SOCKETS:
             return (yield from pass_on(engine, request, where, hop))
         far = _Far()
-        answer = yield from send(engine, request, f"ws{where.removeprefix('http')}", hop, into=websocket(far))
-        if isinstance(answer, Socket):
-            return _Near(self, engine, request.holder, far)
+        answer = yield from send(engine, request, f"ws{where.removeprefix('http')}", hop, into=websocket_upgrade(far))
+        if isinstance(answer, WebSocketConnection):
+            return _Near(self, engine, request.credential_id, far)
         return answered(answer, hop)
 
 
 class _Far:
-    """The socket that we have opened to the other node; a `SocketHandler`."""
+    """The socket that we have opened to the other node; a `WebSocketHandler`."""
 
-    socket: Socket  # from `on_open` on
+    socket: WebSocketConnection  # from `on_open` on
 
     def __init__(self) -> None:
-        self.near: Socket | None = None  # while the caller's is there
+        self.near: WebSocketConnection | None = None  # while the caller's is there
         self.early: list[str | bytes] = []  # what came before that, with the answer to our handshake
         self.over: tuple[int, str] | None = None
 
-    def on_open(self, socket: Socket) -> None:
-        """See `SocketHandler`; so are the others."""
+    def on_open(self, socket: WebSocketConnection) -> None:
+        """See `WebSocketHandler`; so are the others."""
         self.socket = socket
 
     def on_text(self, text: str) -> None:
@@ -128,23 +128,23 @@ class _Far:
             return
         _say(self.near, said)
         if not self.near.writable:
-            self.socket.hold(True)
+            self.socket.set_read_paused(True)
 
 
 @define(eq=False)
 class _Near:
-    """The caller's socket; a `SocketHandler`, and held by what let its caller in."""
+    """The caller's socket; a `WebSocketHandler`, and held by what let its caller in."""
 
     intermediary: Intermediary
     engine: Engine
     holder: str
     far: _Far
 
-    def on_open(self, socket: Socket) -> None:
-        """See `SocketHandler`; so are the others."""
+    def on_open(self, socket: WebSocketConnection) -> None:
+        """See `WebSocketHandler`; so are the others."""
         self.far.near = socket
         self.intermediary.sockets += 1
-        self.engine.held[self] = self.holder
+        self.engine.revocables[self] = self.holder
         for said in self.far.early:
             self.far.pass_on(said)
         if self.far.over is not None:
@@ -157,11 +157,11 @@ class _Near:
         self.far.socket.send_binary(data)
 
     def on_writable(self) -> None:
-        self.far.socket.hold(False)
+        self.far.socket.set_read_paused(False)
 
     def on_closed(self, code: int, reason: str) -> None:
         self.intermediary.sockets -= 1
-        self.engine.held.pop(self, None)
+        self.engine.revocables.pop(self, None)
         self.far.near = None
         self.far.socket.close(UNSAYABLE.get(code, code), reason)
 
@@ -173,7 +173,7 @@ class _Near:
             self.far.socket.close(POLICY, refused.message)
 
 
-def _say(socket: Socket, said: str | bytes) -> None:
+def _say(socket: WebSocketConnection, said: str | bytes) -> None:
     if isinstance(said, str):
         socket.send_text(said)
     else:

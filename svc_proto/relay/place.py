@@ -25,9 +25,9 @@ _HOST = re.compile(rb"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]
 def place_of(relay: Relay, request: Request) -> str | None:
     """Our address without a slash at its end, such as `https://home.example/relay`; None where secrets are not safe."""
     host = request.headers.get(b"host") or b""
-    if not _HOST.fullmatch(host) or not relay.proxies.keep_secrets(request):
+    if not _HOST.fullmatch(host) or not relay.proxies.is_confidential(request):
         return None
-    tls = request.secure or relay.proxies.say_https(request)
+    tls = request.secure or relay.proxies.forwarded_https(request)
     prefix = "" if is_from_this_host(request) else relay.config.root_path
     return f"{'https' if tls else 'http'}://{host.decode('ascii').lower()}{prefix}"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.commands import Compute, Level
 from svc_proto.engine.files import read_yaml
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
 
@@ -30,7 +30,7 @@ def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) ->
     if not discover:
         return found
     folder = config_path.rpartition("/")[0] + "/profiles"
-    names = yield from ask(engine, Compute(engine.new_op(), "list_folders", (folder,)))
+    names = yield from run_operation(engine, Compute(engine.new_op(), "list_folders", (folder,)))
     for name in names[:MAX_PROFILES] if isinstance(names, tuple) else ():
         if name != "default":
             yield from _add(engine, found, str(name), f"{folder}/{name}/config.yaml")

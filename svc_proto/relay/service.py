@@ -13,11 +13,11 @@ from svc_proto.basics.entropy import uuid_stream
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Ready
-from svc_proto.engine.admission import Door
+from svc_proto.engine.admission import AdmissionControl
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.request_origin import Proxies
+from svc_proto.engine.request_origin import TrustedProxies
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted, Failure, FailureKind
@@ -78,10 +78,10 @@ class Relay:
         self.commons = _commons(self)
         self.limiter = self.commons.limiter
         self._mentions = LogThrottle()
-        self.proxies = Proxies(config.trusted_proxies)
+        self.proxies = TrustedProxies(config.trusted_proxies)
         self.local_door = LocalDoor(config)
         self._monitor = Monitor(
-            config.metrics_token, self.limiter, local=self.local_door.admits, address=self.proxies.address
+            config.metrics_token, self.limiter, local=self.local_door.admits, address=self.proxies.client_address
         )
         self.bridge = BridgeCommands(hide_text=config.hide_typed_text)
         self.phones = PhoneRegistry()
@@ -122,8 +122,8 @@ class Relay:
         """Keep the engine; make the timers."""
         self.engine = engine
         self.command_ids = uuid_stream(engine.entropy)
-        self._door = Door(
-            engine, self, self.limits, behind=self.proxies.address if self.config.trusted_proxies else None
+        self._door = AdmissionControl(
+            engine, self, self.limits, behind=self.proxies.client_address if self.config.trusted_proxies else None
         )
         self._monitor.bind(engine, self._door, lambda: families(self))
         self._records = SessionRecords(engine, self.sessions, shared=self.config.shares_home)
@@ -179,7 +179,7 @@ class Relay:
                 return self._sought(seeking, access, request)
             raise self._told(refused, access, request) from None
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; of voice the text alone.
 
         To OAuth clients it is said in their words as well (RFC 6749 section 5.2).
@@ -195,7 +195,7 @@ class Relay:
             return Response(refused.status, fields, refused.message.encode("utf-8", "replace"))
         return json_response(refused.status, body, refused.headers)
 
-    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
+    def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """Header fields of every answer; a relay has none."""
         return ()
 
@@ -259,7 +259,7 @@ class Relay:
         """Cut the requests and close the sockets of a session that was revoked or has expired."""
         # Requests first: one that waits for a phone of the same session is refused, and has not just lost the phone.
         for holder in session.credential_ids:
-            self.engine.end_holder(holder, Refused(401, "unauthorized", reason))
+            self.engine.revoke_credential(holder, Refused(401, "unauthorized", reason))
         if self._mcp is not None:
             self._mcp.end_of(session.token_hash)
         for client in self.clients_of(session):
@@ -492,7 +492,7 @@ class Relay:
 
     def _mention(self, refused: Refused, request: Request) -> None:
         """A bearer that nobody has: somebody guesses, or has been revoked."""
-        address, engine = self.proxies.address(request), self.engine
+        address, engine = self.proxies.client_address(request), self.engine
         guessed = refused.status == 401 and request.headers.get(b"authorization") is not None
         if guessed and self._mentions.is_due(address, engine.now.mono):
             engine.log(Level.WARNING, "wrong session token", address=address)
@@ -515,7 +515,7 @@ class Relay:
         engine.emit(Ready())
 
     def _start_failed(self, error: Exception) -> None:
-        self.engine.exit(70, f"internal error, reference {self.engine.bug(error)}")
+        self.engine.exit(70, f"internal error, reference {self.engine.log_bug(error)}")
 
     def _load_profiles(self) -> Flow[list[dict[str, object]]]:
         config = self.config

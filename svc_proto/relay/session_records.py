@@ -16,7 +16,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level, Query, StoreRequest, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import shield
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.paired_session import PairedSession
@@ -80,7 +80,7 @@ class SessionRecords:
     def load(self) -> Flow[Failure | None]:
         """Take in what is stored: a `Failure` if it cannot be read, or if nobody knows what of it was revoked."""
         engine = self._engine
-        records = yield from ask(engine, Query(engine.new_op(), LoadSessions()))
+        records = yield from run_operation(engine, Query(engine.new_op(), LoadSessions()))
         if isinstance(records, Failure):
             return records
         if not records:
@@ -110,7 +110,7 @@ class SessionRecords:
             engine.spawn(self._erase_stored(token_hash))
 
     def _erase_stored(self, token_hash: str) -> Flow[None]:
-        yield from ask(self._engine, Query(self._engine.new_op(), DeleteSession(token_hash)))
+        yield from run_operation(self._engine, Query(self._engine.new_op(), DeleteSession(token_hash)))
 
     def _again(self) -> None:
         for session in self._sessions.tombstones():
@@ -121,7 +121,7 @@ class SessionRecords:
         engine = self._engine
 
         def write() -> Flow[Failure | None]:
-            answer = yield from ask(engine, Query(engine.new_op(), change))
+            answer = yield from run_operation(engine, Query(engine.new_op(), change))
             failure = answer if isinstance(answer, Failure) and answer.kind is not FailureKind.NOT_FOUND else None
             if failure is not None:
                 engine.log(
@@ -155,7 +155,7 @@ class SessionRecords:
         if isinstance(theirs, Failure):  # to write over them would bring back what they have revoked
             kept = theirs
         else:
-            kept = yield from ask(engine, WriteConfig(engine.new_op(), TOMBSTONES, theirs + text))
+            kept = yield from run_operation(engine, WriteConfig(engine.new_op(), TOMBSTONES, theirs + text))
         if not isinstance(kept, Failure):
             self._written = text  # the host carries these orders out one after the other
         elif failed:

@@ -13,7 +13,7 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.commands import Compute, TerminalSize, WriteFile
 from svc_proto.engine.child_process import INHERITED, run_command
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import shield
 from svc_proto.facts import Failure
 from svc_proto.machines.terminal import replay_text, tmux_name
@@ -63,11 +63,11 @@ class Shells:
         engine = self._engine
         if not self._config.terminal_tmux:
             return
-        found = yield from ask(engine, Compute(engine.new_op(), "which", ("tmux",)))
+        found = yield from run_operation(engine, Compute(engine.new_op(), "which", ("tmux",)))
         if not isinstance(found, str):
             return
         self.tmux = found
-        written = yield from ask(engine, WriteFile(engine.new_op(), "tmux.conf", TMUX_CONF))
+        written = yield from run_operation(engine, WriteFile(engine.new_op(), "tmux.conf", TMUX_CONF))
         self._conf = None if isinstance(written, Failure) else written
 
     def choose(self, requested: object) -> Flow[str | None]:
@@ -76,7 +76,7 @@ class Shells:
         for shell in (as_text(requested), self._config.terminal_shell, self._config.user_shell, *FALLBACKS):
             if shell is None or not shell.startswith("/"):
                 continue
-            usable = yield from ask(engine, Compute(engine.new_op(), "executable", (shell,)))
+            usable = yield from run_operation(engine, Compute(engine.new_op(), "executable", (shell,)))
             if usable is True:
                 return shell
         return None

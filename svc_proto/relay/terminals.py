@@ -13,7 +13,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.strict_json import dumps_bytes
 from svc_proto.commands import Level
-from svc_proto.engine.child_process import Child, spawn_child
+from svc_proto.engine.child_process import ChildProcess, spawn
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.terminal import (
@@ -114,7 +114,7 @@ class Terminals:
 
     def _work_failed(self, error: Exception) -> None:
         self._forget_waiting()
-        self.error(f"internal error {self.engine.bug(error)}")
+        self.error(f"internal error {self.engine.log_bug(error)}")
 
     def _leave(self, trigger: TerminalTrigger, *, tell: bool = True) -> None:
         if self._task is not None:
@@ -179,9 +179,7 @@ class Terminals:
             terminal = Terminal(self, name, shell)
             argv = self.shells.argv(name, shell, made=made)
             env, inherit = self.shells.env(name), self.shells.inherit
-            child = yield from spawn_child(
-                self.engine, argv, terminal, env=env, inherit=inherit, terminal=size, escaped=True
-            )
+            child = yield from spawn(self.engine, argv, terminal, env=env, inherit=inherit, terminal=size, escaped=True)
             if isinstance(child, Failure):
                 self.error(f"the shell could not be started: {child.kind.value}", envelope.id, name)
                 return
@@ -258,7 +256,7 @@ class Terminals:
 class Terminal:
     """One attached terminal; a `ChildHandler`."""
 
-    child: Child
+    child: ChildProcess
 
     def __init__(self, owner: Terminals, name: str, shell: str) -> None:
         self.name = name
@@ -270,7 +268,7 @@ class Terminal:
         self._buffer = OutputBuffer(tmux=owner.shells.tmux is not None)
         self._timer = owner.engine.timers.timer(self._flush)
 
-    def begin(self, child: Child) -> None:
+    def begin(self, child: ChildProcess) -> None:
         """The shell runs."""
         self.child = child
         self.step(TerminalTrigger.ATTACH)
@@ -291,15 +289,15 @@ class Terminal:
 
     def resume(self) -> None:
         """The client reads again: show what has waited."""
-        self.child.hold(False)
+        self.child.set_read_paused(False)
         self._flush()
 
     def finish(self, trigger: TerminalTrigger, *, tell: bool = True) -> None:
         """End it from this side. A tmux client is let go of; one whose session was ended goes, with what it runs."""
         if self._owner.shells.tmux is not None and TerminalTrigger.KILL not in (trigger, self.parting):
-            self.child.release()
+            self.child.detach()
         else:
-            self.child.end()
+            self.child.terminate()
         self._close(trigger, tell=tell)
 
     def step(self, trigger: TerminalTrigger) -> None:
@@ -328,7 +326,7 @@ class Terminal:
         if client.writable:
             self._send(self._buffer.drain())
         else:  # until `Terminals.writable`; what is under way from the shell waits in the buffer
-            self.child.hold(True)
+            self.child.set_read_paused(True)
 
     def _send(self, text: bytes) -> None:
         if text:  # as `write_envelope` would say it: there is much of it, in UTF-8 and escaped already

@@ -15,7 +15,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Level, SignalName
-from svc_proto.engine.child_process import Child, spawn_child
+from svc_proto.engine.child_process import ChildProcess, spawn
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.line_buffer import MAX_LINE, LineBuffer
@@ -85,7 +85,7 @@ class Tui:
             starting.cancel()
         gateway, self._gateway = self._gateway, None
         if gateway is not None:
-            gateway.child.end(SignalName.TERMINATE, patience=TERM_PATIENCE)
+            gateway.child.terminate(SignalName.TERMINATE, patience=TERM_PATIENCE)
 
     def lapse(self, identity: str = "") -> None:
         """The grant has run out, or was taken back. A `tui.error` would cost a desktop its socket."""
@@ -111,7 +111,7 @@ class Tui:
             return
         gateway = _Gateway(self)
         env, inherit = self._environment(envelope.payload), self.client.relay.shells.inherit
-        child = yield from spawn_child(self.engine, command, gateway, env=env, inherit=inherit, errors=_Errors(self))
+        child = yield from spawn(self.engine, command, gateway, env=env, inherit=inherit, errors=_Errors(self))
         if isinstance(child, Failure):
             self.client.complain(
                 f"the agent gateway could not be started: {child.kind.value}", "tui_unavailable", envelope.id
@@ -148,7 +148,7 @@ class Tui:
             self._process(self._waiting.popleft())
 
     def _not_started(self, error: Exception) -> None:
-        self.client.complain(f"internal error {self.engine.bug(error)}", "internal_error")
+        self.client.complain(f"internal error {self.engine.log_bug(error)}", "internal_error")
         self._started(None)
 
     def _process(self, envelope: Envelope) -> None:
@@ -189,7 +189,7 @@ class _Gateway:
     it, until the client reads again.
     """
 
-    child: Child
+    child: ChildProcess
 
     def __init__(self, tui: Tui) -> None:
         self._tui = tui
@@ -220,7 +220,7 @@ class _Gateway:
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError as error:
-            self.child.end(SignalName.TERMINATE, patience=TERM_PATIENCE)
+            self.child.terminate(SignalName.TERMINATE, patience=TERM_PATIENCE)
             tui.lost(f"the agent gateway broke the protocol: {error}")
             return
         self._ready.extend(lines)
@@ -232,7 +232,7 @@ class _Gateway:
         while self._ready and tui.client.writable:
             self._pass_on(self._ready.popleft())
         if self.runs:
-            self.child.hold(bool(self._ready) or not tui.client.writable)
+            self.child.set_read_paused(bool(self._ready) or not tui.client.writable)
         elif tui.client.writable:
             tui.lost(self._end)
 

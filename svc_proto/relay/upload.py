@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import CreateBlob, DiscardBlob, FinishBlob, WriteBlob
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import Request
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData, PartEnd
@@ -57,7 +57,7 @@ class IncomingFile(ABC):
     def create(self, suffix: str, *, within: float = DISK_PATIENCE) -> Flow[None]:
         """Create the file; the end of its name is given."""
         self.begun = True
-        blob = yield from ask(self.engine, CreateBlob(self.engine.new_op(), suffix, SPARE), within=within)
+        blob = yield from run_operation(self.engine, CreateBlob(self.engine.new_op(), suffix, SPARE), within=within)
         if isinstance(blob, Failure):
             raise self.not_stored(blob)
         self._blob = blob
@@ -68,14 +68,16 @@ class IncomingFile(ABC):
         if self.size > self._max_size:
             raise self.too_large(self._max_size)
         blob = cast("int", self._blob)  # a part's data comes behind its beginning
-        written = yield from ask(self.engine, WriteBlob(self.engine.new_op(), blob, data), within=DISK_PATIENCE)
+        written = yield from run_operation(
+            self.engine, WriteBlob(self.engine.new_op(), blob, data), within=DISK_PATIENCE
+        )
         if isinstance(written, Failure):
             raise self.not_stored(written)
 
     def finish(self) -> Flow[str]:
         """Close the file, which has begun; where it is. Deleting it is the caller's from now on."""
         blob = cast("int", self._blob)
-        path = yield from ask(self.engine, FinishBlob(self.engine.new_op(), blob), within=DISK_PATIENCE)
+        path = yield from run_operation(self.engine, FinishBlob(self.engine.new_op(), blob), within=DISK_PATIENCE)
         if isinstance(path, Failure):
             raise self.not_stored(path)
         self._blob = None

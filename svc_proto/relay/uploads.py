@@ -19,7 +19,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import DeleteBlob
 from svc_proto.machines.media_registry import MediaEntry, MediaRegistry, base_name
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.settings import Bucket
+from svc_proto.settings import S3Bucket
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -61,7 +61,7 @@ class Uploads:
         self.objects: Objects | None = None
         self.folder = config.media_store if isinstance(config.media_store, str) else ""  # where it really is
         self.shared = config.media_store is not None
-        if isinstance(config.media_store, Bucket):
+        if isinstance(config.media_store, S3Bucket):
             from svc_proto.relay.bucket import Objects  # noqa: PLC0415, RUF100 - nobody without one pays for it
 
             self.objects = Objects(engine, config.media_store)

@@ -27,7 +27,7 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import bearer as bearer_fields
+from svc_proto.engine.http_client import bearer_header as bearer_fields
 from svc_proto.engine.http_client import fetch
 from svc_proto.engine.message import Request
 from svc_proto.facts import Failure
@@ -95,7 +95,7 @@ class VoiceGate:
         now = relay.engine.now
         session = relay.sessions.lookup(token, now)
         if session is None:
-            if not (relay.allow_insecure_api_bearer or relay.proxies.keep_secrets(request)):
+            if not (relay.allow_insecure_api_bearer or relay.proxies.is_confidential(request)):
                 raise Refused(
                     403,
                     "https_required",
@@ -107,14 +107,14 @@ class VoiceGate:
             raise Refused(403, "grant_required", f"this session holds no live {grant} grant")
         device = None if session.device_id == UNKNOWN_DEVICE else session.device_id
         until = partial(session.grants_until, grant)
-        request.holder = session.token_hash
+        request.credential_id = session.token_hash
         return Principal(kind="session", device_id=device, bearer_hash=session.token_hash, until=until)
 
     def _ask(self, token: str, request: Request) -> Flow[Principal]:
         probe, relay = self._probe, self._relay
         holder = None if relay.keys is None else relay.keys.accepts(token, relay.engine.now)
         if holder is not None:
-            request.holder = holder
+            request.credential_id = holder
             return Principal(kind="api", bearer_hash=holder, bearer=token, until=partial(self._key_until, holder))
         config, until = relay.config, None
         if relay.keys is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.pcm import resample, wav_head
 from svc_proto.basics.strict_json import encoder
 from svc_proto.commands import AppendFile, Level, SweepFolder
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run_name(kind: str, wall: float, session_id: str) -> str:
 def sweep_runs(engine: Engine, folder: str, kind: str, *, days: int) -> Flow[None]:
     """Delete files of runs of that kind that are older."""
     before = engine.now.wall - days * DAY
-    outcome = yield from ask(engine, SweepFolder(engine.new_op(), folder, before, f"{kind}-"))
+    outcome = yield from run_operation(engine, SweepFolder(engine.new_op(), folder, before, f"{kind}-"))
     if isinstance(outcome, Failure):
         engine.log(Level.WARNING, "old voice runs not deleted", problem=outcome.kind.value)
 
@@ -98,7 +98,7 @@ class GrowingFile:
                 data, head = b"".join(self._pieces), self._head
                 self._pieces, self._size, self._head = [], 0, b""
                 order = AppendFile(self._engine.new_op(), self.path, data, head)
-                outcome = yield from ask(self._engine, order, within=ANSWER_WITHIN)
+                outcome = yield from run_operation(self._engine, order, within=ANSWER_WITHIN)
                 if isinstance(outcome, Failure):
                     self._give_up(outcome.kind.value)
         finally:

@@ -14,7 +14,7 @@ from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.voice.contract import ProviderError
-from svc_proto.voice_config import KEY_VARIABLES, URL_VARIABLES, Vendor
+from svc_proto.voice_config import KEY_VARIABLES, URL_VARIABLES, ProviderEndpoint
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -49,11 +49,11 @@ class Keys:
         values = (self.environment.get(name) or self._file.get(name) for name in names)
         return next(filter(None, values), None)
 
-    def admit(self, vendor: Vendor) -> VendorAccess:
+    def admit(self, vendor: ProviderEndpoint) -> VendorAccess:
         """The access that the operator has set up. `ProviderError` names the variable that is missing."""
         key = self.get(*vendor.keys)
         if not key:
-            raise ProviderError(f"{vendor.asked} not set", variable=vendor.asked)
+            raise ProviderError(f"{vendor.suggested_variable} not set", variable=vendor.suggested_variable)
         if not _CARRIABLE.fullmatch(key):
             raise ProviderError(f"the key of {vendor.name} has characters that no header can carry")
         return VendorAccess(vendor.name, (self.get(vendor.url_variable) or vendor.url).rstrip("/"), key)

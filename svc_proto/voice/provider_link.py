@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched, fetch, websocket
-from svc_proto.engine.sync import Bell
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.http_client import HttpResult, fetch, websocket_upgrade
+from svc_proto.engine.sync import Condition
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import AudioDelta, ProviderError, ProviderEvent
@@ -44,25 +44,27 @@ MAX_BYTES = 16 * 1024 * 1024  # of sound in them, more than five minutes at 24 k
 def open_link(engine: Engine, dialect: Dialect, *, provider: str, within: float = CONNECT_WITHIN) -> Flow[ProviderLink]:
     """Connect."""
     link = ProviderLink(engine, dialect)
-    outcome = yield from fetch(engine, "GET", dialect.url, into=websocket(link), headers=dialect.headers, within=within)
+    outcome = yield from fetch(
+        engine, "GET", dialect.url, into=websocket_upgrade(link), headers=dialect.headers, within=within
+    )
     if isinstance(outcome, Failure):
         raise ProviderError(f"{provider} cannot be reached: {outcome.kind.value}")
-    if isinstance(outcome, Fetched):
+    if isinstance(outcome, HttpResult):
         raise ProviderError(f"{provider} {REFUSALS.get(outcome.status, f'declined the socket with {outcome.status}')}")
     return link
 
 
 class ProviderLink:
-    """A `SocketHandler`; made by `open_link`."""
+    """A `WebSocketHandler`; made by `open_link`."""
 
-    _socket: Socket  # from `on_open` on
+    _socket: WebSocketConnection  # from `on_open` on
 
     def __init__(self, engine: Engine, dialect: Dialect) -> None:
         self._engine = engine
         self._dialect = dialect
         self._events: deque[ProviderEvent] = deque()
         self._size = 0  # bytes of sound in them
-        self._bell = Bell(engine)  # of whoever waits
+        self._bell = Condition(engine)  # of whoever waits
         self._problem: str | None = None  # why nothing more comes
 
     # --- for flows ---
@@ -90,10 +92,10 @@ class ProviderLink:
 
     # --- SocketHandler ---
 
-    def on_open(self, socket: Socket) -> None:
+    def on_open(self, socket: WebSocketConnection) -> None:
         """The socket to the provider is open: say what has to be said first."""
         self._socket = socket
-        socket.ping_every(PING_EVERY)
+        socket.set_ping_interval(PING_EVERY)
         socket.send_text(strict_json.dumps(self._dialect.setup()))
 
     def on_text(self, text: str) -> None:
@@ -125,7 +127,7 @@ class ProviderLink:
 
     def _wake(self) -> None:
         if self._events or self._problem is not None:
-            self._bell.ring()
+            self._bell.notify_all()
 
 
 def _size(event: ProviderEvent) -> int:

@@ -31,7 +31,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.pcm import SAMPLE_WIDTH, levels
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.sync import Bell
+from svc_proto.engine.sync import Condition
 from svc_proto.machines.voice_session import (
     UNCLAIMED_TIMEOUT,
     ClaimDenied,
@@ -148,7 +148,7 @@ class VoiceSession:
         self.log = EventLog(engine, f"{self.run_path}.jsonl")
         self._created = engine.now.mono
         self._early: deque[dict[str, object]] = deque()
-        self._speakers = Bell(engine)  # of who waits for room
+        self._speakers = Condition(engine)  # of who waits for room
         self._timer = engine.timers.timer(self._due)
         self._wind()
         self.mode = mode(self)
@@ -330,7 +330,7 @@ class VoiceSession:
     def drained(self, socket: VoiceSocket) -> None:
         """The client has read enough."""
         if socket is self.socket:
-            self._speakers.ring()
+            self._speakers.notify_all()
 
     def left(self, socket: VoiceSocket, code: int) -> None:
         """A socket is gone."""
@@ -398,7 +398,7 @@ class VoiceSession:
         for text in events:
             socket.send(f'{text[:-1]},"replayed":true}}')
         self._tell(socket, "voice.replay.done", replay_event_count=len(events))
-        self._speakers.ring()
+        self._speakers.notify_all()
         self.mode.on_resumed()
 
     def _lost(self, code: int, why: str) -> None:
@@ -412,7 +412,7 @@ class VoiceSession:
         wall = round(self.engine.now.at(deadline).wall, 3)
         self.note(f"{self.family.name}.session.detached", reason=reason, resume_deadline=wall)
         self.mode.on_detached()
-        self._speakers.ring()
+        self._speakers.notify_all()
 
     def extend(self, seconds: float) -> None:
         """While detached: wait so long from now on for somebody to come back."""
@@ -507,7 +507,7 @@ def problem_of(engine: Engine, error: Exception) -> str:
     """What a client is told of an error of whatever works for it: a provider's word, or the reference of a bug."""
     if isinstance(error, ProviderError):
         return str(error)
-    return f"internal error, reference {engine.bug(error)}"
+    return f"internal error, reference {engine.log_bug(error)}"
 
 
 def _parse(text: str) -> dict[str, object]:

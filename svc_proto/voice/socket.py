@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.voice.session import POLICY
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ RECHECK = 60.0  # s: grants end by the wall clock, so look again at least this o
 
 
 class VoiceSocket:
-    """One WebSocket of a session; a `SocketHandler`."""
+    """One WebSocket of a session; a `WebSocketHandler`."""
 
     __slots__ = ("_grant", "_over", "_session", "_socket", "_timer", "_until", "bearer_hash")
 
-    _socket: Socket  # from `on_open` on
+    _socket: WebSocketConnection  # from `on_open` on
 
     def __init__(
         self, session: VoiceSession, bearer_hash: str = "", until: Callable[[], float | None] | None = None
@@ -42,10 +42,10 @@ class VoiceSocket:
 
     # --- SocketHandler ---
 
-    def on_open(self, socket: Socket) -> None:
+    def on_open(self, socket: WebSocketConnection) -> None:
         """It may own the session, or has to show the token first."""
         self._socket = socket
-        socket.ping_every(PING_EVERY)
+        socket.set_ping_interval(PING_EVERY)
         self._session.arrived(self)
         if self.number in self._session.candidates:
             self._timer.set(self._session.engine.now.mono + CLAIM_WITHIN)

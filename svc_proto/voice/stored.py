@@ -15,9 +15,9 @@ from attrs import frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
-from svc_proto.engine.files import edit_yaml, read_yaml
+from svc_proto.engine.files import read_yaml, update_yaml
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.sync import OneAtATime
+from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, as_text
 from svc_proto.voice.profiles import Profile, find_profile
@@ -182,7 +182,7 @@ class StoredSettings:
         self._engine = engine
         self._config = config
         self._speaks = speaks
-        self._changing = OneAtATime(engine)
+        self._changing = Lock(engine)
 
     def read(self, family: SectionFamily[SettingsT], name: str | None) -> Flow[SettingsT]:
         """What is set, for a profile or the relay."""
@@ -206,11 +206,11 @@ class StoredSettings:
 
         `Refused` 404 for a profile that is not there, or a file that cannot be changed.
         """
-        yield from self._changing.enter()
+        yield from self._changing.acquire()
         try:
             return (yield from self._change(family, name, change))
         finally:
-            self._changing.leave()
+            self._changing.release()
 
     def _change(self, family: SectionFamily[Any], name: str | None, change: Mapping[str, object]) -> Flow[str]:
         engine = self._engine
@@ -227,7 +227,7 @@ class StoredSettings:
         def edits(stored: object) -> dict[str, object]:
             return {family.section: with_its_own(family, JsonObject.of(stored), {**shown, **change})}
 
-        yield from edit_yaml(
+        yield from update_yaml(
             engine, path, edits, _unchangeable, unfit="is not YAML that can be edited: mend it by hand"
         )
         engine.log(Level.INFO, "voice settings changed", section=family.section, profile=name, fields=sorted(change))

@@ -19,7 +19,14 @@ from svc_proto.voice.registry import LOCAL, PROVIDERS
 from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
 from svc_proto.voice.settings import PROMOTION, REALTIME, AnySettings, OutputSettings, RealtimeSettings, Rules
 from svc_proto.voice.speech import RealtimeLab, VoiceOutput
-from svc_proto.voice_config import ELEVENLABS, OPENAI, OPENAI_REALTIME, XAI, XAI_REALTIME, Vendor
+from svc_proto.voice_config import (
+    ELEVENLABS_ENDPOINT,
+    OPENAI_ENDPOINT,
+    OPENAI_REALTIME_ENDPOINT,
+    XAI_ENDPOINT,
+    XAI_REALTIME_ENDPOINT,
+    ProviderEndpoint,
+)
 
 if TYPE_CHECKING:
     from svc_proto.basics.brand import Brand
@@ -42,7 +49,7 @@ class View:
     protocol: str  # behind the brand's name
     family: type[Family]
     rules: Rules  # of what a request can change
-    vendors: tuple[Vendor, ...]  # whose keys it shows
+    vendors: tuple[ProviderEndpoint, ...]  # whose keys it shows
 
     def allowed(self) -> list[ProviderInfo]:
         """The providers that it can be set to."""
@@ -57,10 +64,16 @@ class View:
         return provider_object(info, offer, native=info.native if self is AGENT else None)
 
 
-OUTPUT = View("voice_output", "voice.output", VoiceOutput, OUTPUT_RULES, (XAI, OPENAI, ELEVENLABS))
-LAB = View("realtime_voice", "voice.realtime", RealtimeLab, REALTIME, (XAI_REALTIME,))
+OUTPUT = View(
+    "voice_output", "voice.output", VoiceOutput, OUTPUT_RULES, (XAI_ENDPOINT, OPENAI_ENDPOINT, ELEVENLABS_ENDPOINT)
+)
+LAB = View("realtime_voice", "voice.realtime", RealtimeLab, REALTIME, (XAI_REALTIME_ENDPOINT,))
 AGENT = View(
-    "realtime_agent", "voice.realtime_agent", RealtimeAgent, {**REALTIME, **PROMOTION}, (XAI_REALTIME, OPENAI_REALTIME)
+    "realtime_agent",
+    "voice.realtime_agent",
+    RealtimeAgent,
+    {**REALTIME, **PROMOTION},
+    (XAI_REALTIME_ENDPOINT, OPENAI_REALTIME_ENDPOINT),
 )
 OAUTH: Mapping[View, Mapping[str, object]] = {  # there is none
     LAB: {"xai_oauth_path": "", "xai_oauth_paths": []},

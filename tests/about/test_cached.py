@@ -15,7 +15,7 @@ def asked(*fields: tuple[bytes, bytes]) -> Request:
 def test_it_is_sent_with_a_tag_and_not_again() -> None:
     file = Cached(b"text/plain", b"hello")
     answer = file.answer(asked())
-    assert not answer.alone
+    assert not answer.only_these_headers
     assert (answer.status, answer.body) == (200, b"hello")
     assert answer.headers.get(b"content-type") == b"text/plain"
     assert answer.headers.get(b"cache-control") == b"no-cache"
@@ -29,5 +29,5 @@ def test_a_page_brings_its_own_policy() -> None:
     policy = (b"content-security-policy", b"default-src 'none'")
     page = Cached(b"text/html", b"<p>", (policy,))
     for answer in (page.answer(asked()), page.answer(asked((b"if-none-match", page.tag)))):
-        assert answer.alone
+        assert answer.only_these_headers
         assert policy in list(answer.headers)

@@ -14,7 +14,7 @@ from svc_proto.commands import Compute
 from svc_proto.facts import Stopping
 from svc_proto.machines.auth_rate_limiter import MAX_FAILURES
 from svc_proto.relay_config import RelayConfig
-from svc_proto.store_requests import Ping
+from svc_proto.store_requests import CheckStore
 from tests.relay.world import REMOTE, RelayBook
 from tests.support.http_client import Response
 
@@ -157,7 +157,7 @@ def test_anybody_may_ask_whether_it_is_well() -> None:
 
 def test_a_store_that_does_not_answer_makes_it_unready() -> None:
     book = RelayBook()
-    book.host.store.refused = (Ping,)
+    book.host.store.refused = (CheckStore,)
     answer = book.request("GET", "/readyz")
     assert (answer.status, answer.json) == (503, {"status": "not ready", "reasons": ["store: internal"]})
     assert value(book.request("GET", "/metrics"), "svc_store_failures_total") == 1
@@ -169,7 +169,7 @@ def test_a_store_that_does_not_answer_makes_it_unready() -> None:
 
 def test_the_store_has_two_seconds() -> None:
     book = RelayBook()
-    book.hold = (Ping,)
+    book.hold = (CheckStore,)
     call = book.call("GET", "/readyz")
     assert call.answer is None
     book.after(2.0)
@@ -178,7 +178,7 @@ def test_the_store_has_two_seconds() -> None:
 
 def test_one_that_stops_is_not_ready() -> None:
     book = RelayBook()
-    book.hold = (Ping,)
+    book.hold = (CheckStore,)
     call = book.call("GET", "/readyz")
     book.feed(Stopping(5.0))
     book.hold = ()

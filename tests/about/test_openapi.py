@@ -10,7 +10,7 @@ from svc_proto.about.openapi import describe, written
 from svc_proto.about.says import DoorWords, Manual, Says
 from svc_proto.basics import strict_json
 from svc_proto.engine.message import Request, Response
-from svc_proto.engine.router import Kind, Route
+from svc_proto.engine.router import Route, RouteKind
 from svc_proto.version import VERSION
 
 
@@ -71,7 +71,7 @@ def handler(request: Request) -> Response:
     raise NotImplementedError
 
 
-def route(method: str, pattern: str, access: Access = Access.OPEN, kind: Kind = Kind.HTTP) -> Route:
+def route(method: str, pattern: str, access: Access = Access.OPEN, kind: RouteKind = RouteKind.HTTP) -> Route:
     return Route(method=method, pattern=pattern, access=access, handler=handler, kind=kind)
 
 
@@ -79,8 +79,8 @@ ROUTES = [
     route("GET", "/things/{id}"),
     route("POST", "/things/{id}", Access.KEY),
     route("GET", "/stream"),
-    route("GET", "/ws", kind=Kind.WEBSOCKET),
-    route("GET", "/raw", kind=Kind.WEBSOCKET),
+    route("GET", "/ws", kind=RouteKind.WEBSOCKET),
+    route("GET", "/raw", kind=RouteKind.WEBSOCKET),
 ]
 THING = {"$ref": "#/components/schemas/Thing"}
 

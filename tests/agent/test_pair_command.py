@@ -9,7 +9,7 @@ import pytest
 from svc_proto.agent.contract import TextDelta, Unkept
 from svc_proto.engine.message import Response, json_response
 from svc_proto.peers.local_secret import HEADER
-from svc_proto.relay_config import LocalTrust
+from svc_proto.relay_config import LocalTrustPolicy
 from svc_proto.wire.events import Headers
 from tests.agent.world import ROUTE, AgentWorld
 from tests.peers.service import ScriptedService, row
@@ -57,7 +57,7 @@ def test_nobody_else_gets_one() -> None:
 
 def test_the_relay_asks_the_operator_for_the_local_secret() -> None:
     world = AgentWorld()
-    world.start_relay(local_trust=LocalTrust.SECRET)
+    world.start_relay(local_trust=LocalTrustPolicy.SECRET)
     world.sim.run_for(1.0)
     world.command("/svc-relay-pair", operator=HERE)
     assert (shown(world), "local secret" in kept(world)) == ("", True)

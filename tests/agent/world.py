@@ -35,7 +35,7 @@ from svc_proto.agent.contract import (
     TurnOutcome,
 )
 from svc_proto.agent.setup import AgentConfig, AgentParts, build_agent
-from svc_proto.commands import Level, Tell
+from svc_proto.commands import Level, Notify
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine, Service
@@ -171,7 +171,7 @@ class AgentWorld:
         self.model = ScriptedModel(model)
         self.host = Listener()
         self.processes: list[Process] = []
-        self.news: list[Tell] = []  # of the phone
+        self.news: list[Notify] = []  # of the phone
         self.serve(self.model, MODEL_PORT, self.sim.host("model", "10.0.0.2"))
         if relay or phone:
             self.start_relay()
@@ -246,9 +246,9 @@ class AgentWorld:
 
 
 def _register(engine: Engine, code: str) -> Flow[None]:
-    from svc_proto.engine.http_client import Fetched, fetch
+    from svc_proto.engine.http_client import HttpResult, fetch
 
     body = b'{"code": "%s"}' % code.encode()
     answer = yield from fetch(engine, "POST", "http://127.0.0.1:8767/pairing/register", body=body)
-    assert isinstance(answer, Fetched)
+    assert isinstance(answer, HttpResult)
     assert answer.status == 200

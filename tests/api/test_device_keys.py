@@ -129,7 +129,7 @@ def test_so_does_the_run_behind_it_though_nobody_reads_it(beside: Beside, path: 
     assert book.api.runs.outcomes["cancelled"] == 1
     book.after(120.0)
     assert (book.api.runs.outcomes["cancelled"], book.api.runs.outcomes["completed"]) == (1, 1)
-    assert len(book.engine.held) == 0
+    assert len(book.engine.revocables) == 0
 
 
 def test_a_stream_ends_when_the_session_has_expired(beside: Beside) -> None:

@@ -39,7 +39,7 @@ def test_the_file_says_which_there_are() -> None:
     (row, _) = reloading.result.json["servers"]
     assert row["state"] == "failed"
     (order,) = spawned(book)[:1]
-    assert (order.argv, order.env, order.inherit) == (("/bin/shop", "--all"), (("TOKEN", "s3cr3t"),), INHERITED)
+    assert (order.argv, order.env, order.inherited_env) == (("/bin/shop", "--all"), (("TOKEN", "s3cr3t"),), INHERITED)
     book.disk.put(CONFIG, b"mcp_servers: {}\n")
     assert book.request("GET", "/api/mcp-servers").json == {"servers": []}
     book.disk.put(CONFIG, b"mcp_servers: [7]\n")

@@ -11,7 +11,7 @@ from svc_proto.api.subscriber import LIFE, Subscriber, SubscriberState, Subscrib
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Streamed
+from svc_proto.engine.message import Request, StreamedResponse
 from svc_proto.machines.transitions import step
 from svc_proto.wire.events import NO_HEADERS
 from tests.api.puppet import TurnBook
@@ -115,14 +115,14 @@ def test_there_is_one_reader() -> None:
     reader, _ = made(book)
     problems: list[Exception] = []
 
-    def twice(request: Request) -> Streamed:
+    def twice(request: Request) -> StreamedResponse:
         def producer(writer: object) -> Flow[None]:
             reader.drop()
             with pytest.raises(LocalProtocolError) as error:
                 yield from reader.produce(writer)  # type: ignore[arg-type]  # nothing is written
             problems.append(error.value)
 
-        return Streamed(200, NO_HEADERS, producer)
+        return StreamedResponse(200, NO_HEADERS, producer)
 
     (route,) = [route for route in book.api.router.routes if route.pattern == "/health"]
     object.__setattr__(route, "handler", twice)

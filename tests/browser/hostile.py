@@ -113,5 +113,5 @@ class Hostile(ScriptedService):
         fields = Headers([(b"content-type", b"text/event-stream")])
         return Response(200, fields, b"".join(encode_event(data, event=name) for name, data in TURN))
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         return json_response(refused.status, {"error": EVIL})

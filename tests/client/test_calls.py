@@ -7,7 +7,7 @@ from svc_proto.client.calls import PAIRED, distrust, error_text, explained
 from svc_proto.commands import Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.peer import Peer, PeerFault
 from svc_proto.schema.json_object import JsonObject
@@ -75,7 +75,7 @@ def test_sentences_of_ones_own(answer: Reply, text: str) -> None:
     ],
 )
 def test_what_servers_say(body: bytes, text: str) -> None:
-    assert error_text(Fetched(400, Headers(()), body)) == text
+    assert error_text(HttpResult(400, Headers(()), body)) == text
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_servers_say(body: bytes, text: str) -> None:
     ],
 )
 def test_no_page_for_browsers_is_shown(status: int, fields: list[tuple[bytes, bytes]], text: str) -> None:
-    assert error_text(Fetched(status, Headers(fields), b"said")) == text
+    assert error_text(HttpResult(status, Headers(fields), b"said")) == text
 
 
 def test_what_is_said_of_a_certificate() -> None:

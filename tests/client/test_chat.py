@@ -7,7 +7,7 @@ import pytest
 
 from svc_proto.client.chat import ChatChore, ChatEnd, ChatOrder, api_target
 from svc_proto.client.chore import INTERRUPTED
-from svc_proto.commands import Exit, Tell
+from svc_proto.commands import Exit, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Stopping
@@ -67,11 +67,11 @@ def test_a_turn() -> None:
     assert there.asked[1].json == {"message": "hello"}
     assert there.asked[1].headers.get(b"authorization") == b"Bearer k3y"
     assert there.told[1:] == [
-        Tell("tool", {"line": '→ screen: {"a":1}'}),
-        Tell("tool", {"line": "← screen: two [2J nodes"}),
-        Tell("tool", {"line": "✗ tool: no"}),
-        Tell("text", {"text": "Hel"}),
-        Tell("text", {"text": "lo"}),
+        Notify("tool", {"line": '→ screen: {"a":1}'}),
+        Notify("tool", {"line": "← screen: two [2J nodes"}),
+        Notify("tool", {"line": "✗ tool: no"}),
+        Notify("text", {"text": "Hel"}),
+        Notify("text", {"text": "lo"}),
     ]
 
 
@@ -112,14 +112,14 @@ def test_an_answer_that_comes_at_once() -> None:
         stream(("assistant.completed", {"content": "All"}), ("run.completed", {"completed": False, "usage": {}}))
     )
     assert there.run() == ChatEnd("s1", False)
-    assert there.told[-1] == Tell("text", {"text": "All"})
+    assert there.told[-1] == Notify("text", {"text": "All"})
 
 
 def test_what_is_not_understood_is_passed_over() -> None:
     body = b"data: [DONE]\n\nevent: run.completed\ndata: {}\n\nevent: tool.started\ndata: {}\n\n"
     there = world((200, body))
     assert there.run() == ChatEnd("s1", True)
-    assert there.told[-1] == Tell("tool", {"line": "→ tool"})
+    assert there.told[-1] == Notify("tool", {"line": "→ tool"})
 
 
 @pytest.mark.parametrize(
@@ -284,8 +284,8 @@ def test_a_question_is_shown_and_answered() -> None:
     assert there.asked[2].path == "/v1/runs/run%201/approval"
     assert there.asked[2].json == {"choice": "once", "call_id": "c1"}
     assert there.told[1:] == [
-        Tell("question", {"text": "Costs.\ndo it", "choices": ["once", "deny"]}),
-        Tell("tool", {"line": "✎ memory: Tea"}),
+        Notify("question", {"text": "Costs.\ndo it", "choices": ["once", "deny"]}),
+        Notify("tool", {"line": "✎ memory: Tea"}),
     ]
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from svc_proto.client.chore import INTERRUPTED, Chore, doing
 from svc_proto.client.problem import Problem
-from svc_proto.commands import Abort, Exit, Ready, Tell
+from svc_proto.commands import Abort, Exit, Notify, Ready
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Started, Stopping
@@ -29,13 +29,13 @@ def crash(engine: Engine) -> Flow[str]:
 def test_the_result() -> None:
     world = World(slow)
     assert world.run() == "rested"
-    assert world.told == [Tell("doing", {"text": "dozing"})]
+    assert world.told == [Notify("doing", {"text": "dozing"})]
 
 
 def test_somebody_who_watches_is_told_each_second() -> None:
     world = World(Chore(slow, watched=True))
     assert world.run() == "rested"
-    assert world.told[1:] == [Tell("waiting", {"seconds": 1}), Tell("waiting", {"seconds": 2})]
+    assert world.told[1:] == [Notify("waiting", {"seconds": 1}), Notify("waiting", {"seconds": 2})]
 
 
 def test_a_problem() -> None:
@@ -48,6 +48,6 @@ def test_a_bug_shows_no_text_of_it() -> None:
 
 def test_ctrl_c() -> None:
     book = Playbook(Engine(Chore(slow), entropy=counting_entropy()))
-    book >> Started() << [Ready(), Tell("doing", {"text": "dozing"})]
+    book >> Started() << [Ready(), Notify("doing", {"text": "dozing"})]
     book >> accepted() << [Abort(CH)]
     book >> Stopping(2.0) << [Exit(INTERRUPTED)]

@@ -6,7 +6,7 @@ from runtimes.sim.child import Child, Script
 from runtimes.sim.process import Process
 from runtimes.sim.world import World
 from svc_proto.client.crew import LAST_PAUSE, LONGEST, PATIENCE, PAUSE, READY_WITHIN, STEADY, Crew, Job, Leash
-from svc_proto.commands import Abort, Exit, Level, Log, Ready, SignalName, Spawn, Tell
+from svc_proto.commands import Abort, Exit, Level, Log, Notify, Ready, SignalName, Spawn
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ReadClosed, Received, Started, Stopping
 from tests.playbook import CH, Playbook, counting_entropy
@@ -238,7 +238,7 @@ def test_what_they_write_is_told_line_by_line() -> None:
     for data in (b"one\ntw", b"o\n", b"x" * (LONGEST + 1), b"\xff\n"):
         child.emit_error(data)
         yard.after(SOON)
-    told = [command.fields["text"] for command in yard.process.commands if isinstance(command, Tell)]
+    told = [command.fields["text"] for command in yard.process.commands if isinstance(command, Notify)]
     assert told == ["one", "two", f"a line has more than {LONGEST} bytes", "\ufffd"]
 
 

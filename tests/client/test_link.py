@@ -10,7 +10,7 @@ import pytest
 from svc_proto.basics.certificate_pins import PIN_CHANGED
 from svc_proto.client.link import CredentialRefused, Identity, Unreachable, open_link
 from svc_proto.client.problem import Problem
-from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import Headers
 from tests.client.world import REFUSED, World, as_json
@@ -103,5 +103,5 @@ def test_no_websocket(status: int, kind: type[Problem], says: str) -> None:
 def test_how_long_a_block_lasts(after: bytes, pause: str) -> None:
     from svc_proto.client.link import _declined
 
-    problem = _declined("ws://h", Fetched(429, Headers([(b"retry-after", after)]), b""))
+    problem = _declined("ws://h", HttpResult(429, Headers([(b"retry-after", after)]), b""))
     assert f"no further one for {pause}, or until svc pair makes a new one" in str(problem)

@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.client.questions import MAX_TEXT, Questions
 from svc_proto.client.talk_ends import Ended, News, TooLong, TypedLine
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.schema.chat_events import ApprovalRequest, parse_event
 from svc_proto.schema.json_object import JsonObject
 
@@ -18,7 +18,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.told: list[Tell] = []
+        self.told: list[Notify] = []
         self.answers: list[tuple[str, str]] = []
         self.questions = Questions(
             lambda: self.now, self.told.append, lambda call_id, choice: self.answers.append((call_id, choice))

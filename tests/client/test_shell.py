@@ -9,7 +9,7 @@ from attrs import evolve
 from svc_proto.client.chore import INTERRUPTED
 from svc_proto.client.shell import ShellChore, ShellEnd, ShellOrder
 from svc_proto.client.stored import StoredSession
-from svc_proto.commands import Abort, Exit, Tell
+from svc_proto.commands import Abort, Exit, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.facts import ChannelId, Failure, FailureKind, Stopping
 from tests.client.world import SILENT, World, as_json
@@ -97,7 +97,7 @@ def test_a_session_at_a_terminal() -> None:
     assert said(there, "attach") == [{"session_name": "default", "cols": 100, "rows": 30}]
     assert "".join(each["data"] for each in said(there, "input")) == "l\u00e9\r\x03"
     assert there.screen == "\x1b[1mok\r\n"
-    assert Tell("raw", {}) in there.told
+    assert Notify("raw", {}) in there.told
 
 
 @pytest.mark.parametrize(

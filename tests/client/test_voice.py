@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc_proto.client.voice import MAX_RECORDING, VoiceFile, config_rows, save_speech, transcribe, voice_config
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
@@ -87,7 +87,7 @@ def test_a_text_is_spoken(kind: str, name: str) -> None:
         http=Response(200, Headers([(b"content-type", kind.encode())]), b"sound"),
     )
     assert world.run() == kind.partition(";")[0]
-    assert world.told[-1] == Tell("piece", {"data": b"sound", "name": name})
+    assert world.told[-1] == Notify("piece", {"data": b"sound", "name": name})
     assert world.asked[0].json == {"text": "Ready.", "profile": "work", "voice": "leo"}
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from runtimes.sim.process import Process
 from runtimes.sim.world import World
 from svc_proto.client.watch import PATIENCE, SOON, Watch
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
@@ -28,7 +28,7 @@ class Supervised:
 
     @property
     def news(self) -> list[str]:
-        return [command.event for command in self.watch.commands if isinstance(command, Tell)]
+        return [command.event for command in self.watch.commands if isinstance(command, Notify)]
 
 
 def test_ready_once_all_answer_then_alive_while_they_do() -> None:

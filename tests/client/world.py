@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from runtimes.failures import HostError
 from svc_proto.client.chore import Chore
-from svc_proto.commands import Compute, Connect, Exit, Level, Operation, Ready, Spawn, Spawned, Tell, WriteConfig
+from svc_proto.commands import Compute, Connect, Exit, Level, Notify, Operation, Ready, Spawn, Spawned, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import (
@@ -66,7 +66,7 @@ class World(HttpBook, Generic[T]):
         self.lasting = lasting
         self.stdio = stdio
         self.script = list(script)
-        self.told: list[Tell] = []
+        self.told: list[Notify] = []
         self.children: list[Child] = []
         self.exit: Exit | None = None
         self.silent: dict[str, OperationId] = {}  # work whose answer is still to come
@@ -100,7 +100,7 @@ class World(HttpBook, Generic[T]):
             assert due <= start + until, "it takes too long"
             self.wake(due)
         (self.exit,) = self.exits
-        self.told = [command for command in self.commands if isinstance(command, Tell)]
+        self.told = [command for command in self.commands if isinstance(command, Notify)]
         return self.chore
 
     # --- for scripts ---

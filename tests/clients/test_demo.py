@@ -7,7 +7,7 @@ import pytest
 
 from clients.demo import main
 from clients.demo_program import Demo
-from svc_proto.commands import Connect, Connected, Exit, Tell
+from svc_proto.commands import Connect, Connected, Exit, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Address, Closed, FailureKind, Started, Stopping
 from tests.device.rig import RelayEnd
@@ -61,7 +61,9 @@ def started() -> tuple[Playbook, Connect]:
 
 
 def texts(book: Playbook) -> list[object]:
-    return [command.fields["text"] for command in book.take() if isinstance(command, Tell) and "text" in command.fields]
+    return [
+        command.fields["text"] for command in book.take() if isinstance(command, Notify) and "text" in command.fields
+    ]
 
 
 def answered(book: Playbook, connect: Connect, status: int, body: bytes) -> None:

@@ -12,7 +12,7 @@ import pytest
 from clients.phone.handset import SimulatedHandset
 from clients.phone.screen import Patient, PhoneDisplay, plain, unescaped
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.device.handset import HandsetCommand
 from svc_proto.device.safety.gate import SafetyGate
 
@@ -20,7 +20,7 @@ TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
 NOW = Moment(1_000.0, 1_800_000_000.0)
 
 
-def shown(*news: Tell, view: bool = False, print_token: bool = False, sound: Path | None = None) -> list[str]:
+def shown(*news: Notify, view: bool = False, print_token: bool = False, sound: Path | None = None) -> list[str]:
     out = io.StringIO()
     screen = PhoneDisplay(out, view=view, print_token=print_token, sound=sound)
     for tell in news:
@@ -28,20 +28,20 @@ def shown(*news: Tell, view: bool = False, print_token: bool = False, sound: Pat
     return out.getvalue().splitlines()
 
 
-def attachment(state: str, *, message: str = "", tap: bool = False, size: int = 0) -> Tell:
+def attachment(state: str, *, message: str = "", tap: bool = False, size: int = 0) -> Notify:
     fields = {"number": 1, "state": state, "message": message, "tap": tap, "size": size, "content_type": "image/png"}
-    return Tell("attachment", fields)
+    return Notify("attachment", fields)
 
 
 @pytest.mark.parametrize(
     ("news", "line"),
     [
-        (Tell("paired", {"token": TOKEN}), "paired: session 1c2d3e4f…"),
-        (Tell("offline", {"retry_in": 1.25}), "offline: next try in 1.2 s"),
-        (Tell("performed", {"method": "GET", "path": "/ping", "status": 200}), "GET /ping -> 200"),
-        (Tell("performed", {"method": "GET", "path": "/\x1b[2J", "status": 404}), "'GET /\\x1b[2J' -> 404"),
-        (Tell("note", {"text": "c1 allowed"}), "- c1 allowed"),
-        (Tell("route", {"role": "lan\x1b", "url": "ws://h"}), "route: lan\ufffd (ws://h)"),
+        (Notify("paired", {"token": TOKEN}), "paired: session 1c2d3e4f…"),
+        (Notify("offline", {"retry_in": 1.25}), "offline: next try in 1.2 s"),
+        (Notify("performed", {"method": "GET", "path": "/ping", "status": 200}), "GET /ping -> 200"),
+        (Notify("performed", {"method": "GET", "path": "/\x1b[2J", "status": 404}), "'GET /\\x1b[2J' -> 404"),
+        (Notify("note", {"text": "c1 allowed"}), "- c1 allowed"),
+        (Notify("route", {"role": "lan\x1b", "url": "ws://h"}), "route: lan\ufffd (ws://h)"),
         (attachment("LOADING"), "attachment 1: LOADING"),
         (attachment("LOADING", tap=True), "attachment 1: LOADING; tap 1 fetches it"),
         (attachment("READY", size=4), "attachment 1: READY, 4 bytes of image/png"),
@@ -51,37 +51,37 @@ def attachment(state: str, *, message: str = "", tap: bool = False, size: int = 
         ),
     ],
 )
-def test_news(news: Tell, line: str) -> None:
+def test_news(news: Notify, line: str) -> None:
     assert shown(news) == [line]
 
 
 def test_a_terminal_and_an_agent_in_pieces() -> None:
     pieces = ("\x1b[2J\x1b[1;1H$ ls\r\n\n\n", "\x1b]0;title\x07a\x1b[0m  b\r", "\n$ ")
-    told = [Tell("terminal", {"text": text}) for text in pieces]
-    assert shown(*told, Tell("note", {"text": "shell: left"})) == ["$ ls", "", "a  b", "$ ", "- shell: left"]
-    answer = [Tell("answer", {"text": text}) for text in ("It is ", "Mail.")]
-    assert shown(*answer, Tell("answered", {"status": "complete"}), Tell("answered", {"status": "complete"})) == [
+    told = [Notify("terminal", {"text": text}) for text in pieces]
+    assert shown(*told, Notify("note", {"text": "shell: left"})) == ["$ ls", "", "a  b", "$ ", "- shell: left"]
+    answer = [Notify("answer", {"text": text}) for text in ("It is ", "Mail.")]
+    assert shown(*answer, Notify("answered", {"status": "complete"}), Notify("answered", {"status": "complete"})) == [
         "It is Mail."
     ]
     assert unescaped("a\x1b(Bb\x1b=c\x1b") == "abc"
 
 
 def test_what_the_agent_says_is_kept(tmp_path: Path) -> None:
-    spoken = Tell("spoken", {"text": "Mail.\n", "sound": b"RIFF"})
+    spoken = Notify("spoken", {"text": "Mail.\n", "sound": b"RIFF"})
     assert shown(spoken) == ["agent: Mail."]
     assert shown(spoken, sound=tmp_path / "a.wav") == ["agent: Mail.", f"  spoken into {tmp_path / 'a.wav'}"]
     assert (tmp_path / "a.wav").read_bytes() == b"RIFF"
     assert shown(spoken, sound=tmp_path) == ["agent: Mail.", f"- {tmp_path} cannot be written: is a directory"]
-    assert shown(Tell("spoken", {"text": "Mail.", "sound": b""}), sound=tmp_path) == ["agent: Mail."]
-    assert shown(Tell("heard", {"text": "lights\x1b[2J on"})) == ["heard: lights�[2J on"]
+    assert shown(Notify("spoken", {"text": "Mail.", "sound": b""}), sound=tmp_path) == ["agent: Mail."]
+    assert shown(Notify("heard", {"text": "lights\x1b[2J on"})) == ["heard: lights�[2J on"]
 
 
 def test_the_token_when_it_is_wanted() -> None:
-    assert shown(Tell("online", {"token": TOKEN}), print_token=True) == [f"online: session {TOKEN}"]
+    assert shown(Notify("online", {"token": TOKEN}), print_token=True) == [f"online: session {TOKEN}"]
 
 
-def asked(verb: str | None, text: str) -> Tell:
-    return Tell("asked", {"confirmation": "c1", "action": "tap_text", "verb": verb, "text": text, "seconds": 25.0})
+def asked(verb: str | None, text: str) -> Notify:
+    return Notify("asked", {"confirmation": "c1", "action": "tap_text", "verb": verb, "text": text, "seconds": 25.0})
 
 
 def test_a_question() -> None:
@@ -112,7 +112,7 @@ class Watched:
         self.gate = SafetyGate(self.handset, flavor=build, consents=self.handset.consents)
 
     def look(self) -> list[str]:
-        self.screen.tell(Tell("safety", {"view": self.gate.view(NOW)}))
+        self.screen.tell(Notify("safety", {"view": self.gate.view(NOW)}))
         lines = self.out.getvalue().splitlines()
         self.out.seek(0)
         self.out.truncate()
@@ -164,7 +164,7 @@ def test_what_was_done() -> None:
     watched.perform("/press_key", "r3", key="nonsense")
     (failed,) = watched.look()
     assert "Failed  press_key" in failed
-    assert shown(Tell("performed", {"method": "GET", "path": "/x", "status": 200}), view=True) == []
+    assert shown(Notify("performed", {"method": "GET", "path": "/x", "status": 200}), view=True) == []
 
 
 def test_a_stream_that_waits() -> None:

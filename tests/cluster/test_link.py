@@ -56,7 +56,7 @@ def test_what_is_said_to_a_connection_that_is_given_up_at_once_is_not_sent() -> 
 
     def give_up() -> None:
         redis.tell("PING")
-        cast("Link", redis._link).drop()
+        cast("Link", redis._link).abort()
 
     book.within(give_up)
     assert (book.ordered(Abort), book.said()) == ([Abort(book.ch)], [])

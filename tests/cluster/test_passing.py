@@ -12,7 +12,7 @@ from svc_proto.commands import Abort, Cancel, Connect, PauseReading, ResumeReadi
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.response_readers import MAX_UNREAD
 from svc_proto.facts import Address, Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
 from svc_proto.wire.events import Headers
@@ -46,7 +46,7 @@ class Slow:
     def flow(self, engine: Engine, request: Request) -> Flow[object]:
         self.engine = engine
         answer = yield from pass_on(engine, request, URL, FILE)
-        if isinstance(answer, Streamed) and request.method != "HEAD":
+        if isinstance(answer, StreamedResponse) and request.method != "HEAD":
             self.ends.append((yield from answer.producer(cast("ResponseWriter", self))))
         return answer
 

@@ -18,11 +18,11 @@ import attrs
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.http2_channel import Http2Channel, Lane
-from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.router import Kind, Match, Router
+from svc_proto.engine.http2_channel import Http2Channel, Http2StreamChannel
+from svc_proto.engine.message import Request, Response, StreamedResponse
+from svc_proto.engine.router import RouteKind, RouteMatch, Router
 from svc_proto.engine.server_channel import ServerChannel
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Accepted, ChannelId
 from svc_proto.wire.events import BinaryMessage, Event, Headers, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
@@ -64,7 +64,7 @@ class EchoService(ScriptedService):
         """See `Service`."""
         return EchoChannel(self.engine, fact, self, LIMITS, http2=EchoHttp2Channel)
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         """One line of text."""
         return _text(f"{refused.message}\n", refused.status, refused.headers)
 
@@ -87,26 +87,28 @@ class EchoService(ScriptedService):
         crumbs = b";".join(request.headers.all(b"cookie")).split(b";")
         return Response(200, Headers([TEXT]), b"".join(crumb.strip() + b"\n" for crumb in crumbs if crumb.strip()))
 
-    def big(self, request: Request) -> Streamed:
+    def big(self, request: Request) -> StreamedResponse:
         """`/big`, no more of it at a time than the client takes: many may ask for much and read nothing."""
         text = request.query.get("n", "")
         if not (text.isascii() and text.isdigit()) or len(text) > len(str(MAX_BODY)) or int(text) > MAX_BODY:
             raise Refused(400, "invalid_n", f"n must be a number up to {MAX_BODY}")
         n = int(text)
-        return Streamed(200, Headers([TEXT, (b"content-length", b"%d" % n)]), lambda writer: self._fill(writer, n))
+        return StreamedResponse(
+            200, Headers([TEXT, (b"content-length", b"%d" % n)]), lambda writer: self._fill(writer, n)
+        )
 
     def count(self, request: Request) -> Response:
         """`/sse-open`."""
         return _text(f"{self.streams}\n")
 
-    def events(self, request: Request) -> Streamed:
+    def events(self, request: Request) -> StreamedResponse:
         """`/sse`: all `EVENTS`, or one that carries the `Last-Event-ID`, or ticks until the client goes."""
         last = request.headers.get(b"last-event-id")
         if "endless" in request.query:
-            return Streamed(200, STREAM, self._tick)
+            return StreamedResponse(200, STREAM, self._tick)
         pause = SLOW if "slow" in request.query else 0.0
         events = EVENTS if last is None else (resumed(last),)
-        return Streamed(200, STREAM, lambda writer: self._tell(writer, events, pause))
+        return StreamedResponse(200, STREAM, lambda writer: self._tell(writer, events, pause))
 
     def _fill(self, writer: ResponseWriter, left: int) -> Flow[None]:
         while left and writer.write(BLOCK[:left]):
@@ -140,7 +142,7 @@ class EchoRouter(Router):
     """Knows a few paths; everything else is echoed."""
 
     def __init__(self, service: EchoService) -> None:
-        handlers: dict[str, Callable[[Request], Response | Streamed]] = {
+        handlers: dict[str, Callable[[Request], Response | StreamedResponse]] = {
             "/echo": service.lines,
             "/cookie": service.cookies,
             "/big": service.big,
@@ -150,15 +152,15 @@ class EchoRouter(Router):
         super().__init__([row("GET", path, handler, body_limit=MAX_BODY) for path, handler in handlers.items()])
         self._known = frozenset(handlers)
         self._echo = service.echo
-        self._socket = row("GET", SOCKET, service.open_socket, kind=Kind.WEBSOCKET)
+        self._socket = row("GET", SOCKET, service.open_socket, kind=RouteKind.WEBSOCKET)
 
-    def match(self, method: str, path: str) -> Match:
+    def match(self, method: str, path: str) -> RouteMatch:
         """See `Router`."""
         if path == SOCKET:
-            return Match(self._socket, {})
+            return RouteMatch(self._socket, {})
         if path in self._known and method in ("GET", "HEAD"):
             return super().match(method, path)
-        return Match(row(method, path, self._echo, body_limit=MAX_BODY), {})
+        return RouteMatch(row(method, path, self._echo, body_limit=MAX_BODY), {})
 
 
 class EchoChannel(ServerChannel):
@@ -179,12 +181,12 @@ class EchoChannel(ServerChannel):
     def socket_event(self, event: Event) -> None:
         """Echo what is binary; anything else is the socket's."""
         if isinstance(event, BinaryMessage):
-            self.put(event)
+            self.send_event(event)
         else:
             super().socket_event(event)
 
 
-class EchoLane(EchoChannel, Lane):
+class EchoLane(EchoChannel, Http2StreamChannel):
     """A stream of HTTP/2."""
 
     __slots__ = ()
@@ -199,7 +201,7 @@ class EchoHttp2Channel(Http2Channel):
         """Serve each stream by a lane that echoes."""
         if isinstance(event, RequestHead):
             lane = self.lanes[event.stream] = EchoLane(self, event.stream)
-            lane.hear(event)
+            lane.receive_event(event)
         else:
             super().take(event)
 
@@ -210,8 +212,8 @@ class SocketEcho:
     def __init__(self, greetings: dict[tuple[ChannelId, StreamId], str]) -> None:
         self._greetings = greetings
 
-    def on_open(self, socket: Socket) -> None:
-        """See `SocketHandler`."""
+    def on_open(self, socket: WebSocketConnection) -> None:
+        """See `WebSocketHandler`."""
         self._socket = socket
         greeting = self._greetings.pop((socket.ch, socket.stream), None)
         if greeting is not None:
@@ -222,13 +224,13 @@ class SocketEcho:
         self._socket.send_text(text)
 
     def on_binary(self, data: bytes) -> None:
-        """See `SocketHandler`."""
+        """See `WebSocketHandler`."""
 
     def on_writable(self) -> None:
-        """See `SocketHandler`."""
+        """See `WebSocketHandler`."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """See `SocketHandler`."""
+        """See `WebSocketHandler`."""
 
 
 def resumed(last: bytes) -> bytes:

@@ -176,7 +176,7 @@ class Shop(ScriptedService):
         super().bind(engine)
         self._server = McpServer(engine, lambda caller: OFFER)
         verbs = {"POST": self._server.post, "GET": self._server.get, "DELETE": self._server.delete}
-        self.router = Router(row(verb, "/mcp", does, hangs_up=True) for verb, does in verbs.items())
+        self.router = Router(row(verb, "/mcp", does, stops_with_client=True) for verb, does in verbs.items())
 
     def on_stopping(self) -> None:
         """See `Service`."""
@@ -186,9 +186,9 @@ class Shop(ScriptedService):
         """Programs of this host may, and pages of its own names."""
         if not is_local(request):
             raise Refused(403, "loopback_only", "this is for programs on this host")
-        request.holder = "anybody"
+        request.credential_id = "anybody"
         return None
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         """As of the relay."""
         return json_response(refused.status, {"ok": False, "error": refused.message}, refused.headers)

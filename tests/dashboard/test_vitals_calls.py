@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from svc_proto.peers.vitals import NAMES
-from svc_proto.relay_config import LocalTrust
+from svc_proto.relay_config import LocalTrustPolicy
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
 from tests.peers.canned import Canned, http
@@ -81,7 +81,7 @@ def test_it_shows_the_monitors_token(virtual: VirtualWorld) -> None:
 
 
 def test_a_dashboard_with_a_password_shows_the_secret_of_this_host(virtual: VirtualWorld) -> None:
-    virtual.start_relay(local_trust=LocalTrust.SECRET)
+    virtual.start_relay(local_trust=LocalTrustPolicy.SECRET)
     for password, answers in (("", False), ("correct horse", True)):
         board = Board(virtual, password=password)
         sign_in = {"authorization": "Basic " + b64encode(f"me:{password}".encode()).decode()}

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from svc_proto.commands import Command, Connect, Connected, Ready, Send, Tell
+from svc_proto.commands import Command, Connect, Connected, Notify, Ready, Send
 from svc_proto.device.person import KEYBOARD
 from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
 from svc_proto.device.safety.settings import Answerer, SafetySettings
@@ -95,7 +95,7 @@ class Rig:
         if not config.keys() & {"code", "token"}:
             config["code"] = "ABC123"
         self.handset = handset or ScriptedHandset()
-        self.news: list[Tell] = []
+        self.news: list[Notify] = []
         self.phone = Phone(
             PhoneConfig(remote=remote, **config), self.handset, safety, on_news=self.news.append, watched=watched
         )
@@ -111,7 +111,7 @@ class Rig:
     def start(self) -> Connect:
         """The first attempt to connect."""
         self.book >> Started()
-        ready, connect = (command for command in self.book.take() if not isinstance(command, Tell))
+        ready, connect = (command for command in self.book.take() if not isinstance(command, Notify))
         assert ready == Ready()
         assert isinstance(connect, Connect)
         return connect
@@ -217,7 +217,7 @@ class Rig:
             found.append((said.payload["request_id"], said.payload["status"], said.payload["result"]))
         return found
 
-    def told(self) -> list[Tell]:
+    def told(self) -> list[Notify]:
         """The news since this was last asked."""
         news, self.news[:] = list(self.news), []
         return news

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.device.consoles import COMES_WITHIN, LIFE, MOST_WAITING, PAIR_ANEW, LineState, LineTrigger
 from svc_proto.facts import Received
 from tests.device.rig import KEYS, Rig, Said, seated
@@ -110,14 +110,14 @@ def test_what_never_comes() -> None:
         typed(rig, "shell b")
     assert told(rig) == [("note", "shell: too many lines wait already")]
     commands = rig.book.after(COMES_WITHIN).take()
-    assert Tell("note", {"text": f"shell: no answer in time; not sent: {MOST_WAITING}"}) in commands
+    assert Notify("note", {"text": f"shell: no answer in time; not sent: {MOST_WAITING}"}) in commands
     assert typed(rig, "leave") == []
 
 
 def test_what_has_come_stays() -> None:
     rig = at_shell()
     commands = rig.book.after(COMES_WITHIN).take()
-    assert Tell("note", {"text": "shell: no answer in time"}) not in commands
+    assert Notify("note", {"text": "shell: no answer in time"}) not in commands
 
 
 def test_a_refusal_is_of_what_was_asked_for() -> None:
@@ -137,7 +137,7 @@ def test_nobody_is_there() -> None:
     rig = seated(online=False)
     for line in ("shell a", "chat b"):
         rig.type(line)
-        assert [tell.fields["text"] for tell in rig.book.take() if isinstance(tell, Tell)] == [
+        assert [tell.fields["text"] for tell in rig.book.take() if isinstance(tell, Notify)] == [
             "there is no relay at the moment"
         ]
 

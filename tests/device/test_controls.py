@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.commands import Abort, Command, Connect, Tell
+from svc_proto.commands import Abort, Command, Connect, Notify
 from svc_proto.device.person import HELP
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.device.safety.view import ACCESSIBILITY_HINT
@@ -20,7 +20,7 @@ def say(rig: Rig, line: str) -> list[str]:
 
 
 def notes(commands: list[Command]) -> list[str]:
-    told = [command for command in commands if isinstance(command, Tell) and command.event == "note"]
+    told = [command for command in commands if isinstance(command, Notify) and command.event == "note"]
     return [str(tell.fields["text"]) for tell in told]
 
 
@@ -28,7 +28,7 @@ def ask(rig: Rig, request_id: str, text: str = "Send") -> str:
     """A command that the person is asked about; the name of the question."""
     rig.command("/tap_text", request_id, body={"text": text})
     (asked,) = rig.book.take()
-    assert isinstance(asked, Tell)
+    assert isinstance(asked, Notify)
     assert asked.event == "asked"
     return str(asked.fields["confirmation"])
 
@@ -47,7 +47,7 @@ def test_yes_and_no_and_always() -> None:
     ask(rig, "r3")
     assert say(rig, "a") == ["c3 allowed, not to be asked again"]
     rig.command("/tap_text", "r4", body={"text": "send"})
-    assert rig.book.take()[0] == Tell("performed", {"method": "POST", "path": "/tap_text", "status": 200})
+    assert rig.book.take()[0] == Notify("performed", {"method": "POST", "path": "/tap_text", "status": 200})
     assert len(rig.handset.asked) == 3
 
 
@@ -166,6 +166,6 @@ def test_another_network() -> None:
     rig = seated()
     assert say(rig, "cellular") == ["the network is cellular now"]
     rig.type("show MEDIA:svc-relay://aBc")
-    assert [type(command) for command in rig.book.take()] == [Tell]
+    assert [type(command) for command in rig.book.take()] == [Notify]
     rig.type("wifi")
     rig.book.order(Connect)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.commands import Abort, Cancel, Command, Connect, Tell
+from svc_proto.commands import Abort, Cancel, Command, Connect, Notify
 from svc_proto.device.preferences import MIB, Preferences
 from svc_proto.facts import Closed, FailureKind, Stopping
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
@@ -60,9 +60,9 @@ def test_a_token_is_fetched() -> None:
     assert head.headers.get(b"authorization") == b"Bearer " + TOKEN.encode()
     fields = Headers(((b"content-type", b"image/png"), (b"transfer-encoding", b"chunked")))
     rig.book >> end.say(ResponseHead(STREAM, 200, fields), ResponseData(STREAM, PNG), ResponseEnd(STREAM))
-    told = [command for command in rig.book.take() if isinstance(command, Tell)]
+    told = [command for command in rig.book.take() if isinstance(command, Notify)]
     assert told == [
-        Tell(
+        Notify(
             "attachment",
             {"number": 1, "state": "READY", "message": "", "tap": False, "size": 4, "content_type": "image/png"},
         )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.commands import Exit, Tell
+from svc_proto.commands import Exit, Notify
 from svc_proto.device import performer
 from svc_proto.device.handset import HandsetCommand, Later, NeedsUpload, Reply
 from svc_proto.facts import Closed, Stopping
@@ -21,7 +21,7 @@ OK = Reply(200, {"ok": True})
 def test_a_reply(rig: Rig) -> None:
     rig.handset.answers["/tap"] = Reply(400, {"error": "x is missing"})
     rig.command("/tap", body={"y": 5})
-    rig.book << [Tell("performed", {"method": "POST", "path": "/tap", "status": 400}), sends(rig.end.ch)]
+    rig.book << [Notify("performed", {"method": "POST", "path": "/tap", "status": 400}), sends(rig.end.ch)]
     assert rig.responses() == [("r1", 400, {"error": "x is missing"})]
     assert rig.handset.asked == [HandsetCommand("POST", "/tap", {"y": 5}, "r1")]
 
@@ -76,7 +76,7 @@ def test_a_result_that_is_not_json(rig: Rig, value: object) -> None:
     rig.handset.answers["/screen"] = Reply(200, {"value": value})
     rig.command("/screen")
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]
-    assert rig.told() == [Tell("performed", {"method": "POST", "path": "/screen", "status": 500})]
+    assert rig.told() == [Notify("performed", {"method": "POST", "path": "/screen", "status": 500})]
 
 
 # --- later --------------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_a_lost_socket_ends_what_is_under_way(rig: Rig) -> None:
     rig.command("/wait")
     rig.vanish()
     (offline,) = rig.book.take()
-    assert isinstance(offline, Tell)
+    assert isinstance(offline, Notify)
     rig.book.after(0.9) << []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.commands import Abort, Tell
+from svc_proto.commands import Abort, Notify
 from svc_proto.device.person import (
     KEYBOARD,
     Answered,
@@ -96,7 +96,7 @@ def test_lines_in_pieces() -> None:
 def test_what_is_no_text() -> None:
     rig = seated()
     rig.book >> Received(KEYS, b"\xff\xfe\n")
-    assert [type(command) for command in rig.book.take()] == [Tell]
+    assert [type(command) for command in rig.book.take()] == [Notify]
 
 
 @pytest.mark.parametrize("end", [ReadClosed(KEYS), Closed(KEYS, "hang-up"), Received(KEYS, b"y" * 4097)])

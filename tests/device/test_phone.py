@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.entropy import sha256_hex
-from svc_proto.commands import Abort, Connect, Connected, Exit, Ready, Send, Tell
+from svc_proto.commands import Abort, Connect, Connected, Exit, Notify, Ready, Send
 from svc_proto.device.handset import Later, NeedsUpload, Reply
 from svc_proto.device.phone import LIFE, Phone, PhoneConfig, PhoneState, PhoneTrigger
 from svc_proto.engine.core import Engine
@@ -80,7 +80,7 @@ def test_from_the_start_to_the_first_status() -> None:
     assert rig.is_in(S.SIGNING_IN)
     assert rig.said() == [Said("system", "auth", {**IDENTITY, "pairing_code": "ABC123", "ttl_seconds": 604_800})]
     rig.welcome()
-    paired = Tell("paired", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})
+    paired = Notify("paired", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})
     book << [paired, sends(1)]
     assert rig.is_in(S.ONLINE)
     (status,) = rig.said()
@@ -136,7 +136,7 @@ def test_after_pairing_the_token_is_used_and_the_code_forgotten() -> None:
     rig.told()
     rig.welcome()
     rig.book.take()
-    assert rig.told() == [Tell("online", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})]
+    assert rig.told() == [Notify("online", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})]
 
 
 def test_a_refusal_is_the_end() -> None:
@@ -207,7 +207,7 @@ def test_a_relay_that_never_answers() -> None:
     assert rig.end.hear(rig.book.take()) == [WebSocketClosed(STREAM, 1002, "no answer to system/auth")]
     rig.book.after(5.0) << [Abort(rig.end.ch)]
     rig.vanish()
-    rig.book << [Tell("offline", {"retry_in": rig.pause()})]
+    rig.book << [Notify("offline", {"retry_in": rig.pause()})]
     assert rig.is_in(S.RESTING)
 
 
@@ -324,4 +324,4 @@ def test_a_phone_without_anybody_to_hear_its_news() -> None:
     book.answer(connect, Connected(RELAY))
     book.take()
     book >> Closed(ChannelId(1))
-    assert [type(command) for command in book.take()] == [Tell]
+    assert [type(command) for command in book.take()] == [Notify]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Exit, Level, Ready, Tell
+from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Exit, Level, Notify, Ready
 from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
 from svc_proto.engine.core import Engine
 from svc_proto.facts import (
@@ -33,7 +33,7 @@ def test_pauses_double_with_jitter_and_begin_anew_after_a_success() -> None:
     connect = rig.start()
     for base in (1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0):
         rig.book.fail(connect, FailureKind.UNREACHABLE)
-        rig.book << [Tell("offline", {"retry_in": rig.pause()})]
+        rig.book << [Notify("offline", {"retry_in": rig.pause()})]
         assert base <= rig.pause() <= base * 1.25
         connect = rig.next_connect()
     rig.online(connect=connect)
@@ -48,7 +48,7 @@ def test_the_jitter_is_from_the_entropy(byte: int, seconds: float) -> None:
     phone = Phone(PhoneConfig(remote="ws://h", code="ABC123"), ScriptedHandset())
     book = Playbook(Engine(phone, entropy=lambda n: bytes([byte]) * n))
     book >> Started()
-    book.fail(book.order(Connect)) << [Tell("offline", {"retry_in": seconds})]
+    book.fail(book.order(Connect)) << [Notify("offline", {"retry_in": seconds})]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from svc_proto.commands import Abort, Cancel, Command, Connect, Ready, Tell
+from svc_proto.commands import Abort, Cancel, Command, Connect, Notify, Ready
 from svc_proto.device.phone import PhoneState
 from svc_proto.facts import Closed, FailureKind, ReadClosed, Started, Stopping
 from svc_proto.machines.candidate_selection import Candidate
@@ -58,7 +58,7 @@ def test_the_best_route_that_answers() -> None:
     assert (probe.host, probe.port, probe.tls) == ("lan.example", 8767, False)
     (order,) = connects(answer(rig, probe))
     assert host(order) == "lan.example"
-    assert rig.told()[-1] == Tell("route", {"role": "lan", "url": LAN.url})
+    assert rig.told()[-1] == Notify("route", {"role": "lan", "url": LAN.url})
     rig.online(connect=order)
     assert rig.is_in(S.ONLINE)
 
@@ -69,7 +69,7 @@ def test_when_no_route_answers_it_rests_and_tries_all_again() -> None:
     (following,) = connects(rig.book.take())
     rig.book.fail(following)
     assert rig.is_in(S.RESTING)
-    rig.book << [Tell("offline", {"retry_in": rig.pause()})]
+    rig.book << [Notify("offline", {"retry_in": rig.pause()})]
     assert 1.0 <= rig.pause() <= 1.25
     assert host(rig.next_connect()) == "lan.example"
 

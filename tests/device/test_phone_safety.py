@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.commands import Abort, Connect, Tell
+from svc_proto.commands import Abort, Connect, Notify
 from svc_proto.device.handset import Later, NeedsUpload, Reply
 from svc_proto.device.phone import PhoneState
 from svc_proto.device.safety.activity import ActivityStatus
@@ -27,7 +27,7 @@ def ask(rig: Rig, request_id: str = "r1", path: str = "/tap_text", body: dict[st
     """A command that the person is asked about; the name of the question. Nothing goes to the relay."""
     rig.command(path, request_id, body=SEND if body is None else body)
     (asked,) = rig.book.take()
-    assert isinstance(asked, Tell)
+    assert isinstance(asked, Notify)
     assert asked.event == "asked"
     return str(asked.fields["confirmation"])
 
@@ -41,7 +41,7 @@ def decide(rig: Rig, key: str, *, allow: bool, remember: bool = False) -> list[t
 def is_over(rig: Rig, key: str) -> bool:
     """A late "yes" changes nothing."""
     rig.type(f"y {key}")
-    rig.book << [Tell("note", {"text": f"there is no question {key}"})]
+    rig.book << [Notify("note", {"text": f"there is no question {key}"})]
     return True
 
 
@@ -56,10 +56,10 @@ def test_the_question() -> None:
     rig = seated()
     rig.command("/tap_text", body=SEND)
     question = {"confirmation": "c1", "action": "tap_text", "verb": "send", "text": "Send it", "seconds": 25.0}
-    rig.book << [Tell("asked", question)]
+    rig.book << [Notify("asked", question)]
     rig.command("/send_sms", "r2", body={"to": "+1555", "body": "Hello"})
     question = {"confirmation": "c2", "action": "send_sms", "verb": None, "text": "+1555\nHello", "seconds": 25.0}
-    rig.book << [Tell("asked", question)]
+    rig.book << [Notify("asked", question)]
     assert performed(rig) == []
 
 
@@ -296,8 +296,8 @@ def views(rig: Rig) -> list[SafetyView]:
 def test_a_program_may_decide_at_the_news() -> None:
     rig = seated()
 
-    class Eager(list[Tell]):
-        def append(self, news: Tell) -> None:
+    class Eager(list[Notify]):
+        def append(self, news: Notify) -> None:
             if news.event == "asked":
                 rig.phone.controls.decide(str(news.fields["confirmation"]), allow=True)
 

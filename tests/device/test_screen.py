@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import Level, Ready, Tell, WriteConfig
+from svc_proto.commands import Level, Notify, Ready, WriteConfig
 from svc_proto.device.consoles import PAIR_ANEW
 from svc_proto.device.handset import HandsetCommand, Later, Reply
 from svc_proto.device.person import KEYBOARD
@@ -255,7 +255,7 @@ def test_a_home_that_takes_nothing() -> None:
     assert [(record.level, record.event) for record in book.logs] == [
         (Level.ERROR, "no dashboard will find the screen")
     ]
-    phone.engine.timers.timer(lambda: phone._heard(Tell("paired", {"token": "t0ken"}))).set(book.now.mono)
+    phone.engine.timers.timer(lambda: phone._heard(Notify("paired", {"token": "t0ken"}))).set(book.now.mono)
     (order,) = book.after(0.0).take()
     assert isinstance(order, WriteConfig)
     assert order == WriteConfig(order.op, PHONE_SESSION, "t0ken")

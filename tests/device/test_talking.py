@@ -10,7 +10,7 @@ import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.pcm import wav_head
-from svc_proto.commands import Command, Compute, Connect, Tell
+from svc_proto.commands import Command, Compute, Connect, Notify
 from svc_proto.device import talking
 from svc_proto.device.consoles import PAIR_ANEW
 from svc_proto.device.talking import HEARING_RATE, LONGEST, PIECE, READ_WITHIN, READY_WITHIN, SILENT_WITHIN
@@ -33,7 +33,7 @@ PCM = bytes(range(200))
 
 
 def notes(commands: list[Command]) -> list[str]:
-    return [str(tell.fields["text"]) for tell in commands if isinstance(tell, Tell) and tell.event == "note"]
+    return [str(tell.fields["text"]) for tell in commands if isinstance(tell, Notify) and tell.event == "note"]
 
 
 class Talk:
@@ -92,8 +92,8 @@ class Talk:
             self.closed = any(isinstance(event, WebSocketClosed) for event in heard)
         return said
 
-    def spoken(self) -> Tell:
-        (tell,) = [each for each in self.commands if isinstance(each, Tell) and each.event == "spoken"]
+    def spoken(self) -> Notify:
+        (tell,) = [each for each in self.commands if isinstance(each, Notify) and each.event == "spoken"]
         return tell
 
 
@@ -163,7 +163,7 @@ def test_a_recording_is_said_in_pieces() -> None:
         {"type": "input_audio.commit"},
     ]
     talk.hears({"type": "voice.input_transcript.final", "text": "lights on"}, sound(), DONE)
-    told = [each for each in talk.commands if isinstance(each, Tell)]
+    told = [each for each in talk.commands if isinstance(each, Notify)]
     assert [(each.event, each.fields["text"]) for each in told] == [("heard", "lights on"), ("spoken", "")]
 
 
@@ -182,7 +182,7 @@ def test_what_was_typed_is_not_told_again() -> None:
     talk = Talk()
     talk.open()
     talk.hears({"type": "voice.input_transcript.final", "text": "What?"}, DONE)
-    assert not [each for each in talk.commands if isinstance(each, Tell)]
+    assert not [each for each in talk.commands if isinstance(each, Notify)]
 
 
 def test_what_comes_behind_the_end() -> None:
@@ -192,7 +192,7 @@ def test_what_comes_behind_the_end() -> None:
     texts = [TextMessage(STREAM, json.dumps(each)) for each in (DONE, late, DONE)]
     talk.rig.book >> talk.end.say(*texts)
     commands = talk.rig.book.take()
-    assert not [each for each in commands if isinstance(each, Tell)]
+    assert not [each for each in commands if isinstance(each, Notify)]
 
 
 def test_sound_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def test_a_turn_that_ends_otherwise(event: dict[str, Any], why: str) -> None:
     talk.open()
     talk.hears(event)
     assert notes(talk.commands) == [f"voice: {why}"]
-    assert not [each for each in talk.commands if isinstance(each, Tell) and each.event == "spoken"]
+    assert not [each for each in talk.commands if isinstance(each, Notify) and each.event == "spoken"]
 
 
 def test_a_socket_that_closes() -> None:
@@ -302,7 +302,7 @@ def test_a_fault_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*given: object, **named: object) -> Any:
         raise LocalProtocolError("broken")
 
-    monkeypatch.setattr("svc_proto.peers.peer.bearer", broken)
+    monkeypatch.setattr("svc_proto.peers.peer.bearer_header", broken)
     talk.rig.type("say Hi")
     (note,) = notes(talk.rig.book.take())
     assert note.startswith("voice: internal error, reference ")

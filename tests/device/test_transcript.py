@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.device.transcript import CUT, LONGEST_TEXT, MOST_LINES, PhoneTranscript
 
 
@@ -14,14 +14,14 @@ def test_a_talk() -> None:
     talk = PhoneTranscript()
     talk.said("Which app?")
     for news in (
-        Tell("note", {"text": "chat: → phone_current_app"}),
-        Tell("answer", {"text": "It is "}),
-        Tell("performed", {"method": "GET", "path": "/ping", "status": 200}),
-        Tell("answer", {"text": "Mail."}),
-        Tell("answered", {"status": "complete"}),
-        Tell("heard", {"text": "And now?"}),
-        Tell("spoken", {"text": "Maps.", "sound": b"RIFF"}),
-        Tell("answer", {"text": "Bye."}),
+        Notify("note", {"text": "chat: → phone_current_app"}),
+        Notify("answer", {"text": "It is "}),
+        Notify("performed", {"method": "GET", "path": "/ping", "status": 200}),
+        Notify("answer", {"text": "Mail."}),
+        Notify("answered", {"status": "complete"}),
+        Notify("heard", {"text": "And now?"}),
+        Notify("spoken", {"text": "Maps.", "sound": b"RIFF"}),
+        Notify("answer", {"text": "Bye."}),
     ):
         talk.hear(news)
     assert shown(talk) == [
@@ -37,8 +37,8 @@ def test_a_talk() -> None:
 def test_it_has_bounds() -> None:
     talk = PhoneTranscript()
     for _ in range(3):
-        talk.hear(Tell("answer", {"text": "x" * (LONGEST_TEXT // 2)}))
-    talk.hear(Tell("answer", {"text": "y"}))
+        talk.hear(Notify("answer", {"text": "x" * (LONGEST_TEXT // 2)}))
+    talk.hear(Notify("answer", {"text": "y"}))
     assert shown(talk) == [("agent", "x" * LONGEST_TEXT + CUT)]
     for number in range(MOST_LINES):
         talk.said(str(number))

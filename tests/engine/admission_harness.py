@@ -7,13 +7,27 @@ from attrs import evolve
 from svc_proto.facts import Address, ChannelId, Received
 from svc_proto.wire.events import RequestEnd, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
-from tests.engine.http2_playbook import HOST, Book2
-from tests.engine.toy_service import HANDSHAKE, TestBook, open_book
+from tests.engine.http2_playbook import HOST, Http2Playbook
+from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, open_book
 from tests.playbook import CH, PATIENT, accepted, sends
 from tests.wire.connection_pair import send_events
 from tests.wire.test_websocket import frame
 
-__all__ = ["AGREED", "CH", "EIGHT", "FOUR", "KIB", "OPEN", "SIX", "TIGHT", "come", "crowd", "held", "many", "some"]
+__all__ = [
+    "AGREED",
+    "CH",
+    "EIGHT",
+    "FOUR",
+    "KIB",
+    "OPEN",
+    "SIX",
+    "TIGHT",
+    "connect",
+    "nearly_full",
+    "channel_count",
+    "many",
+    "some",
+]
 
 KIB = 1024
 TIGHT = evolve(
@@ -29,27 +43,27 @@ def some(size: int) -> bytes:
     return frame(0x02, bytes(size))
 
 
-def held(book: TestBook) -> int:
-    return book.toy.door.strangers.held
+def channel_count(book: ToyPlaybook) -> int:
+    return book.toy.door.budget.held
 
 
-def come(book: TestBook, ch: ChannelId, host: str = "192.0.2.7") -> None:
+def connect(book: ToyPlaybook, ch: ChannelId, host: str = "192.0.2.7") -> None:
     book >> accepted(ch, Address(host, 5)) << []
     book >> Received(ch, OPEN) << [sends(ch, startswith=b"HTTP/1.1 101")]
 
 
-def crowd(limits: Limits = TIGHT) -> TestBook:
+def nearly_full(limits: Limits = TIGHT) -> ToyPlaybook:
     """Two strangers, of whom the first has nearly spent the budget."""
     book = open_book(limits)
-    come(book, FOUR, "192.0.2.4")
-    come(book, SIX, "192.0.2.6")
+    connect(book, FOUR, "192.0.2.4")
+    connect(book, SIX, "192.0.2.6")
     for _ in range(2):
-        book >> Received(FOUR, some(32 * KIB) if not held(book) else frame(0x00, bytes(30 * KIB))) << []
-    assert 62 * KIB < held(book) < 63 * KIB
+        book >> Received(FOUR, some(32 * KIB) if not channel_count(book) else frame(0x00, bytes(30 * KIB))) << []
+    assert 62 * KIB < channel_count(book) < 63 * KIB
     return book
 
 
-def many(book: Book2, heads: int, path: str = "/open") -> bytes:
+def many(book: Http2Playbook, heads: int, path: str = "/open") -> bytes:
     """So many requests, packed."""
     data = b""
     for number in range(heads):

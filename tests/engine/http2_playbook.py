@@ -24,20 +24,20 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.engine.toy_service import TestBook, open_book
+from tests.engine.toy_service import ToyPlaybook, open_book
 from tests.playbook import CH, wire_bytes
 from tests.wire.connection_pair import FIVE, ONE, THREE, drain, merged, seeded
 
-__all__ = ["FIVE", "HOST", "ONE", "THREE", "Book2", "answers"]
+__all__ = ["FIVE", "HOST", "ONE", "THREE", "Http2Playbook", "answers"]
 
 HOST = Headers(((b"host", b"x"),))
 
 
-class Book2:
+class Http2Playbook:
     """A playbook whose peer speaks HTTP/2. `others` are the commands that are no `Send`."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, log_level: Level = Level.INFO) -> None:
-        self.book: TestBook = open_book(limits, log_level=log_level)
+        self.book: ToyPlaybook = open_book(limits, log_level=log_level)
         self.toy = self.book.toy
         self.client = Http2Connection(Role.CLIENT, limits=limits, entropy=seeded())
         self.others: list[Command] = []
@@ -47,13 +47,13 @@ class Book2:
 
     def talk(self, *, sent: bool = True) -> list[Event]:
         """Bytes both ways until both are silent; what the client heard."""
-        heard: list[Event] = self.hear(self.book.take(), sent=sent)
+        heard: list[Event] = self.feed(self.book.take(), sent=sent)
         while data := self.client.data_to_send():
             self.book >> Received(CH, data)
-            heard += self.hear(self.book.take(), sent=sent)
+            heard += self.feed(self.book.take(), sent=sent)
         return merged(heard)
 
-    def hear(self, commands: list[Command], *, sent: bool = True) -> list[Event]:
+    def feed(self, commands: list[Command], *, sent: bool = True) -> list[Event]:
         """The client reads what was written."""
         heard: list[Event] = []
         while commands:
@@ -75,9 +75,11 @@ class Book2:
 
     def after(self, seconds: float) -> list[Event]:
         self.book.after(seconds)
-        return merged(self.hear(self.book.take()))
+        return merged(self.feed(self.book.take()))
 
-    def ask(self, stream: StreamId, target: str, body: bytes | None = None, *fields: tuple[bytes, bytes]) -> None:
+    def send_request(
+        self, stream: StreamId, target: str, body: bytes | None = None, *fields: tuple[bytes, bytes]
+    ) -> None:
         method = "GET" if body is None else "POST"
         self.client.send(RequestHead(stream, method, target, Headers((*HOST, *fields))))
         if body is not None:

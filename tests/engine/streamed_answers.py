@@ -8,12 +8,12 @@ from svc_proto.commands import Command, Compute, SendFile
 from svc_proto.engine.body_streams import FilePart
 from svc_proto.engine.message import Request, Response
 from svc_proto.wire.events import Headers
-from tests.engine.toy_service import TestBook, open_book
+from tests.engine.toy_service import ToyPlaybook, open_book
 
 TEXT = Headers([(b"content-type", b"text/plain")])
 
 
-def without_work(book: TestBook) -> list[Command]:
+def without_work(book: ToyPlaybook) -> list[Command]:
     return [command for command in book.take() if not isinstance(command, Compute)]
 
 
@@ -21,7 +21,7 @@ def file_answer(length: int = 5, *, status: int = 200, headers: Headers = TEXT) 
     return lambda request: Response(status, headers, file=FilePart(7, 2, length))
 
 
-def sending(length: int = 5) -> tuple[TestBook, SendFile]:
+def sending(length: int = 5) -> tuple[ToyPlaybook, SendFile]:
     """A file is asked for, and on its way."""
     book = open_book()
     book.toy.answer = file_answer(length)

@@ -10,8 +10,8 @@ import pytest
 from attrs import evolve
 
 from svc_proto.commands import Abort, CloseWrite, Compute, Level, Log, PauseReading, ResumeReading
-from svc_proto.engine.admission import CROWD, GIVE_BACK_AFTER
-from svc_proto.engine.http2_channel import HEADS, LANE, Http2Channel
+from svc_proto.engine.admission import BUSY_CONNECTIONS, RELEASE_DELAY
+from svc_proto.engine.http2_channel import MAX_HEADS_PER_READ, MAX_STREAM_READ, Http2Channel
 from svc_proto.engine.message import Request
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Address, ChannelId, Closed, Done, ReadClosed, Received
@@ -20,8 +20,21 @@ from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead,
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.engine.admission_harness import AGREED, CH, EIGHT, FOUR, KIB, SIX, TIGHT, come, crowd, held, many, some
-from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Book2, answers
+from tests.engine.admission_harness import (
+    AGREED,
+    CH,
+    EIGHT,
+    FOUR,
+    KIB,
+    SIX,
+    TIGHT,
+    channel_count,
+    connect,
+    many,
+    nearly_full,
+    some,
+)
+from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Http2Playbook, answers
 from tests.engine.toy_service import get, open_book, post
 from tests.playbook import PATIENT, accepted, sends, wire_bytes
 from tests.wire.connection_pair import seeded, send_events
@@ -83,95 +96,95 @@ def test_a_proxy_says_from_where_a_request_comes() -> None:
 def test_what_counts_over_http1() -> None:
     book = open_book()
     book >> Received(CH, b"GET /open HTTP/1.1\r\nHost: ") << []
-    assert held(book) == 26
+    assert channel_count(book) == 26
     book >> Received(CH, b"x\r\n\r\n") << [book.says(200, b"")]
-    assert held(book) == 0
+    assert channel_count(book) == 0
     book >> Received(CH, post(b"/keyless", b"abc", length=5)) << []
-    assert held(book) == 3
+    assert channel_count(book) == 3
     book >> Received(CH, b"de") << [book.says(200, b"abcde")]
-    assert held(book) == 0
+    assert channel_count(book) == 0
     chunked = b"POST /keyless HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     book >> Received(CH, chunked + b"3\r\nabc\r\n5") << []
-    assert held(book) == 4
+    assert channel_count(book) == 4
     book >> Received(CH, b"\r\nabcde\r\n0\r\n\r\n") << [book.says(200, b"abcabcde")]
     book >> Received(CH, post(b"/open", b"", length=5).replace(b"POST", b"GET")) << []
     book >> Received(CH, b"abc") << []
-    assert held(book) == 0  # thrown away
+    assert channel_count(book) == 0  # thrown away
     book >> Received(CH, b"de") << [book.says(200, b"")]
     book >> Received(CH, post(b"/nowhere", b"abc", length=5)) << [sends(CH, startswith=b"HTTP/1.1 404")]
-    assert held(book) == 0
+    assert channel_count(book) == 0
     book >> ReadClosed(CH)
     book.take()
     book >> Closed(CH, "") << []
-    assert held(book) == 0
+    assert channel_count(book) == 0
 
 
 def test_what_waits_for_a_policy_counts_until_that_knows() -> None:
     book = open_book()
     book >> Received(CH, post(b"/slow", b"abc", length=5))
     book.take()
-    assert held(book) == 3
+    assert channel_count(book) == 3
     book.after(5.0)
-    assert held(book) == 0
+    assert channel_count(book) == 0
 
 
 def test_what_counts_on_a_socket() -> None:
     book = open_book()
     book >> Received(CH, AGREED) << [sends(CH, startswith=b"HTTP/1.1 101")]
     book >> Received(CH, frame(0x42, packed(bytes(1000)))) << []
-    assert 40 * KIB < held(book) < 43 * KIB  # a window of 32 KiB, and what zlib needs beside it
+    assert 40 * KIB < channel_count(book) < 43 * KIB  # a window of 32 KiB, and what zlib needs beside it
     book >> Received(CH, frame(0x80)) << []
-    assert 40 * KIB <= held(book) < 41 * KIB
+    assert 40 * KIB <= channel_count(book) < 41 * KIB
     book >> Received(CH, frame(0x01, "\N{GRINNING FACE}".encode() * 1000)) << []
-    assert 43 * KIB < held(book) < 44 * KIB
-    book.toy.handler.open_socket.trust()
+    assert 43 * KIB < channel_count(book) < 44 * KIB
+    book.toy.handler.open_socket.mark_authenticated()
     book >> Received(CH, frame(0x00, bytes(1000))) << []
-    assert held(book) == 0
+    assert channel_count(book) == 0
 
 
 def test_what_counts_over_http2() -> None:
-    book = Book2(PATIENT)
+    book = Http2Playbook(PATIENT)
     for stream, path in ((ONE, "/open-ws"), (THREE, "/open-ws")):
         book.client.send(RequestHead(stream, "GET", path, HOST, websocket=True))
     book.talk()
     book.client.send(TextMessage(ONE, "x" * 1000))
     whole = book.client.data_to_send()
     book.book >> Received(CH, whole[:500])
-    assert LANE + 300 < held(book.book) < LANE + 600  # the first is free
+    assert MAX_STREAM_READ + 300 < channel_count(book.book) < MAX_STREAM_READ + 600  # the first is free
     book.book >> Received(CH, whole[500:])
-    assert held(book.book) == LANE
+    assert channel_count(book.book) == MAX_STREAM_READ
     send_events(book.client, RequestHead(FIVE, "POST", "/keyless", HOST), RequestData(FIVE, bytes(5000)))
     book.talk()
-    assert held(book.book) == 2 * LANE + 5000
+    assert channel_count(book.book) == 2 * MAX_STREAM_READ + 5000
     book.client.reset_stream(FIVE)
     book.talk()
-    assert held(book.book) == LANE
-    book.toy.handler.open_socket.trust()
-    assert held(book.book) == 0
+    assert channel_count(book.book) == MAX_STREAM_READ
+    book.toy.handler.open_socket.mark_authenticated()
+    assert channel_count(book.book) == 0
 
 
 def test_heads_count_while_their_requests_are_under_way() -> None:
     book = open_book(PATIENT)
     large = b"x" * 9 * KIB
     book >> Received(CH, b"POST /keyless HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nX: " + large + b"\r\n\r\n") << []
-    assert held(book) == 9 * KIB
+    assert channel_count(book) == 9 * KIB
     book >> Received(CH, b"abcde") << [book.says(200, b"abcde")]
-    assert held(book) == 0
+    assert channel_count(book) == 0
 
-    other = Book2(PATIENT)
+    other = Http2Playbook(PATIENT)
     fields = Headers((*HOST, (b"x", large)))
     for stream in (ONE, THREE):
         other.client.send(RequestHead(stream, "POST", "/keyless", fields))
         other.talk()
-    assert held(other.book) == LANE + 2 * 9 * KIB
+    assert channel_count(other.book) == MAX_STREAM_READ + 2 * 9 * KIB
     for stream in (ONE, THREE):
         other.client.send(RequestEnd(stream))
         other.talk()
-    assert held(other.book) == 0
+    assert channel_count(other.book) == 0
 
 
 def test_who_asks_over_http2_and_is_answered_at_once_never_waits() -> None:
-    book = Book2(evolve(PATIENT, unauthenticated_budget=0, unauthenticated_share=0))
+    book = Http2Playbook(evolve(PATIENT, unauthenticated_budget=0, unauthenticated_share=0))
     for stream in (ONE, THREE):
         send_events(book.client, RequestHead(stream, "GET", "/open", HOST), RequestEnd(stream))
     book.talk()
@@ -181,55 +194,58 @@ def test_who_asks_over_http2_and_is_answered_at_once_never_waits() -> None:
 
 
 def test_of_many_packed_requests_a_few_are_begun_in_one_go() -> None:
-    book = Book2(DEFAULT_LIMITS)
+    book = Http2Playbook(DEFAULT_LIMITS)
     book.after(1.0)
-    data = many(book, 3 * HEADS + 1)
+    data = many(book, 3 * MAX_HEADS_PER_READ + 1)
     assert len(data) < 2 * KIB
     book.book >> Received(CH, data)
-    assert len(answers(book.hear(book.book.take()))) == HEADS - 1  # the end of the last one waits, too
+    assert len(answers(book.feed(book.book.take()))) == MAX_HEADS_PER_READ - 1  # the end of the last one waits, too
     send_events(book.client, RequestHead(StreamId(101), "GET", "/open", HOST), RequestEnd(StreamId(101)))
     book.book >> Received(CH, book.client.data_to_send())  # behind them
-    assert book.hear(book.book.take()) == []
-    assert [len(answers(book.after(0.001))) for _ in range(3)] == [HEADS, HEADS + 3, 0]
+    assert book.feed(book.book.take()) == []
+    assert [len(answers(book.after(0.001))) for _ in range(3)] == [MAX_HEADS_PER_READ, MAX_HEADS_PER_READ + 3, 0]
     assert book.others == []
 
 
 def test_who_is_known_is_read_at_once() -> None:
-    book = Book2(DEFAULT_LIMITS)
+    book = Http2Playbook(DEFAULT_LIMITS)
     book.book >> Received(CH, many(book, 50, "/hello"))
-    assert len(answers(book.hear(book.book.take()))) == 50
+    assert len(answers(book.feed(book.book.take()))) == 50
 
 
 @pytest.mark.parametrize(
     ("others", "answered"),
     [
-        (CROWD, [HEADS, HEADS, HEADS, HEADS, 1, 0]),  # 8 x 32 KiB at 16 MiB/s
-        (CROWD - 1, [4 * HEADS + 1, 0, 0, 0, 0, 0]),  # no crowd yet
+        (
+            BUSY_CONNECTIONS,
+            [MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, 1, 0],
+        ),  # 8 x 32 KiB at 16 MiB/s
+        (BUSY_CONNECTIONS - 1, [4 * MAX_HEADS_PER_READ + 1, 0, 0, 0, 0, 0]),  # no crowd yet
     ],
 )
 def test_in_a_crowd_of_strangers_a_request_counts_for_more(others: int, answered: list[int]) -> None:
     """So that a loop that is behind does not begin ever more of them in one go, each timer being fired at its time."""
-    book = Book2(DEFAULT_LIMITS)
+    book = Http2Playbook(DEFAULT_LIMITS)
     book.after(1.0)
     for number in range(others):
         book.book >> accepted(4 + 2 * number, Address("127.0.0.1", number)) << []
-    book.book >> Received(CH, many(book, 5 * HEADS))
-    assert len(answers(book.hear(book.book.take()))) == HEADS - 1
+    book.book >> Received(CH, many(book, 5 * MAX_HEADS_PER_READ))
+    assert len(answers(book.feed(book.book.take()))) == MAX_HEADS_PER_READ - 1
     assert [len(answers(book.after(0.016))) for _ in range(6)] == answered
     book.book >> Closed(ChannelId(4)) << []
-    assert book.book.toy.door.strangers.guests == others
+    assert book.book.toy.door.budget.guests == others
 
 
 def test_what_waits_when_a_stranger_sends_no_more_is_answered_before_the_end() -> None:
-    book = Book2(DEFAULT_LIMITS)
+    book = Http2Playbook(DEFAULT_LIMITS)
     book.after(1.0)
-    book.book >> Received(CH, many(book, HEADS + 3))
-    heard = book.hear(book.book.take())
+    book.book >> Received(CH, many(book, MAX_HEADS_PER_READ + 3))
+    heard = book.feed(book.book.take())
     book.book >> ReadClosed(CH)
-    heard += book.hear(book.book.take())
+    heard += book.feed(book.book.take())
     assert book.others == []
     heard += book.after(0.001)
-    assert len(answers(heard)) == HEADS + 3
+    assert len(answers(heard)) == MAX_HEADS_PER_READ + 3
     assert book.others == [CloseWrite(CH)]
 
 
@@ -241,19 +257,19 @@ def test_trust_that_comes_too_late() -> None:
 
 
 def test_one_stream_vouches_for_its_connection() -> None:
-    book = Book2(TIGHT)
+    book = Http2Playbook(TIGHT)
     send_events(book.client, RequestHead(ONE, "POST", "/keyless", HOST), RequestData(ONE, bytes(5000)))
     book.talk()
-    book.ask(THREE, "/hello")
+    book.send_request(THREE, "/hello")
     book.talk()
-    assert held(book.book) == 0
+    assert channel_count(book.book) == 0
     book.client.send(RequestData(ONE, bytes(5000)))
     book.talk()
-    assert held(book.book) == 0
+    assert channel_count(book.book) == 0
 
 
 def test_http2_is_held_back_as_a_whole() -> None:
-    book = Book2(TIGHT)
+    book = Http2Playbook(TIGHT)
     for stream in (ONE, THREE):
         send_events(book.client, RequestHead(stream, "POST", "/keyless", HOST), RequestData(stream, bytes(50 * KIB)))
         book.talk()
@@ -261,7 +277,7 @@ def test_http2_is_held_back_as_a_whole() -> None:
     book.after(5.0)
     assert Abort(CH) in book.others
     book.book >> Closed(CH, "")
-    assert held(book.book) == 0
+    assert channel_count(book.book) == 0
 
 
 def test_a_connection_that_came_by_no_door() -> None:
@@ -270,14 +286,14 @@ def test_a_connection_that_came_by_no_door() -> None:
     client = Http2Connection(Role.CLIENT, entropy=seeded())
     send_events(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
     book >> Received(FOUR, client.data_to_send()) << [sends(FOUR, contains=b"hello")]
-    assert held(book) == 0
+    assert channel_count(book) == 0
 
 
 # --- when it is too much ----------------------------------------------------------------------------------------------
 
 
 def test_the_newest_waits_and_goes_on() -> None:
-    book = crowd()
+    book = nearly_full()
     book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
     book >> Closed(FOUR, "") << [ResumeReading(SIX)]
     book.after(5.0) << []
@@ -286,44 +302,44 @@ def test_the_newest_waits_and_goes_on() -> None:
 
 
 def test_the_newest_waits_and_goes() -> None:
-    book = crowd()
+    book = nearly_full()
     book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
     book.after(4.9) << []
     book >> Received(SIX, frame(0x00, b"x")) << []  # it was on its way, and wins no time
-    size = held(book)
+    size = channel_count(book)
     book.after(0.1) << [Abort(SIX)]
     assert book.logs == [Log(Level.WARNING, "no memory left for strangers", {"held": size})]
     book >> Closed(SIX, "") << []
-    assert held(book) < size
+    assert channel_count(book) < size
 
 
 def test_who_is_heard_out_at_once_never_waits() -> None:
-    book = crowd()
+    book = nearly_full()
     book >> Received(SIX, some(37 * KIB)) << []
-    come(book, EIGHT, "192.0.2.8")
+    connect(book, EIGHT, "192.0.2.8")
     book >> Received(EIGHT, frame(0x82, bytes(60 * KIB))) << []
     assert book.toy.handler.told[-1] == ("binary", bytes(60 * KIB))
 
 
 def test_who_waits_and_becomes_known_goes_on() -> None:
-    book = crowd()
+    book = nearly_full()
     book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
-    book.engine.timers.timer(book.toy.handler.open_socket.trust).set(book.now.mono)
+    book.engine.timers.timer(book.toy.handler.open_socket.mark_authenticated).set(book.now.mono)
     book.after(0.0) << [ResumeReading(SIX)]
     book.after(6.0) << []
 
 
 def test_far_too_much_goes_at_once() -> None:
-    book = crowd()
+    book = nearly_full()
     book >> Received(SIX, some(62 * KIB)) << [PauseReading(SIX)]
-    come(book, EIGHT, "192.0.2.8")
+    connect(book, EIGHT, "192.0.2.8")
     book >> Received(EIGHT, some(KIB)) << [Abort(EIGHT)]
     book >> Closed(EIGHT, "") << []
     book.after(1.0) << []
 
 
 def test_far_too_much_over_http2_goes_at_once() -> None:
-    book = Book2(TIGHT)
+    book = Http2Playbook(TIGHT)
     for stream in (ONE, THREE, FIVE):
         send_events(book.client, RequestHead(stream, "POST", "/keyless", HOST), RequestData(stream, bytes(60 * KIB)))
     book.talk()
@@ -334,19 +350,19 @@ def test_what_a_crowd_held_is_given_back_once() -> None:
     book = open_book(PATIENT)
     crowd = [ChannelId(4 + 2 * number) for number in range(200)]
     for ch in crowd:
-        come(book, ch, f"192.0.{ch}.1")
+        connect(book, ch, f"192.0.{ch}.1")
         book >> Received(ch, some(60 * KIB)) << []
     for ch in crowd:
         book >> Closed(ch, "") << []
     assert len(book.engine.timers._heap) > 100  # of people who are not there
-    book.after(GIVE_BACK_AFTER)
+    book.after(RELEASE_DELAY)
     assert len(book.engine.timers._heap) == 2  # of the first connection, and of the order
     (order,) = book.take()
     assert isinstance(order, Compute)
     assert order == Compute(order.op, "memory.give_back")
     book >> Done(order.op, None) << []
     book.after(3.0) << []
-    come(book, ChannelId(1000))
+    connect(book, ChannelId(1000))
     book >> Received(ChannelId(1000), some(60 * KIB)) << []
     book >> Closed(ChannelId(1000), "") << []
     book.after(3.0) << []
@@ -354,13 +370,13 @@ def test_what_a_crowd_held_is_given_back_once() -> None:
 
 def test_what_a_crowd_leaves_that_held_nothing_is_given_back_until_all_have_gone() -> None:
     book = open_book(PATIENT)
-    crowd = [ChannelId(4 + 2 * number) for number in range(2 * CROWD)]
+    crowd = [ChannelId(4 + 2 * number) for number in range(2 * BUSY_CONNECTIONS)]
     for ch in crowd:
-        come(book, ch, f"192.0.{ch}.1")
-    for part in (crowd[:CROWD], crowd[CROWD:]):
+        connect(book, ch, f"192.0.{ch}.1")
+    for part in (crowd[:BUSY_CONNECTIONS], crowd[BUSY_CONNECTIONS:]):
         for ch in part:
             book >> Closed(ch, "") << []
-        (order,) = book.after(GIVE_BACK_AFTER).take()
+        (order,) = book.after(RELEASE_DELAY).take()
         assert isinstance(order, Compute)
         book >> Done(order.op, None) << []
     book.after(60.0).take()
@@ -396,7 +412,7 @@ def test_strangers_take_no_more_than_they_may(first: bytes) -> None:
         tracemalloc.stop()
     assert kept < 200 * 12 * KIB + 1280 * KIB
     assert most < 200 * 12 * KIB + 1280 * KIB + 1024 * KIB
-    assert held(book) <= 1280 * KIB
+    assert channel_count(book) <= 1280 * KIB
 
 
 @pytest.mark.parametrize(

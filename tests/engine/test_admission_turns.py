@@ -9,9 +9,9 @@ from svc_proto.facts import Address, ChannelId, Closed, ReadClosed, Received
 from svc_proto.wire.connection import Role
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.engine.admission_harness import CH, EIGHT, FOUR, KIB, OPEN, SIX, come, held, some
-from tests.engine.http2_playbook import FIVE, ONE, THREE, Book2, answers
-from tests.engine.toy_service import TestBook, get, open_book
+from tests.engine.admission_harness import CH, EIGHT, FOUR, KIB, OPEN, SIX, channel_count, connect, some
+from tests.engine.http2_playbook import FIVE, ONE, THREE, Http2Playbook, answers
+from tests.engine.toy_service import ToyPlaybook, get, open_book
 from tests.playbook import accepted, sends, wire_bytes
 from tests.wire.connection_pair import seeded
 from tests.wire.test_websocket import frame
@@ -20,7 +20,7 @@ TURNS = evolve(DEFAULT_LIMITS, unauthenticated_burst=4 * KIB, unauthenticated_ra
 PING = frame(0x89, b"")
 
 
-def busy() -> TestBook:
+def busy() -> ToyPlaybook:
     """A stranger has just sent as much as is read in one go."""
     book = open_book(TURNS)
     for size in (4000, 200):
@@ -30,13 +30,13 @@ def busy() -> TestBook:
 
 def test_who_sends_much_is_read_a_part_at_a_time() -> None:
     book = open_book(TURNS)
-    come(book, FOUR)
+    connect(book, FOUR)
     pongs = sends(FOUR, startswith=b"\x8a\x00")
     book >> Received(FOUR, PING * 1000) << [pongs]
     left = 1000 * len(PING) - (4 * KIB - len(OPEN))
-    assert left <= held(book) < left + len(PING)
+    assert left <= channel_count(book) < left + len(PING)
     book.after(1.0) << [pongs, pongs]
-    assert held(book) == 0
+    assert channel_count(book) == 0
 
 
 def test_of_who_waits_so_much_is_kept_and_no_more() -> None:
@@ -46,16 +46,16 @@ def test_of_who_waits_so_much_is_kept_and_no_more() -> None:
     for at in range(0, 64 * KIB - 1024, 1024):
         book >> Received(FOUR, said[at : at + 1024]) << []
     book >> Received(FOUR, said[63 * KIB : 70 * KIB]) << [PauseReading(FOUR)]
-    assert held(book) == 70 * KIB
+    assert channel_count(book) == 70 * KIB
     book >> Received(FOUR, said[70 * KIB :]) << []  # on its way already
     book.after(1.0)
     assert book.take().count(ResumeReading(FOUR)) == 1
-    assert 30 * KIB < held(book) < 31 * KIB
+    assert 30 * KIB < channel_count(book) < 31 * KIB
 
 
 def test_what_those_in_line_have_sent_counts() -> None:
     book = open_book(evolve(TURNS, unauthenticated_budget=100 * KIB, unauthenticated_share=100 * KIB))
-    come(book, FOUR, "192.0.2.4")
+    connect(book, FOUR, "192.0.2.4")
     book >> Received(FOUR, some(60 * KIB)) << []
     for ch in (SIX, EIGHT):
         book >> accepted(ch, Address(f"192.0.2.{ch}", 5)) << []
@@ -65,13 +65,13 @@ def test_what_those_in_line_have_sent_counts() -> None:
     book >> Closed(SIX, "") << [ResumeReading(EIGHT)]
     book >> Closed(EIGHT, "") << []
     book >> Closed(FOUR, "") << []
-    assert held(book) == 0
+    assert channel_count(book) == 0
 
 
 def test_who_waits_for_room_is_heard_in_its_turn_and_goes() -> None:
     book = open_book(evolve(TURNS, unauthenticated_budget=100 * KIB, unauthenticated_share=100 * KIB))
     for ch in (FOUR, SIX):
-        come(book, ch, f"192.0.2.{ch}")
+        connect(book, ch, f"192.0.2.{ch}")
     said = some(60 * KIB)[: 55 * KIB]
     book >> Received(FOUR, said) << []
     book >> Received(SIX, said) << [PauseReading(SIX)]
@@ -83,7 +83,7 @@ def test_who_waits_for_room_is_heard_in_its_turn_and_goes() -> None:
 def test_others_who_come_meanwhile_wait_and_who_is_known_does_not() -> None:
     book = open_book(TURNS)
     book >> Received(CH, get(b"/hello")) << [book.says(200, b"hello")]  # somebody who is known from here on
-    come(book, FOUR)
+    connect(book, FOUR)
     book >> Received(FOUR, some(60 * KIB)[: 10 * KIB]) << []
     book >> accepted(SIX, Address("192.0.2.9", 5)) << []
     for _ in range(2):
@@ -99,22 +99,22 @@ def test_a_request_that_had_to_wait_and_is_answered_holds_nothing() -> None:
     book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
     asked = get(b"/open")
     book >> Received(FOUR, asked) << []
-    assert held(book) == len(asked)
+    assert channel_count(book) == len(asked)
     book.after(1.0) << [sends(FOUR, startswith=b"HTTP/1.1 200")]
-    assert held(book) == 0
+    assert channel_count(book) == 0
 
 
 def test_those_who_wait_go_on_once_in_a_round_of_the_loop() -> None:
     book = open_book(TURNS)
-    come(book, FOUR)
+    connect(book, FOUR)
     book >> Received(FOUR, PING * 10_000) << [sends(FOUR, startswith=b"\x8a\x00")]
-    left = held(book)
+    left = channel_count(book)
     for _ in range(10):  # facts that one round of the loop has, each later than the one before
         book.now = book.now.at(book.now.mono + 0.002)
         book >> Closed(ChannelId(99)) << []
-    assert held(book) == left
+    assert channel_count(book) == left
     book.core.handle(None, book.now)
-    assert left - 22 * KIB < held(book) < left - 18 * KIB
+    assert left - 22 * KIB < channel_count(book) < left - 18 * KIB
 
 
 def test_who_is_known_in_the_middle_is_read_to_the_end() -> None:
@@ -123,20 +123,20 @@ def test_who_is_known_in_the_middle_is_read_to_the_end() -> None:
     book >> Received(CH, get(b"/hello", b"X: " + b"x" * 3000) + get(b"/hello") * 2) << []
     book.after(1.0)
     assert wire_bytes(book.take(), 2).count(b"hello") == 3
-    assert not book.toy.door.strangers.held
+    assert not book.toy.door.budget.held
 
 
 def test_who_is_known_in_the_middle_of_http2_is_read_to_the_end() -> None:
-    book = Book2(TURNS)
+    book = Http2Playbook(TURNS)
     streams = (ONE, THREE, FIVE)
     for stream in streams:
-        book.ask(stream, "/hello", None, (b"x", b"%d" % stream * 3000))
+        book.send_request(stream, "/hello", None, (b"x", b"%d" % stream * 3000))
     said = book.client.data_to_send()
     assert len(said) > 5 * KIB  # more than is read of a stranger in one go; its first request says who it is
     book.book >> Received(CH, said)
-    assert answers(book.hear(book.book.take())) == dict.fromkeys(streams, (200, b"hello"))
+    assert answers(book.feed(book.book.take())) == dict.fromkeys(streams, (200, b"hello"))
     assert not book.pauses
-    assert held(book.book) == 0
+    assert channel_count(book.book) == 0
 
 
 def test_the_end_of_what_waits_is_heard_in_its_turn() -> None:
@@ -163,12 +163,12 @@ def test_who_has_said_the_end_does_not_wait_for_long() -> None:
         book >> accepted(ch, Address(f"192.0.2.{ch}", 5)) << []
         book >> Received(ch, get(b"/open", b"X: " + b"x" * 3000)) << []
         book >> ReadClosed(ch) << []
-    book.toy.door.turns.charge(30_000 * KIB, book.now.mono)  # what others have had read
+    book.toy.door.read_scheduler.charge(30_000 * KIB, book.now.mono)  # what others have had read
     book.after(TURNS.unauthenticated_timeout) << [Abort(FOUR), Abort(SIX)]
     assert not book.logs
     for ch in (FOUR, SIX):
         book >> Closed(ch, "") << []
-    assert held(book) == 0
+    assert channel_count(book) == 0
 
 
 def test_who_had_to_wait_and_speaks_http2_is_read_on() -> None:
@@ -202,13 +202,13 @@ def test_who_was_held_and_speaks_http2_is_read_on() -> None:
     book >> Received(FOUR, said[: 64 * KIB]) << [PauseReading(FOUR)]
     book.after(1.0)
     assert book.take().count(ResumeReading(FOUR)) == 1
-    assert held(book) < 50 * KIB
+    assert channel_count(book) < 50 * KIB
 
 
 def test_who_waits_and_goes_is_forgotten() -> None:
     book = open_book(TURNS)
-    come(book, FOUR)
+    connect(book, FOUR)
     book >> Received(FOUR, some(60 * KIB)[: 10 * KIB]) << []
     book >> Closed(FOUR, "") << []
-    assert held(book) == 0
+    assert channel_count(book) == 0
     book.after(1.0) << []

@@ -20,8 +20,8 @@ from svc_proto.commands import (
     Send,
     SendFile,
 )
-from svc_proto.engine.flow import Flow, ask, wait
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.flow import Flow, run_operation, wait
+from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.facts import (
     Closed,
     Done,
@@ -37,7 +37,7 @@ from svc_proto.facts import (
 from svc_proto.wire.events import Headers
 from svc_proto.wire.limits import Limits
 from tests.engine.streamed_answers import file_answer, sending, without_work
-from tests.engine.toy_service import STREAM_LIMIT, TestBook, get, open_book, plain, post
+from tests.engine.toy_service import STREAM_LIMIT, ToyPlaybook, get, open_book, plain, post
 from tests.playbook import CH, sends, wire_bytes
 from tests.wire.chunking import Cuts, cut, cuts
 
@@ -48,7 +48,7 @@ MEG = 1024 * 1024
 class Reader:
     """A handler that reads the body, and after each piece works until `go_on` if it is `slow`."""
 
-    def __init__(self, book: TestBook, *, slow: bool = False) -> None:
+    def __init__(self, book: ToyPlaybook, *, slow: bool = False) -> None:
         self.book = book
         self.slow = slow
         self.pieces: list[bytes] = []
@@ -56,14 +56,14 @@ class Reader:
         self.op = OperationId(0)
         book.toy.answer = self.handle
 
-    def handle(self, request: Request) -> Flow[Response | Streamed]:
+    def handle(self, request: Request) -> Flow[Response | StreamedResponse]:
         engine = self.book.engine
         try:
             while piece := (yield from request.stream.read()):
                 self.pieces.append(piece)
                 if self.slow:
                     self.op = engine.new_op()
-                    yield from ask(engine, Compute(self.op, "work"), within=10_000.0)
+                    yield from run_operation(engine, Compute(self.op, "work"), within=10_000.0)
             assert (yield from request.stream.read()) == b""
         finally:
             self.cleaned += 1
@@ -233,7 +233,7 @@ def test_too_large_by_content_length_never_runs_the_handler() -> None:
 def test_a_handler_that_answers_early_has_the_rest_drained() -> None:
     book = open_book(Limits(max_drain=100, high_water=1000))
 
-    def refuse(request: Request) -> Flow[Response | Streamed]:
+    def refuse(request: Request) -> Flow[Response | StreamedResponse]:
         yield from request.stream.read()
         raise Refused(418, "teapot", "no more")
 
@@ -249,8 +249,8 @@ def test_a_handler_that_answers_early_has_the_rest_drained() -> None:
 def test_an_answer_while_the_reading_is_held_lets_it_go_on() -> None:
     book = open_book(Limits(high_water=1000))
 
-    def handle(request: Request) -> Flow[Response | Streamed]:
-        yield from ask(book.engine, Compute(book.engine.new_op(), "work"))
+    def handle(request: Request) -> Flow[Response | StreamedResponse]:
+        yield from run_operation(book.engine, Compute(book.engine.new_op(), "work"))
         return plain(b"enough")
 
     book.toy.answer = handle
@@ -295,7 +295,7 @@ def test_a_peer_that_goes_away_cancels_the_handler(fact: Closed | ReadClosed) ->
 # --- files ---
 
 
-def file_head(book: TestBook, length: int, *more: bytes) -> Send:
+def file_head(book: ToyPlaybook, length: int, *more: bytes) -> Send:
     whole = book.says(200, b"x" * length, *more)
     return Send(CH, whole.data[:-length] if length else whole.data)
 
@@ -310,7 +310,7 @@ def test_a_file_is_sent_after_its_head_and_then_released() -> None:
 def test_a_flow_answers_with_a_file_too() -> None:
     book = open_book()
 
-    def handle(request: Request) -> Flow[Response | Streamed]:
+    def handle(request: Request) -> Flow[Response | StreamedResponse]:
         yield from wait(book.engine.new_op(), book.engine.now.mono + 1.0)
         return file_answer()(request)
 
@@ -323,7 +323,7 @@ def test_a_flow_answers_with_a_file_too() -> None:
 def test_a_flow_that_never_waits_answers_with_a_file_too() -> None:
     book = open_book()
 
-    def handle(request: Request) -> Flow[Response | Streamed]:
+    def handle(request: Request) -> Flow[Response | StreamedResponse]:
         yield from ()
         return file_answer()(request)
 

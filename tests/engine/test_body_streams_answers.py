@@ -17,8 +17,8 @@ from svc_proto.commands import (
     SendFile,
 )
 from svc_proto.engine.body_streams import ResponseWriter
-from svc_proto.engine.flow import Flow, ask, sleep, wait
-from svc_proto.engine.message import Streamed
+from svc_proto.engine.flow import Flow, run_operation, sleep, wait
+from svc_proto.engine.message import StreamedResponse
 from svc_proto.facts import (
     Closed,
     Done,
@@ -29,7 +29,7 @@ from svc_proto.facts import (
 )
 from svc_proto.wire.limits import Limits
 from tests.engine.streamed_answers import TEXT, file_answer, without_work
-from tests.engine.toy_service import TestBook, get, open_book
+from tests.engine.toy_service import ToyPlaybook, get, open_book
 from tests.playbook import CH, sends, wire_bytes
 
 # --- streamed answers ---
@@ -38,19 +38,19 @@ from tests.playbook import CH, sends, wire_bytes
 class Producer:
     """Writes what it is told to."""
 
-    def __init__(self, book: TestBook) -> None:
+    def __init__(self, book: ToyPlaybook) -> None:
         self.book = book
         self.written: list[bool] = []
         self.cleaned = 0
         self.op = OperationId(0)
-        book.toy.answer = lambda request: Streamed(200, TEXT, self.produce)
+        book.toy.answer = lambda request: StreamedResponse(200, TEXT, self.produce)
 
     def produce(self, writer: ResponseWriter) -> Flow[None]:
         engine = self.book.engine
         try:
             while True:
                 self.op = engine.new_op()
-                data = yield from ask(engine, Compute(self.op, "work"), within=10_000.0)
+                data = yield from run_operation(engine, Compute(self.op, "work"), within=10_000.0)
                 if not isinstance(data, bytes):
                     raise RuntimeError("a secret")
                 if not data:
@@ -65,7 +65,7 @@ class Producer:
         return without_work(self.book)
 
 
-def streaming(book: TestBook) -> Producer:
+def streaming(book: ToyPlaybook) -> Producer:
     """The head is out and gone."""
     producer = Producer(book)
     commands = book.get(b"/answer").take()
@@ -95,7 +95,7 @@ def test_a_producer_that_lacks_something_drops_the_connection() -> None:
         return not writer.write(b"half")
 
     book = open_book()
-    book.toy.answer = lambda request: Streamed(200, TEXT, produce)
+    book.toy.answer = lambda request: StreamedResponse(200, TEXT, produce)
     *_, last = book.get(b"/answer").take()
     assert last == Abort(CH)
 
@@ -143,7 +143,7 @@ def test_a_producer_that_does_not_wait_is_dropped() -> None:
             yield from wait(book.engine.new_op(), book.engine.now.mono + 1.0)
             written.append(writer.write(b"x" * 1000))
 
-    book.toy.answer = lambda request: Streamed(200, TEXT, produce)
+    book.toy.answer = lambda request: StreamedResponse(200, TEXT, produce)
     book.get(b"/answer").sent() << []
     assert book.after(5.0).take() == [Send(CH, b"3e8\r\n" + b"x" * 1000 + b"\r\n"), Abort(CH)]
     assert written == [True, False, False, False]
@@ -195,7 +195,7 @@ def test_what_is_written_when_the_channel_turns_out_to_be_gone() -> None:
         finally:
             over.append(True)
 
-    book.toy.answer = lambda request: Streamed(200, TEXT, produce)
+    book.toy.answer = lambda request: StreamedResponse(200, TEXT, produce)
     commands = book.get(b"/answer").take()
     assert b"one" in wire_bytes(commands)
     book >> Sent(CH, len(wire_bytes(commands))) << []

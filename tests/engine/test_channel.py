@@ -4,7 +4,7 @@ from svc_proto.commands import Abort, Command, PauseReading, ResumeReading, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.facts import Accepted, ChannelId, Closed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
-from tests.engine.toy_service import TestBook, open_book
+from tests.engine.toy_service import ToyPlaybook, open_book
 from tests.playbook import LOCAL, PEER
 
 FOUR = ChannelId(4)
@@ -18,24 +18,24 @@ class Echo(Channel):
 
     def received(self, data: bytes) -> None:
         self.pieces = [*getattr(self, "pieces", []), data]
-        self.soil()
-        self.soil()
+        self.mark_dirty()
+        self.mark_dirty()
 
     def read_closed(self) -> None:
-        self.drop()
+        self.abort()
 
     def stop(self) -> None:
-        self.drop()
+        self.abort()
 
     def flush(self) -> None:
-        if self.overrun():
+        if self.drop_if_overrun():
             return
         pieces, self.pieces = self.pieces, []
         for piece in pieces:
             self.write(piece)
 
 
-def echoing(limits: Limits = MARKS) -> tuple[TestBook, Echo]:
+def echoing(limits: Limits = MARKS) -> tuple[ToyPlaybook, Echo]:
     book = open_book()
     channel = Echo(book.engine, FOUR, limits)
     book.engine.attach(channel)
@@ -56,12 +56,12 @@ def test_reading_stops_between_the_water_marks() -> None:
 
 def test_holding_and_credit_together() -> None:
     book, channel = echoing()
-    channel.hold(True)
-    channel.hold(True)
+    channel.set_read_paused(True)
+    channel.set_read_paused(True)
     book >> Received(FOUR, b"x" * 11)
     found: list[Command] = book.take()
     assert found == [Send(FOUR, b"x" * 11)]
-    channel.hold(False)
+    channel.set_read_paused(False)
     book >> Sent(FOUR, 11) << [ResumeReading(FOUR)]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from svc_proto.commands import Abort, CloseWrite, ResizeTerminal, Send, Signal, SignalName, Spawn, Spawned, TerminalSize
-from svc_proto.engine.child_process import INHERITED, Child, Finished, run_command, spawn_child
+from svc_proto.engine.child_process import INHERITED, ChildProcess, CommandResult, run_command, spawn
 from svc_proto.facts import (
     ChannelId,
     Closed,
@@ -18,7 +18,7 @@ from svc_proto.facts import (
     Stopping,
 )
 from tests.engine.test_flow import Owner
-from tests.engine.toy_service import TestBook, open_book
+from tests.engine.toy_service import ToyPlaybook, open_book
 
 ONE, THREE, OP = ChannelId(1), ChannelId(3), OperationId(1)
 TICKETED = OperationId(2)  # a command that is run to its end takes its ticket first
@@ -37,27 +37,27 @@ class Output:
         self.told.append(status)
 
 
-def running(errors: Output | None = None) -> tuple[TestBook, Child, Output]:
+def running(errors: Output | None = None) -> tuple[ToyPlaybook, ChildProcess, Output]:
     book, output = open_book(), Output()
     owner = Owner(book)
-    owner.spawn(spawn_child(book.engine, ("sh",), output, errors=errors))
+    owner.spawn(spawn(book.engine, ("sh",), output, errors=errors))
     book >> Done(OP, Spawned(77)) << []
     (child,) = owner.told
-    assert isinstance(child, Child)
+    assert isinstance(child, ChildProcess)
     assert child.pid == 77
     return book, child, output
 
 
-def of_the_child(book: TestBook) -> list[Any]:
+def of_the_child(book: ToyPlaybook) -> list[Any]:
     """What the last step ordered for it."""
     return [command for command in book.take() if getattr(command, "ch", None) == ONE]
 
 
-def commanded(said: bytes = b"") -> tuple[TestBook, list[Any]]:
+def commanded(said: bytes = b"") -> tuple[ToyPlaybook, list[Any]]:
     book = open_book()
     owner = Owner(book)
     book.act(lambda: owner.spawn(run_command(book.engine, ("ls",), said=said))) << [
-        Spawn(TICKETED, ONE, ("ls",), inherit=INHERITED)
+        Spawn(TICKETED, ONE, ("ls",), inherited_env=INHERITED)
     ]
     return book, owner.told
 
@@ -88,7 +88,7 @@ def test_its_error_output_is_a_channel_of_its_own() -> None:
 
 def test_ending_it_kindly_and_then_not() -> None:
     book, child, output = running()
-    book.act(child.end) << [Signal(ONE, SignalName.HANGUP)]
+    book.act(child.terminate) << [Signal(ONE, SignalName.HANGUP)]
     book >> Received(ONE, b"last words") << []
     book.after(1.0) << [Signal(ONE, SignalName.KILL), Abort(ONE)]
     book >> Closed(ONE, exit=-9) << []
@@ -110,15 +110,15 @@ def test_input_that_is_not_read_is_counted_and_never_waited_for() -> None:
 
 def test_it_exits_in_time() -> None:
     book, child, _ = running()
-    child.end()
+    child.terminate()
     book >> Closed(ONE, exit=-1) << []
     book.after(5.0) << []
-    book.act(child.end) << []
+    book.act(child.terminate) << []
 
 
 def test_letting_go_of_it() -> None:
     book, child, output = running()
-    book.act(child.release) << [Abort(ONE)]
+    book.act(child.detach) << [Abort(ONE)]
     book >> Closed(ONE) << []
     assert output.told == []
 
@@ -147,7 +147,7 @@ def test_stopping_lets_go_of_what_nobody_has_ended() -> None:
 
 def test_stopping_leaves_it_the_time_that_it_was_given() -> None:
     book, child, _ = running()
-    child.end(SignalName.TERMINATE, patience=2.0)
+    child.terminate(SignalName.TERMINATE, patience=2.0)
     book >> Stopping(9.0)
     assert Abort(ONE) not in book.take()
     book.after(2.0)
@@ -166,7 +166,7 @@ def test_a_command_run_to_its_end() -> None:
     book >> Received(ONE, b"a") << []
     book >> Received(ONE, b"b") << []
     book >> Closed(ONE, exit=0) << []
-    assert told == [Finished(0, b"ab")]
+    assert told == [CommandResult(0, b"ab")]
 
 
 def test_a_command_that_does_not_end() -> None:

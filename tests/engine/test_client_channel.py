@@ -8,9 +8,9 @@ from svc_proto.commands import Abort, CloseWrite, Connect, PauseReading, Send
 from svc_proto.engine import core
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.http_client import fetch, websocket
-from svc_proto.engine.response_readers import MAX_UNREAD, EventReader, events
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.http_client import fetch, websocket_upgrade
+from svc_proto.engine.response_readers import MAX_UNREAD, EventReader, event_stream
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Closed, Failure, FailureKind, ReadClosed, Received, Sent
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
@@ -26,8 +26,8 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_settings import STREAM_WINDOW
-from tests.engine.toy_service import Recorder
-from tests.engine.wire_peer import Dialogue
+from tests.engine.toy_service import RecordingWebSocketHandler
+from tests.engine.wire_peer import CallDialogue
 from tests.wire.connection_pair import seeded
 from tests.wire.http2_pair import frame
 
@@ -40,14 +40,14 @@ MB = 1_000_000
 NO_SOCKETS = frame(4, b"")  # settings that say nothing
 
 
-def getting() -> Dialogue:
-    return Dialogue(lambda engine: fetch(engine, "GET", "https://a/x", within=5.0), "2")
+def getting() -> CallDialogue:
+    return CallDialogue(lambda engine: fetch(engine, "GET", "https://a/x", within=5.0), "2")
 
 
-def opened() -> tuple[Dialogue, Recorder, Socket]:
-    handler = Recorder()
-    talk = Dialogue(lambda engine: fetch(engine, "GET", WSS, into=websocket(handler)), "2")
-    talk.say(AcceptWebSocket(S))
+def opened() -> tuple[CallDialogue, RecordingWebSocketHandler, WebSocketConnection]:
+    handler = RecordingWebSocketHandler()
+    talk = CallDialogue(lambda engine: fetch(engine, "GET", WSS, into=websocket_upgrade(handler)), "2")
+    talk.send_from_peer(AcceptWebSocket(S))
     return talk, handler, handler.open_socket
 
 
@@ -71,28 +71,28 @@ class Reluctant(Http2Connection):
 
 def test_a_body_waits_for_the_servers_windows() -> None:
     server = Reluctant()
-    talk = Dialogue(lambda engine: fetch(engine, "POST", "https://a/x", body=bytes(MB)), "2", server=server)
+    talk = CallDialogue(lambda engine: fetch(engine, "POST", "https://a/x", body=bytes(MB)), "2", server=server)
     heard = sum(len(event.data) for event in talk.heard if isinstance(event, RequestData))
     assert heard == STREAM_WINDOW
     assert not [order for order in talk.orders if isinstance(order, PauseReading)]
     server.stingy = False
     server.acknowledge_data(S, 0)
-    talk.settle()
+    talk.run_until_idle()
     heard = sum(len(event.data) for event in talk.heard if isinstance(event, RequestData))
     assert (heard, talk.heard[-1]) == (MB, RequestEnd(S))
-    talk.say(ResponseHead(S, 204), ResponseEnd(S))
+    talk.send_from_peer(ResponseHead(S, 204), ResponseEnd(S))
     assert talk.results[0].status == 204
 
 
 def test_a_server_that_never_makes_room() -> None:
-    talk = Dialogue(
+    talk = CallDialogue(
         lambda engine: fetch(engine, "POST", "https://a/x", body=bytes(MB), within=300.0), "2", server=Reluctant()
     )
     talk.after(59.0)
     assert talk.took() == []
     talk.after(2.0)
     assert talk.took() == [Abort(talk.ch)]
-    talk.tell(Closed(talk.ch))
+    talk.handle(Closed(talk.ch))
     assert talk.results[0].kind is FailureKind.UNREACHABLE
 
 
@@ -127,14 +127,14 @@ def test_a_window_that_never_opens() -> None:
     assert talk.took() == []
     talk.after(2.0)
     assert talk.took() == [Abort(talk.ch)]
-    talk.tell(Closed(talk.ch))
+    talk.handle(Closed(talk.ch))
     assert handler.told[-1][:2] == ("closed", 1006)
 
 
 def test_who_has_nothing_to_say_waits_for_no_window() -> None:
-    talk = Dialogue(lambda engine: fetch(engine, "GET", "https://a/x", within=300.0), "2")
+    talk = CallDialogue(lambda engine: fetch(engine, "GET", "https://a/x", within=300.0), "2")
     talk.took()
-    talk.tell(Received(talk.ch, frame(8, b"\x00\x00\x00\x01")))  # more room, of which nothing is needed
+    talk.handle(Received(talk.ch, frame(8, b"\x00\x00\x00\x01")))  # more room, of which nothing is needed
     talk.after(299.0)
     assert talk.took() == []
 
@@ -149,12 +149,12 @@ def test_what_waits_for_the_socket_has_its_own_deadline() -> None:
     (order,) = talk.took()
     assert isinstance(order, Send)
     talk.after(20.0)
-    talk.tell(Sent(talk.ch, 10))  # the rest leaves later
+    talk.handle(Sent(talk.ch, 10))  # the rest leaves later
     talk.after(5.0)
     bare.talk(frame(6, bytes(8)))
     pong = sum(len(command.data) for command in talk.took() if isinstance(command, Send))
     talk.after(20.0)
-    talk.tell(Sent(talk.ch, len(order.data) - 10 + pong))
+    talk.handle(Sent(talk.ch, len(order.data) - 10 + pong))
     talk.after(14.0)
     assert Abort(talk.ch) not in talk.took()
     talk.after(2.0)  # by now the window should have opened
@@ -166,14 +166,14 @@ def test_a_broken_connection_ends_what_waits() -> None:
     talk, handler, _ = bare.waiting()
     bare.talk(frame(6, b"short"))
     assert talk.took() == [CloseWrite(talk.ch)]
-    talk.tell(Closed(talk.ch))
+    talk.handle(Closed(talk.ch))
     assert handler.told[-1][:2] == ("closed", 1006)
 
 
 def test_a_server_that_ends_while_messages_wait() -> None:
     bare = Bare()
     talk, handler, _ = bare.waiting()
-    talk.tell(ReadClosed(talk.ch))
+    talk.handle(ReadClosed(talk.ch))
     assert talk.took() == [CloseWrite(talk.ch)]
     assert handler.told[-1][:2] == ("closed", 1006)
 
@@ -181,16 +181,18 @@ def test_a_server_that_ends_while_messages_wait() -> None:
 class Bare:
     """A server of frames written by hand, which gives no window but the first."""
 
-    def opened(self, settings: bytes = b"\x00\x08\x00\x00\x00\x01") -> tuple[Dialogue, Recorder, Socket]:
-        handler = Recorder()
-        talk = self.dialogue = Dialogue(
-            lambda engine: fetch(engine, "GET", WSS, into=websocket(handler)), "2", server=Silent()
+    def opened(
+        self, settings: bytes = b"\x00\x08\x00\x00\x00\x01"
+    ) -> tuple[CallDialogue, RecordingWebSocketHandler, WebSocketConnection]:
+        handler = RecordingWebSocketHandler()
+        talk = self.dialogue = CallDialogue(
+            lambda engine: fetch(engine, "GET", WSS, into=websocket_upgrade(handler)), "2", server=Silent()
         )
         self.talk(frame(4, settings))
         self.talk(frame(1, b"\x88", flags=4, stream=1))  # :status 200
         return talk, handler, handler.open_socket
 
-    def waiting(self) -> tuple[Dialogue, Recorder, Socket]:
+    def waiting(self) -> tuple[CallDialogue, RecordingWebSocketHandler, WebSocketConnection]:
         """More messages than the window takes."""
         talk, handler, socket = self.opened()
         for _ in range(8):
@@ -199,7 +201,7 @@ class Bare:
         return talk, handler, socket
 
     def talk(self, data: bytes) -> None:
-        self.dialogue.tell(Received(self.dialogue.ch, data))
+        self.dialogue.handle(Received(self.dialogue.ch, data))
 
 
 class Silent(Http2Connection):
@@ -220,22 +222,22 @@ def test_a_reader_that_holds_keeps_its_window_shut_and_answers_pings() -> None:
     batches: list[int] = []
 
     def flow(engine: Engine) -> Flow[object]:
-        reader = yield from fetch(engine, "POST", "https://a/s", into=events())
+        reader = yield from fetch(engine, "POST", "https://a/s", into=event_stream())
         assert isinstance(reader, EventReader)
         readers.append(reader)
         yield from sleep(engine, 100.0)
         while isinstance(batch := (yield from reader.read()), tuple):
             batches.append(len(batch))
-        reader.drop()
+        reader.abandon()
         return batch
 
-    talk = Dialogue(flow, "2")
+    talk = CallDialogue(flow, "2")
     server = talk.peer
     assert isinstance(server, Http2Connection)
-    talk.say(ResponseHead(S, 200, EVENTS))
+    talk.send_from_peer(ResponseHead(S, 200, EVENTS))
     event = b"data: " + b"x" * 10_000 + b"\n\n"
     for _ in range(60):
-        talk.say(ResponseData(S, event))
+        talk.send_from_peer(ResponseData(S, event))
     waiting = server.unsent(S)
     came = 60 * len(event) - waiting
     assert MAX_UNREAD < came <= STREAM_WINDOW + MAX_UNREAD + len(event)
@@ -243,7 +245,7 @@ def test_a_reader_that_holds_keeps_its_window_shut_and_answers_pings() -> None:
     talk.orders.clear()
     talk.raw(frame(6, b"12345678"))
     talk.after(100.0)
-    talk.say(ResponseEnd(S))
+    talk.send_from_peer(ResponseEnd(S))
     assert server.unsent(S) == 0
     assert (talk.results, sum(batches)) == ([None], 60)
 
@@ -251,16 +253,16 @@ def test_a_reader_that_holds_keeps_its_window_shut_and_answers_pings() -> None:
 # --- servers that open no WebSockets ---
 
 
-def refusing() -> tuple[Dialogue, Recorder]:
-    handler = Recorder()
+def refusing() -> tuple[CallDialogue, RecordingWebSocketHandler]:
+    handler = RecordingWebSocketHandler()
 
     def twice(engine: Engine) -> Flow[object]:
-        first = yield from fetch(engine, "GET", WSS, into=websocket(handler), within=5.0)
+        first = yield from fetch(engine, "GET", WSS, into=websocket_upgrade(handler), within=5.0)
         yield from sleep(engine, 1.0)
-        second = yield from fetch(engine, "GET", WSS, into=websocket(handler), within=5.0)
+        second = yield from fetch(engine, "GET", WSS, into=websocket_upgrade(handler), within=5.0)
         return first, second
 
-    talk = Dialogue(twice, "2", server=Silent())
+    talk = CallDialogue(twice, "2", server=Silent())
     return talk, handler
 
 
@@ -272,16 +274,16 @@ def test_a_server_without_websockets_over_http2_is_asked_over_http1() -> None:
     assert talk.orders[0] == Abort(talk.ch)
     assert (again.host, again.port, again.tls, again.alpn) == ("relay.example", 443, True, ("http/1.1",))
     talk.begin()
-    talk.say(AcceptWebSocket(S))
+    talk.send_from_peer(AcceptWebSocket(S))
     assert handler.told == [("open",)]
     talk.after(1.0)
     known = next(order for order in talk.orders if isinstance(order, Connect))
     assert known.alpn == ("http/1.1",)  # it is remembered
     talk.begin()
-    talk.say(AcceptWebSocket(S))
+    talk.send_from_peer(AcceptWebSocket(S))
     ((first, second),) = talk.results
-    assert isinstance(first, Socket)
-    assert isinstance(second, Socket)
+    assert isinstance(first, WebSocketConnection)
+    assert isinstance(second, WebSocketConnection)
 
 
 def test_the_time_is_for_both_attempts() -> None:
@@ -298,8 +300,10 @@ def test_the_time_is_for_both_attempts() -> None:
 
 
 def test_it_is_not_asked_again_when_there_is_no_time() -> None:
-    handler = Recorder()
-    talk = Dialogue(lambda engine: fetch(engine, "GET", WSS, into=websocket(handler), within=0.0), "2", server=Silent())
+    handler = RecordingWebSocketHandler()
+    talk = CallDialogue(
+        lambda engine: fetch(engine, "GET", WSS, into=websocket_upgrade(handler), within=0.0), "2", server=Silent()
+    )
     assert talk.results[0].kind is FailureKind.TIMED_OUT
 
 
@@ -308,10 +312,12 @@ def test_few_servers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def flow(engine: Engine) -> Flow[object]:
         for host in ("a", "b"):
-            yield from fetch(engine, "GET", f"wss://{host}/", into=websocket(Recorder()), within=5.0)
+            yield from fetch(
+                engine, "GET", f"wss://{host}/", into=websocket_upgrade(RecordingWebSocketHandler()), within=5.0
+            )
         return None
 
-    talk = Dialogue(flow, "2", server=Silent())
+    talk = CallDialogue(flow, "2", server=Silent())
     talk.raw(NO_SOCKETS)
     assert list(talk.caller.engine.without_sockets) == [("a", 443)]
     talk.begin(Silent())
@@ -322,15 +328,17 @@ def test_few_servers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_prior_knowledge_falls_back_too() -> None:
-    handler = Recorder()
+    handler = RecordingWebSocketHandler()
     url = "ws://relay.example/ws"
-    talk = Dialogue(
-        lambda engine: fetch(engine, "GET", url, into=websocket(handler), prior_knowledge=True), "2", server=Silent()
+    talk = CallDialogue(
+        lambda engine: fetch(engine, "GET", url, into=websocket_upgrade(handler), prior_knowledge=True),
+        "2",
+        server=Silent(),
     )
     talk.version = "1.1"
     talk.raw(NO_SOCKETS)
     talk.begin()
-    talk.say(AcceptWebSocket(S))
+    talk.send_from_peer(AcceptWebSocket(S))
     assert handler.told == [("open",)]
 
 
@@ -339,7 +347,7 @@ def test_prior_knowledge_falls_back_too() -> None:
 
 def test_a_reset() -> None:
     talk = getting()
-    talk.say(ResponseHead(S, 200), ResponseData(S, b"x"), StreamReset(S))
+    talk.send_from_peer(ResponseHead(S, 200), ResponseData(S, b"x"), StreamReset(S))
     assert talk.results == [Failure(FailureKind.UNREACHABLE, "the peer reset the stream")]
 
 
@@ -350,28 +358,28 @@ def test_a_server_that_leaves() -> None:
     talk = getting()
     assert isinstance(talk.peer, Http2Connection)
     talk.peer.go_away()  # and finishes what has begun
-    talk.settle()
-    talk.say(ResponseHead(S, 200), ResponseEnd(S))
+    talk.run_until_idle()
+    talk.send_from_peer(ResponseHead(S, 200), ResponseEnd(S))
     assert talk.results[0].status == 200
 
 
 def test_a_stream_of_events_that_is_reset() -> None:
     def flow(engine: Engine) -> Flow[object]:
-        reader = yield from fetch(engine, "POST", "https://a/s", into=events())
+        reader = yield from fetch(engine, "POST", "https://a/s", into=event_stream())
         assert isinstance(reader, EventReader)
         batch = yield from reader.read()
         return batch, (yield from reader.read())
 
-    talk = Dialogue(flow, "2")
-    talk.say(ResponseHead(S, 200, EVENTS), ResponseData(S, b"data: 1\n\n"))
-    talk.say(StreamReset(S))
+    talk = CallDialogue(flow, "2")
+    talk.send_from_peer(ResponseHead(S, 200, EVENTS), ResponseData(S, b"data: 1\n\n"))
+    talk.send_from_peer(StreamReset(S))
     ((batch, end),) = talk.results
     assert ([event.data for event in batch], end.kind) == (["1"], FailureKind.UNREACHABLE)
 
 
 def test_a_websocket_that_is_reset() -> None:
     talk, handler, socket = opened()
-    talk.say(StreamReset(S))
+    talk.send_from_peer(StreamReset(S))
     assert handler.told[-1][:2] == ("closed", 1006)
     assert not socket.send_text("x")
     assert talk.took() == [CloseWrite(talk.ch)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Abort, Command, Exit, Level, Log, OpenFile, Send
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.core import IN_A_ROUND, Engine
+from svc_proto.engine.core import MAX_TASKS_PER_CALL, Engine
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import (
     Accepted,
@@ -75,7 +75,7 @@ class Last(Channel):
 
     def stop(self) -> None:
         self.stopped += 1
-        self.soil()
+        self.mark_dirty()
 
     def flush(self) -> None:
         self.write(b"bye")
@@ -194,7 +194,7 @@ def test_each_timer_fires_at_its_own_time() -> None:
 def test_a_pause_waits_for_a_call_without_a_fact() -> None:
     book = open_book()
     seen: list[float] = []
-    pause = book.engine.pauses.timer(lambda: seen.append(book.engine.now.mono - START.mono))
+    pause = book.engine.coarse_timers.timer(lambda: seen.append(book.engine.now.mono - START.mono))
     pause.set(START.mono + 1.0)
     nobody = Sent(FOUR, 1)
     for seconds in (1.0, 3.0):  # facts of one round
@@ -208,10 +208,10 @@ def test_a_pause_waits_for_a_call_without_a_fact() -> None:
 def test_of_many_pauses_some_end_in_each_round() -> None:
     book = open_book()
     seen: list[int] = []
-    for number in range(2 * IN_A_ROUND + 1):
-        book.engine.pauses.timer(lambda number=number: seen.append(number)).set(START.mono + 1.0)  # type: ignore[misc]  # lambda
+    for number in range(2 * MAX_TASKS_PER_CALL + 1):
+        book.engine.coarse_timers.timer(lambda number=number: seen.append(number)).set(START.mono + 1.0)  # type: ignore[misc]  # lambda
     late = START.at(START.mono + 1.0)
-    for round_ends in (IN_A_ROUND, 2 * IN_A_ROUND, 2 * IN_A_ROUND + 1):
+    for round_ends in (MAX_TASKS_PER_CALL, 2 * MAX_TASKS_PER_CALL, 2 * MAX_TASKS_PER_CALL + 1):
         assert book.engine.next_deadline() == late.mono
         assert book.engine.handle(None, late) == []
         assert seen == list(range(round_ends))
@@ -219,7 +219,7 @@ def test_of_many_pauses_some_end_in_each_round() -> None:
 
 def test_a_bug_in_a_pause() -> None:
     book = open_book()
-    book.engine.pauses.timer(fail).set(START.mono + 1.0)
+    book.engine.coarse_timers.timer(fail).set(START.mono + 1.0)
     book.after(1.0) << []
     assert book.logs[0].fields["error"] == "RuntimeError"
 

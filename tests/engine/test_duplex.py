@@ -17,8 +17,8 @@ from svc_proto.commands import (
     SendFile,
 )
 from svc_proto.engine.body_streams import ResponseWriter
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import Request, Streamed
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.message import Request, StreamedResponse
 from svc_proto.facts import Closed, Done, OperationId, Received
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
@@ -35,7 +35,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http2 import Http2Connection
 from tests.engine.streamed_answers import TEXT, file_answer
 from tests.engine.toy_service import STREAM_LIMIT, open_book
-from tests.engine.wire_peer import Conversation
+from tests.engine.wire_peer import WirePeerDialogue
 from tests.playbook import CH
 
 CHUNKED = Headers(((b"host", b"x"), (b"transfer-encoding", b"chunked")))
@@ -47,7 +47,7 @@ def talk(request: pytest.FixtureRequest) -> Talk:
     return Talk(request.param)
 
 
-class Talk(Conversation):
+class Talk(WirePeerDialogue):
     """A client of either version and the service."""
 
     def __init__(self, version: str) -> None:
@@ -63,11 +63,11 @@ class Talk(Conversation):
         return [order for order in self.orders if not isinstance(order, Compute)]
 
     def begin(self, target: str = "/stream", headers: Headers = CHUNKED) -> None:
-        self.say(RequestHead(S, "POST", target, headers))
+        self.send_from_peer(RequestHead(S, "POST", target, headers))
 
     def resume(self, answer: object = None) -> None:
         """The work of `deaf` is done."""
-        self.tell(Done(self.op, answer))
+        self.handle(Done(self.op, answer))
 
     @property
     def body(self) -> bytes:
@@ -86,12 +86,12 @@ class Talk(Conversation):
     def goes_on(self) -> bool:
         """Another request on the same connection is answered."""
         stream = StreamId(3 if self.version == "2" else 2)
-        self.say(RequestHead(stream, "GET", "/hello", Headers(((b"host", b"x"),))), RequestEnd(stream))
+        self.send_from_peer(RequestHead(stream, "GET", "/hello", Headers(((b"host", b"x"),))), RequestEnd(stream))
         return self.heard[-2:] == [ResponseData(stream, b"hello"), ResponseEnd(stream)]
 
     # --- handlers ---
 
-    def loud(self, request: Request) -> Streamed:
+    def loud(self, request: Request) -> StreamedResponse:
         """What comes goes back in capitals."""
 
         def produce(writer: ResponseWriter) -> Flow[None]:
@@ -102,22 +102,22 @@ class Talk(Conversation):
             finally:
                 self.cleaned += 1
 
-        return Streamed(200, TEXT, produce)
+        return StreamedResponse(200, TEXT, produce)
 
-    def deaf(self, request: Request) -> Streamed:
+    def deaf(self, request: Request) -> StreamedResponse:
         """Writes at once, and ends or breaks when it is told to; reads nothing."""
 
         def produce(writer: ResponseWriter) -> Flow[None]:
             try:
                 writer.write(b"first")
                 self.op = self.toy.engine.new_op()
-                if (yield from ask(self.toy.engine, Compute(self.op, "work"), within=10_000.0)) is not None:
+                if (yield from run_operation(self.toy.engine, Compute(self.op, "work"), within=10_000.0)) is not None:
                     raise RuntimeError("a secret")
                 writer.write(b" last")
             finally:
                 self.cleaned += 1
 
-        return Streamed(200, TEXT, produce)
+        return StreamedResponse(200, TEXT, produce)
 
 
 def test_writing_while_reading(talk: Talk) -> None:
@@ -125,9 +125,9 @@ def test_writing_while_reading(talk: Talk) -> None:
     talk.begin()
     assert [type(event) for event in talk.heard] == [ResponseHead]
     for piece in (b"one ", b"two "):
-        talk.say(RequestData(S, piece))
+        talk.send_from_peer(RequestData(S, piece))
         assert talk.body.endswith(piece.upper())
-    talk.say(RequestData(S, b"three"), RequestEnd(S))
+    talk.send_from_peer(RequestData(S, b"three"), RequestEnd(S))
     assert (talk.body, talk.ended) == (b"ONE TWO THREE", True)
     assert talk.goes_on()
 
@@ -136,14 +136,14 @@ def test_much_of_it(talk: Talk) -> None:
     talk.toy.answer = talk.loud
     talk.begin()
     for _ in range(19):
-        talk.say(RequestData(S, b"x" * 100_000))
-    talk.say(RequestEnd(S))
+        talk.send_from_peer(RequestData(S, b"x" * 100_000))
+    talk.send_from_peer(RequestEnd(S))
     assert (talk.body, talk.ended) == (b"X" * 1_900_000, True)
     assert talk.goes_on()
 
 
-def later(talk: Talk) -> Callable[[Request], Flow[Streamed]]:
-    def handler(request: Request) -> Flow[Streamed]:
+def later(talk: Talk) -> Callable[[Request], Flow[StreamedResponse]]:
+    def handler(request: Request) -> Flow[StreamedResponse]:
         yield from request.stream.read()
         return talk.loud(request)
 
@@ -154,9 +154,9 @@ def test_a_handler_that_reads_a_little_first(talk: Talk) -> None:
     talk.toy.answer = later(talk)
     talk.begin()
     assert talk.heard == []
-    talk.say(RequestData(S, b"head"))
+    talk.send_from_peer(RequestData(S, b"head"))
     assert [type(event) for event in talk.heard] == [ResponseHead]
-    talk.say(RequestData(S, b"body"), RequestEnd(S))
+    talk.send_from_peer(RequestData(S, b"body"), RequestEnd(S))
     assert (talk.body, talk.ended) == (b"BODY", True)
 
 
@@ -164,17 +164,17 @@ def test_the_answer_ends_first(talk: Talk) -> None:
     """What is left of the body is read and thrown away."""
     talk.toy.answer = talk.deaf
     talk.begin()
-    talk.say(RequestData(S, b"x" * 1000))
+    talk.send_from_peer(RequestData(S, b"x" * 1000))
     talk.resume()
     assert (talk.body, talk.ended, talk.cleaned) == (b"first last", True, 1)
-    talk.say(RequestData(S, b"x" * 1000), RequestEnd(S))
+    talk.send_from_peer(RequestData(S, b"x" * 1000), RequestEnd(S))
     assert talk.goes_on()
 
 
 def test_the_body_ends_first(talk: Talk) -> None:
     talk.toy.answer = talk.deaf
     talk.begin()
-    talk.say(RequestData(S, b"x"), RequestEnd(S))
+    talk.send_from_peer(RequestData(S, b"x"), RequestEnd(S))
     talk.after(100.0)
     assert not talk.ended
     talk.resume()
@@ -186,7 +186,7 @@ def test_a_handler_that_does_not_read_holds_the_peer(talk: Talk) -> None:
     talk.toy.answer = talk.deaf
     talk.begin()
     for _ in range(8):
-        talk.say(RequestData(S, b"x" * 100_000))
+        talk.send_from_peer(RequestData(S, b"x" * 100_000))
     if talk.version == "2":
         assert isinstance(talk.peer, Http2Connection)
         assert talk.peer.unsent(S) > 200_000
@@ -198,7 +198,7 @@ def test_a_handler_that_does_not_read_holds_the_peer(talk: Talk) -> None:
     assert talk.ended
     if talk.version == "1.1":
         assert talk.others[-1] == ResumeReading(CH)
-    talk.say(RequestEnd(S))
+    talk.send_from_peer(RequestEnd(S))
     assert talk.goes_on()
 
 
@@ -217,9 +217,9 @@ def test_a_body_over_the_limit(talk: Talk) -> None:
     talk.toy.answer = talk.loud
     talk.begin()
     for _ in range(STREAM_LIMIT // 100_000):
-        talk.say(RequestData(S, b"x" * 100_000))
+        talk.send_from_peer(RequestData(S, b"x" * 100_000))
     assert not talk.cut()
-    talk.say(RequestData(S, b"x"))
+    talk.send_from_peer(RequestData(S, b"x"))
     assert talk.cut()
     assert talk.cleaned == 1
     assert talk.book.logs == []
@@ -239,9 +239,9 @@ def test_a_body_that_is_malformed(talk: Talk) -> None:
     talk.toy.answer = talk.loud
     talk.begin()
     if talk.version == "2":
-        talk.tell(Received(CH, b"\x00\x00\x04\x01\x05\x00\x00\x00\x01\x00\x01A\x00"))  # trailers with a bad name
+        talk.handle(Received(CH, b"\x00\x00\x04\x01\x05\x00\x00\x00\x01\x00\x01A\x00"))  # trailers with a bad name
     else:
-        talk.tell(Received(CH, b"nonsense\r\n"))
+        talk.handle(Received(CH, b"nonsense\r\n"))
     assert talk.cut()
     assert (talk.cleaned, talk.book.logs) == (1, [])
 
@@ -249,7 +249,7 @@ def test_a_body_that_is_malformed(talk: Talk) -> None:
 def test_the_peer_goes_away(talk: Talk) -> None:
     talk.toy.answer = talk.loud
     talk.begin()
-    talk.tell(Closed(CH))
+    talk.handle(Closed(CH))
     assert (talk.cleaned, talk.book.logs) == (1, [])
 
 
@@ -261,11 +261,11 @@ def test_a_file_before_the_body_has_ended(talk: Talk) -> None:
     talk.begin()
     (order,) = [command for command in talk.others if isinstance(command, SendFile | ReadFile)]
     if isinstance(order, ReadFile):
-        talk.tell(Done(order.op, b"hello"))
+        talk.handle(Done(order.op, b"hello"))
     else:
         talk.peer.receive_data(b"hello")
-        talk.tell(Done(order.op, 5))
+        talk.handle(Done(order.op, 5))
     assert (talk.body, talk.ended) == (b"hello", True)
     assert ReleaseFile(7) in talk.others
-    talk.say(RequestData(S, b"x"), RequestEnd(S))
+    talk.send_from_peer(RequestData(S, b"x"), RequestEnd(S))
     assert talk.goes_on()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Abort, CloseWrite, Exit, Level, OpenedFile, OpenFile, ReadFile, Send
-from svc_proto.engine.flow import Later
+from svc_proto.engine.flow import Deferred
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received
 from svc_proto.wire.limits import Limits
@@ -51,7 +51,7 @@ def test_a_request_is_logged_only_on_demand() -> None:
 
 @pytest.mark.lane
 def test_nothing_is_made_for_a_log_that_nobody_wants(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ServerChannel, "note", None)
+    monkeypatch.setattr(ServerChannel, "log_request", None)
     open_book().get(b"/item/1") << [sends(CH, startswith=b"HTTP/1.1 200")]
 
 
@@ -167,11 +167,11 @@ def test_a_failed_operation_is_an_answer() -> None:
 
 
 def test_who_waits_for_one_call_has_its_answer_from_whoever_gives_it() -> None:
-    book, later = open_book(), Later()
+    book, later = open_book(), Deferred()
     book.toy.answer = lambda request: later
     book.get(b"/answer") << []
-    book.act(lambda: later.give(plain(b"given"))) << [book.says(200, b"given")]
-    assert not later.give(plain(b"again"))
+    book.act(lambda: later.resolve(plain(b"given"))) << [book.says(200, b"given")]
+    assert not later.resolve(plain(b"again"))
 
 
 def test_a_handler_of_a_request_in_pieces_refuses_as_any_other() -> None:

@@ -11,14 +11,14 @@ from svc_proto.engine.message import Request, Response
 from svc_proto.facts import Closed, ReadClosed, Received
 from svc_proto.wire.events import StreamId
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.engine.http2_playbook import Book2, answers
-from tests.engine.toy_service import HANDSHAKE, TestBook, get, open_book, plain, post
+from tests.engine.http2_playbook import Http2Playbook, answers
+from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, get, open_book, plain, post
 from tests.playbook import CH, sends
 
 PAUSED, RESUMED = PauseReading(CH), ResumeReading(CH)
 
 
-def asked(book: TestBook, data: bytes) -> ReadConfig:
+def asked(book: ToyPlaybook, data: bytes) -> ReadConfig:
     """Send a request; what the policy asks."""
     book >> Received(CH, data)
     order, paused = book.take()
@@ -131,10 +131,10 @@ def test_a_streamed_body_of_which_more_came_than_a_stranger_is_heard_at_once() -
 
 
 def test_the_same_over_http2() -> None:
-    book = Book2()
+    book = Http2Playbook()
     sent, got = random.Random(1).randbytes(60_000), bytearray()
     book.toy.answer = reader(got)
-    book.ask(StreamId(1), "/slow-stream", sent)
+    book.send_request(StreamId(1), "/slow-stream", sent)
     assert book.talk() == []
     (order,) = [order for order in book.others if isinstance(order, ReadConfig)]
     book.book.answer(order, "Ada")
@@ -165,10 +165,10 @@ def test_the_peers_fin_is_no_hurry() -> None:
 
 
 def test_a_stream_that_waits_holds_up_no_other() -> None:
-    book = Book2()
-    book.ask(StreamId(1), "/slow", b"abc")
-    book.ask(StreamId(3), "/hello")
-    book.ask(StreamId(5), "/slow", b"abc")
+    book = Http2Playbook()
+    book.send_request(StreamId(1), "/slow", b"abc")
+    book.send_request(StreamId(3), "/hello")
+    book.send_request(StreamId(5), "/slow", b"abc")
     assert answers(book.talk()) == {3: (200, b"hello")}
     first, second = [order for order in book.others if isinstance(order, ReadConfig)]
     book.book.answer(second, "Ada")

@@ -12,15 +12,15 @@ from svc_proto.commands import Command, Level, PauseReading
 from svc_proto.engine import server_channel
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.exchange import Exchange
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.facts import Closed, Done, OperationId, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.events import NO_HEADERS, Headers
 from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
 from svc_proto.wire.limits import Limits
-from tests.engine.toy_service import TestBook, get, open_book, post
+from tests.engine.toy_service import ToyPlaybook, get, open_book, post
 from tests.playbook import CH, wire_bytes
 
-Story = Callable[[TestBook], None]
+Story = Callable[[ToyPlaybook], None]
 
 
 def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, law: bool, limits: Limits) -> list[object]:
@@ -85,7 +85,7 @@ REQUESTS = [
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda each: each.partition(b" HTTP")[0].decode())
 def test_every_kind_of_request(request_: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    def story(book: TestBook) -> None:
+    def story(book: ToyPlaybook) -> None:
         book.toy.extra_fields = ((b"x-extra", b"1"),)
         book.toy.holder = "h"
         for _ in range(2):
@@ -108,7 +108,7 @@ def test_every_kind_of_request(request_: bytes, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("later", [get(b"/hello"), get(b"/hello")[:9], b"x", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"])
 def test_bytes_behind_a_request_that_waits(later: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    def story(book: TestBook) -> None:
+    def story(book: ToyPlaybook) -> None:
         book.get(b"/park").take()
         book >> Received(CH, later)
         book.take()
@@ -124,8 +124,8 @@ def test_a_stream_and_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
         writer.write(b"a")
         yield from writer.drained()
 
-    def story(book: TestBook) -> None:
-        book.toy.answer = lambda request: Streamed(200, NO_HEADERS, produce)
+    def story(book: ToyPlaybook) -> None:
+        book.toy.answer = lambda request: StreamedResponse(200, NO_HEADERS, produce)
         book.get(b"/answer").take()
         book >> Received(CH, post(b"/stream", b"abc"))
         book.take()
@@ -135,13 +135,13 @@ def test_a_stream_and_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_process_that_ends_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def story(book: TestBook) -> None:
+    def story(book: ToyPlaybook) -> None:
         book.get(b"/park").take()
         book >> Stopping(5.0)
         book.take()
         book.after(4.0).take()
 
-    def late(book: TestBook) -> None:
+    def late(book: ToyPlaybook) -> None:
         book >> Received(CH, get(b"/hello")[:-1])
         book.take()
         book >> Stopping(5.0)
@@ -149,7 +149,7 @@ def test_a_process_that_ends_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         book >> Received(CH, b"\n")
         book.take()
 
-    def handler_stops(book: TestBook) -> None:
+    def handler_stops(book: ToyPlaybook) -> None:
         def stop(request: object) -> Response:
             book.engine.stopping = True
             return Response(200, Headers(), b"last")
@@ -162,7 +162,7 @@ def test_a_process_that_ends_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_peer_that_does_not_read_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    def story(book: TestBook) -> None:
+    def story(book: ToyPlaybook) -> None:
         book.get(b"/big").take()
         book >> Received(CH, get(b"/hello"))
         assert book.take() == []
@@ -177,7 +177,7 @@ def test_a_peer_that_does_not_read_waits(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_stranger_that_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    def story(book: TestBook) -> None:
+    def story(book: ToyPlaybook) -> None:
         book >> Received(CH, post(b"/keyless", b"x" * 900, length=1000))
         assert PauseReading(CH) in book.take()
         book >> Received(CH, b"x" * 100)
@@ -189,7 +189,7 @@ def test_a_stranger_that_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_first_byte_of_a_post_may_be_that_of_http_2(monkeypatch: pytest.MonkeyPatch) -> None:
-    def story(book: TestBook) -> None:
+    def story(book: ToyPlaybook) -> None:
         request = post(b"/echo", b"abc")
         for piece in (request[:1], request[1:], request):
             book >> Received(CH, piece)
@@ -218,7 +218,7 @@ def test_a_handler_is_five_calls_away(monkeypatch: pytest.MonkeyPatch) -> None:
         "Engine.handle",
         "HttpChannel.received",
         "ServerChannel.parse",
-        "ServerChannel._take_turn",
+        "ServerChannel._handle_request",
     ]
 
 

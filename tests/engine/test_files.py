@@ -18,10 +18,10 @@ from svc_proto.commands import (
     WriteBlob,
     WriteConfig,
 )
-from svc_proto.engine.files import edit_yaml, ensure_secret, read_file, read_yaml, spool_file
+from svc_proto.engine.files import ensure_secret, read_file, read_yaml, spool_file, update_yaml
 from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
 from tests.engine.test_flow import Owner
-from tests.engine.toy_service import TestBook, open_book
+from tests.engine.toy_service import ToyPlaybook, open_book
 
 ONE, TWO, THREE = OperationId(1), OperationId(2), OperationId(3)
 
@@ -30,7 +30,7 @@ def opened(**changes: Any) -> OpenedFile:
     return OpenedFile(**{"handle": 7, "real_path": "/f", "size": 3, "modified": 0.0, **changes})
 
 
-def reading(flow: str = "file") -> tuple[TestBook, list[Any]]:
+def reading(flow: str = "file") -> tuple[ToyPlaybook, list[Any]]:
     """A flow that has asked for `/f` to be opened."""
     book = open_book()
     owner = Owner(book)
@@ -110,7 +110,7 @@ def test_a_yaml_file_that_is_not_there_is_made() -> None:
     def change(found: object) -> dict[str, object]:
         return {"a": {} if found is None else 1}
 
-    flow = edit_yaml(book.engine, "/f", change, lambda words: Refused(500, "failed", words), name="f")
+    flow = update_yaml(book.engine, "/f", change, lambda words: Refused(500, "failed", words), name="f")
     book.act(lambda: owner.spawn(flow)) << [OpenFile(ONE, "/f")]
     book >> Failed(ONE, Failure(FailureKind.NOT_FOUND)) << [Compute(TWO, "yaml.load", ("",))]
     book >> Done(TWO, None) << [Compute(THREE, "yaml.edit", ("", {"a": {}}))]

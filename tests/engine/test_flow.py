@@ -9,9 +9,9 @@ import pytest
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Cancel, Compute, CreateBlob, DiscardBlob
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import TIMED_OUT, Flow, Later, Task, ask, sleep, wait
+from svc_proto.engine.flow import TIMED_OUT, Deferred, Flow, Task, run_operation, sleep, wait
 from svc_proto.facts import Done, OperationId
-from tests.engine.toy_service import TestBook, open_book
+from tests.engine.toy_service import ToyPlaybook, open_book
 
 ONE = OperationId(1)
 
@@ -19,7 +19,7 @@ ONE = OperationId(1)
 class Owner:
     """Starts flows on an engine and keeps what it is told."""
 
-    def __init__(self, book: TestBook) -> None:
+    def __init__(self, book: ToyPlaybook) -> None:
         self.engine: Engine = book.engine
         self.told: list[Any] = []
         self.task: Task | None = None
@@ -33,7 +33,7 @@ class Owner:
         self.task.cancel()
 
 
-def owned() -> tuple[TestBook, Owner]:
+def owned() -> tuple[ToyPlaybook, Owner]:
     book = open_book()
     return book, Owner(book)
 
@@ -55,17 +55,17 @@ def test_sleeping_and_waiting() -> None:
 
     def flow() -> Flow[object]:
         yield from sleep(owner.engine, 3.0)
-        assert task.acts
+        assert task.is_running
         return (yield from wait(ticket, owner.engine.now.mono + 2.0))
 
     task = owner.spawn(flow())
     assert not owner.engine.resume(ticket, "too early")
     book.after(3.0) << []
-    assert (task.acts, task.done) == (False, False)
+    assert (task.is_running, task.done) == (False, False)
     assert task.accepts("anything")
     assert owner.engine.resume(ticket, "now")
     assert not owner.engine.resume(ticket, "again")
-    assert (owner.told, task.acts, task.done) == (["now"], False, True)
+    assert (owner.told, task.is_running, task.done) == (["now"], False, True)
     book.after(100.0).take()
 
 
@@ -95,7 +95,7 @@ def test_a_wait_that_ends_without_an_answer() -> None:
 
 def test_a_late_answer_is_given_back() -> None:
     book, owner = owned()
-    owner.spawn(ask(owner.engine, CreateBlob(owner.engine.new_op()), within=2.0))
+    owner.spawn(run_operation(owner.engine, CreateBlob(owner.engine.new_op()), within=2.0))
     book.after(2.0) << [Cancel(ONE)]
     book >> Done(ONE, 7) << [DiscardBlob(7)]
     book >> Done(ONE, 7) << []
@@ -103,14 +103,14 @@ def test_a_late_answer_is_given_back() -> None:
 
 def test_a_late_answer_with_nothing_to_give_back() -> None:
     book, owner = owned()
-    owner.spawn(ask(owner.engine, Compute(owner.engine.new_op(), "x"), within=2.0))
+    owner.spawn(run_operation(owner.engine, Compute(owner.engine.new_op(), "x"), within=2.0))
     book.after(2.0) << [Cancel(ONE)]
     book >> Done(ONE, 7) << []
 
 
 def test_cancelling_twice_and_when_done() -> None:
     book, owner = owned()
-    owner.spawn(ask(owner.engine, CreateBlob(owner.engine.new_op())))
+    owner.spawn(run_operation(owner.engine, CreateBlob(owner.engine.new_op())))
     owner.cancel()
     owner.cancel()
     book.after(100.0).take()
@@ -165,11 +165,11 @@ def test_a_flow_that_cancels_itself(how: str) -> None:
         yield from sleep(owner.engine, 1.0)
         try:
             owner.cancel()
-            assert not task.acts
+            assert not task.is_running
             if how == "wait":
                 yield from sleep(owner.engine, 1.0)
             if how == "ask":
-                yield from ask(owner.engine, CreateBlob(OperationId(50)))
+                yield from run_operation(owner.engine, CreateBlob(OperationId(50)))
             if how == "refuse":
                 raise Refused(401, "x", "y")
             if how == "bug":
@@ -184,24 +184,24 @@ def test_a_flow_that_cancels_itself(how: str) -> None:
     book.after(100.0).take()
 
 
-class _Half(Later):
+class _Half(Deferred):
     def made(self, outcome: int) -> object:
         return 84 // outcome
 
 
 def test_what_waits_for_one_call() -> None:
     later, told = _Half(), list[object]()
-    assert later.give(1) is False  # nobody waits yet
-    later.wait(told.append)
-    assert (later.give(2), later.give(3)) == (True, False)
-    later.wait(told.append)
-    assert later.give(0) is True
-    later.wait(told.append)
+    assert later.resolve(1) is False  # nobody waits yet
+    later.then(told.append)
+    assert (later.resolve(2), later.resolve(3)) == (True, False)
+    later.then(told.append)
+    assert later.resolve(0) is True
+    later.then(told.append)
     later.cancel()
-    assert later.give(4) is False
+    assert later.resolve(4) is False
     half, error = told
     assert (half, type(error)) == (42, ZeroDivisionError)
-    plain = Later()
-    plain.wait(told.append)
-    plain.give("as it is")
+    plain = Deferred()
+    plain.then(told.append)
+    plain.resolve("as it is")
     assert told[2] == "as it is"

@@ -20,7 +20,7 @@ from svc_proto.commands import (
 )
 from svc_proto.engine.body_streams import FilePart, ResponseWriter
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.responses import http_date
 from svc_proto.facts import ChannelId, Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.connection import Role
@@ -42,7 +42,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE, FrameType, encode_goaway
 from svc_proto.wire.limits import Limits
-from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Book2, answers
+from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Http2Playbook, answers
 from tests.engine.toy_service import get, open_book
 from tests.playbook import CH, PATIENT, accepted, wire_bytes
 from tests.wire.connection_pair import drain, merged, seeded, send_events
@@ -114,11 +114,11 @@ def test_a_peer_that_says_half_a_preface() -> None:
 
 
 def test_a_peer_that_breaks_the_rules() -> None:
-    book = Book2(log_level=Level.DEBUG)
-    book.ask(ONE, "/park")
+    book = Http2Playbook(log_level=Level.DEBUG)
+    book.send_request(ONE, "/park")
     book.open(THREE)
     book.book >> Received(CH, bytes(9))
-    book.hear(book.book.take())
+    book.feed(book.book.take())
     assert CloseWrite(CH) in book.others
     assert book.toy.cleaned == ["park"]
     assert book.toy.handler.told[-1] == ("closed", 1006, "the stream is over")
@@ -129,28 +129,28 @@ def test_a_peer_that_breaks_the_rules() -> None:
 
 
 def test_what_is_said_on_a_stream_that_was_just_given_up_goes_nowhere() -> None:
-    book = Book2()
+    book = Http2Playbook()
 
-    def answer(request: Request) -> Streamed:
+    def answer(request: Request) -> StreamedResponse:
         def produce(writer: ResponseWriter) -> Flow[None]:
             writer.write(b"x" * 600_000)  # more than the peer's window: the stream stalls
             yield from wait(book.book.engine.new_op(), book.book.engine.now.mono + 60.5)
             writer.write(b"late")
 
-        return Streamed(200, Headers(), produce)
+        return StreamedResponse(200, Headers(), produce)
 
     book.toy.answer = answer
-    book.ask(ONE, "/answer")
+    book.send_request(ONE, "/answer")
     book.talk()
     book.book.now = book.book.now.at(book.book.now.mono + 61.0)  # both are due, and the stall comes first
     assert StreamReset(ONE, "the peer reset the stream") in book.after(0.0)
     assert [log.event for log in book.book.logs] == []
-    book.ask(THREE, "/hello")
+    book.send_request(THREE, "/hello")
     assert answers(book.talk()) == {3: (200, b"hello")}
 
 
 def test_a_connection_that_lingers_is_told_nothing_when_the_server_stops() -> None:
-    book = Book2()
+    book = Http2Playbook()
     book.book >> ReadClosed(CH) << [CloseWrite(CH)]
     book.book >> Stopping(5.0) << []
     book.book.after(2.0) << [Abort(CH)]
@@ -161,20 +161,20 @@ def test_a_connection_that_lingers_is_told_nothing_when_the_server_stops() -> No
 
 
 def test_requests_at_the_same_time() -> None:
-    book = Book2()
-    book.ask(ONE, "/park")
-    book.ask(THREE, "/hello")
-    book.ask(FIVE, "/echo", b"body")
+    book = Http2Playbook()
+    book.send_request(ONE, "/park")
+    book.send_request(THREE, "/hello")
+    book.send_request(FIVE, "/echo", b"body")
     assert answers(book.talk()) == {3: (200, b"hello"), 5: (200, b"body")}
     book.toy.engine.resume(book.toy.ticket, b"at last")
-    book.ask(StreamId(7), "/nowhere")
+    book.send_request(StreamId(7), "/nowhere")
     heard = answers(book.talk())
     assert (heard[1], heard[7][0]) == ((200, b"at last"), 404)
     assert book.toy.seen[0].headers == Headers(((b"host", b"x"),))
-    book.ask(StreamId(9), "/private")
-    book.ask(StreamId(11), "/empty")
-    book.ask(StreamId(13), "/small", b"x" * 11)
-    book.ask(StreamId(15), "/small", b"x" * 11, (b"content-length", b"11"))
+    book.send_request(StreamId(9), "/private")
+    book.send_request(StreamId(11), "/empty")
+    book.send_request(StreamId(13), "/small", b"x" * 11)
+    book.send_request(StreamId(15), "/small", b"x" * 11, (b"content-length", b"11"))
     heard = answers(book.talk())
     assert [heard[stream][0] for stream in (9, 11, 13, 15)] == [401, 204, 413, 413]
     assert heard[11][1] == b""
@@ -182,11 +182,11 @@ def test_requests_at_the_same_time() -> None:
 
 
 def test_the_connection_waits_for_requests_for_a_while() -> None:
-    book = Book2()
-    book.ask(ONE, "/hello")
+    book = Http2Playbook()
+    book.send_request(ONE, "/hello")
     book.talk()
     assert book.after(74.0) == []
-    book.ask(THREE, "/hello")
+    book.send_request(THREE, "/hello")
     book.talk()
     assert book.after(74.0) == []
     assert book.others == []
@@ -196,8 +196,8 @@ def test_the_connection_waits_for_requests_for_a_while() -> None:
 
 
 def test_the_peer_that_only_begins_a_head() -> None:
-    book = Book2()
-    book.ask(ONE, "/park")
+    book = Http2Playbook()
+    book.send_request(ONE, "/park")
     book.talk()
     book.book >> Received(CH, b"\x00\x00\x09\x01") << []
     book.after(14.0)
@@ -208,20 +208,20 @@ def test_the_peer_that_only_begins_a_head() -> None:
 
 
 def test_a_body_that_comes_too_slowly_costs_its_stream() -> None:
-    book = Book2()
+    book = Http2Playbook()
     send_events(book.client, RequestHead(ONE, "POST", "/echo", HOST), RequestData(ONE, b"begun"))
-    book.ask(THREE, "/hello")
+    book.send_request(THREE, "/hello")
     assert list(answers(book.talk())) == [3]
     heard = book.after(36.0)
     assert answers(heard)[1][0] == 408
-    book.ask(FIVE, "/hello")
+    book.send_request(FIVE, "/hello")
     assert list(answers(book.talk())) == [5]
     assert book.others == []
 
 
 def test_a_peer_that_takes_a_request_back() -> None:
-    book = Book2()
-    book.ask(ONE, "/park")
+    book = Http2Playbook()
+    book.send_request(ONE, "/park")
     book.talk()
     book.client.send(StreamReset(ONE))
     assert book.talk() == []
@@ -229,10 +229,10 @@ def test_a_peer_that_takes_a_request_back() -> None:
 
 
 def test_a_body_that_is_not_wanted_any_more() -> None:
-    book = Book2(Limits(max_drain=1000))
+    book = Http2Playbook(Limits(max_drain=1000))
     send_events(book.client, RequestHead(ONE, "POST", "/small", HOST), RequestData(ONE, bytes(11)))
     assert [type(event) for event in book.talk()][:1] == [ResponseHead]
-    book = Book2(Limits(max_drain=1000))
+    book = Http2Playbook(Limits(max_drain=1000))
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"expect", b"100-continue")))))
     assert book.talk() == [Informational(ONE, 100)]
     book.client.send(RequestData(ONE, bytes(11)))
@@ -246,7 +246,7 @@ def test_a_body_that_is_not_wanted_any_more() -> None:
 
 def test_what_is_refused_early_is_read_on_for_a_while_so_that_clients_take_the_answer() -> None:
     """Some drop an answer for the reset behind it, others send all before they read: RFC 9113 section 8.1 or not."""
-    book = Book2(Limits(max_linger=400_000))
+    book = Http2Playbook(Limits(max_linger=400_000))
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"900000")))))
     heard = book.talk()
     assert answers(heard) == {1: (413, b"body_too_large: the body may have at most 10 bytes")}
@@ -262,12 +262,12 @@ def test_what_is_refused_early_is_read_on_for_a_while_so_that_clients_take_the_a
     assert book.after(0.2) == []
     assert not book.client.knows(ONE)
     assert book.others == []
-    book.ask(THREE, "/hello")
+    book.send_request(THREE, "/hello")
     assert answers(book.talk()) == {3: (200, b"hello")}
 
 
 def test_an_upload_that_ends_behind_its_refusal_leaves_nothing_to_wait_for() -> None:
-    book = Book2()
+    book = Http2Playbook()
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"300000")))))
     book.talk()
     send_events(book.client, RequestData(ONE, bytes(300_000)), RequestEnd(ONE))
@@ -275,7 +275,7 @@ def test_an_upload_that_ends_behind_its_refusal_leaves_nothing_to_wait_for() -> 
     assert book.client.idle
     book.book >> Stopping(5.0)
     assert CloseWrite(CH) in book.book.take()  # no stream is left
-    book = Book2()
+    book = Http2Playbook()
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"300000")))))
     book.talk()
     book.client.send(StreamReset(ONE))
@@ -285,7 +285,7 @@ def test_an_upload_that_ends_behind_its_refusal_leaves_nothing_to_wait_for() -> 
 
 
 def test_a_refusal_that_the_peer_is_slow_to_read_waits_for_it() -> None:
-    book = Book2()
+    book = Http2Playbook()
     book.toy.answer = lambda request: Response(200, body=b"x" * 300_000)  # more than the window
     book.client.send(RequestHead(ONE, "POST", "/stream", Headers((*HOST, (b"content-length", b"900000")))))
     data = [event for event in book.talk() if isinstance(event, ResponseData)]
@@ -300,7 +300,7 @@ def test_a_refusal_that_the_peer_is_slow_to_read_waits_for_it() -> None:
 
 
 def test_a_request_that_ends_before_the_peer_has_read_its_early_answer() -> None:
-    book = Book2()
+    book = Http2Playbook()
     book.toy.answer = lambda request: Response(200, body=b"x" * 300_000)  # more than the window
     book.client.send(RequestHead(ONE, "POST", "/stream", Headers((*HOST, (b"content-length", b"300000")))))
     book.talk()
@@ -315,7 +315,7 @@ def test_a_request_that_ends_before_the_peer_has_read_its_early_answer() -> None
 
 
 def test_a_malformed_request_is_answered_as_any_refusal_is() -> None:
-    book = Book2(log_level=Level.DEBUG)
+    book = Http2Playbook(log_level=Level.DEBUG)
     book.toy.extra_fields = ((b"x-everywhere", b"1"),)
     bare = Encoder().encode([(":method", "GET"), (":scheme", "http"), (":path", "x"), (":authority", "a")])
     book.client.receive_data(b"")
@@ -330,11 +330,11 @@ def test_a_malformed_request_is_answered_as_any_refusal_is() -> None:
 
 
 def test_a_handler_with_a_bug() -> None:
-    book = Book2()
+    book = Http2Playbook()
     book.book.logs.bugs = True
-    book.ask(ONE, "/boom")
-    book.ask(THREE, "/header")
-    book.ask(FIVE, "/hello")
+    book.send_request(ONE, "/boom")
+    book.send_request(THREE, "/header")
+    book.send_request(FIVE, "/hello")
     heard = answers(book.talk())
     assert (heard[1][0], heard[5]) == (500, (200, b"hello"))
 
@@ -343,7 +343,7 @@ def test_a_handler_with_a_bug() -> None:
 
 
 def test_a_handler_that_does_not_read_holds_back_its_stream_only() -> None:
-    book = Book2()
+    book = Http2Playbook()
     got: list[bytes] = []
 
     def reader(request: Request) -> Flow[Response]:
@@ -353,10 +353,10 @@ def test_a_handler_that_does_not_read_holds_back_its_stream_only() -> None:
         return Response(200, body=b"%d" % sum(map(len, got)))
 
     book.toy.answer = reader
-    book.ask(ONE, "/stream", bytes(1_500_000))
+    book.send_request(ONE, "/stream", bytes(1_500_000))
     book.talk()
     assert 900_000 < book.client.unsent(ONE) < 1_300_000
-    book.ask(THREE, "/echo", b"still")
+    book.send_request(THREE, "/echo", b"still")
     assert answers(book.talk()) == {3: (200, b"still")}
     assert book.after(10.0) == []
     book.book.core.handle(None, book.book.now)
@@ -366,10 +366,10 @@ def test_a_handler_that_does_not_read_holds_back_its_stream_only() -> None:
 
 
 def test_a_large_answer_to_a_slow_reader() -> None:
-    book = Book2()
-    book.ask(ONE, "/big")
-    book.ask(THREE, "/big")
-    book.ask(FIVE, "/hello")
+    book = Http2Playbook()
+    book.send_request(ONE, "/big")
+    book.send_request(THREE, "/big")
+    book.send_request(FIVE, "/hello")
     heard = book.talk()
     assert answers(heard) == {5: (200, b"hello")}
     for _ in range(3):
@@ -381,11 +381,11 @@ def test_a_large_answer_to_a_slow_reader() -> None:
 
 
 def test_a_stranger_may_say_less_on_a_socket() -> None:
-    book = Book2()
+    book = Http2Playbook()
     for stream, path in ((ONE, "/open-ws"), (THREE, "/ws"), (FIVE, "/open-ws")):
         book.client.send(RequestHead(stream, "GET", path, HOST, websocket=True))
     book.talk()
-    book.toy.handler.open_socket.trust()  # that of the last
+    book.toy.handler.open_socket.mark_authenticated()  # that of the last
     book.toy.handler.told.clear()
     for stream in (THREE, FIVE):
         book.client.send(TextMessage(stream, "x" * 70_000))
@@ -395,16 +395,16 @@ def test_a_stranger_may_say_less_on_a_socket() -> None:
     (closed,) = book.talk()
     assert isinstance(closed, WebSocketClosed)
     assert (closed.stream, closed.code) == (ONE, 1009)
-    book.toy.handler.open_socket.trust()  # harmless when it is over
+    book.toy.handler.open_socket.mark_authenticated()  # harmless when it is over
     book.client.send(TextMessage(THREE, "still here"))
     assert book.talk() == []
 
 
 def test_a_stream_whose_window_stays_shut_is_reset() -> None:
-    book = Book2()
-    book.ask(ONE, "/big")
+    book = Http2Playbook()
+    book.send_request(ONE, "/big")
     book.talk()
-    book.ask(THREE, "/park")
+    book.send_request(THREE, "/park")
     book.talk()
     assert book.after(19.0) == []
     heard = book.after(45.0)
@@ -414,34 +414,34 @@ def test_a_stream_whose_window_stays_shut_is_reset() -> None:
 
 
 def test_the_socket_is_not_filled_beyond_the_mark() -> None:
-    book = Book2()
+    book = Http2Playbook()
     book.client.set_time(0.0)
     for stream in (ONE, THREE, FIVE):
-        book.ask(stream, "/big")
+        book.send_request(stream, "/big")
     heard = book.talk(sent=False)
     assert 262_144 < book.unsent < 300_000
     assert book.pauses == [PauseReading(CH)]
     book.book >> Sent(CH, book.unsent)
     book.unsent = 0
-    heard += book.hear(book.book.take())
+    heard += book.feed(book.book.take())
     assert ResumeReading(CH) in book.pauses
     assert sum(len(event.data) for event in heard if isinstance(event, ResponseData)) == 3 * 262_144
 
 
-def streamed(book: Book2, pieces: int) -> None:
+def streamed(book: Http2Playbook, pieces: int) -> None:
     def produce(writer: ResponseWriter) -> Flow[None]:
         for _ in range(pieces):
             if not writer.write(bytes(100_000)):
                 return
             yield from writer.drained()
 
-    book.toy.answer = lambda request: Streamed(200, Headers(), produce)
+    book.toy.answer = lambda request: StreamedResponse(200, Headers(), produce)
 
 
 def test_a_producer_waits_for_its_own_reader() -> None:
-    book = Book2()
+    book = Http2Playbook()
     streamed(book, 10)
-    book.ask(ONE, "/answer")
+    book.send_request(ONE, "/answer")
     heard = book.talk()
     size = sum(len(event.data) for event in heard if isinstance(event, ResponseData))
     assert size == 262_144
@@ -452,24 +452,24 @@ def test_a_producer_waits_for_its_own_reader() -> None:
 
 
 def test_a_producer_that_does_not_wait_loses_its_stream() -> None:
-    book = Book2(Limits(max_unsent=500_000))
+    book = Http2Playbook(Limits(max_unsent=500_000))
 
     def produce(writer: ResponseWriter) -> Flow[None]:
         while writer.write(bytes(100_000)):
-            writer._channel.spill()
+            writer._channel.write_pending()
         yield from ()
 
-    book.toy.answer = lambda request: Streamed(200, Headers(), produce)
-    book.ask(ONE, "/answer")
+    book.toy.answer = lambda request: StreamedResponse(200, Headers(), produce)
+    book.send_request(ONE, "/answer")
     heard = book.talk()
     assert StreamReset(ONE, "the peer reset the stream") in heard
-    book.ask(THREE, "/hello")
+    book.send_request(THREE, "/hello")
     assert answers(book.talk()) == {3: (200, b"hello")}
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_file_passes_through_the_core(method: str) -> None:
-    book = Book2()
+    book = Http2Playbook()
     book.toy.answer = lambda request: Response(200, file=FilePart(7, 10, 100_000))
     send_events(book.client, RequestHead(ONE, method, "/answer", HOST), RequestEnd(ONE))
     heard = book.talk()
@@ -488,9 +488,9 @@ def test_a_file_passes_through_the_core(method: str) -> None:
 
 @pytest.mark.parametrize("empty", [True, False])
 def test_a_file_that_cannot_be_read_to_its_end(empty: bool) -> None:
-    book = Book2()
+    book = Http2Playbook()
     book.toy.answer = lambda request: Response(200, file=FilePart(7, 0, 10))
-    book.ask(ONE, "/answer")
+    book.send_request(ONE, "/answer")
     book.talk()
     order = book.others.pop()
     assert isinstance(order, ReadFile)
@@ -500,15 +500,15 @@ def test_a_file_that_cannot_be_read_to_its_end(empty: bool) -> None:
 
 
 def test_the_socket_takes_more_again() -> None:
-    book = Book2()
+    book = Http2Playbook()
     streamed(book, 4)
-    book.ask(ONE, "/answer")
-    book.ask(THREE, "/answer")
+    book.send_request(ONE, "/answer")
+    book.send_request(THREE, "/answer")
     heard = book.talk(sent=False)
     while book.unsent:
         n, book.unsent = book.unsent, 0
         book.book >> Sent(CH, n)
-        heard += book.hear(book.book.take(), sent=False)
+        heard += book.feed(book.book.take(), sent=False)
     for stream in (ONE, THREE):
         book.client.acknowledge_data(stream, 262_144)
     assert answers(merged(heard + book.talk())) == {1: (200, bytes(400_000)), 3: (200, bytes(400_000))}
@@ -518,8 +518,8 @@ def test_the_socket_takes_more_again() -> None:
 
 
 def test_stopping() -> None:
-    book = Book2()
-    book.ask(ONE, "/park")
+    book = Http2Playbook()
+    book.send_request(ONE, "/park")
     book.open(THREE)
     book.book >> Stopping(10.0)
     heard = book.talk()
@@ -532,15 +532,15 @@ def test_stopping() -> None:
 
 
 def test_stopping_with_nothing_to_do() -> None:
-    book = Book2()
+    book = Http2Playbook()
     book.book >> Stopping(10.0)
     book.talk()
     assert book.others == [CloseWrite(CH)]
 
 
 def test_the_connection_is_lost() -> None:
-    book = Book2()
-    book.ask(ONE, "/park")
+    book = Http2Playbook()
+    book.send_request(ONE, "/park")
     book.open(THREE)
     book.book >> Closed(CH, "reset") << []
     assert book.toy.cleaned == ["park"]
@@ -548,8 +548,8 @@ def test_the_connection_is_lost() -> None:
 
 
 def test_a_client_that_has_nothing_more_to_say() -> None:
-    book = Book2()
-    book.ask(ONE, "/park")
+    book = Http2Playbook()
+    book.send_request(ONE, "/park")
     book.talk()
     book.book >> ReadClosed(CH) << []
     book.toy.engine.resume(book.toy.ticket, b"done")
@@ -558,7 +558,7 @@ def test_a_client_that_has_nothing_more_to_say() -> None:
 
 
 def test_a_client_that_does_not_read_at_all() -> None:
-    book = Book2(Limits(max_unsent=2000))
+    book = Http2Playbook(Limits(max_unsent=2000))
     book.open(ONE)
     for _ in range(500):
         book.client.send(Ping(ONE, b"x" * 100))

@@ -12,17 +12,17 @@ from svc_proto.wire.events import (
     WebSocketClosed,
 )
 from svc_proto.wire.limits import Limits
-from tests.engine.http2_playbook import FIVE, ONE, THREE, Book2, answers
+from tests.engine.http2_playbook import FIVE, ONE, THREE, Http2Playbook, answers
 from tests.wire.connection_pair import seeded, send_events
 
 
 def test_sockets_beside_requests() -> None:
-    book = Book2()
+    book = Http2Playbook()
     (accepted,) = book.open(ONE)
     assert isinstance(accepted, WebSocketAccepted)
     first = book.toy.handler.open_socket
     book.client.send(TextMessage(ONE, "hi"))
-    book.ask(THREE, "/hello")
+    book.send_request(THREE, "/hello")
     assert answers(book.talk()) == {3: (200, b"hello")}
     assert book.toy.handler.told == [("open",), ("text", "hi")]
     book.open(FIVE)
@@ -43,7 +43,7 @@ def test_sockets_beside_requests() -> None:
 
 
 def test_a_socket_is_kept_alive_and_a_silent_one_is_dropped() -> None:
-    book = Book2()
+    book = Http2Playbook()
     book.open(ONE)
     assert book.after(30.5) == [Ping(ONE)]
     book.talk()
@@ -57,7 +57,7 @@ def test_a_socket_is_kept_alive_and_a_silent_one_is_dropped() -> None:
 
 
 def test_a_socket_whose_stream_ends() -> None:
-    book = Book2()
+    book = Http2Playbook()
     book.open(ONE)
     book.client.reset_stream(ONE)
     book.talk()
@@ -65,22 +65,22 @@ def test_a_socket_whose_stream_ends() -> None:
 
 
 def test_a_socket_that_is_not_read() -> None:
-    book = Book2(Limits(max_unsent=1_000_000))
+    book = Http2Playbook(Limits(max_unsent=1_000_000))
     book.open(ONE)
     socket = book.toy.handler.open_socket
     text = seeded()(200_000).hex()
     while socket.send_text(text):
-        socket._carrier.spill()
+        socket._carrier.write_pending()
     book.after(0.0)
     assert book.toy.handler.told[-1][:2] == ("closed", 1006)
     assert not socket.send_text("late")
-    socket._carrier.drop()
-    book.ask(THREE, "/hello")
+    socket._carrier.abort()
+    book.send_request(THREE, "/hello")
     assert answers(book.talk()) == {3: (200, b"hello")}
 
 
 def test_a_socket_that_is_not_read_and_makes_us_answer() -> None:
-    book = Book2(Limits(max_unsent=1_000_000))
+    book = Http2Playbook(Limits(max_unsent=1_000_000))
     book.open(ONE)
     socket = book.toy.handler.open_socket
     for _ in range(8):  # they shrink by half
@@ -92,7 +92,7 @@ def test_a_socket_that_is_not_read_and_makes_us_answer() -> None:
 
 
 def test_what_comes_for_a_stream_that_was_just_cut() -> None:
-    book = Book2()
+    book = Http2Playbook()
     book.open(ONE)
     socket = book.toy.handler.open_socket
     book.toy.handler.raises = {}
@@ -100,7 +100,7 @@ def test_what_comes_for_a_stream_that_was_just_cut() -> None:
 
     def once(text: str) -> None:
         texts.append(text)
-        socket._carrier.drop()
+        socket._carrier.abort()
 
     book.toy.handler.on_text = once  # type: ignore[method-assign] # what a service in trouble would do
     send_events(book.client, TextMessage(ONE, "one"), TextMessage(ONE, "two"))

@@ -4,11 +4,11 @@ from svc_proto.commands import Abort, CloseWrite, PauseReading
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.facts import Closed, ReadClosed, Received, Sent
 from svc_proto.wire.limits import Limits
-from tests.engine.toy_service import TestBook, get, open_book
+from tests.engine.toy_service import ToyPlaybook, get, open_book
 from tests.playbook import CH, sends, wire_bytes
 
 
-def channel_of(book: TestBook) -> HttpChannel:
+def channel_of(book: ToyPlaybook) -> HttpChannel:
     assert book.toy.channel is not None
     return book.toy.channel
 
@@ -29,13 +29,13 @@ def test_many_requests_at_once_are_taken_one_after_another() -> None:
 def test_shutting_twice_and_after_a_drop() -> None:
     book = open_book()
     channel = channel_of(book)
-    channel.shut()
-    channel.shut()
+    channel.close_gracefully()
+    channel.close_gracefully()
     book.after(0.0) << [CloseWrite(CH)]
-    channel.drop()
-    channel.drop()
+    channel.abort()
+    channel.abort()
     book.after(0.0).take()
-    channel.shut()
+    channel.close_gracefully()
     book.after(9.0) << []
 
 
@@ -43,7 +43,7 @@ def test_a_dropped_channel_says_nothing_more() -> None:
     book = open_book()
     channel = channel_of(book)
     book.get(b"/park") << []
-    channel.drop()
+    channel.abort()
     book.engine.resume(book.toy.ticket, b"late")
     book.after(0.0) << []
     book >> Sent(CH, 1) << []

@@ -7,12 +7,12 @@ import pytest
 from attrs import evolve
 
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Connected, Send
-from svc_proto.engine.client_channel import Into
+from svc_proto.engine.client_channel import ResponseMode
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.http_client import Fetched, Upload, bearer, fetch, websocket, whole
-from svc_proto.engine.response_readers import pieces
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.http_client import HttpResult, UploadBody, bearer_header, buffered, fetch, websocket_upgrade
+from svc_proto.engine.response_readers import streamed
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import (
     Address,
     ChannelId,
@@ -30,7 +30,7 @@ from svc_proto.facts import (
     Stopping,
 )
 from svc_proto.wire.events import Headers
-from tests.engine.toy_service import Recorder
+from tests.engine.toy_service import RecordingWebSocketHandler
 from tests.playbook import Life, Playbook, counting_entropy, sends, wire_bytes
 
 ONE = ChannelId(1)
@@ -64,9 +64,9 @@ def fetching() -> tuple[Playbook, Life]:
     return book, caller
 
 
-def opening(handler: Recorder) -> tuple[Playbook, Life, bytes]:
+def opening(handler: RecordingWebSocketHandler) -> tuple[Playbook, Life, bytes]:
     """A WebSocket that was asked for, and the answer that accepts it."""
-    book, caller = calling(lambda engine: fetch(engine, "GET", WS, into=websocket(handler), within=5.0))
+    book, caller = calling(lambda engine: fetch(engine, "GET", WS, into=websocket_upgrade(handler), within=5.0))
     book >> Started() << [Connect(OP, ONE, "127.0.0.1", 8767)]
     book >> Done(OP, PEER)
     (key,) = [
@@ -90,7 +90,7 @@ def test_a_fetch() -> None:
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe") << []
     book >> Received(ONE, b"llo") << [Abort(ONE)]
     book >> Closed(ONE) << []
-    answer = Fetched(200, Headers([(b"content-length", b"5")]), b"hello")
+    answer = HttpResult(200, Headers([(b"content-length", b"5")]), b"hello")
     assert caller.results == [answer]
     assert (answer.members, evolve(answer, body=b'{"a":1}').members) == ({}, {"a": 1})
 
@@ -129,7 +129,9 @@ def test_an_unusable_url_and_a_refused_connection() -> None:
     book >> Started() << [CONNECT]
     book >> Failed(OP, Failure(FailureKind.UNREACHABLE, "refused")) << []
     assert caller.results == [Failure(FailureKind.UNREACHABLE, "refused")]
-    book, caller = calling(lambda engine: fetch(engine, "GET", "ws://", into=websocket(Recorder())))
+    book, caller = calling(
+        lambda engine: fetch(engine, "GET", "ws://", into=websocket_upgrade(RecordingWebSocketHandler()))
+    )
     book >> Started() << []
     assert caller.results[0].kind is FailureKind.INVALID
 
@@ -185,7 +187,7 @@ def test_a_server_that_does_not_speak_http() -> None:
 def test_an_answer_that_is_too_large() -> None:
     """It is given up as soon as it says so, or has gone too far without a word."""
     for length in (b"Content-Length: 5", b"Connection: close"):
-        book, caller = calling(lambda engine: fetch(engine, "GET", URL, into=whole(4), within=5.0))
+        book, caller = calling(lambda engine: fetch(engine, "GET", URL, into=buffered(4), within=5.0))
         book >> Started() << [CONNECT]
         book >> Done(OP, PEER) << [REQUEST]
         book >> Received(ONE, b"HTTP/1.1 200 OK\r\n%s\r\n\r\nhello" % length) << [Abort(ONE)]
@@ -198,7 +200,9 @@ def test_a_malformed_header_leaves_no_connection_behind() -> None:
     book >> Done(OP, PEER) << [Abort(ONE)]
     assert len(caller.errors) == 1
     book, caller = calling(
-        lambda engine: fetch(engine, "GET", WS, into=websocket(Recorder()), headers=((b"x", b"a\r\nb"),))
+        lambda engine: fetch(
+            engine, "GET", WS, into=websocket_upgrade(RecordingWebSocketHandler()), headers=((b"x", b"a\r\nb"),)
+        )
     )
     (connect,) = (book >> Started()).take()
     assert isinstance(connect, Connect)
@@ -216,11 +220,11 @@ def test_stopping_leaves_a_fetch_to_its_flow() -> None:
 
 
 def test_a_websocket() -> None:
-    handler = Recorder()
+    handler = RecordingWebSocketHandler()
     book, caller, accepted = opening(handler)
     book >> Received(ONE, accepted + b"\x81\x02hi") << []
     (socket,) = caller.results
-    assert isinstance(socket, Socket)
+    assert isinstance(socket, WebSocketConnection)
     assert socket is handler.socket
     assert handler.told == [("open",), ("text", "hi")]
     socket.send_text("yo")
@@ -232,7 +236,7 @@ def test_a_websocket() -> None:
 
 
 def test_the_linger_of_a_client() -> None:
-    handler = Recorder()
+    handler = RecordingWebSocketHandler()
     book, _, accepted = opening(handler)
     book >> Sent(ONE, len(wire_bytes(book.take(), ONE))) << []
     book >> Received(ONE, accepted + b"\x88\x02\x03\xe8")
@@ -245,7 +249,7 @@ def test_the_linger_of_a_client() -> None:
 
 
 def test_a_websocket_that_is_declined() -> None:
-    handler = Recorder()
+    handler = RecordingWebSocketHandler()
     book, caller, _ = opening(handler)
     book >> Received(ONE, b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 2\r\n\r\nno") << [Abort(ONE)]
     assert (caller.results[0].status, caller.results[0].body) == (429, b"no")
@@ -253,7 +257,7 @@ def test_a_websocket_that_is_declined() -> None:
 
 
 def test_a_websocket_that_is_cut_off() -> None:
-    handler = Recorder()
+    handler = RecordingWebSocketHandler()
     book, caller, accepted = opening(handler)
     book >> Received(ONE, accepted) << []
     book >> ReadClosed(ONE) << [CloseWrite(ONE)]
@@ -264,9 +268,9 @@ def test_a_websocket_that_is_cut_off() -> None:
 
 
 def test_only_what_can_be_a_token_is_shown() -> None:
-    assert bearer("1c2d-3e4f") == ((b"authorization", b"Bearer 1c2d-3e4f"),)
+    assert bearer_header("1c2d-3e4f") == ((b"authorization", b"Bearer 1c2d-3e4f"),)
     for wrong in ("", "a b", "a\r\nhost: x", "tökén"):
-        assert bearer(wrong) == ()
+        assert bearer_header(wrong) == ()
 
 
 class Source:
@@ -285,13 +289,13 @@ class Source:
         return bytes(min(self.piece, self.size - offset)) if self.instead is None else self.instead
 
 
-def uploading(size: int, within: float = 600.0, into: Into[Any] | None = None) -> tuple[Playbook, Life, Source]:
+def uploading(size: int, within: float = 600.0, into: ResponseMode[Any] | None = None) -> tuple[Playbook, Life, Source]:
     """A request whose body is on its way, and whose head is out."""
     made: list[Source] = []
 
     def flow(engine: Engine) -> Flow[Any]:
         made.append(Source(engine, size))
-        return (yield from fetch(engine, "PUT", URL, body=Upload(size, made[0].read), within=within, into=into))
+        return (yield from fetch(engine, "PUT", URL, body=UploadBody(size, made[0].read), within=within, into=into))
 
     book, caller = calling(flow)
     book >> Started() << [CONNECT]
@@ -367,7 +371,7 @@ def test_a_body_that_is_not_what_it_was(instead: bytes | Failure, kind: FailureK
 
 @pytest.mark.parametrize("gives_up", [False, True])
 def test_a_reader_that_came_too_early_for_whoever_asked(gives_up: bool) -> None:
-    book, caller, source = uploading(10, into=pieces())
+    book, caller, source = uploading(10, into=streamed())
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n") << []
     if gives_up:
         book.act(caller.task.cancel) << [Abort(ONE)]

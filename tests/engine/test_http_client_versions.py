@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Command, PauseReading, ResumeReading
-from svc_proto.engine.http_client import fetch, websocket
+from svc_proto.engine.http_client import fetch, websocket_upgrade
 from svc_proto.wire.events import AcceptWebSocket, Ping, StreamId, TextMessage
-from tests.engine.toy_service import Recorder
-from tests.engine.wire_peer import Dialogue
+from tests.engine.toy_service import RecordingWebSocketHandler
+from tests.engine.wire_peer import CallDialogue
 
 S = StreamId(1)
 
@@ -19,27 +19,29 @@ def version(request: pytest.FixtureRequest) -> str:
     return chosen
 
 
-class Reader(Recorder):
+class Reader(RecordingWebSocketHandler):
     """Stops reading, goes on, and closes, at a word."""
 
     def on_text(self, text: str) -> None:
         super().on_text(text)
         if text in ("hold", "go on"):
-            self.open_socket.hold(text == "hold")
-            self.open_socket.hold(text == "hold")
+            self.open_socket.set_read_paused(text == "hold")
+            self.open_socket.set_read_paused(text == "hold")
         elif text == "close":
             self.open_socket.close()
-            self.open_socket.hold(True)
+            self.open_socket.set_read_paused(True)
 
 
-def reader(version: str) -> tuple[Dialogue, Reader]:
+def reader(version: str) -> tuple[CallDialogue, Reader]:
     handler = Reader()
-    talk = Dialogue(lambda engine: fetch(engine, "GET", "wss://relay.example/ws", into=websocket(handler)), version)
-    talk.say(AcceptWebSocket(S), TextMessage(S, "hold"))
+    talk = CallDialogue(
+        lambda engine: fetch(engine, "GET", "wss://relay.example/ws", into=websocket_upgrade(handler)), version
+    )
+    talk.send_from_peer(AcceptWebSocket(S), TextMessage(S, "hold"))
     return talk, handler
 
 
-def pauses(talk: Dialogue) -> list[type[Command]]:
+def pauses(talk: CallDialogue) -> list[type[Command]]:
     """What was ordered of reading."""
     orders, talk.orders = talk.orders, []
     return [type(order) for order in orders if isinstance(order, PauseReading | ResumeReading)]
@@ -55,7 +57,7 @@ def test_who_reads_no_more_says_that_he_is_there_for_an_hour(version: str) -> No
         talk.after(0.001)
         assert [type(event) for event in talk.heard] == [Ping]
         talk.heard.clear()
-    talk.say(TextMessage(S, "go on"))
+    talk.send_from_peer(TextMessage(S, "go on"))
     assert pauses(talk) == [ResumeReading]
     assert handler.told[-1] == ("text", "go on")
     talk.heard.clear()
@@ -66,6 +68,6 @@ def test_who_reads_no_more_says_that_he_is_there_for_an_hour(version: str) -> No
 def test_who_closes_reads_again(version: str) -> None:
     talk, handler = reader(version)
     pauses(talk)
-    talk.say(TextMessage(S, "close"))
+    talk.send_from_peer(TextMessage(S, "close"))
     assert pauses(talk) == [ResumeReading]
     assert handler.told[-1] == ("closed", 1000, "")

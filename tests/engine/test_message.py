@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.engine.message import Request, Response, empty_response, json_response, refused_for
+from svc_proto.engine.message import Request, Response, empty_response, json_response, refusal_of
 from svc_proto.wire.events import Headers
 from tests.playbook import PEER
 
@@ -59,9 +59,9 @@ def test_responses() -> None:
 
 def test_what_a_broken_rule_deserves() -> None:
     for status, code in ((400, "bad_request"), (408, "request_timeout"), (431, "head_too_large"), (422, "bad_request")):
-        refused = refused_for(RemoteProtocolError("not so", status=status))
+        refused = refusal_of(RemoteProtocolError("not so", status=status))
         assert (refused.status, refused.code, refused.message) == (status, code, "not so")
 
 
 def test_a_broken_rule_may_have_a_word_of_its_own() -> None:
-    assert refused_for(RemoteProtocolError("not so", code="invalid_content_length")).code == "invalid_content_length"
+    assert refusal_of(RemoteProtocolError("not so", code="invalid_content_length")).code == "invalid_content_length"

@@ -6,14 +6,14 @@ import pytest
 
 from svc_proto.engine.message import Request
 from svc_proto.engine.request_origin import (
-    Proxies,
+    TrustedProxies,
+    is_browser_request,
     is_foreign_page,
     is_forwarded,
     is_from_this_host,
     is_local,
     is_loopback_address,
-    names_this_network,
-    shows_page,
+    is_trusted_host_name,
 )
 from svc_proto.facts import Address
 from svc_proto.wire.events import Headers
@@ -115,15 +115,15 @@ def test_a_rebound_name_shows_in_host(host: bytes, expected: bool) -> None:
 def test_a_page_shows_in_origin_and_in_sec_fetch_site(headers: tuple[tuple[bytes, bytes], ...], foreign: bool) -> None:
     asked = request("127.0.0.1", OWN, *headers)
     assert is_foreign_page(asked) is foreign
-    assert shows_page(asked) or not foreign
+    assert is_browser_request(asked) or not foreign
     assert is_local(asked) is not foreign
     assert is_from_this_host(asked)
 
 
 @pytest.mark.parametrize("field", [b"origin", b"sec-fetch-site"])
 def test_what_shows_that_it_is_a_page(field: bytes) -> None:
-    assert shows_page(request("127.0.0.1", OWN, (field, b"x")))
-    assert not shows_page(request("127.0.0.1", OWN))
+    assert is_browser_request(request("127.0.0.1", OWN, (field, b"x")))
+    assert not is_browser_request(request("127.0.0.1", OWN))
 
 
 def test_an_origin_needs_a_host_and_over_tls_its_own_scheme() -> None:
@@ -157,20 +157,20 @@ def test_case_does_not_matter_in_a_host() -> None:
     ],
 )
 def test_names_of_this_network(host: str) -> None:
-    assert names_this_network(host.encode(), ("box.example",))
+    assert is_trusted_host_name(host.encode(), ("box.example",))
 
 
 @pytest.mark.parametrize(
     "host", ["", ":8642", ".", "evil.example", "evil.example:8642", "127.0.0.1.evil.example", "evil.example.", "\xff.x"]
 )
 def test_names_that_may_have_been_made_to_point_here(host: str) -> None:
-    assert not names_this_network(host.encode("latin-1"), ("box.example",))
+    assert not is_trusted_host_name(host.encode("latin-1"), ("box.example",))
 
 
 # --- proxies --------------------------------------------------------------------------------------------------------
 
-ONE = Proxies(("192.0.2.9",))
-TWO = Proxies(("192.0.2.9", "10.0.0.0/8", "2001:db8:ffff::/48"))
+ONE = TrustedProxies(("192.0.2.9",))
+TWO = TrustedProxies(("192.0.2.9", "10.0.0.0/8", "2001:db8:ffff::/48"))
 
 
 @pytest.mark.parametrize(
@@ -189,10 +189,12 @@ TWO = Proxies(("192.0.2.9", "10.0.0.0/8", "2001:db8:ffff::/48"))
 )
 def test_the_address_behind_a_trusted_proxy(fields: list[bytes], expected: str) -> None:
     headers = [(b"x-forwarded-for", value) for value in fields]
-    assert ONE.address(request("192.0.2.9", *headers)) == expected
-    assert ONE.address(request("::ffff:192.0.2.9", *headers)) == expected.replace("192.0.2.9", "::ffff:192.0.2.9")
-    assert ONE.address(request("192.0.2.8", *headers)) == "192.0.2.8"
-    assert Proxies(()).address(request("192.0.2.9", *headers)) == "192.0.2.9"
+    assert ONE.client_address(request("192.0.2.9", *headers)) == expected
+    assert ONE.client_address(request("::ffff:192.0.2.9", *headers)) == expected.replace(
+        "192.0.2.9", "::ffff:192.0.2.9"
+    )
+    assert ONE.client_address(request("192.0.2.8", *headers)) == "192.0.2.8"
+    assert TrustedProxies(()).client_address(request("192.0.2.9", *headers)) == "192.0.2.9"
 
 
 @pytest.mark.parametrize(
@@ -205,14 +207,14 @@ def test_the_address_behind_a_trusted_proxy(fields: list[bytes], expected: str) 
     ],
 )
 def test_a_chain_of_proxies_ends_at_the_last_that_is_not_trusted(hops: bytes, expected: str) -> None:
-    assert TWO.address(request("192.0.2.9", (b"x-forwarded-for", hops))) == expected
+    assert TWO.client_address(request("192.0.2.9", (b"x-forwarded-for", hops))) == expected
 
 
 def test_a_trusted_network_of_link_local_addresses() -> None:
-    proxies = Proxies(("fe80::/10",))
+    proxies = TrustedProxies(("fe80::/10",))
     forwarded = (b"x-forwarded-for", b"198.51.100.1")
-    assert proxies.address(request("fe80::1%eth0", forwarded)) == "198.51.100.1"
-    assert proxies.address(request("2001:db8::1%eth0", forwarded)) == "2001:db8::1%eth0"
+    assert proxies.client_address(request("fe80::1%eth0", forwarded)) == "198.51.100.1"
+    assert proxies.client_address(request("2001:db8::1%eth0", forwarded)) == "2001:db8::1%eth0"
 
 
 @pytest.mark.parametrize(
@@ -220,6 +222,6 @@ def test_a_trusted_network_of_link_local_addresses() -> None:
     [(b"https", True), (b" HTTPS , http", True), (b"http, https", False), (b"", False), (b"httpsx", False)],
 )
 def test_https_is_what_a_trusted_proxy_says_first(said: bytes, expected: bool) -> None:
-    assert ONE.say_https(request("192.0.2.9", (b"x-forwarded-proto", said))) is expected
-    assert not ONE.say_https(request("192.0.2.8", (b"x-forwarded-proto", said)))
-    assert not ONE.say_https(request("192.0.2.9"))
+    assert ONE.forwarded_https(request("192.0.2.9", (b"x-forwarded-proto", said))) is expected
+    assert not ONE.forwarded_https(request("192.0.2.8", (b"x-forwarded-proto", said)))
+    assert not ONE.forwarded_https(request("192.0.2.9"))

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from svc_proto.commands import Abort, Cancel, PauseReading, ResumeReading, Send
-from svc_proto.engine.client_channel import Into
+from svc_proto.engine.client_channel import ResponseMode
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep, wait
-from svc_proto.engine.http_client import Fetched, fetch
+from svc_proto.engine.http_client import HttpResult, fetch
 from svc_proto.engine.response_readers import (
-    LONGEST_TAPPED,
+    MAX_OBSERVED_EVENT,
     MAX_UNREAD,
     OVERHEAD,
-    SILENCE,
+    SILENCE_TIMEOUT,
     BodyReader,
     EventReader,
-    events,
-    pieces,
+    event_stream,
+    streamed,
 )
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
 from tests.engine.test_http_client import CONNECT, ONE, OP, PEER, calling
@@ -41,7 +41,7 @@ class Slow:
 
     tap: Callable[[str, str], bool] | None = None
 
-    def __init__(self, into: Into[EventReader] | Into[BodyReader], within: float) -> None:
+    def __init__(self, into: ResponseMode[EventReader] | ResponseMode[BodyReader], within: float) -> None:
         self.into = into
         self.within = within
         self.kept: list[object] = []
@@ -61,7 +61,7 @@ class Slow:
             return reader
         self.reader = reader
         if self.tap is not None and isinstance(reader, EventReader):
-            reader.tap(self.tap)
+            reader.observe(self.tap)
         try:
             while True:
                 self.ticket = engine.new_op()
@@ -71,7 +71,7 @@ class Slow:
                     return came
                 self.kept.append(came if isinstance(came, bytes) else [event.data for event in came])
         finally:
-            reader.drop()
+            reader.abandon()
 
 
 def asking(slow: Slow, request: Send) -> tuple[Playbook, Life]:
@@ -83,13 +83,13 @@ def asking(slow: Slow, request: Send) -> tuple[Playbook, Life]:
     return book, caller
 
 
-def reading(*, within: float = SILENCE) -> tuple[Playbook, Life, Slow]:
+def reading(*, within: float = SILENCE_TIMEOUT) -> tuple[Playbook, Life, Slow]:
     """A stream whose request is out."""
-    slow = Slow(events(), within)
+    slow = Slow(event_stream(), within)
     return *asking(slow, REQUEST), slow
 
 
-def opened(*, within: float = SILENCE) -> tuple[Playbook, Life, Slow]:
+def opened(*, within: float = SILENCE_TIMEOUT) -> tuple[Playbook, Life, Slow]:
     book, caller, slow = reading(within=within)
     book >> Received(ONE, HEAD) << []
     return book, caller, slow
@@ -193,7 +193,7 @@ def test_any_other_answer_is_collected() -> None:
         book, caller, _ = reading()
         book >> Received(ONE, head + b"\r\nContent-Length: 2\r\n\r\nno") << [Abort(ONE)]
         (answer,) = caller.results
-        assert isinstance(answer, Fetched)
+        assert isinstance(answer, HttpResult)
         assert answer.body == b"no"
 
 
@@ -219,7 +219,7 @@ def test_no_head_in_time() -> None:
 
 
 def test_nowhere_to_connect() -> None:
-    plans: list[Callable[[Engine], Flow[Any]]] = [lambda engine: fetch(engine, "POST", URL, into=events())]
+    plans: list[Callable[[Engine], Flow[Any]]] = [lambda engine: fetch(engine, "POST", URL, into=event_stream())]
     book, caller = calling(plans[0])
     book >> Started() << [CONNECT]
     book >> Failed(OP, Failure(FailureKind.UNREACHABLE)) << []
@@ -233,7 +233,7 @@ def test_giving_it_up() -> None:
     book >> Closed(ONE) << []
     book, caller, slow = reading()
     book.act(caller.task.cancel) << [Abort(ONE)]
-    book, caller = calling(Slow(events(), 1.0).flow)
+    book, caller = calling(Slow(event_stream(), 1.0).flow)
     book >> Started() << [CONNECT]
     book.act(caller.task.cancel) << [Cancel(OP)]
 
@@ -273,7 +273,7 @@ def test_an_event_that_comes_alone_is_shown_before_it_is_kept() -> None:
         ([b": x", b"event: a\ndata: 1\n\n", b"data: 2\n\n"], ["1", "2"]),
         ([b"event: a\r\ndata: 1\r\n\r\n"], ["1"]),
         ([b"event: a\ndata: \xff\n\n"], ["\ufffd"]),
-        ([b"event: a\ndata: " + b"x" * LONGEST_TAPPED + b"\n\n"], ["x" * LONGEST_TAPPED]),
+        ([b"event: a\ndata: " + b"x" * MAX_OBSERVED_EVENT + b"\n\n"], ["x" * MAX_OBSERVED_EVENT]),
     ],
 )
 def test_what_does_not_come_alone_is_kept_in_order(reads: list[bytes], batch: list[str]) -> None:
@@ -287,7 +287,7 @@ def test_what_does_not_come_alone_is_kept_in_order(reads: list[bytes], batch: li
 @pytest.mark.lane
 def test_the_longest_event_that_is_shown() -> None:
     book, _, taken = tapped()
-    text = "x" * (LONGEST_TAPPED - len("event: a\ndata: \n\n"))
+    text = "x" * (MAX_OBSERVED_EVENT - len("event: a\ndata: \n\n"))
     book >> chunk(f"event: a\ndata: {text}\n\n".encode()) << []
     assert taken == [("a", text)]
 
@@ -321,14 +321,14 @@ def test_a_piece_of_a_body_that_comes_alone_is_shown_first() -> None:
         return data == b"mine"
 
     def flow(engine: Engine) -> Flow[object]:
-        reader = yield from fetch(engine, "GET", URL, into=pieces(), connect_within=5.0, within=20.0)
+        reader = yield from fetch(engine, "GET", URL, into=streamed(), connect_within=5.0, within=20.0)
         assert isinstance(reader, BodyReader)
-        reader.tap(tap)
+        reader.observe(tap)
         while isinstance(data := (yield from reader.read(within=60.0)), bytes):
             read.append(data)
             yield from sleep(engine, 10.0)
         before = reader.gone
-        reader.drop()
+        reader.abandon()
         assert (before, reader.gone) == (False, True)
         return data
 

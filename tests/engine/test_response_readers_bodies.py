@@ -7,8 +7,8 @@ import pytest
 from svc_proto.commands import Abort, PauseReading, ResumeReading, Send
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched, fetch
-from svc_proto.engine.response_readers import MAX_UNREAD, BodyReader, pieces
+from svc_proto.engine.http_client import HttpResult, fetch
+from svc_proto.engine.response_readers import MAX_UNREAD, BodyReader, streamed
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Started
 from tests.engine.test_http_client import CONNECT, ONE, OP, PEER, calling
 from tests.engine.test_response_readers import END, URL, Slow, asking, chunk
@@ -23,7 +23,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: audio/pcm\r\nTransfer-Encoding: chunke
 
 def reading() -> tuple[Playbook, Life, Slow]:
     """A body whose request is out."""
-    slow = Slow(pieces(), 60.0)
+    slow = Slow(streamed(), 60.0)
     return *asking(slow, REQUEST), slow
 
 
@@ -118,7 +118,7 @@ def test_any_other_answer_comes_whole() -> None:
     book, caller, _ = reading()
     book >> Received(ONE, b"HTTP/1.1 429 No\r\nContent-Length: 4\r\n\r\nslow") << [Abort(ONE)]
     (answer,) = caller.results
-    assert isinstance(answer, Fetched)
+    assert isinstance(answer, HttpResult)
     assert (answer.status, answer.body) == (429, b"slow")
 
 
@@ -140,7 +140,7 @@ def test_no_answer_at_all() -> None:
 
 
 def test_nobody_there() -> None:
-    book, caller = calling(Slow(pieces(), 60.0).flow)
+    book, caller = calling(Slow(streamed(), 60.0).flow)
     book >> Started() << [CONNECT]
     book >> Failed(OP, Failure(FailureKind.UNREACHABLE)) << []
     assert caller.results == [Failure(FailureKind.UNREACHABLE)]
@@ -156,7 +156,7 @@ def test_a_hold_and_what_is_unread_stop_it_each_by_itself() -> None:
     readers: list[BodyReader] = []
 
     def flow(engine: Engine) -> Flow[None]:
-        reader = yield from fetch(engine, "GET", URL, into=pieces())
+        reader = yield from fetch(engine, "GET", URL, into=streamed())
         assert isinstance(reader, BodyReader)
         readers.append(reader)
 
@@ -166,7 +166,7 @@ def test_a_hold_and_what_is_unread_stop_it_each_by_itself() -> None:
     book.take()
     book >> Received(ONE, HEAD) << []
     (reader,) = readers
-    book.act(lambda: reader.hold(True)) << [PauseReading(ONE)]
+    book.act(lambda: reader.set_paused(True)) << [PauseReading(ONE)]
     book >> chunk(bytes(MAX_UNREAD)) << []
-    book.act(lambda: reader.hold(False)) << []
+    book.act(lambda: reader.set_paused(False)) << []
     book.act(lambda: list(reader.read(within=5.0))) << [ResumeReading(ONE)]

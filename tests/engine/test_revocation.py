@@ -11,10 +11,10 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import Abort, Command
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.facts import Received
 from svc_proto.wire.events import NO_HEADERS
-from tests.engine.toy_service import TestBook, get, open_book, plain, post
+from tests.engine.toy_service import ToyPlaybook, get, open_book, plain, post
 from tests.playbook import CH, accepted, sends
 
 GONE = Refused(401, "unauthorized", "gone")
@@ -32,36 +32,36 @@ class Note:
 
 def test_who_holds_what() -> None:
     engine, mine, more, yours = open_book().engine, Note(), Note(), Note()
-    engine.held.update({mine: "me", more: "me", yours: "you"})
-    engine.end_holder("me", GONE)
-    engine.end_holder("nobody", GONE)
+    engine.revocables.update({mine: "me", more: "me", yours: "you"})
+    engine.revoke_credential("me", GONE)
+    engine.revoke_credential("nobody", GONE)
     assert (mine.told, more.told, yours.told) == ([GONE], [GONE], [])
 
 
 def test_what_ends_with_its_holder_may_take_others_with_it() -> None:
     engine, mine, more = open_book().engine, Note(), Note()
-    engine.held.update({mine: "me", more: "me"})
-    mine.with_it = engine.held.clear
-    engine.end_holder("me", GONE)
+    engine.revocables.update({mine: "me", more: "me"})
+    mine.with_it = engine.revocables.clear
+    engine.revoke_credential("me", GONE)
     assert (mine.told, more.told) == ([GONE], [GONE])
 
 
 # --- the holder is gone ---------------------------------------------------------------------------------------------
 
 
-def held_book() -> TestBook:
+def held_book() -> ToyPlaybook:
     book = open_book()
     book.toy.holder = "me"
-    book.toy.on["accepted"] = lambda: book.engine.end_holder("me", GONE)
+    book.toy.on["accepted"] = lambda: book.engine.revoke_credential("me", GONE)
     return book
 
 
-def end(book: TestBook) -> TestBook:
+def end(book: ToyPlaybook) -> ToyPlaybook:
     """In the `handle` of something else, the holder is gone."""
     return book >> accepted(4)
 
 
-def refused(book: TestBook) -> list[Command | Callable[[Command], bool]]:
+def refused(book: ToyPlaybook) -> list[Command | Callable[[Command], bool]]:
     return [book.says(401, b"unauthorized: gone", b"www-authenticate: Bearer")]
 
 
@@ -70,7 +70,7 @@ def test_a_request_whose_body_is_to_come_is_refused() -> None:
     book >> Received(CH, post(b"/echo", b"ab", length=4)) << []
     end(book) << refused(book)
     book >> Received(CH, b"cd") << []
-    assert (book.toy.seen, len(book.engine.held)) == ([], 0)
+    assert (book.toy.seen, len(book.engine.revocables)) == ([], 0)
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
@@ -87,7 +87,7 @@ def test_a_handler_that_reads_is_cancelled() -> None:
     book >> Received(CH, post(b"/stream", b"ab", length=4)) << []
     end(book) << refused(book)
     book >> Received(CH, b"cd") << []
-    assert len(book.engine.held) == 0
+    assert len(book.engine.revocables) == 0
 
 
 def test_an_answer_that_has_begun_is_cut() -> None:
@@ -97,7 +97,7 @@ def test_an_answer_that_has_begun_is_cut() -> None:
         writer.write(b"word")
         yield from book.toy._park(Request("GET", "/", "", NO_HEADERS, accepted().peer, False, {}))
 
-    book.toy.answer = lambda request: Streamed(200, NO_HEADERS, endless)
+    book.toy.answer = lambda request: StreamedResponse(200, NO_HEADERS, endless)
     book.get(b"/answer") << [sends(CH, contains=b"word")]
     end(book) << [Abort(CH)]
     assert book.toy.cleaned == ["park"]
@@ -108,10 +108,10 @@ def test_a_handler_that_ends_its_own_holder_may_say_so(streamed: bool) -> None:
     book = held_book()
 
     def last(request: Request) -> Response:
-        book.engine.end_holder("me", GONE)
+        book.engine.revoke_credential("me", GONE)
         return plain(b"done")
 
-    def last_later(request: Request) -> Flow[Response | Streamed]:
+    def last_later(request: Request) -> Flow[Response | StreamedResponse]:
         yield from request.stream.read()
         return last(request)
 
@@ -122,7 +122,7 @@ def test_a_handler_that_ends_its_own_holder_may_say_so(streamed: bool) -> None:
     else:
         book.toy.answer = last
         book.get(b"/answer") << [book.says(200, b"done")]
-    assert len(book.engine.held) == 0
+    assert len(book.engine.revocables) == 0
 
 
 def test_what_was_answered_already_is_left_alone() -> None:
@@ -167,7 +167,7 @@ def test_a_policy_that_asks_others_asks_once() -> None:
     assert book.toy.cleaned == []
 
 
-def gather(request: Request) -> Flow[Response | Streamed]:
+def gather(request: Request) -> Flow[Response | StreamedResponse]:
     body = b""
     while data := (yield from request.stream.read()):
         body += data

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from svc_proto.commands import Abort, CloseWrite, Exit, Level, PauseReading, ResumeReading, Send
-from svc_proto.engine.admission import Door
+from svc_proto.engine.admission import AdmissionControl
 from svc_proto.facts import Closed, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
 from tests.engine.toy_service import HANDSHAKE, get, open_book, post
@@ -12,8 +12,8 @@ CLOSE = b"connection: close"
 
 def test_as_many_connections_as_there_may_be() -> None:
     book = open_book()  # one is open
-    assert Door(book.engine, book.toy, Limits(max_connections=2)).admit(accepted(4)) is not None
-    assert Door(book.engine, book.toy, Limits(max_connections=1)).admit(accepted(4)) is None
+    assert AdmissionControl(book.engine, book.toy, Limits(max_connections=2)).admit(accepted(4)) is not None
+    assert AdmissionControl(book.engine, book.toy, Limits(max_connections=1)).admit(accepted(4)) is None
 
 
 # --- deadlines of each phase ---
@@ -296,7 +296,7 @@ def test_a_large_answer_for_a_dropped_connection() -> None:
     book = open_book()
     book.get(b"/park") << []
     assert book.toy.channel is not None
-    book.toy.channel.drop()
+    book.toy.channel.abort()
     book.engine.resume(book.toy.ticket, b"x" * 20_000)
     book.after(0.0) << []
 

@@ -8,7 +8,7 @@ import pytest
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import TIMED_OUT, Flow, sleep
-from svc_proto.engine.sync import Bell, OneAtATime, SomeAtATime, gather, shield
+from svc_proto.engine.sync import Condition, Lock, Semaphore, gather, shield
 from svc_proto.facts import Started
 from tests.engine.test_http_client import calling
 from tests.playbook import Life, Playbook
@@ -89,14 +89,14 @@ class Visitors:
     def __init__(self) -> None:
         self.seen: list[str] = []
 
-    def visit(self, engine: Engine, place: OneAtATime, name: str) -> Flow[object]:
-        yield from place.enter()
+    def visit(self, engine: Engine, place: Lock, name: str) -> Flow[object]:
+        yield from place.acquire()
         try:
             self.seen.append(f"{name} in")
             yield from sleep(engine, 2.0)
             self.seen.append(f"{name} out")
         finally:
-            place.leave()
+            place.release()
         return name
 
 
@@ -104,7 +104,7 @@ def test_who_cancels_them_all_lets_none_of_them_in() -> None:
     visitors = Visitors()
 
     def flow(engine: Engine) -> Flow[object]:
-        place = OneAtATime(engine)
+        place = Lock(engine)
         return (yield from gather(engine, [visitors.visit(engine, place, name) for name in "abc"]))
 
     _, caller = running(flow)
@@ -116,7 +116,7 @@ def test_they_go_in_one_after_the_other() -> None:
     visitors = Visitors()
 
     def flow(engine: Engine) -> Flow[object]:
-        place = OneAtATime(engine)
+        place = Lock(engine)
         return (yield from gather(engine, [visitors.visit(engine, place, name) for name in "abc"]))
 
     book, caller = running(flow)
@@ -130,14 +130,14 @@ def test_one_that_gives_up_is_passed_over(gone: int) -> None:
     visitors = Visitors()
 
     def flow(engine: Engine) -> Flow[object]:
-        place = OneAtATime(engine)
+        place = Lock(engine)
         tasks = [engine.spawn(visitors.visit(engine, place, name)) for name in "abc"]
         yield from sleep(engine, 1.0)
         tasks[gone].cancel()
         assert place.waiting == 1  # the one that gave up has left it, too
         yield from sleep(engine, 9.0)
-        yield from place.enter()  # it is free again
-        place.leave()
+        yield from place.acquire()  # it is free again
+        place.release()
         return None
 
     book, caller = running(flow)
@@ -150,17 +150,17 @@ def test_one_that_gives_up_is_passed_over(gone: int) -> None:
 
 def test_a_long_wait() -> None:
     def flow(engine: Engine) -> Flow[object]:
-        place = OneAtATime(engine)
-        yield from place.enter()
+        place = Lock(engine)
+        yield from place.acquire()
 
         def second() -> Flow[str]:
-            yield from place.enter()
+            yield from place.acquire()
             return "in"
 
         done: list[str] = []
         engine.spawn(second(), on_done=done.append)
         yield from sleep(engine, 1e6)
-        place.leave()
+        place.release()
         return done
 
     book, caller = running(flow)
@@ -170,11 +170,11 @@ def test_a_long_wait() -> None:
 
 def test_two_at_a_time_and_who_does_not_wait_for_long() -> None:
     def flow(engine: Engine) -> Flow[object]:
-        places = SomeAtATime(engine, 2)
-        assert [(yield from places.enter()), (yield from places.enter())] == [True, True]
-        found = [(yield from places.enter(3.0)), engine.now.mono, places.waiting]
-        places.leave()
-        return [*found, (yield from places.enter(3.0)), places.take()]
+        places = Semaphore(engine, 2)
+        assert [(yield from places.acquire()), (yield from places.acquire())] == [True, True]
+        found = [(yield from places.acquire(3.0)), engine.now.mono, places.waiting]
+        places.release()
+        return [*found, (yield from places.acquire(3.0)), places.try_acquire()]
 
     book, caller = running(flow)
     began = book.now.mono
@@ -186,26 +186,26 @@ def test_two_at_a_time_and_who_does_not_wait_for_long() -> None:
 
 def test_the_place_without_waiting() -> None:
     def flow(engine: Engine) -> Flow[object]:
-        place = OneAtATime(engine)
-        taken = [place.take(), place.take()]
-        place.leave()
-        yield from place.enter()
-        return [*taken, place.take()]
+        place = Lock(engine)
+        taken = [place.try_acquire(), place.try_acquire()]
+        place.release()
+        yield from place.acquire()
+        return [*taken, place.try_acquire()]
 
     assert running(flow)[1].results == [[True, False, False]]
 
 
 def test_a_bell_wakes_all_who_wait_and_nobody_else() -> None:
-    bells: list[Bell] = []
+    bells: list[Condition] = []
 
     def waiting(engine: Engine) -> Flow[object]:
-        bells.append(Bell(engine))
+        bells.append(Condition(engine))
         return (yield from gather(engine, [bells[0].wait(engine.now.mono + 5.0), bells[0].wait(engine.now.mono + 9.0)]))
 
     book, caller = running(waiting)
     book.after(5.0) << []  # the first has had enough
-    book.act(lambda: bells[0].ring()) << []
-    book.act(lambda: bells[0].ring()) << []
+    book.act(lambda: bells[0].notify_all()) << []
+    book.act(lambda: bells[0].notify_all()) << []
     assert caller.results == [[TIMED_OUT, None]]
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from svc_proto.commands import Cancel, Exit, Level, Log, ReloadTls, TlsReloaded
 from svc_proto.engine.core import Engine
-from svc_proto.engine.tls_reload import RELOAD_WITHIN
+from svc_proto.engine.tls_reload import RELOAD_TIMEOUT
 from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId, Reloading, Stopping
 from tests.engine.toy_service import ToyService
 from tests.playbook import Playbook, counting_entropy
@@ -44,7 +44,7 @@ def test_what_cannot_be_used_is_an_error_in_the_log() -> None:
 def test_files_that_do_not_come() -> None:
     book = book_of()
     book >> Reloading() << [ReloadTls(FIRST)]
-    book.after(RELOAD_WITHIN) << [Cancel(FIRST)]
+    book.after(RELOAD_TIMEOUT) << [Cancel(FIRST)]
     assert book.logs == [Log(Level.ERROR, KEPT, {"problem": "no answer in time"})]
     book >> Failed(FIRST, Failure(FailureKind.CANCELLED)) << []
     book >> Reloading() << [ReloadTls(SECOND)]

@@ -4,14 +4,14 @@ import pytest
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.commands import Abort, CloseWrite, Level, Send
-from svc_proto.engine.websocket import LIFE, SocketState, SocketTrigger
+from svc_proto.engine.websocket import WEBSOCKET_CONNECTION_TABLE, WebSocketConnectionState, WebSocketConnectionTrigger
 from svc_proto.facts import Closed, ReadClosed, Received, Sent
 from svc_proto.machines.transitions import step
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.engine.toy_service import HANDSHAKE, Recorder, TestBook, open_book
+from tests.engine.toy_service import HANDSHAKE, RecordingWebSocketHandler, ToyPlaybook, open_book
 from tests.playbook import CH, accepted, sends
 
-S, T = SocketState, SocketTrigger
+S, T = WebSocketConnectionState, WebSocketConnectionTrigger
 MASK = b"\0\0\0\0"  # a masking key that leaves the payload as it is
 ACCEPTED = sends(CH, startswith=b"HTTP/1.1 101", contains=b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
 
@@ -28,9 +28,9 @@ def close(code: int, reason: bytes = b"") -> Received:
     return frame(8, code.to_bytes(2, "big") + reason)
 
 
-def socket_book(limits: Limits = DEFAULT_LIMITS, raises: dict[str, Exception] | None = None) -> TestBook:
+def socket_book(limits: Limits = DEFAULT_LIMITS, raises: dict[str, Exception] | None = None) -> ToyPlaybook:
     book = open_book(limits)
-    book.toy.handler = Recorder(raises)
+    book.toy.handler = RecordingWebSocketHandler(raises)
     book >> Received(CH, HANDSHAKE % b"/ws") << [ACCEPTED]
     return book
 
@@ -40,10 +40,10 @@ def test_the_table_crossed() -> None:
     for state in S:
         for trigger in T:
             if (state, trigger) in expected:
-                assert step(LIFE, state, trigger) is expected[state, trigger]
+                assert step(WEBSOCKET_CONNECTION_TABLE, state, trigger) is expected[state, trigger]
             else:
                 with pytest.raises(LocalProtocolError):
-                    step(LIFE, state, trigger)
+                    step(WEBSOCKET_CONNECTION_TABLE, state, trigger)
 
 
 def test_messages_both_ways() -> None:
@@ -63,7 +63,7 @@ def test_messages_both_ways() -> None:
 
 
 def test_of_what_came_with_it_nothing_is_told_behind_a_close() -> None:
-    class Closing(Recorder):
+    class Closing(RecordingWebSocketHandler):
         def on_text(self, text: str) -> None:
             super().on_text(text)
             self.open_socket.close()
@@ -196,7 +196,7 @@ def test_a_peer_that_only_pings_and_never_reads_is_dropped() -> None:
 def test_a_service_that_wants_to_know_sooner_whether_its_peer_lives() -> None:
     book = socket_book()
     socket = book.toy.handler.open_socket
-    socket.ping_every(5.0)
+    socket.set_ping_interval(5.0)
     book.after(4.9) << []
     book.after(0.1) << [sends(CH, startswith=b"\x89")]
     book >> frame(10, b"") << []
@@ -208,7 +208,7 @@ def test_a_socket_that_is_closing_gets_no_later_deadline() -> None:
     book = socket_book()
     socket = book.toy.handler.open_socket
     socket.close()
-    socket.ping_every(500.0)
+    socket.set_ping_interval(500.0)
     book.after(0.0) << [sends(CH, startswith=b"\x88")]
     book.after(DEFAULT_LIMITS.close_timeout) << [Abort(CH)]
 
@@ -224,7 +224,7 @@ def test_a_bug_in_a_handler_closes_its_socket(place: str) -> None:
 
 def test_a_bug_at_the_very_beginning_and_the_very_end() -> None:
     book = open_book()
-    book.toy.handler = Recorder({"open": RuntimeError(), "closed": RuntimeError()})
+    book.toy.handler = RecordingWebSocketHandler({"open": RuntimeError(), "closed": RuntimeError()})
     (
         book
         >> Received(CH, HANDSHAKE % b"/ws")
@@ -265,7 +265,7 @@ def test_the_handler_is_told_of_the_end_once() -> None:
 # --- who does not read --------------------------------------------------------------------------------------------
 
 
-class Speaker(Recorder):
+class Speaker(RecordingWebSocketHandler):
     """Says what it hears, and closes at a word."""
 
     def on_text(self, text: str) -> None:
@@ -275,7 +275,7 @@ class Speaker(Recorder):
             self.open_socket.send_text(text)
 
 
-def reader_book() -> TestBook:
+def reader_book() -> ToyPlaybook:
     book = open_book(DEFAULT_LIMITS)
     book.toy.handler = Speaker()
     book >> Received(CH, HANDSHAKE % b"/ws") << [ACCEPTED]
@@ -319,7 +319,7 @@ def test_nobody_waits_longer_for_a_close_frame() -> None:
 def test_the_end_of_a_socket_is_logged_on_demand() -> None:
     for level, lines in ((Level.DEBUG, 1), (Level.INFO, 0)):
         book = open_book(DEFAULT_LIMITS, log_level=level)
-        book.toy.handler = Recorder()
+        book.toy.handler = RecordingWebSocketHandler()
         book >> Received(CH, HANDSHAKE % b"/ws") << [ACCEPTED]
         book.after(2.5) << []
         book >> close(1000) << [Send(CH, b"\x88\x02\x03\xe8"), CloseWrite(CH)]

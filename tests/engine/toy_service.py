@@ -11,20 +11,20 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level, OpenFile, ReadConfig, ReadFile, Send
-from svc_proto.engine.admission import Door
+from svc_proto.engine.admission import AdmissionControl
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, Later, ask, wait
-from svc_proto.engine.message import STRANGER, Request, Response, Streamed, empty_response, json_response
+from svc_proto.engine.flow import Deferred, Flow, run_operation, wait
+from svc_proto.engine.message import ANONYMOUS, Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.responses import http_date
-from svc_proto.engine.router import BODY_LIMIT, Handler, Kind, Route, Router
+from svc_proto.engine.router import BODY_LIMIT, Handler, Route, RouteKind, Router
 from svc_proto.engine.server_channel import ServerChannel
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Accepted, ChannelId, Failure, OperationId, Received, Sent, Started
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import Limits
 from tests.playbook import CH, PATIENT, Playbook, accepted, counting_entropy, wire_bytes
 
-Answer: TypeAlias = Response | Streamed | Later | Flow[Response | Streamed]
+Answer: TypeAlias = Response | StreamedResponse | Deferred | Flow[Response | StreamedResponse]
 
 BIG = 600_000  # bytes of the answer of /big
 STREAM_LIMIT = 2_000_000  # bytes of a body of /stream
@@ -34,7 +34,7 @@ HANDSHAKE = (
 )
 
 
-class Access(Enum):
+class ToyAccess(Enum):
     ANY = "any"
     OPEN = "open"  # nobody asks who it is
     NOBODY = "nobody"
@@ -42,20 +42,20 @@ class Access(Enum):
     SLOW = "slow"  # whoever the configuration names
 
 
-class Recorder:
-    """A `SocketHandler` that writes down what it was told and raises where `raises` says so."""
+class RecordingWebSocketHandler:
+    """A `WebSocketHandler` that writes down what it was told and raises where `raises` says so."""
 
     def __init__(self, raises: dict[str, Exception] | None = None) -> None:
         self.told: list[tuple[object, ...]] = []
         self.raises = raises or {}
-        self.socket: Socket | None = None
+        self.socket: WebSocketConnection | None = None
 
     @property
-    def open_socket(self) -> Socket:
+    def open_socket(self) -> WebSocketConnection:
         assert self.socket is not None
         return self.socket
 
-    def on_open(self, socket: Socket) -> None:
+    def on_open(self, socket: WebSocketConnection) -> None:
         self.socket = socket
         self._note("open")
 
@@ -85,13 +85,13 @@ class ToyService:
     """The service. `on` holds what to do instead of nothing when the engine calls; `seen` what handlers saw."""
 
     engine: Engine
-    door: Door
+    door: AdmissionControl
 
     def __init__(self, limits: Limits = PATIENT, behind: Callable[[Request], str] | None = None) -> None:
         self.limits = limits
         self.behind = behind
         self.seen: list[Request] = []
-        self.handler = Recorder()
+        self.handler = RecordingWebSocketHandler()
         self.ticket = OperationId(0)
         self.cleaned: list[str] = []
         self.on: dict[str, Callable[[], None]] = {}
@@ -111,7 +111,7 @@ class ToyService:
                 _route("GET /answer", self._answer),
                 _route("GET /file", self._file),
                 _route("GET /park", self._park),
-                evolve(_route("GET /hangs-up", self._park), hangs_up=True),
+                evolve(_route("GET /hangs-up", self._park), stops_with_client=True),
                 _route("GET /quit", self._quit),
                 _route("GET /boom", self._boom),
                 _route("GET /boom-later", self._parked(self._boom)),
@@ -123,15 +123,15 @@ class ToyService:
                 _route("GET /empty", lambda request: empty_response()),
                 _route("GET /big", lambda request: plain(b"b" * BIG)),
                 _route("GET /item/{name}", lambda request: json_response(200, request.params)),
-                _route("GET /private", lambda request: plain(b"never"), Access.NOBODY),
-                _route("POST /slow", self._echo, Access.SLOW, body_limit=10),
-                evolve(_route("POST /slow-stream", self._answer, Access.SLOW), streamed=True),
-                evolve(_route("GET /slow-ws", self._socket, Access.SLOW), kind=Kind.WEBSOCKET),
-                _route("GET /open", self._echo, Access.OPEN, body_limit=0),
-                _route("POST /keyless", self._echo, Access.OPEN),
-                evolve(_route("GET /open-ws", self._socket, Access.OPEN, body_limit=0), kind=Kind.WEBSOCKET),
-                _route("GET /access-bug", lambda request: plain(b"never"), Access.BUG),
-                evolve(_route("GET /ws", self._socket), kind=Kind.WEBSOCKET),
+                _route("GET /private", lambda request: plain(b"never"), ToyAccess.NOBODY),
+                _route("POST /slow", self._echo, ToyAccess.SLOW, body_limit=10),
+                evolve(_route("POST /slow-stream", self._answer, ToyAccess.SLOW), streamed=True),
+                evolve(_route("GET /slow-ws", self._socket, ToyAccess.SLOW), kind=RouteKind.WEBSOCKET),
+                _route("GET /open", self._echo, ToyAccess.OPEN, body_limit=0),
+                _route("POST /keyless", self._echo, ToyAccess.OPEN),
+                evolve(_route("GET /open-ws", self._socket, ToyAccess.OPEN, body_limit=0), kind=RouteKind.WEBSOCKET),
+                _route("GET /access-bug", lambda request: plain(b"never"), ToyAccess.BUG),
+                evolve(_route("GET /ws", self._socket), kind=RouteKind.WEBSOCKET),
             ]
         )
 
@@ -139,7 +139,7 @@ class ToyService:
 
     def bind(self, engine: Engine) -> None:
         self.engine = engine
-        self.door = Door(engine, self, self.limits, behind=self.behind)
+        self.door = AdmissionControl(engine, self, self.limits, behind=self.behind)
 
     def on_started(self) -> None:
         self.on.get("started", _nothing)()
@@ -155,25 +155,25 @@ class ToyService:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> object:
-        if access is Access.NOBODY:
+        if access is ToyAccess.NOBODY:
             raise Refused(401, "unauthorized", "nobody may", headers=((b"www-authenticate", b"Bearer"),))
-        if access is Access.BUG:
+        if access is ToyAccess.BUG:
             raise KeyError("a secret")
-        if access is Access.SLOW:
+        if access is ToyAccess.SLOW:
             return self._ask_around()
         self.asked += 1
         if self.barred:
             raise Refused(403, "barred", "no more")
-        request.holder = self.holder
-        return STRANGER if access is Access.OPEN else "somebody"
+        request.credential_id = self.holder
+        return ANONYMOUS if access is ToyAccess.OPEN else "somebody"
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         if self.refusal_fails:
             raise ZeroDivisionError
         headers = Headers([(b"content-type", b"text/plain"), *refused.headers])
         return Response(refused.status, headers, f"{refused.code}: {refused.message}".encode())
 
-    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
+    def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         return self.extra_fields
 
     # --- handlers ---
@@ -181,14 +181,14 @@ class ToyService:
     def _answer(self, request: Request) -> Answer:
         return self.answer(request)
 
-    def _socket(self, request: Request) -> Recorder:
+    def _socket(self, request: Request) -> RecordingWebSocketHandler:
         return self.handler
 
     def _ask_around(self) -> Flow[object]:
         if self.known:
             return "known"
         try:
-            answer = yield from ask(self.engine, ReadConfig(self.engine.new_op(), "callers"), within=5.0)
+            answer = yield from run_operation(self.engine, ReadConfig(self.engine.new_op(), "callers"), within=5.0)
         finally:
             self.cleaned.append("access")
         match answer:
@@ -203,11 +203,13 @@ class ToyService:
         return plain(request.body)
 
     def _file(self, request: Request) -> Flow[Response]:
-        opened = yield from ask(self.engine, OpenFile(self.engine.new_op(), "/f"), within=9.0)
+        opened = yield from run_operation(self.engine, OpenFile(self.engine.new_op(), "/f"), within=9.0)
         if isinstance(opened, Failure):
             return plain(opened.kind.value.encode(), 502)
         try:
-            data = yield from ask(self.engine, ReadFile(self.engine.new_op(), opened.handle, 0, 5), within=9.0)
+            data = yield from run_operation(
+                self.engine, ReadFile(self.engine.new_op(), opened.handle, 0, 5), within=9.0
+            )
             return plain(data if isinstance(data, bytes) else data.kind.value.encode())
         finally:
             self.cleaned.append("file")
@@ -223,7 +225,7 @@ class ToyService:
     def _quit(self, request: Request) -> Flow[Response]:
         try:
             self.engine.exit(3, "as asked")
-            yield from ask(self.engine, OpenFile(self.engine.new_op(), "/f"))
+            yield from run_operation(self.engine, OpenFile(self.engine.new_op(), "/f"))
         finally:
             self.cleaned.append("quit")
         return plain(b"never")
@@ -250,18 +252,18 @@ class ToyService:
         return answer
 
 
-class TestBook(Playbook):
+class ToyPlaybook(Playbook):
     """A playbook on a `ToyService` with a peer on channel 2."""
 
     __test__ = False
     toy: ToyService
     engine: Engine
 
-    def get(self, target: bytes, *, ch: int = CH) -> TestBook:
+    def get(self, target: bytes, *, ch: int = CH) -> ToyPlaybook:
         self >> Received(ChannelId(ch), get(target))
         return self
 
-    def sent(self) -> TestBook:
+    def sent(self) -> ToyPlaybook:
         """Everything that the last step ordered to send has left."""
         self >> Sent(CH, len(wire_bytes(self.take())))
         return self
@@ -284,11 +286,11 @@ def open_book(
     *,
     log_level: Level = Level.INFO,
     behind: Callable[[Request], str] | None = None,
-) -> TestBook:
+) -> ToyPlaybook:
     """A started engine with one peer."""
     toy = ToyService(limits, behind)
     engine = Engine(toy, entropy=counting_entropy(), log_level=log_level)
-    book = TestBook(engine)
+    book = ToyPlaybook(engine)
     book.toy, book.engine = toy, engine
     book >> Started() << []
     book >> accepted() << []
@@ -306,7 +308,7 @@ def post(target: bytes, body: bytes, *fields: bytes, length: int | None = None) 
     return b"\r\n".join([b"POST " + target + b" HTTP/1.1", b"Host: x", size, *fields]) + b"\r\n\r\n" + body
 
 
-def _route(line: str, handler: Handler, access: Access = Access.ANY, *, body_limit: int = BODY_LIMIT) -> Route:
+def _route(line: str, handler: Handler, access: ToyAccess = ToyAccess.ANY, *, body_limit: int = BODY_LIMIT) -> Route:
     """A row of the table; the line is its method and its pattern."""
     method, pattern = line.split()
     return Route(method=method, pattern=pattern, access=access, handler=handler, body_limit=body_limit)

@@ -21,7 +21,7 @@ from tests.playbook import CH, Life, Playbook, counting_entropy
 from tests.wire.connection_pair import seeded
 
 
-class Conversation:
+class WirePeerDialogue:
     """A core and the peer of one of its connections, which takes all that it hears."""
 
     def __init__(self, book: Playbook, version: str, role: Role, ch: ChannelId = CH) -> None:
@@ -37,40 +37,40 @@ class Conversation:
         """A new end of the version."""
         return (Http2Connection if self.version == "2" else Http1Connection)(role, entropy=seeded(7))
 
-    def tell(self, fact: Fact) -> None:
+    def handle(self, fact: Fact) -> None:
         """Something happened."""
         self._step(fact)
-        self.settle()
+        self.run_until_idle()
 
-    def say(self, *events: Event) -> None:
+    def send_from_peer(self, *events: Event) -> None:
         """The peer says so."""
         for event in events:
             self.peer.send(event)
-        self.settle()
+        self.run_until_idle()
 
     def raw(self, data: bytes) -> None:
         """The peer sends these bytes."""
-        self.tell(Received(self.ch, data))
+        self.handle(Received(self.ch, data))
 
     def after(self, seconds: float) -> None:
         """Time passes."""
-        self._keep(self.book.after(seconds).take())
-        self.settle()
+        self._record(self.book.after(seconds).take())
+        self.run_until_idle()
 
     def act(self, call: Callable[[], object]) -> None:
         """Something is called inside of the core."""
-        self._keep(self.book.act(call).take())
-        self.settle()
+        self._record(self.book.act(call).take())
+        self.run_until_idle()
 
-    def settle(self) -> None:
+    def run_until_idle(self) -> None:
         """Let both talk until they are silent."""
         while data := self.peer.data_to_send():
             self._step(Received(self.ch, data))
 
     def _step(self, fact: Fact) -> None:
-        self._keep((self.book >> fact).take())
+        self._record((self.book >> fact).take())
 
-    def _keep(self, commands: list[Command]) -> None:
+    def _record(self, commands: list[Command]) -> None:
         left = 0
         for command in commands:
             if isinstance(command, Send) and self.reads:
@@ -86,7 +86,7 @@ class Conversation:
             self._step(Sent(self.ch, left))
 
 
-class Dialogue(Conversation):
+class CallDialogue(WirePeerDialogue):
     """One call over one version of HTTP, on its first connection and on those after it."""
 
     def __init__(
@@ -110,7 +110,7 @@ class Dialogue(Conversation):
         self.orders = []
         self.ch = self.connect.ch
         alpn = ("h2" if self.version == "2" else "http/1.1") if self.connect.tls else None
-        self.tell(Done(self.connect.op, Connected(Address("192.0.2.1", self.connect.port), alpn)))
+        self.handle(Done(self.connect.op, Connected(Address("192.0.2.1", self.connect.port), alpn)))
 
     def took(self) -> list[Command]:
         """What was ordered since the last time, but for the pauses of HTTP/1.1."""

@@ -9,13 +9,13 @@ from fuzz.model import Addresses
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Cancel, ReadConfig
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import ask
+from svc_proto.engine.flow import run_operation
 from svc_proto.facts import Done, OperationId, Started
 from tests.playbook import Life
 
 
 def test_what_is_answered_in_this_moment_is_not_given_up() -> None:
-    life = Life(lambda engine: ask(engine, ReadConfig(engine.new_op(), "greeting"), within=5.0))
+    life = Life(lambda engine: run_operation(engine, ReadConfig(engine.new_op(), "greeting"), within=5.0))
     core = Engine(life, entropy=bytes)
     core.handle(Started(), Moment(0.0, 0.0))
     commands = core.handle(Done(OperationId(1), "hello"), Moment(5.1, 5.1))

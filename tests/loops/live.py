@@ -23,7 +23,7 @@ from runtimes.listen import bind
 from runtimes.logs import LogMessage
 from runtimes.store import open_store
 from runtimes.tls import client_context, server_context
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
 from svc_proto.relay_config import RelayConfig
@@ -272,7 +272,7 @@ class LivePhone(Running, PhoneHandle):
         super().__init__(world, config.device_name)
         self.news = []
 
-        def tell(news: Tell) -> None:
+        def tell(news: Notify) -> None:
             with world.changed:
                 self.news.append(news)
                 world.changed.notify_all()

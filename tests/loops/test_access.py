@@ -10,7 +10,7 @@ import pytest
 from runtimes.sim.child import Script
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.peers.pairing import DEVICE_NAME
-from svc_proto.relay_config import LocalTrust
+from svc_proto.relay_config import LocalTrustPolicy
 from tests.loops.boards import RELAY, Board
 from tests.loops.shells import runs
 from tests.loops.virtual import VirtualWorld
@@ -20,7 +20,7 @@ READY = (sys.executable, "-c", "import sys; print('{}', flush=True); sys.stdin.r
 
 
 def test_the_local_secret_is_asked_for_and_shown_by_our_own_programs(world: World) -> None:
-    world.start_relay(local_trust=LocalTrust.SECRET)
+    world.start_relay(local_trust=LocalTrustPolicy.SECRET)
     secret = world.contents(f"{world.home}/{LOCAL_SECRET}").decode()
     assert secret
     shown = {HEADER.decode(): secret}
@@ -40,7 +40,7 @@ def test_the_local_secret_is_asked_for_and_shown_by_our_own_programs(world: Worl
 
 
 def test_a_dashboard_shows_the_local_secret_for_nobody_in_particular(world: World) -> None:
-    world.start_relay(local_trust=LocalTrust.SECRET)
+    world.start_relay(local_trust=LocalTrustPolicy.SECRET)
     board = Board(world)
     assert board.relay("POST", "/pairing", {}).status == 403
     assert "has a password" in board.detail(board.relay("GET", "/overview"))["error"]

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from runtimes.tls import client_context
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.http_client import Fetched, fetch, websocket
-from svc_proto.engine.response_readers import EventReader, events
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.http_client import HttpResult, fetch, websocket_upgrade
+from svc_proto.engine.response_readers import EventReader, event_stream
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure, OperationId
 from tests.loops.conftest import open_world
 from tests.loops.live import LiveWorld
@@ -41,7 +41,7 @@ class Talk:
         self._heard: list[str] = []
         self.closed: int | None = None
 
-    def on_open(self, socket: Socket) -> None: ...
+    def on_open(self, socket: WebSocketConnection) -> None: ...
 
     def on_text(self, text: str) -> None:
         self._heard.append(text)
@@ -67,7 +67,7 @@ def outcome(world: World, flow: Callable[[Engine], Flow[object]]) -> Any:
 
     def told(engine: Engine) -> Flow[None]:
         result = yield from flow(engine)
-        engine.emit(Tell("done", {"result": result}))
+        engine.emit(Notify("done", {"result": result}))
 
     config = PhoneConfig(remote="ws://unused", code="ABC123", device_name="caller")
     program = world.start_phone(config, lambda config: Life(told))
@@ -76,7 +76,7 @@ def outcome(world: World, flow: Callable[[Engine], Flow[object]]) -> Any:
     return program.news[-1].fields["result"]
 
 
-def is_http2(socket: Socket) -> bool:
+def is_http2(socket: WebSocketConnection) -> bool:
     return type(socket._carrier.conn).__name__ == "Http2Connection"
 
 
@@ -90,16 +90,18 @@ def test_requests_and_a_websocket_to_our_own_relay(world: World, secure: bool) -
         url = base.replace("ws", "http", 1)
         health = yield from fetch(engine, "GET", f"{url}/health", prior_knowledge=not secure)
         large = yield from fetch(engine, "POST", f"{url}/pairing/register", body=BIG, prior_knowledge=not secure)
-        assert isinstance(health, Fetched)
-        assert isinstance(large, Fetched)
+        assert isinstance(health, HttpResult)
+        assert isinstance(large, HttpResult)
         talk = Talk(engine)
-        socket = yield from fetch(engine, "GET", f"{base}/ws", into=websocket(talk), prior_knowledge=not secure)
-        assert isinstance(socket, Socket)
+        socket = yield from fetch(engine, "GET", f"{base}/ws", into=websocket_upgrade(talk), prior_knowledge=not secure)
+        assert isinstance(socket, WebSocketConnection)
         payload = {"pairing_code": code, "device_name": "H2", "device_id": "h2", "client_surface": "desktop"}
         socket.send_text(json.dumps({"channel": "system", "type": "auth", "id": "1", "payload": payload}))
         answer = json.loads((yield from talk.next()))
-        declined = yield from fetch(engine, "GET", f"{base}/nothing", into=websocket(talk), prior_knowledge=not secure)
-        assert isinstance(declined, Fetched)
+        declined = yield from fetch(
+            engine, "GET", f"{base}/nothing", into=websocket_upgrade(talk), prior_knowledge=not secure
+        )
+        assert isinstance(declined, HttpResult)
         two = is_http2(socket)
         socket.close(1000, "bye")
         end = yield from talk.next()
@@ -115,16 +117,16 @@ def test_a_turn_over_server_sent_events(world: World) -> None:
 
     def flow(engine: Engine) -> Flow[object]:
         made = yield from fetch(engine, "POST", f"{url}/api/sessions", body=b"{}", prior_knowledge=True)
-        assert isinstance(made, Fetched)
+        assert isinstance(made, HttpResult)
         session = json.loads(made.body)["id"]
         body = b'{"message": "/count 5"}'
         stream = f"{url}/api/sessions/{session}/chat/stream"
-        reader = yield from fetch(engine, "POST", stream, into=events(), body=body, prior_knowledge=True)
+        reader = yield from fetch(engine, "POST", stream, into=event_stream(), body=body, prior_knowledge=True)
         assert isinstance(reader, EventReader)
         names: list[str] = []
         while isinstance(batch := (yield from reader.read()), tuple):
             names += [event.event for event in batch]
-        reader.drop()
+        reader.abandon()
         assert batch is None
         return [made.status, names[0], "assistant.delta" in names, names[-2:]]
 
@@ -181,19 +183,19 @@ def test_a_server_that_shares_no_code_with_us(loop_world: World, certificate: tu
     def flow(engine: Engine) -> Flow[object]:
         sent = yield from fetch(engine, "POST", f"https://{here}/sent", body=BIG)
         reset = yield from fetch(engine, "GET", f"https://{here}/reset")
-        reader = yield from fetch(engine, "GET", f"https://{here}/events", into=events())
-        assert isinstance(sent, Fetched)
+        reader = yield from fetch(engine, "GET", f"https://{here}/events", into=event_stream())
+        assert isinstance(sent, HttpResult)
         assert isinstance(reset, Failure)
         assert isinstance(reader, EventReader)
         told: list[str] = []
         while isinstance(batch := (yield from reader.read()), tuple):
             told += [event.data for event in batch]
-        reader.drop()
+        reader.abandon()
         heard: list[str] = []
         for _ in range(2):
             talk = Talk(engine)
-            socket = yield from fetch(engine, "GET", f"wss://{here}/ws", into=websocket(talk))
-            assert isinstance(socket, Socket)
+            socket = yield from fetch(engine, "GET", f"wss://{here}/ws", into=websocket_upgrade(talk))
+            assert isinstance(socket, WebSocketConnection)
             socket.send_text("over")
             heard.append((yield from talk.next()))
             socket.close()

@@ -13,7 +13,7 @@ from attrs import evolve
 
 from runtimes.sim.s3 import S3Service
 from svc_proto.engine.message import Response
-from svc_proto.settings import Bucket
+from svc_proto.settings import S3Bucket
 from svc_proto.wire.events import Headers
 from tests.loops.conftest import open_world
 from tests.loops.voices import VoiceClient, create
@@ -98,7 +98,7 @@ def test_an_upload_in_a_bucket_is_at_both_nodes_and_outlives_its_own(
     runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     with open_world(runtime, tmp_path, request) as world:
-        key = Bucket("http://127.0.0.1/uploads", "eu-north-1", "AKIDEXAMPLE", "s3-secret-4711")
+        key = S3Bucket("http://127.0.0.1/uploads", "eu-north-1", "AKIDEXAMPLE", "s3-secret-4711")
         service = S3Service(key)
         store = world.start_service("s3", lambda port, home: service, port=9000)
         where = evolve(key, url=f"http://127.0.0.1:{store.port}/uploads")

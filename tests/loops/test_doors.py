@@ -9,10 +9,10 @@ import pytest
 from attrs import frozen
 
 from fuzz.doors import AUTH, CHANNEL_DOORS, GRANT, IN, RELAY_DOORS, doors, place
-from svc_proto.engine.router import Kind
+from svc_proto.engine.router import RouteKind
 from svc_proto.relay.channels import CHANNELS
 from svc_proto.relay.service import Relay
-from svc_proto.relay_config import LocalTrust, RelayConfig
+from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.wire.events import TextMessage
 from tests.loops.wires import Declined, Ws
 from tests.loops.world import LOOPBACK, REMOTE, World, bearer
@@ -52,7 +52,7 @@ def callers(world: World) -> dict[str, Caller]:
 def met(world: World, caller: Caller, route: str) -> str:
     """What a caller meets on a route of the relay."""
     method, path = place(route)
-    if KINDS[route] is Kind.WEBSOCKET:
+    if KINDS[route] is RouteKind.WEBSOCKET:
         try:
             world.websocket(path, peer=caller.peer, headers=caller.headers).wire.close()
             return IN
@@ -123,7 +123,7 @@ def test_the_doors_of_the_relay(world: World) -> None:
 
 
 def test_another_user_of_this_host(world: World) -> None:
-    world.start_relay(local_trust=LocalTrust.SECRET)
+    world.start_relay(local_trust=LocalTrustPolicy.SECRET)
     expected = doors(RELAY_DOORS, "other_user")
     assert {route: met(world, Caller(), route) for route in expected} == expected
     expected = doors(CHANNEL_DOORS, "other_user")

@@ -24,7 +24,7 @@ from runtimes.tls_channel import TlsChannel
 from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.flow import Task
 from svc_proto.engine.server_channel import ServerChannel
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.websocket import WebSocketConnection
 from tests.loops.conftest import open_world
 from tests.loops.live import LiveWire
 from tests.loops.raw import TEXT, RawSocket, frame
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.full  # thousands of sockets
 
 CLIENTS = 2000  # on each loop, of which BATCH at once
 BATCH = 100
-KINDS = (Channel, TlsChannel, FileBody, ServerChannel, Exchange, Socket, Task, asyncio.Task)
+KINDS = (Channel, TlsChannel, FileBody, ServerChannel, Exchange, WebSocketConnection, Task, asyncio.Task)
 TASKS = {"trio._core._run.Task", "curio.task.Task"}  # of loops that need not be installed
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)  # the preface and SETTINGS without any

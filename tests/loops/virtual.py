@@ -15,7 +15,7 @@ from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.boundary import Core
-from svc_proto.commands import Command, Tell
+from svc_proto.commands import Command, Notify
 from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Fact
@@ -90,14 +90,14 @@ class VirtualWire(Wire):
 class Overhearing:
     """A core whose news are heard by a test."""
 
-    def __init__(self, core: Core, heard: list[Tell]) -> None:
+    def __init__(self, core: Core, heard: list[Notify]) -> None:
         self._core = core
         self._heard = heard
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
         rest: list[Command] = []
         for command in self._core.handle(fact, now):
-            if isinstance(command, Tell):
+            if isinstance(command, Notify):
                 self._heard.append(command)
             else:
                 rest.append(command)

@@ -18,7 +18,7 @@ from clients.phone.handset import SimulatedHandset
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
-from svc_proto.commands import Level, Tell
+from svc_proto.commands import Level, Notify
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Service
@@ -112,7 +112,7 @@ class RelayHandle(ProgramHandle):
 class PhoneHandle(ProgramHandle):
     """The reference phone as a program of its own. `news` is what it told, oldest first."""
 
-    news: list[Tell]
+    news: list[Notify]
 
     @property
     def token(self) -> str:

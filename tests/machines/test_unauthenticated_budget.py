@@ -26,7 +26,7 @@ class Caller(BudgetedConnection):
         super().__init__()
         self.woken = woken
 
-    def wake(self) -> None:
+    def resume(self) -> None:
         self.woken.append(self)
 
 
@@ -48,7 +48,7 @@ class House:
 
 
 def test_a_guest_that_does_not_mind() -> None:
-    BudgetedConnection().wake()
+    BudgetedConnection().resume()
 
 
 def test_the_table_crossed() -> None:

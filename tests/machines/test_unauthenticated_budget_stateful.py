@@ -20,7 +20,7 @@ class Caller(BudgetedConnection):
         super().__init__()
         self.guests = guests
 
-    def wake(self) -> None:
+    def resume(self) -> None:
         assert self.state is BudgetState.READING
         assert self in self.guests
 

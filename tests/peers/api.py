@@ -67,7 +67,7 @@ class ScriptedApi(ScriptedService):
             raise Refused(401, "invalid_api_key", "wrong key")
         return "somebody"
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         error = {"message": refused.message, "type": "invalid_request_error", "param": None, "code": refused.code}
         return json_response(refused.status, {"error": error})
 

@@ -46,7 +46,7 @@ class _CannedChannel(Channel):
                 self.engine.emit(CloseWrite(self.ch))
 
     def read_closed(self) -> None:
-        self.drop()
+        self.abort()
 
     def stop(self) -> None:
-        self.drop()
+        self.abort()

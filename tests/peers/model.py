@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from attrs import evolve, frozen
 
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.wire.events import Headers
 from tests.peers.service import Paced, ScriptedService, row
 
@@ -139,7 +139,7 @@ class ScriptedModel(ScriptedService):
 
     # --- the route ---
 
-    def _complete(self, request: Request) -> Flow[Response | Streamed]:
+    def _complete(self, request: Request) -> Flow[Response | StreamedResponse]:
         asked = json.loads(request.body)
         self.seen.append(asked)
         self.keys.append(request.headers.get(b"authorization"))
@@ -153,4 +153,4 @@ class ScriptedModel(ScriptedService):
             return Response(answer.status, headers, answer.body)
         headers = Headers([(b"content-type", b"text/event-stream"), *answer.headers])
         told, events = answer, answer.events
-        return Streamed(told.status, headers, lambda writer: self.write(writer, channel, events, told))
+        return StreamedResponse(told.status, headers, lambda writer: self.write(writer, channel, events, told))

@@ -17,8 +17,8 @@ from attrs import frozen
 
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.message import Request
-from svc_proto.engine.router import Kind
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.router import RouteKind
+from svc_proto.engine.websocket import WebSocketConnection
 from tests.peers.service import row
 from tests.peers.vendor import Asked, Reply, VendorPeer
 
@@ -78,7 +78,7 @@ class OpenAiPeer(VendorPeer):
     greeting = "session.created"
 
     def __init__(self, replies: Iterable[Reply] = (), turns: Iterable[Turn] = ()) -> None:
-        super().__init__(replies, [row("GET", "/v1/realtime", self._opened, kind=Kind.WEBSOCKET)])
+        super().__init__(replies, [row("GET", "/v1/realtime", self._opened, kind=RouteKind.WEBSOCKET)])
         self.turns = list(turns)
         self.sessions: list[RealtimeSession] = []
 
@@ -103,7 +103,7 @@ class XaiPeer(OpenAiPeer):
 
 
 class RealtimeSession:
-    """A `SocketHandler`: one socket. `said` is every message of the client."""
+    """A `WebSocketHandler`: one socket. `said` is every message of the client."""
 
     def __init__(self, peer: OpenAiPeer, asked: Asked) -> None:
         self._peer = peer
@@ -113,7 +113,7 @@ class RealtimeSession:
         self.sound = bytearray()  # that was appended since the last commit
         self.heard: list[bytes] = []  # what was committed
         self.closed: int | None = None
-        self.socket: Socket
+        self.socket: WebSocketConnection
         self._numbers = 0
         self._playing: Task | None = None  # the task of the response under way
 
@@ -135,7 +135,7 @@ class RealtimeSession:
 
     # --- SocketHandler ---
 
-    def on_open(self, socket: Socket) -> None:
+    def on_open(self, socket: WebSocketConnection) -> None:
         self.socket = socket
         self.tell(self._peer.greeting, session={"id": "sess_1", "model": "resolved-model"})
 
@@ -238,7 +238,7 @@ class RealtimeSession:
                 self.tell("response.output_audio_transcript.delta", response_id=response, delta="Hel")
                 yield from sleep(self._engine, 0.05)
                 if code is None:
-                    self.socket._carrier.drop()
+                    self.socket._carrier.abort()
                 else:
                     self.socket.close(code, "over")
             case Said():

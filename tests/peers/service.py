@@ -65,10 +65,10 @@ class ScriptedService(Idle):
     def authorize(self, access: Enum, request: Request) -> object:
         return None
 
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+    def error_response(self, refused: Refused, head: RequestHead) -> Response:
         return json_response(refused.status, {"error": {"message": refused.message}})
 
-    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
+    def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         return ()
 
     def write(self, writer: ResponseWriter, channel: ServerChannel, pieces: Iterable[bytes], how: Paced) -> Flow[None]:
@@ -81,6 +81,6 @@ class ScriptedService(Idle):
             yield from writer.drained()
         if how.breaks:
             yield from sleep(self.engine, 0.5)
-            channel.drop()
+            channel.abort()
         if how.breaks or how.hangs:
             yield from sleep(self.engine, FOR_EVER)

@@ -22,14 +22,14 @@ from svc_proto.peers.local_secret import (
 )
 from svc_proto.wire.events import Headers
 from tests.engine.test_flow import Owner
-from tests.engine.toy_service import TestBook, open_book
+from tests.engine.toy_service import ToyPlaybook, open_book
 
 ONE = OperationId(1)
 FULL = Failure(FailureKind.NO_SPACE)
 SECRET = "0123456789abcdef" * 4
 
 
-def asking(flow: Callable[[Engine], Flow[object]]) -> tuple[TestBook, Owner]:
+def asking(flow: Callable[[Engine], Flow[object]]) -> tuple[ToyPlaybook, Owner]:
     """A flow that has given its order."""
     book = open_book()
     owner = Owner(book)

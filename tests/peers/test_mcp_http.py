@@ -12,7 +12,7 @@ import pytest
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
+from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.router import Router
 from svc_proto.mcp.http import McpServer
 from svc_proto.peers import mcp_http
@@ -87,7 +87,7 @@ def answer(message: dict[str, Any], **result: object) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [], **result}}
 
 
-def stream(*events: bytes, wait: float = 0.0, then: float = 0.0) -> Streamed:
+def stream(*events: bytes, wait: float = 0.0, then: float = 0.0) -> StreamedResponse:
     """An answer in events; `then` is how long it stays open, in seconds."""
 
     def tell(writer: ResponseWriter, engine: Engine) -> Flow[None]:
@@ -97,7 +97,7 @@ def stream(*events: bytes, wait: float = 0.0, then: float = 0.0) -> Streamed:
             yield from sleep(engine, wait)
         yield from sleep(engine, then)
 
-    return Streamed(200, EVENTS, lambda writer: tell(writer, writer._channel.engine))
+    return StreamedResponse(200, EVENTS, lambda writer: tell(writer, writer._channel.engine))
 
 
 def said(message: dict[str, Any], **more: Any) -> bytes:

@@ -13,7 +13,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Performed, Reply
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers import phone
@@ -192,10 +192,10 @@ def test_whether_a_phone_is_there() -> None:
     ],
 )
 def test_what_the_relay_says_of_it(body: bytes, able: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[Fetched]:
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[HttpResult]:
         assert url == f"{URL}/bridge/status"
         yield from ()
-        return Fetched(200, Headers([]), body)
+        return HttpResult(200, Headers([]), body)
 
     monkeypatch.setattr("svc_proto.peers.peer.fetch", fetch)
     assert there(AgentWorld()) is able
@@ -244,10 +244,10 @@ def test_a_relay_that_refuses_a_fresh_token_too(monkeypatch: pytest.MonkeyPatch)
 def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, bytes]] = []
 
-    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[Fetched]:
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[HttpResult]:
         asked.append((url, more.get("body", b"")))
         yield from ()
-        return Fetched(status, Headers([]), body)
+        return HttpResult(status, Headers([]), body)
 
     monkeypatch.setattr("svc_proto.peers.peer.fetch", fetch)
     assert call(AgentWorld(), token="t") == [PhoneAnswer(status, members)]
@@ -257,7 +257,7 @@ def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatc
 def test_a_401_of_a_relay_that_is_gone_when_it_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
         yield from ()
-        return Failure(FailureKind.UNREACHABLE) if url.endswith("/sessions") else Fetched(401, Headers([]), b"{}")
+        return Failure(FailureKind.UNREACHABLE) if url.endswith("/sessions") else HttpResult(401, Headers([]), b"{}")
 
     monkeypatch.setattr("svc_proto.peers.peer.fetch", fetch)
     assert call(AgentWorld(), token="t") == [PhoneAnswer(401, {})]
@@ -266,10 +266,10 @@ def test_a_401_of_a_relay_that_is_gone_when_it_is_asked_again(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("token", "answer", "outcome"),
     [
-        ("t-0", Fetched(200, Headers([]), b"picture"), b"picture"),
-        ("t-0", Fetched(404, Headers([]), b"{}"), "the relay does not hand out the phone's picture (404)"),
+        ("t-0", HttpResult(200, Headers([]), b"picture"), b"picture"),
+        ("t-0", HttpResult(404, Headers([]), b"{}"), "the relay does not hand out the phone's picture (404)"),
         ("t-0", Failure(FailureKind.UNREACHABLE), f"{NO_RELAY}: unreachable"),
-        ("../x", Fetched(200, Headers([]), b"picture"), "the phone gave no picture"),
+        ("../x", HttpResult(200, Headers([]), b"picture"), "the phone gave no picture"),
     ],
 )
 def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,10 +292,10 @@ def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, m
 @pytest.mark.parametrize(
     ("url", "answer", "outcome"),
     [
-        (URL, Fetched(200, Headers([]), b'{"activity":[{"asked_by":"Me","path":"/a"},{"asked_by":"You"}]}'), ["/a"]),
-        (URL, Fetched(403, Headers([]), b"{}"), "the relay does not tell what was done (403)"),
+        (URL, HttpResult(200, Headers([]), b'{"activity":[{"asked_by":"Me","path":"/a"},{"asked_by":"You"}]}'), ["/a"]),
+        (URL, HttpResult(403, Headers([]), b"{}"), "the relay does not tell what was done (403)"),
         (URL, Failure(FailureKind.UNREACHABLE), f"{NO_RELAY}: unreachable"),
-        ("http://10.0.0.1", Fetched(200, Headers([]), b"{}"), "a relay on another host does not tell what was done"),
+        ("http://10.0.0.1", HttpResult(200, Headers([]), b"{}"), "a relay on another host does not tell what was done"),
     ],
 )
 def test_what_was_asked_for_over_it(url: str, answer: object, outcome: object, monkeypatch: pytest.MonkeyPatch) -> None:

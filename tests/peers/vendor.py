@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 from attrs import frozen
 
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.message import Request, Response, Streamed, json_response
+from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
 from svc_proto.engine.router import Route
 from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
@@ -95,7 +95,7 @@ class VendorPeer(ScriptedService):
 
     # --- answers ---
 
-    def _answer(self, request: Request) -> Flow[Response | Streamed]:
+    def _answer(self, request: Request) -> Flow[Response | StreamedResponse]:
         self.seen.append(Asked.of(request))
         channel = self.channels[-1]
         reply = self.replies.pop(0) if self.replies else Refusal(500, {"error": "the script is over"})
@@ -103,7 +103,7 @@ class VendorPeer(ScriptedService):
             case Sound():
                 yield from sleep(self.engine, reply.before)
                 headers = Headers([(b"content-type", reply.content_type.encode())] if reply.content_type else [])
-                return Streamed(200, headers, lambda writer: self.write(writer, channel, reply.pieces, reply))
+                return StreamedResponse(200, headers, lambda writer: self.write(writer, channel, reply.pieces, reply))
             case Plain(value=value, before=before):
                 yield from sleep(self.engine, before)
                 return json_response(200, value)

@@ -85,8 +85,8 @@ class ProgramBook(RelayBook):
     def _start(self, node: Node, order: Spawn) -> None:
         self._pid += 1
         child = node.ends[order.ch] = Child(node, order.ch, order=order, pid=self._pid, size=order.terminal)
-        if order.errors is not None:
-            child.errors = node.ends[order.errors] = End(node, order.errors)
+        if order.stderr is not None:
+            child.errors = node.ends[order.stderr] = End(node, order.stderr)
         node.post(Done(order.op, Spawned(child.pid)))
         if order.argv[0] != TMUX or order.terminal is not None or self.tmux is None:
             self.children.append(child)

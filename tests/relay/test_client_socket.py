@@ -9,11 +9,11 @@ import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.commands import Level
-from svc_proto.engine.core import IN_A_ROUND
+from svc_proto.engine.core import MAX_TASKS_PER_CALL
 from svc_proto.facts import Address
 from svc_proto.machines.transitions import step
 from svc_proto.relay.client_socket import LIFE, ClientState, ClientTrigger
-from svc_proto.relay_config import LocalTrust, RelayConfig
+from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.store_requests import SaveSession
 from svc_proto.version import VERSION
 from tests.relay.peers import Phone
@@ -75,7 +75,7 @@ def test_the_transport_is_detected() -> None:
 
 @pytest.mark.parametrize(("trusted", "hint"), [(("127.0.0.1",), "wss"), ((), "ws")])
 def test_the_transport_behind_a_proxy_that_is_believed(trusted: tuple[str, ...], hint: str) -> None:
-    book = RelayBook(RelayConfig(trusted_proxies=trusted, local_trust=LocalTrust.ADDRESS))
+    book = RelayBook(RelayConfig(trusted_proxies=trusted, local_trust=LocalTrustPolicy.ADDRESS))
     book.register()
     phone = book.websocket(peer=Address("127.0.0.1", 9), headers=[(b"x-forwarded-proto", b"https")])
     assert phone.auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == hint
@@ -188,7 +188,7 @@ def test_a_first_frame_that_is_not_auth_is_refused_and_not_counted(text: str) ->
 
 def test_of_many_who_say_nothing_some_are_told_in_each_round() -> None:
     book = RelayBook()
-    phones = [book.websocket() for _ in range(IN_A_ROUND + 1)]
+    phones = [book.websocket() for _ in range(MAX_TASKS_PER_CALL + 1)]
     book.clock.now += 30.0
     phones[0].binary(b"a fact of the same round")
     assert all(phone.is_open for phone in phones)

@@ -77,13 +77,13 @@ def test_a_command_for_a_phone_that_is_here_asks_nobody() -> None:
 def test_who_is_alone_imports_nothing_of_the_cluster() -> None:
     program = """
 import sys
-from svc_proto.relay_config import relay_config
+from svc_proto.relay_config import parse_relay_config
 from svc_proto.relay.service import Relay
-Relay(relay_config({}))
+Relay(parse_relay_config({}))
 before = {name for name in sys.modules if name.startswith("svc_proto.cluster") or "resp" in name.split(".")}
 late = {"svc_proto.relay.fellows", "svc_proto.relay.passing", "svc_proto.relay.bucket", "aws_request_signer", "hiredis"}
 assert not before | (late & sys.modules.keys()), before
-Relay(relay_config({"SVC_CLUSTER_URL": "redis://127.0.0.1"}))
+Relay(parse_relay_config({"SVC_CLUSTER_URL": "redis://127.0.0.1"}))
 assert {"svc_proto.cluster.redis", "svc_proto.relay.fellows", "svc_proto.wire.resp"} <= sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=50)

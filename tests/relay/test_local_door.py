@@ -7,7 +7,7 @@ import pytest
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.facts import Started
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
-from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrust, RelayConfig
+from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from tests.relay.world import PEER, REMOTE, RelayBook
 from tests.support.http_client import Response
 
@@ -42,10 +42,10 @@ def is_locked(book: RelayBook) -> bool:
     ("config", "locked"),
     [
         ({}, False),
-        ({"local_trust": LocalTrust.ADDRESS}, False),
-        ({"local_trust": LocalTrust.SECRET}, True),
+        ({"local_trust": LocalTrustPolicy.ADDRESS}, False),
+        ({"local_trust": LocalTrustPolicy.SECRET}, True),
         ({"trusted_proxies": ("127.0.0.0/8",)}, True),
-        ({"trusted_proxies": ("127.0.0.0/8",), "local_trust": LocalTrust.ADDRESS}, False),
+        ({"trusted_proxies": ("127.0.0.0/8",), "local_trust": LocalTrustPolicy.ADDRESS}, False),
     ],
 )
 def test_when_the_secret_is_asked_for(config: dict[str, object], locked: bool) -> None:
@@ -55,7 +55,7 @@ def test_when_the_secret_is_asked_for(config: dict[str, object], locked: bool) -
 
 
 def test_every_local_route_asks_for_it_and_nothing_else_will_do() -> None:
-    book = door_book(local_trust=LocalTrust.SECRET)
+    book = door_book(local_trust=LocalTrustPolicy.SECRET)
     good = secret(book)
     for wrong in (None, "", good[:-1], good + "0", good[::-1] + "x", "f" * 64, "\xff"):
         answer = knock(book, wrong)
@@ -71,7 +71,7 @@ def test_every_local_route_asks_for_it_and_nothing_else_will_do() -> None:
 
 
 def test_it_opens_nothing_from_elsewhere() -> None:
-    book = door_book(local_trust=LocalTrust.SECRET)
+    book = door_book(local_trust=LocalTrustPolicy.SECRET)
     shown = [(HEADER, secret(book).encode())]
     assert knock(book, secret(book), peer=REMOTE).status == 403
     for header in ((b"x-forwarded-for", b"203.0.113.9"), (b"origin", b"http://localhost:3000")):
@@ -79,7 +79,7 @@ def test_it_opens_nothing_from_elsewhere() -> None:
 
 
 def test_phones_need_none() -> None:
-    book = door_book(local_trust=LocalTrust.SECRET)
+    book = door_book(local_trust=LocalTrustPolicy.SECRET)
     code = book.request("POST", "/pairing", headers=[(HEADER, secret(book).encode())]).json["code"]
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
@@ -98,14 +98,14 @@ def test_an_invite_that_leads_here_from_outside_shuts_the_door_for_good(path: st
     restarted = RelayBook(RelayConfig(**HOME), files=book.files, entropy=lambda n: b"\x07" * n)  # type: ignore[arg-type]
     assert is_locked(restarted)
     assert secret(restarted) != first  # whoever got hold of the old one has nothing
-    told = RelayBook(RelayConfig(local_trust=LocalTrust.ADDRESS, **HOME), files=book.files)  # type: ignore[arg-type]
+    told = RelayBook(RelayConfig(local_trust=LocalTrustPolicy.ADDRESS, **HOME), files=book.files)  # type: ignore[arg-type]
     assert not is_locked(told)
     assert told.request("POST", path, {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200
     assert not is_locked(told)
 
 
 def test_a_secret_that_cannot_be_kept_shuts_the_door_to_everybody() -> None:
-    book = RelayBook(RelayConfig(local_trust=LocalTrust.SECRET, **HOME), started=False)  # type: ignore[arg-type]
+    book = RelayBook(RelayConfig(local_trust=LocalTrustPolicy.SECRET, **HOME), started=False)  # type: ignore[arg-type]
     book.refuse = (WriteConfig,)
     book.feed(Started())
     assert book.ready
@@ -130,7 +130,7 @@ def test_relays_that_share_a_home_share_the_secret() -> None:
     alone = RelayBook(RelayConfig(shares_home=True, begins=False, **HOME))  # type: ignore[arg-type]
     assert alone.events(Level.ERROR) == ["local secret not read"]
     assert [knock(alone).status, knock(alone, "").status] == [403, 403]
-    trusting = door_book(shares_home=True, local_trust=LocalTrust.ADDRESS)
+    trusting = door_book(shares_home=True, local_trust=LocalTrustPolicy.ADDRESS)
     assert not is_locked(trusting)
 
 

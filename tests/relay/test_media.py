@@ -13,7 +13,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, OpenFile, SweepFolder
 from svc_proto.facts import Started
 from svc_proto.relay.media import CONTENT_TYPES, base64_bytes, content_type_field, display_name
-from svc_proto.relay_config import RelayConfig, relay_config
+from svc_proto.relay_config import RelayConfig, parse_relay_config
 from tests.relay.world import RelayBook
 
 
@@ -75,7 +75,7 @@ def test_what_is_protected_is_so_behind_links_too() -> None:
 
 def test_recordings_are_protected_wherever_they_are() -> None:
     env = {"SVC_RELAY_HOME": "/srv/relay", "RELAY_REALTIME_VOICE_RUN_DIR": "/srv/runs", "SVC_HOME": "/home/me/.svc"}
-    config = relay_config({**env, "RELAY_MEDIA_ALLOWED_ROOTS": "/srv", "RELAY_HERMES_CONFIG": "/srv/svc.yaml"})
+    config = parse_relay_config({**env, "RELAY_MEDIA_ALLOWED_ROOTS": "/srv", "RELAY_HERMES_CONFIG": "/srv/svc.yaml"})
     sandbox = started(config, folders=("/srv",)).relay.media.sandbox
     for path in ("/srv/relay/voice-output-runs/a.wav", "/srv/relay/x", "/srv/runs/a.wav", "/srv/svc.yaml"):
         assert not sandbox.allows(path)
@@ -84,7 +84,7 @@ def test_recordings_are_protected_wherever_they_are() -> None:
 
 def test_a_relay_home_with_a_root_in_it_gives_that_away() -> None:
     env = {"SVC_RELAY_HOME": "/srv", "SVC_HOME": "/srv", "SVC_WORKSPACE": "/srv/workspace"}
-    sandbox = started(relay_config(env), folders=("/srv/workspace",)).relay.media.sandbox
+    sandbox = started(parse_relay_config(env), folders=("/srv/workspace",)).relay.media.sandbox
     assert sandbox.allows("/srv/workspace/a.png")
     assert not sandbox.allows("/srv/voice-output-runs/a.wav")
 
@@ -189,7 +189,7 @@ def test_what_is_no_base64(value: object) -> None:
 
 
 def test_the_files_of_a_store_that_was_named_are_protected() -> None:
-    config = relay_config(
+    config = parse_relay_config(
         {"RELAY_MEDIA_ALLOWED_ROOTS": "/srv", "SVC_HOME": "/home/me/.svc"},
         store_files=["/srv/chats.db", "/srv/chats.db-wal"],
     )

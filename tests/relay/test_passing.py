@@ -10,7 +10,7 @@ import pytest
 from fuzz.cluster import ClusterWorld
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Connect
-from svc_proto.engine.websocket import Socket
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.relay import passing
 from tests.cluster.test_passing import asking
 from tests.relay.fellow import Alone
@@ -255,13 +255,13 @@ class Line:
     def close(self, code: int, reason: str = "") -> None:
         self.said.append((code, reason))
 
-    def hold(self, holding: bool) -> None:
+    def set_read_paused(self, holding: bool) -> None:
         self.said.append(holding)
 
 
 def ends(one: Alone) -> tuple[passing._Far, passing._Near, Any, Any]:
     far, near, there = passing._Far(), Line(), Line()
-    far.on_open(cast("Socket", there))
+    far.on_open(cast("WebSocketConnection", there))
     return far, passing._Near(one.fellows._intermediary, one.book.engine, "h", far), near, there
 
 
@@ -270,7 +270,7 @@ def test_what_one_end_hears_the_other_says() -> None:
     far, handler, near, there = ends(one)
     far.on_text("early")
     far.on_binary(b"early")
-    handler.on_open(cast("Socket", near))
+    handler.on_open(cast("WebSocketConnection", near))
     handler.on_text("a")
     handler.on_binary(b"b")
     far.on_text("c")
@@ -294,7 +294,7 @@ def test_codes_that_nobody_says() -> None:
     for code, said in ((1005, 1000), (1006, 1001), (1015, 1001), (1011, 1011)):
         far, handler, near, there = ends(one)
         far.on_closed(code, "gone")  # before the caller's is open
-        handler.on_open(cast("Socket", near))
+        handler.on_open(cast("WebSocketConnection", near))
         assert near.said == [(said, "gone")]
         handler.on_closed(code, "x")
         assert there.said == [(said, "x")]
@@ -305,8 +305,8 @@ def test_what_ends_with_its_holder() -> None:
     _, handler, near, there = ends(one)
     handler.withdraw(Refused(401, "unauthorized", "early"))
     assert not near.said
-    handler.on_open(cast("Socket", near))
-    one.book.within(lambda: one.book.engine.end_holder("h", Refused(401, "unauthorized", "over")))
+    handler.on_open(cast("WebSocketConnection", near))
+    one.book.within(lambda: one.book.engine.revoke_credential("h", Refused(401, "unauthorized", "over")))
     assert near.said == there.said == [(1008, "over")]
     handler.on_closed(1008, "over")
-    assert len(one.book.engine.held) == 0
+    assert len(one.book.engine.revocables) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.engine.router import BODY_LIMIT, Kind
+from svc_proto.engine.router import BODY_LIMIT, RouteKind
 from svc_proto.relay.access import Access
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
@@ -133,7 +133,7 @@ def test_every_device_control_route_needs_the_bridge_grant() -> None:
 def test_the_rows_of_the_relay(pair: tuple[str, str], access: Access) -> None:
     (route,) = [each for each in Relay(RelayConfig()).router.routes if (each.method, each.pattern) == pair]
     assert route.access is access
-    assert (route.kind is Kind.WEBSOCKET) == (pair[1] in ("/", "/ws") or pair[1].endswith("{session_id}"))
+    assert (route.kind is RouteKind.WEBSOCKET) == (pair[1] in ("/", "/ws") or pair[1].endswith("{session_id}"))
 
 
 def test_the_voice_routes_are_those_of_the_specification() -> None:

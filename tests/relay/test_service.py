@@ -31,7 +31,7 @@ def fail_once(book: RelayBook, peer: Address = REMOTE, **headers: str) -> str:
 
 def test_a_refusal_of_voice_is_its_message() -> None:
     head = RequestHead(StreamId(1), "GET", "/voice/output/config?x", NO_HEADERS)
-    answer = Relay(RelayConfig()).refusal(Refused(401, "unauthorized", "no such vöice \ud800"), head)
+    answer = Relay(RelayConfig()).error_response(Refused(401, "unauthorized", "no such vöice \ud800"), head)
     assert (answer.status, answer.body) == (401, "no such vöice ?".encode())
     assert answer.headers.get(b"content-type") == b"text/plain; charset=utf-8"
     assert answer.headers.get(b"www-authenticate") == b"Bearer"
@@ -364,7 +364,7 @@ def test_a_revoked_session_has_no_half_sent_request_carried_out() -> None:
     assert call.result.json == {"ok": False, "error": "the session was revoked", "code": "unauthorized"}
     call.say_bytes(SMS[-1:])
     assert phone.phone.envelopes() == []
-    assert len(book.engine.held) == 0
+    assert len(book.engine.revocables) == 0
 
 
 def test_a_grant_that_ended_meanwhile_lets_nothing_through() -> None:

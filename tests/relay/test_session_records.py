@@ -6,7 +6,7 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.facts import Started
 from svc_proto.relay import session_records
-from svc_proto.relay_config import LocalTrust, RelayConfig
+from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.store_requests import DeleteSession, SaveSession
 from tests.book import HOME
 from tests.relay.world import Paired, RelayBook
@@ -132,7 +132,7 @@ def test_what_the_store_did_not_take_is_known() -> None:
 
 
 def test_relays_that_share_a_home_keep_what_the_others_put_down() -> None:
-    config = RelayConfig(home=HOME, shares_home=True, local_trust=LocalTrust.ADDRESS)
+    config = RelayConfig(home=HOME, shares_home=True, local_trust=LocalTrustPolicy.ADDRESS)
     book = RelayBook(config)
     paired = [book.pair() for _ in range(2)]
     theirs = f"{'a' * 64}\n"

@@ -274,7 +274,7 @@ def test_shells_and_tmux_get_named_variables_alone(tmux: bool) -> None:
     attach(book.client())
     orders = [command for command in book.commands if isinstance(command, Spawn)]
     assert len(orders) == (2 if tmux else 1)
-    assert {order.inherit for order in orders} == {(*INHERITED, "GOPATH")}
+    assert {order.inherited_env for order in orders} == {(*INHERITED, "GOPATH")}
     assert not [name for name in INHERITED if "KEY" in name or "PASSWORD" in name or "TOKEN" in name]
 
 

@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from svc_proto.relay_config import LocalTrust, RelayConfig
+from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from tests.relay.world import REMOTE, RelayBook
 
 API_KEY = "api-key-of-the-host"
@@ -21,7 +21,7 @@ def story() -> RelayBook:
             config_path="/home/svc/config.yaml",
             api_key=API_KEY,
             trusted_proxies=(REMOTE.host,),
-            local_trust=LocalTrust.ADDRESS,
+            local_trust=LocalTrustPolicy.ADDRESS,
         )
     )
     book.secrets.add(API_KEY)

@@ -42,7 +42,7 @@ def test_a_bare_shell() -> None:
     (log,) = [log for log in book.logs if log.event == "shell opened"]
     assert (log.level, log.fields["terminal"], log.fields["reattach"]) == (Level.INFO, "default", False)
     order = book.children[0].order
-    assert (order.argv, order.terminal, order.errors) == (("/bin/zsh", "-l"), TerminalSize(100, 32), None)
+    assert (order.argv, order.terminal, order.stderr) == (("/bin/zsh", "-l"), TerminalSize(100, 32), None)
     assert dict(order.env) == {
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",

@@ -69,7 +69,7 @@ def test_attaching_starts_the_gateway() -> None:
     _, _, gateway = attached()
     assert gateway.order.argv == ("/bin/agent", "--lines")
     assert gateway.order.terminal is None
-    assert gateway.order.errors is not None
+    assert gateway.order.stderr is not None
     assert dict(gateway.order.env) == {}  # it finds the API of this host by itself
 
 
@@ -447,7 +447,7 @@ def test_a_bug_in_an_attach(monkeypatch: pytest.MonkeyPatch) -> None:
     book = ProgramBook(config=with_tui())
     phone = book.client()
     with monkeypatch.context() as patch:
-        patch.setattr(tui, "spawn_child", lambda *_, **__: 1 / 0)
+        patch.setattr(tui, "spawn", lambda *_, **__: 1 / 0)
         phone.send("tui", "tui.attach", {})
     assert phone.only()["payload"]["error"] == "internal_error"
     assert "bug" in book.events(Level.ERROR)

@@ -11,7 +11,7 @@ from svc_proto.commands import DeleteBlob
 from svc_proto.relay import uploads
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.settings import Bucket
+from svc_proto.settings import S3Bucket
 from tests.book import HOME
 from tests.cluster.book import WHERE
 from tests.relay.fellow import Alone
@@ -31,7 +31,7 @@ RECORD = {
 }
 
 
-def alone(place: Bucket | str | None = FOLDER, **config: Any) -> Alone:
+def alone(place: S3Bucket | str | None = FOLDER, **config: Any) -> Alone:
     return Alone(RelayConfig(home=HOME, cluster=WHERE, media_store=place, **config))
 
 

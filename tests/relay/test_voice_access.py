@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.engine.router import Kind, Route
+from svc_proto.engine.router import Route, RouteKind
 from svc_proto.facts import Address
 from svc_proto.relay.access import GRANTS, Access
 from svc_proto.relay.service import Relay
@@ -97,7 +97,7 @@ def test_a_session_without_the_grant(book: RelayBook, route: Route) -> None:
     book.after(2.0)
     path = route.pattern.replace("{provider_id}", "stub").replace("{session_id}", "x")
     fields = ((b"authorization", f"Bearer {token}".encode()),)
-    if route.kind is Kind.WEBSOCKET:
+    if route.kind is RouteKind.WEBSOCKET:
         answer = book.knock(path, peer=REMOTE, headers=fields).result
     else:
         answer = book.call(route.method, path, token=token, peer=REMOTE).result

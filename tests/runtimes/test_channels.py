@@ -96,11 +96,11 @@ def test_what_may_be_told_of_late_is_told_with_what_is_not(runtime: str, monkeyp
     monkeypatch.setattr(pump, "LATE", 1000.0)
     with running(runtime) as live:
         sock, ch = live.accept()
-        live.order(Send(ch, b"ab", late=True))
+        live.order(Send(ch, b"ab", low_priority=True))
         assert read_exactly(sock, 2) == b"ab"
         live.order(Send(ch, b"c"))
         assert live.expect(Sent) == Sent(ch, 3)
-        live.order(Send(ch, b"d", late=True), CloseWrite(ch))
+        live.order(Send(ch, b"d", low_priority=True), CloseWrite(ch))
         assert live.expect(Sent) == Sent(ch, 1)
         assert read_all(sock) == b"cd"
         sock.close()
@@ -110,9 +110,9 @@ def test_much_is_told_of_at_once(runtime: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(pump, "LATE", 1000.0)
     with running(runtime) as live:
         sock, ch = live.accept()
-        live.order(Send(ch, b"x" * (pump.MOST_LATE - 1), late=True))
+        live.order(Send(ch, b"x" * (pump.MOST_LATE - 1), low_priority=True))
         assert len(read_exactly(sock, pump.MOST_LATE - 1)) == pump.MOST_LATE - 1
-        live.order(Send(ch, b"x", late=True))
+        live.order(Send(ch, b"x", low_priority=True))
         assert live.expect(Sent) == Sent(ch, pump.MOST_LATE)
         sock.close()
 
@@ -122,7 +122,7 @@ def test_nothing_is_told_before_what_is_late(runtime: str, gone: bool, monkeypat
     monkeypatch.setattr(pump, "LATE", 0.0 if not gone else 1000.0)
     with running(runtime) as live:
         sock, ch = live.accept()
-        live.order(Send(ch, b"a", late=True))
+        live.order(Send(ch, b"a", low_priority=True))
         assert read_exactly(sock, 1) == b"a"
         if gone:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -72,7 +72,7 @@ def test_a_grandchild_that_goes_on_writing(runtime: str, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("terminal", [False, True])
 def test_abort_lets_go_without_a_signal_and_leaves_no_zombie(runtime: str, terminal: bool) -> None:
     with running(runtime) as live:
-        child = Child(live, "cat", terminal=terminal, errors=None if terminal else ERR)
+        child = Child(live, "cat", terminal=terminal, stderr=None if terminal else ERR)
         live.order(Abort(CH), Send(CH, b"x"), Signal(CH, SignalName.KILL), Abort(CH))
         assert child.closed() == Closed(CH, "aborted", None)
         if not terminal:
@@ -133,7 +133,7 @@ def test_a_spawn_that_is_cancelled_while_it_starts(runtime: str, monkeypatch: py
 
     monkeypatch.setattr(child_module, "start_process", slow)
     with running(runtime) as live:
-        live.order(Spawn(OP, CH, ("sleep", "1000"), errors=ERR))
+        live.order(Spawn(OP, CH, ("sleep", "1000"), stderr=ERR))
         assert begun.wait(TIMEOUT)
         live.order(Cancel(OP))
         assert isinstance(live.answer(OP), Failed)
@@ -205,7 +205,7 @@ def test_odd_orders(runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with running(runtime, services=Services()) as live:
         child = Child(live, "cat")
         assert (
-            refusal(live, Spawn(next(op), ChannelId(7), ("cat",), terminal=SIZE, errors=ChannelId(9)))
+            refusal(live, Spawn(next(op), ChannelId(7), ("cat",), terminal=SIZE, stderr=ChannelId(9)))
             is FailureKind.INVALID
         )
         handle = live.done(OpenFile(next(op), str(path))).handle

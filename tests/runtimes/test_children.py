@@ -64,7 +64,7 @@ def test_how_it_ended(runtime: str, shell: str, status: int, terminal: bool) -> 
 
 def test_error_output_is_a_channel_of_its_own(runtime: str) -> None:
     with running(runtime) as live:
-        child = Child(live, shell="echo out; echo err >&2; exit 3", errors=ERR)
+        child = Child(live, shell="echo out; echo err >&2; exit 3", stderr=ERR)
         live.order(Send(ERR, b"x"), CloseWrite(ERR))
         assert child.closed() == Closed(CH, "exit status 3", 3)
         assert (child.data, child.errors) == (b"out\n", b"err\n")
@@ -73,7 +73,7 @@ def test_error_output_is_a_channel_of_its_own(runtime: str) -> None:
 
 def test_error_output_that_nobody_wants(runtime: str) -> None:
     with running(runtime) as live:
-        child = Child(live, shell="trap '' PIPE; read go; echo err >&2; echo out", errors=ERR)
+        child = Child(live, shell="trap '' PIPE; read go; echo err >&2; echo out", stderr=ERR)
         live.order(Abort(ERR), Abort(ERR))
         assert child.closed(ERR) == Closed(ERR, "aborted")
         child.send(b"go\n")
@@ -87,7 +87,7 @@ def test_error_output_that_nobody_wants(runtime: str) -> None:
 
 def test_error_output_is_held_back_and_given_up_at_the_end(runtime: str) -> None:
     with running(runtime) as live:
-        child = Child(live, shell="read line; echo err >&2", errors=ERR)
+        child = Child(live, shell="read line; echo err >&2", stderr=ERR)
         live.order(PauseReading(ERR))
         child.send(b"go\n")
         while not any(isinstance(fact, ReadClosed) for fact in child.facts):
@@ -100,7 +100,7 @@ def test_error_output_is_held_back_and_given_up_at_the_end(runtime: str) -> None
 
 def test_environment_and_folder(runtime: str, tmp_path: Path) -> None:
     with running(runtime) as live:
-        child = Child(live, shell='echo "$A-$HOME"; pwd', env=(("A", "é"),), cwd=str(tmp_path), inherit=("HOME",))
+        child = Child(live, shell='echo "$A-$HOME"; pwd', env=(("A", "é"),), cwd=str(tmp_path), inherited_env=("HOME",))
         child.closed()
         assert child.data.decode() == f"é-{os.environ['HOME']}\n{tmp_path}\n"
     with running(runtime) as live:
@@ -116,7 +116,7 @@ def test_a_child_sees_only_what_is_named(runtime: str, terminal: bool, monkeypat
         monkeypatch.setenv(name, f"is-{name}")
     with running(runtime) as live:
         child = Child(
-            live, "/usr/bin/env", terminal=terminal, inherit=("SVC_ODD*", "PATH", "ABSENT"), env=(("A", "b"),)
+            live, "/usr/bin/env", terminal=terminal, inherited_env=("SVC_ODD*", "PATH", "ABSENT"), env=(("A", "b"),)
         )
         child.closed()
     named = {line.partition("=")[0] for line in child.data.decode().splitlines()}
@@ -139,7 +139,7 @@ def test_output_comes_as_json_has_it_if_that_is_asked(runtime: str, tmp_path: Pa
     said = 'Grüße "from" C:\\ \t\x1b[1m\n' * 2000
     (tmp_path / "said").write_text(said)
     with running(runtime) as live:
-        child = Child(live, "cat", str(tmp_path / "said"), terminal=terminal, escaped=True)
+        child = Child(live, "cat", str(tmp_path / "said"), terminal=terminal, detached=True)
         assert child.closed().exit == 0
     shown = said.replace("\n", "\r\n") if terminal else said
     assert child.data.decode() == json.dumps(shown, ensure_ascii=False)[1:-1]

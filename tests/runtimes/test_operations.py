@@ -141,9 +141,9 @@ def test_uploads(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> Non
 
 def test_an_upload_leaves_room_on_the_disk(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
     with running(runtime, services=Services(spool=tmp_path)) as live:
-        greedy = live.done(CreateBlob(next(op), spare=1 << 60))
+        greedy = live.done(CreateBlob(next(op), min_free_bytes=1 << 60))
         assert refusal(live, WriteBlob(next(op), greedy, b"x")) is FailureKind.NO_SPACE
-        assert live.done(WriteBlob(next(op), live.done(CreateBlob(next(op), spare=1)), b"x")) == 1
+        assert live.done(WriteBlob(next(op), live.done(CreateBlob(next(op), min_free_bytes=1)), b"x")) == 1
 
 
 def test_writes_behind_the_end_of_an_upload(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from runtimes.store import open_store, store_files
 from runtimes.store_service import Store, StoreError
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from svc_proto.store_requests import DeleteSession, LoadSessions, Ping, SaveSession
+from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
 from tests.runtimes.postgresql import needs_postgresql, server
 
 ROOT = Path(__file__).parents[2]
@@ -63,8 +63,8 @@ def test_what_is_saved_again_is_not_brought_back(store: Store) -> None:
 
 
 def test_a_store_that_answers_says_so(store: Store) -> None:
-    assert store.execute(Ping()) is None
-    assert store.execute_all([Ping(), LoadSessions(), Ping()]) == [None, (), None]
+    assert store.execute(CheckStore()) is None
+    assert store.execute_all([CheckStore(), LoadSessions(), CheckStore()]) == [None, (), None]
 
 
 def test_what_was_saved_survives_and_is_private(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from runtimes.store import open_store
 from runtimes.store_service import Store, StoreError
 from svc_proto.api.store import GetChat, ListChats, ListMessages
 from svc_proto.facts import FailureKind
-from svc_proto.store_requests import LoadSessions, Ping, SaveSession
+from svc_proto.store_requests import CheckStore, LoadSessions, SaveSession
 from tests.runtimes.chat_stores import add, ask, chat, create, message
 from tests.runtimes.postgresql import needs_postgresql, server
 from tests.runtimes.test_store_search import found
@@ -66,9 +66,9 @@ def test_a_server_that_comes_back_is_found_again(store: Store) -> None:
 
 
 def test_a_connection_that_was_cut_while_nobody_looked(store: Store) -> None:
-    store.execute(Ping())
+    store.execute(CheckStore())
     server().execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'svc'")
-    assert store.execute(Ping()) is None
+    assert store.execute(CheckStore()) is None
     assert store.execute_all([SaveSession("a", {}), LoadSessions()]) == [None, ({"token_hash": "a"},)]
 
 

@@ -17,7 +17,7 @@ from runtimes.store_service import Store, StoreError
 from runtimes.store_sqlite import SqliteStore
 from svc_proto.api.store import GetChat
 from svc_proto.facts import FailureKind
-from svc_proto.store_requests import LoadSessions, Ping, SaveSession
+from svc_proto.store_requests import CheckStore, LoadSessions, SaveSession
 from tests.runtimes.chat_stores import ask, chat, create
 
 
@@ -95,7 +95,7 @@ def test_without_chats_nothing_of_a_database_is_asked_for(store: Store, monkeypa
 
     with monkeypatch.context() as patched:
         patched.setattr(schema, "SqlStore", broken)
-        assert store.execute_all([Ping(), SaveSession("a", {})]) == [None, None]
+        assert store.execute_all([CheckStore(), SaveSession("a", {})]) == [None, None]
         with pytest.raises(ImportError, match="no SQLAlchemy"):
             store.execute(GetChat(id="c"))
         saved, there = store.execute_all([SaveSession("b", {}), GetChat(id="c")])

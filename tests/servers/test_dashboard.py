@@ -12,7 +12,7 @@ from servers.dashboard import main
 from servers.dashboard_program import page_files, read_dashboard_config
 from servers.launch import CannotStartError, bind_server, trust_in
 from svc_proto.dashboard.config import DashboardConfig
-from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrust, RelayConfig
+from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from tests.ports import free_port
 from tests.servers.conftest import Failing
 from tests.servers.support import TIMEOUT, Running, call, running, running_relay
@@ -163,10 +163,10 @@ def test_what_stops_it_from_starting(failing: Failing, monkeypatch: pytest.Monke
     [
         (RelayConfig(), False, True),
         (RelayConfig(), True, False),
-        (RelayConfig(local_trust=LocalTrust.ADDRESS), True, True),
-        (RelayConfig(local_trust=LocalTrust.SECRET), False, False),
+        (RelayConfig(local_trust=LocalTrustPolicy.ADDRESS), True, True),
+        (RelayConfig(local_trust=LocalTrustPolicy.SECRET), False, False),
         (RelayConfig(trusted_proxies=("127.0.0.1",)), False, False),
-        (RelayConfig(trusted_proxies=("127.0.0.1",), local_trust=LocalTrust.ADDRESS), False, False),
+        (RelayConfig(trusted_proxies=("127.0.0.1",), local_trust=LocalTrustPolicy.ADDRESS), False, False),
     ],
 )
 def test_why_none_starts_without_a_password(relay: RelayConfig, stored: bool, starts: bool, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from runtimes.bucket import sign
 from runtimes.sim.s3 import S3Service
 from servers.launch import CannotStartError
 from servers.relay_program import read_config
-from svc_proto.settings import Bucket
+from svc_proto.settings import S3Bucket
 from tests.beside import serving
 from tests.ports import free_port
 from tests.servers.nodes import Cluster, needs_nodes, until
@@ -37,7 +37,7 @@ STORES = {
 }
 
 
-def asked(bucket: Bucket, method: str, url: str, digest: str = "UNSIGNED-PAYLOAD") -> int:
+def asked(bucket: S3Bucket, method: str, url: str, digest: str = "UNSIGNED-PAYLOAD") -> int:
     """A signed request of the test's own; 0 if nobody is there."""
     place = url.split("/", 3)
     try:
@@ -56,7 +56,7 @@ def store(kind: str, folder: Path) -> Iterator[dict[str, str]]:
         yield {"SVC_MEDIA_URL": f"file://{folder}/uploads"}
         return
     port = free_port()
-    key = Bucket(f"http://127.0.0.1:{port}/uploads", "us-east-1", "S3RVER", "S3RVER")
+    key = S3Bucket(f"http://127.0.0.1:{port}/uploads", "us-east-1", "S3RVER", "S3RVER")
     env = {
         "SVC_MEDIA_URL": f"s3://uploads/of/svc?endpoint=http://127.0.0.1:{port}",
         "AWS_ACCESS_KEY_ID": key.key,
@@ -71,7 +71,7 @@ def store(kind: str, folder: Path) -> Iterator[dict[str, str]]:
             stack.callback(process.kill)
             until(lambda: asked(key, "PUT", key.url) == 200, "there is a bucket")
         else:
-            whole = Bucket(f"{key.url}/of/svc", key.region, key.key, key.secret)
+            whole = S3Bucket(f"{key.url}/of/svc", key.region, key.key, key.secret)
             stack.enter_context(serving(S3Service(whole), port=port))
         yield env
 

@@ -12,7 +12,7 @@ from servers import ask_brand as asking
 from servers.ask_brand import ask_brand
 from servers.start_screen import ONLY_HERE, StartScreen
 from svc_proto.basics.brand import HERMES, SVC
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 
 SCREEN = StartScreen(brand=HERMES, dashboard="http://127.0.0.1:9119", model="built-in")
 INVITE: dict[str, object] = {
@@ -36,7 +36,7 @@ def shown(
     """What goes to a terminal of so many columns and lines, or to none."""
     monkeypatch.setattr("sys.stdout.fileno", lambda: 1)
     monkeypatch.setattr("os.get_terminal_size", lambda stream: os.terminal_size(size or (80, 24)))
-    screen.show(Tell("started", {}) if size is None else Tell("invite", INVITE))
+    screen.show(Notify("started", {}) if size is None else Notify("invite", INVITE))
     out, err = capsys.readouterr()
     assert err == ""
     assert "secret" not in out
@@ -84,7 +84,7 @@ def test_a_large_terminal_shows_the_qr_first(
 
 @pytest.mark.parametrize("why", ["it answered 403", "unreachable"])
 def test_no_invite(capsys: pytest.CaptureFixture[str], why: str) -> None:
-    SCREEN.show(Tell("no invite", {"why": why}))
+    SCREEN.show(Notify("no invite", {"why": why}))
     out, err = capsys.readouterr()
     assert out == ""
     assert err == f"No pairing code: the relay could not be asked ({why}).\n"

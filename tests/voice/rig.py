@@ -18,8 +18,8 @@ import yaml
 from svc_proto.commands import AppendFile, SweepFolder
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.sync import Bell
-from svc_proto.engine.websocket import Socket, SocketHandler
+from svc_proto.engine.sync import Condition
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Started
 from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Rendered, Renderer, SpeechRequest
 from svc_proto.voice.family import Family
@@ -45,7 +45,7 @@ class PuppetRenderer:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._bell = Bell(engine)
+        self._bell = Condition(engine)
         self._next: list[AudioChunk | ProviderError | Exception | None] = []
         self.request: SpeechRequest | None = None
         self.taken = 0  # chunks that the sink has taken
@@ -54,7 +54,7 @@ class PuppetRenderer:
     def give(self, *moves: AudioChunk | Exception | None) -> None:
         """Some sound, an error, or None for the end."""
         self._next += moves
-        self._bell.ring()
+        self._bell.notify_all()
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
         """See `Renderer`."""
@@ -79,9 +79,9 @@ class PuppetRenderer:
 
 
 class Client:
-    """One WebSocket: both its client and the `Socket` that the relay sees."""
+    """One WebSocket: both its client and the `WebSocketConnection` that the relay sees."""
 
-    def __init__(self, book: Book, handler: SocketHandler) -> None:
+    def __init__(self, book: Book, handler: WebSocketHandler) -> None:
         self._book = book
         self._handler = handler
         self.number: int = book.engine.new_op()  # no other has it
@@ -90,7 +90,7 @@ class Client:
         self.closed: int | None = None  # with which code the relay closed it
         self.reason = ""
         self.pings_every: float | None = None
-        book.within(lambda: handler.on_open(cast("Socket", self)))
+        book.within(lambda: handler.on_open(cast("WebSocketConnection", self)))
 
     # --- the client ---
 
@@ -127,19 +127,19 @@ class Client:
     # --- the socket ---
 
     def send_text(self, text: str) -> bool:
-        """See `Socket`."""
+        """See `WebSocketConnection`."""
         if self.closed is not None:
             return False
         self.texts.append(text)
         return True
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """See `Socket`."""
+        """See `WebSocketConnection`."""
         if self.closed is None:
             self.closed, self.reason = code, reason
 
-    def ping_every(self, seconds: float) -> None:
-        """See `Socket`."""
+    def set_ping_interval(self, seconds: float) -> None:
+        """See `WebSocketConnection`."""
         self.pings_every = seconds
 
 

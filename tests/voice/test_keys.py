@@ -4,7 +4,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.voice.keys import Keys
-from svc_proto.voice_config import VENDORS, Vendor
+from svc_proto.voice_config import PROVIDER_ENDPOINTS, ProviderEndpoint
 from tests.voice.providers.studio import problem
 from tests.voice.rig import CONFIG, Rig
 
@@ -42,13 +42,15 @@ def test_the_fingerprint_changes_with_the_keys_alone() -> None:
 # --- the access to a vendor ---
 
 
-@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: f"{vendor.name} {vendor.url}")
-def test_a_key_is_looked_for_under_all_its_names(vendor: Vendor) -> None:
+@pytest.mark.parametrize("vendor", PROVIDER_ENDPOINTS, ids=lambda vendor: f"{vendor.name} {vendor.url}")
+def test_a_key_is_looked_for_under_all_its_names(vendor: ProviderEndpoint) -> None:
     for place in range(len(vendor.keys)):
         access = Keys({name: f"of-{name}" for name in vendor.keys[place:]}).admit(vendor)
         assert (access.vendor, access.url, access.key) == (vendor.name, vendor.url, f"of-{vendor.keys[place]}")
         assert access.key not in repr(access)
-    assert Keys({vendor.asked: "key", vendor.url_variable: "http://x/v1/"}).admit(vendor).url == "http://x/v1"
+    assert (
+        Keys({vendor.suggested_variable: "key", vendor.url_variable: "http://x/v1/"}).admit(vendor).url == "http://x/v1"
+    )
     variable = f"{vendor.name.upper()}_API_KEY"
     missing = problem(lambda: Keys({}).admit(vendor))
     assert (missing.variable, str(missing)) == (variable, f"{variable} not set")

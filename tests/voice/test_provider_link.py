@@ -9,10 +9,10 @@ from typing import cast
 
 import pytest
 
-from svc_proto.engine.client_channel import Into
+from svc_proto.engine.client_channel import ResponseMode
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched
-from svc_proto.engine.websocket import Socket, SocketHandler
+from svc_proto.engine.http_client import HttpResult
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.voice import provider_link
 from svc_proto.voice.contract import AudioDelta, ProviderError, ProviderEvent, RealtimeOptions, ResponseDone, TextDelta
@@ -29,38 +29,42 @@ DONE: dict[str, object] = {"type": "response.done", "response": {"id": "r"}}
 
 
 class Provider:
-    """Takes the place of `fetch` for a WebSocket, and of the `Socket` that it gives."""
+    """Takes the place of `fetch` for a WebSocket, and of the `WebSocketConnection` that it gives."""
 
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.deliver_texts: list[str] = []
         self.headers: tuple[tuple[bytes, bytes], ...] = ()
         self.closed: list[int] = []
         self.pings_every = 0.0
-        self.refusal: Failure | Fetched | None = None
-        self.handler: SocketHandler
+        self.refusal: Failure | HttpResult | None = None
+        self.handler: WebSocketHandler
 
     def fetch(
-        self, *_: object, into: Into[Socket], headers: tuple[tuple[bytes, bytes], ...], within: float
-    ) -> Flow[Socket | Fetched | Failure]:
+        self,
+        *_: object,
+        into: ResponseMode[WebSocketConnection],
+        headers: tuple[tuple[bytes, bytes], ...],
+        within: float,
+    ) -> Flow[WebSocketConnection | HttpResult | Failure]:
         """See `svc_proto.engine.http_client`."""
         yield from ()
         if self.refusal is not None:
             return self.refusal
-        self.headers, self.handler = headers, cast("SocketHandler", into.handler)
-        socket = cast("Socket", self)
+        self.headers, self.handler = headers, cast("WebSocketHandler", into.handler)
+        socket = cast("WebSocketConnection", self)
         self.handler.on_open(socket)
         return socket
 
     def send_text(self, text: str) -> bool:
         """Hear something."""
-        self.heard.append(text)
+        self.deliver_texts.append(text)
         return True
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Be let go of."""
         self.closed.append(code)
 
-    def ping_every(self, seconds: float) -> None:
+    def set_ping_interval(self, seconds: float) -> None:
         """Be pinged."""
         self.pings_every = seconds
 
@@ -101,7 +105,7 @@ def test_a_conversation(rig: Rig, provider: Provider) -> None:
     link = opened(rig)
     assert (provider.headers, provider.pings_every) == (((b"authorization", b"Bearer a-key"),), 20.0)
     rig.within(lambda: link.send(SayText("a"), AppendInput(b"\1"), Respond()))
-    assert [json.loads(text)["type"] for text in provider.heard] == [
+    assert [json.loads(text)["type"] for text in provider.deliver_texts] == [
         "session.update",
         "conversation.item.create",
         "response.create",
@@ -160,12 +164,12 @@ def test_what_was_taken_counts_no_more(rig: Rig, provider: Provider, monkeypatch
     ("refusal", "text"),
     [
         (Failure(FailureKind.UNREACHABLE, "10.0.0.1"), "xai_realtime cannot be reached: unreachable"),
-        (Fetched(401, Headers(()), b"bad key secret"), "xai_realtime does not accept the configured API key"),
-        (Fetched(429, Headers(()), b""), "xai_realtime takes no more sessions for now (429)"),
-        (Fetched(404, Headers(()), b"secret"), "xai_realtime declined the socket with 404"),
+        (HttpResult(401, Headers(()), b"bad key secret"), "xai_realtime does not accept the configured API key"),
+        (HttpResult(429, Headers(()), b""), "xai_realtime takes no more sessions for now (429)"),
+        (HttpResult(404, Headers(()), b"secret"), "xai_realtime declined the socket with 404"),
     ],
 )
-def test_no_connection(provider: Provider, refusal: Failure | Fetched, text: str) -> None:
+def test_no_connection(provider: Provider, refusal: Failure | HttpResult, text: str) -> None:
     provider.refusal = refusal
     with pytest.raises(ProviderError) as problem:
         opened(Rig())

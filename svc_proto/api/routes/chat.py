@@ -14,7 +14,7 @@ from svc_proto.api.store import GetChat
 from svc_proto.api.turn import TurnOrder
 from svc_proto.api.views import usage_view
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
+from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route
 from svc_proto.peers.local_secret import OPERATOR, shown_fields
@@ -45,10 +45,10 @@ class _Chat:
         """A phone asks whether the route exists; whether the session does is another matter (wire api 1)."""
         return empty_response(200)
 
-    def stream(self, request: Request) -> Flow[Response | Streamed]:
+    def stream(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
         order = yield from self._order(request, streams=True)
-        run = yield from api.runs.begin(order, request, holder=request.holder)
+        run = yield from api.runs.begin(order, request, holder=request.credential_id)
         if not isinstance(run, Run):
             return run
         reader = run.subscribe(
@@ -56,10 +56,10 @@ class _Chat:
         )
         return event_stream(reader, session_fields(api.config.brand, session_id=order.session_id, run_id=order.run_id))
 
-    def blocking(self, request: Request) -> Flow[Response | Streamed]:
+    def blocking(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
         order = yield from self._order(request, streams=False)
-        run = yield from api.runs.begin(order, request, holder=request.holder)
+        run = yield from api.runs.begin(order, request, holder=request.credential_id)
         if not isinstance(run, Run):
             return run
         ended = yield from run.end_of()

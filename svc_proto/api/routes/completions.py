@@ -27,7 +27,7 @@ from svc_proto.api.views import function_call
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.validate import object_, optional
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
+from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.schema.json_object import JsonObject, content_text
 
@@ -69,7 +69,7 @@ class _Completions:
         """A phone asks whether the route exists."""
         return empty_response(200)
 
-    def create(self, request: Request) -> Flow[Response | Streamed]:
+    def create(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
         yield from api.runs.check_room()
         scope = self._scope(request)

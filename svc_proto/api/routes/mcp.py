@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from svc_proto.api.access import Access
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.router import Route
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ def routes(api: Api) -> list[Route]:
     def post(request: Request) -> Answered:
         return api.mcp.post(request)
 
-    def get(request: Request) -> Streamed:
+    def get(request: Request) -> StreamedResponse:
         return api.mcp.get(request)
 
     def delete(request: Request) -> Response:
         return api.mcp.delete(request)
 
-    row = partial(Route, pattern="/mcp", access=Access.KEY, hangs_up=True)
+    row = partial(Route, pattern="/mcp", access=Access.KEY, stops_with_client=True)
     return [
         row(method="POST", handler=post),
         row(method="GET", handler=get),

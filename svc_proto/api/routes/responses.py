@@ -19,7 +19,7 @@ from svc_proto.api.run import Run
 from svc_proto.api.turn import TurnOrder
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, Streamed, json_response
+from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
 from svc_proto.engine.router import Route
 from svc_proto.schema.json_object import JsonObject, as_text
 
@@ -59,7 +59,7 @@ class _Responses:
         self._api = api
         self._keys = IdempotencyKeys("responses")
 
-    def create(self, request: Request) -> Flow[Response | Streamed]:
+    def create(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
         yield from api.runs.check_room()
         body = yield from read_object(request)

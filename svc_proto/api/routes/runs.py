@@ -17,7 +17,7 @@ from svc_proto.api.titles import check_session_id
 from svc_proto.api.turn import TurnOrder
 from svc_proto.api.views import question_event, usage_view
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.message import Request, Response, Streamed, json_response
+from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
 from svc_proto.engine.router import Route
 from svc_proto.machines.approvals import parse_approval
 from svc_proto.schema.json_object import JsonObject
@@ -55,14 +55,14 @@ class _Runs:
         brand = self._api.config.brand
         return Response(200, Headers(field for name in STREAM_MODES for field in branded(brand, name, "sse")))
 
-    def create(self, request: Request) -> Flow[Response | Streamed]:
+    def create(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
         yield from api.runs.check_room()
         body = yield from read_object(request)
         talk = _talk(body)
         stream = read_flag(body, "stream") or _wants_events(request)
         order = yield from self._order(body, talk)
-        run = yield from api.runs.begin(order, request, holder=request.holder)
+        run = yield from api.runs.begin(order, request, holder=request.credential_id)
         if not isinstance(run, Run):
             return run
         reader = run.subscribe(RunProjection(session_id=order.session_id, run_id=order.run_id))
@@ -71,10 +71,12 @@ class _Runs:
             return event_stream(reader, fields)
         return json_response(202, {"run_id": order.run_id, "status": "started"}, fields)
 
-    def status(self, request: Request) -> Response | Flow[Response | Streamed]:
+    def status(self, request: Request) -> Response | Flow[Response | StreamedResponse]:
         return self._anywhere(request, self._status)
 
-    def _anywhere(self, request: Request, here: Callable[[Request], Response]) -> Response | Flow[Response | Streamed]:
+    def _anywhere(
+        self, request: Request, here: Callable[[Request], Response]
+    ) -> Response | Flow[Response | StreamedResponse]:
         """As `here` answers, or the node that has the run."""
         api, run_id = self._api, request.params["run_id"]
         seeking = None if api.runs.get(run_id) is not None else api.ownership.seek(request, run_id)
@@ -84,8 +86,8 @@ class _Runs:
         self,
         request: Request,
         here: Callable[[Request], Response],
-        seeking: Flow[Response | Streamed | None],
-    ) -> Flow[Response | Streamed]:
+        seeking: Flow[Response | StreamedResponse | None],
+    ) -> Flow[Response | StreamedResponse]:
         answer = yield from seeking
         return here(request) if answer is None else answer
 
@@ -94,7 +96,7 @@ class _Runs:
         run = api.runs.find(request.params["run_id"])
         return json_response(200, _view(run, f"{api.config.brand.name}.run"))
 
-    def events(self, request: Request) -> Flow[Response | Streamed]:
+    def events(self, request: Request) -> Flow[Response | StreamedResponse]:
         api, run_id = self._api, request.params["run_id"]
         if api.runs.get(run_id) is None:
             seeking = api.ownership.seek(request, run_id)
@@ -108,7 +110,7 @@ class _Runs:
             raise not_found("this run's events have or had their one consumer", code="run_not_found")
         return event_stream(reader, session_fields(api.config.brand, session_id=run.record.session_id, run_id=run_id))
 
-    def stop(self, request: Request) -> Response | Flow[Response | Streamed]:
+    def stop(self, request: Request) -> Response | Flow[Response | StreamedResponse]:
         return self._anywhere(request, self._stop)
 
     def _stop(self, request: Request) -> Response:
@@ -116,7 +118,7 @@ class _Runs:
         self._api.runs.stop(run_id)
         return json_response(200, {"run_id": run_id, "status": "stopping"})
 
-    def approve(self, request: Request) -> Response | Flow[Response | Streamed]:
+    def approve(self, request: Request) -> Response | Flow[Response | StreamedResponse]:
         return self._anywhere(request, self._approve)
 
     def _approve(self, request: Request) -> Response:

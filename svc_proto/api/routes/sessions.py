@@ -27,7 +27,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.validate import optional, single_line
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
+from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.schema.coercion import is_truthy
 from svc_proto.schema.json_object import as_text, content_text
@@ -160,7 +160,7 @@ class _Sessions:
             raise no_such_session(identity)
         return json_response(200, session_answer(chat, api.config.brand))
 
-    def delete(self, request: Request) -> Flow[Response | Streamed]:
+    def delete(self, request: Request) -> Flow[Response | StreamedResponse]:
         api, identity = self._api, request.params["id"]
         yield from self._get(identity)
         passed = yield from api.ownership.acquire(identity, request)
@@ -180,7 +180,7 @@ class _Sessions:
         source = yield from self._get(request.params["id"])
         identity = _chosen_id(body) or new_uuid(api.engine.entropy)
         title = clean_title(body.get("title"))
-        yield from api.forks.enter()  # between the look for a free number and its use nobody takes it
+        yield from api.forks.acquire()  # between the look for a free number and its use nobody takes it
         try:
             if title is None and source.title is not None:
                 title = yield from self._title_of_copy(source.title)
@@ -198,7 +198,7 @@ class _Sessions:
             )
             made = yield from api.query(ForkChat(source=source.id, session=copy, now=now))
         finally:
-            api.forks.leave()
+            api.forks.release()
         if made is True:
             raise no_such_session(source.id)
         if not isinstance(made, ChatSession):

@@ -15,8 +15,8 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
-from svc_proto.engine.flow import Later
-from svc_proto.engine.message import JSON_ALONE, Request, Response, json_response, too_large
+from svc_proto.engine.flow import Deferred
+from svc_proto.engine.message import JSON_ALONE, Request, Response, json_response, too_large_refusal
 from svc_proto.engine.router import Route
 from svc_proto.machines.bridge_commands import CommandOutcome
 from svc_proto.machines.device_control_arguments import check_arguments
@@ -99,18 +99,18 @@ class _Control:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 
-    def forward(self, request: Request) -> Response | Later:
+    def forward(self, request: Request) -> Response | Deferred:
         by = request.principal
         assert isinstance(by, PairedSession)
         method = "GET" if request.method == "HEAD" else request.method
         given, said = _arguments(request) if method == "POST" else ({}, "")
         later = _Driven()
         query = request.query if request.raw_query else NOTHING
-        outcome = ask_phone(self._relay, by, method, request.path, query, given, later.give, said)
+        outcome = ask_phone(self._relay, by, method, request.path, query, given, later.resolve, said)
         return later if outcome is None else later.made(outcome)
 
 
-class _Driven(Later):
+class _Driven(Deferred):
     """What came of a command, as the answer to its request."""
 
     __slots__ = ()
@@ -207,7 +207,7 @@ def _arguments(request: Request) -> tuple[dict[str, object], str]:
     (decision 189).
     """
     body = request.body
-    members = json_object(body, too_large) if body else None
+    members = json_object(body, too_large_refusal) if body else None
     if not members:
         return {}, ""
     if None in members.values():

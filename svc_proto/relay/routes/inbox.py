@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid
 from svc_proto.commands import Level, SweepFolder, WriteFile
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure, FailureKind
@@ -62,11 +62,11 @@ class _Inbox:
             raise invalid("bytes_base64", f"an image in the format that is named, {kind}")
         wall = engine.now.wall
         name = inbox_name(wall, body.get("filename_hint"), kind, engine.entropy(NONCE).hex())
-        path = yield from ask(engine, WriteFile(engine.new_op(), name, data))
+        path = yield from run_operation(engine, WriteFile(engine.new_op(), name, data))
         if isinstance(path, Failure):
             full = path.kind is FailureKind.NO_SPACE
             raise Refused(500, "disk_full" if full else "write_failed", "the image could not be stored")
-        swept = yield from ask(engine, SweepFolder(engine.new_op(), INBOX_FOLDER, wall - STALE_AFTER))
+        swept = yield from run_operation(engine, SweepFolder(engine.new_op(), INBOX_FOLDER, wall - STALE_AFTER))
         if isinstance(swept, Failure):
             engine.log(Level.WARNING, "old images not deleted", problem=swept.kind.value)
             swept = 0

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.router import Answer, Route
+from svc_proto.engine.message import Request, Response, StreamedResponse
+from svc_proto.engine.router import HandlerResult, Route
 from svc_proto.relay.access import Access
 from svc_proto.relay.commons import here_or_elsewhere
 from svc_proto.relay.place import MCP
@@ -26,17 +26,17 @@ T = TypeVar("T")
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
 
-    def found(request: Request, here: Callable[[Request], T]) -> T | Flow[Answer]:
+    def found(request: Request, here: Callable[[Request], T]) -> T | Flow[HandlerResult]:
         name = request.headers.get(b"mcp-session-id") or b""
         return here_or_elsewhere(relay, request, "mcp", name.decode("latin-1"), lambda: here(request))
 
-    def post(request: Request) -> Answered | Flow[Answer]:
+    def post(request: Request) -> Answered | Flow[HandlerResult]:
         return found(request, relay.mcp.post)
 
-    def get(request: Request) -> Streamed | Flow[Answer]:
+    def get(request: Request) -> StreamedResponse | Flow[HandlerResult]:
         return found(request, relay.mcp.get)
 
-    def delete(request: Request) -> Response | Flow[Answer]:
+    def delete(request: Request) -> Response | Flow[HandlerResult]:
         return found(request, relay.mcp.delete)
 
     def question(request: Request) -> Response | Flow[Response]:
@@ -46,7 +46,7 @@ def routes(relay: Relay) -> list[Route]:
         return relay.oauth.answer(request)
 
     one = f"{PATH}/questions/{{code}}"
-    row = partial(Route, pattern=PATH, access=Access.AGENT, hangs_up=True)
+    row = partial(Route, pattern=PATH, access=Access.AGENT, stops_with_client=True)
     return [
         row(method="POST", handler=post),
         row(method="GET", handler=get, body_limit=0),

@@ -14,9 +14,9 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, text
 from svc_proto.commands import DeleteBlob, Level, OpenFile, ReleaseFile
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import Request, Response, Streamed, json_response, parse_json
-from svc_proto.engine.router import Answer, Route
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.message import Request, Response, StreamedResponse, json_response, parse_json
+from svc_proto.engine.router import HandlerResult, Route
 from svc_proto.facts import Failure
 from svc_proto.machines.media_registry import MediaEntry
 from svc_proto.relay.access import Access
@@ -105,10 +105,10 @@ class _MediaRoutes:
         relay.engine.log(Level.INFO, "media uploaded", size=entry.size, content_type=entry.content_type)
         return json_response(200, _registered(entry))
 
-    def by_token(self, request: Request) -> Flow[Response | Streamed]:
+    def by_token(self, request: Request) -> Flow[Response | StreamedResponse]:
         return self._relay.media.answer(request, request.params["token"])
 
-    def by_token_anywhere(self, request: Request) -> Flow[Answer]:
+    def by_token_anywhere(self, request: Request) -> Flow[HandlerResult]:
         relay, token, answer = self._relay, request.params["token"], None
         if not relay.media.has(token):
             asking = relay.commons.elsewhere("media", token, request)
@@ -179,7 +179,7 @@ class _Upload(IncomingFile):
         """Finish the file and give it to the registry, under the path where it really is."""
         engine = self.engine
         path = self._path = yield from self.finish()
-        opened = yield from ask(engine, OpenFile(engine.new_op(), path))
+        opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))
         if isinstance(opened, Failure):
             raise self.not_stored(opened)
         try:

@@ -8,7 +8,7 @@ from svc_proto.basics.validate import boolean, invalid
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.router import Kind, Route
+from svc_proto.engine.router import Route, RouteKind
 from svc_proto.machines.bridge_commands import parse_limit
 from svc_proto.machines.phone_registry import split_selector
 from svc_proto.relay.access import Access
@@ -24,7 +24,7 @@ __all__ = ["routes"]
 
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
-    view, ws = _Status(relay), Kind.WEBSOCKET
+    view, ws = _Status(relay), RouteKind.WEBSOCKET
     return [
         Route(method="GET", pattern="/ws", access=Access.SOCKET, handler=view.socket, kind=ws, body_limit=0),
         Route(method="GET", pattern="/", access=Access.SOCKET, handler=view.socket, kind=ws, body_limit=0),

@@ -14,8 +14,8 @@ from attrs import evolve, frozen
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.router import Answer, Kind, Route
-from svc_proto.engine.websocket import SocketHandler
+from svc_proto.engine.router import HandlerResult, Route, RouteKind
+from svc_proto.engine.websocket import WebSocketHandler
 from svc_proto.relay.access import Access
 from svc_proto.relay.commons import here_or_elsewhere
 from svc_proto.voice.contract import ProviderInfo
@@ -61,7 +61,7 @@ class _FamilyRoutes:
             Route(method="GET", pattern=f"{one}/options", access=access, handler=self.options),
             Route(method="POST", pattern=f"{one}/validate", access=access, handler=self.validate),
             Route(method="POST", pattern=f"{base}/session", access=access, handler=self.create),
-            Route(method="GET", pattern=session, access=self.socket, handler=self.open, kind=Kind.WEBSOCKET),
+            Route(method="GET", pattern=session, access=self.socket, handler=self.open, kind=RouteKind.WEBSOCKET),
         ]
 
     def show(self, request: Request) -> Flow[Response]:
@@ -101,7 +101,7 @@ class _FamilyRoutes:
         family = self.relay.voice_side.sessions[self.name]
         return json_response(200, (yield from family.create(body, cast("Principal", request.principal))))
 
-    def open(self, request: Request) -> SocketHandler | Flow[Answer]:
+    def open(self, request: Request) -> WebSocketHandler | Flow[HandlerResult]:
         relay, name = self.relay, request.params["session_id"]
         principal, family = cast("Principal", request.principal), relay.voice_side.sessions[self.name]
         return here_or_elsewhere(relay, request, "voice", name, lambda: family.open(principal, name))

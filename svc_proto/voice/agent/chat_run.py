@@ -15,7 +15,7 @@ from attrs import define, evolve, field
 
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.response_readers import SILENCE
+from svc_proto.engine.response_readers import SILENCE_TIMEOUT
 from svc_proto.machines.confirmations import Confirmation
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
@@ -105,8 +105,8 @@ class ApiRun:
             session_id,
             _with_profile(body, order.profile),
             self._take,
-            lambda reader: reader.tap(self._keep),
-            within=SILENCE,
+            lambda reader: reader.observe(self._keep),
+            within=SILENCE_TIMEOUT,
             connect_within=CONNECT_WITHIN,
         )
 

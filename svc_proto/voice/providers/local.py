@@ -16,9 +16,9 @@ from attrs import frozen
 from svc_proto.basics.pcm import wav_head
 from svc_proto.basics.resampler import Resampler
 from svc_proto.commands import Compute
-from svc_proto.engine.child_process import Child, Finished, run_command, spawn_child
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.sync import Bell, SomeAtATime
+from svc_proto.engine.child_process import ChildProcess, CommandResult, run_command, spawn
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.sync import Condition, Semaphore
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import (
@@ -82,7 +82,7 @@ class Local:
         self._engine = engine
         self._found: Engines | None = None
         self._found_at = 0.0  # monotonic seconds
-        self._places = SomeAtATime(engine, MAX_LISTENERS)
+        self._places = Semaphore(engine, MAX_LISTENERS)
 
     # --- what there is ------------------------------------------------------------------------------------------
 
@@ -91,7 +91,9 @@ class Local:
         found, now = self._found, self._engine.now.mono
         if found is not None and ((found.speak and found.listen) or now < self._found_at + KNOWN_FOR):
             return found
-        answer = JsonObject.of((yield from ask(self._engine, Compute(self._engine.new_op(), "voice.engines"))))
+        answer = JsonObject.of(
+            (yield from run_operation(self._engine, Compute(self._engine.new_op(), "voice.engines")))
+        )
         self._found_at = self._engine.now.mono
         self._found = Engines(
             speak=tuple(answer.texts("speak")),
@@ -128,7 +130,7 @@ class Local:
         if not engines.mp3:
             return Spoken(wav_head(len(pcm), rate) + pcm, "audio/wav")
         order = Compute(self._engine.new_op(), "voice.mp3", (bytes(pcm), rate))
-        encoded = yield from ask(self._engine, order, within=ENCODING)
+        encoded = yield from run_operation(self._engine, order, within=ENCODING)
         if not isinstance(encoded, bytes) or not encoded:
             raise ProviderError("the speech could not be made an MP3 file on this host")
         return Spoken(encoded, "audio/mpeg")
@@ -144,7 +146,7 @@ class Local:
             raise ProviderError("the voice is not the name of one of espeak-ng")
         ear, complaint = _Ear(self._engine), _Complaint()
         argv = (*engines.speak, "-v", voice, "-s", str(_words_per_minute(request)), "-p", str(PITCH))
-        child = yield from spawn_child(self._engine, argv, ear, errors=complaint)
+        child = yield from spawn(self._engine, argv, ear, errors=complaint)
         if isinstance(child, Failure):
             raise ProviderError(f"espeak-ng cannot be started: {child.detail or child.kind.value}")
         ear.child = child
@@ -182,12 +184,12 @@ class Local:
             raise ProviderError("the engine of this host understands English only")
         if self._places.waiting >= MAX_WAITING:
             raise ProviderError("this host listens to too many recordings already; try again in a while")
-        if not (yield from self._places.enter(PATIENCE)):
+        if not (yield from self._places.acquire(PATIENCE)):
             raise ProviderError("this host has been listening to other recordings for too long")
         try:
             finished = yield from run_command(self._engine, (*engines.listen, recording.path), within=LISTENING)
         finally:
-            self._places.leave()
+            self._places.release()
         return _heard(finished)
 
 
@@ -197,8 +199,8 @@ class _Ear:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._made = bytearray()
-        self._bell = Bell(engine)
-        self.child: Child  # from its start on; nothing is heard before
+        self._bell = Condition(engine)
+        self.child: ChildProcess  # from its start on; nothing is heard before
         self.wav = WavStream()
         self.over = False
         self.status: int | None = None
@@ -214,18 +216,18 @@ class _Ear:
                 raise ProviderError("espeak-ng fell silent")
             yield from self._bell.wait(until)
         made, self._made = bytes(self._made), bytearray()
-        self.child.hold(False)
+        self.child.set_read_paused(False)
         return self.wav.feed(made)
 
     def on_output(self, data: bytes) -> None:
         self._made += data
         if len(self._made) > MAX_AHEAD:
-            self.child.hold(True)
-        self._bell.ring()
+            self.child.set_read_paused(True)
+        self._bell.notify_all()
 
     def on_exit(self, status: int | None) -> None:
         self.over, self.status = True, status
-        self._bell.ring()
+        self._bell.notify_all()
 
 
 class _Complaint:
@@ -252,7 +254,7 @@ def _words_per_minute(request: SpeechRequest) -> int:
     return round(WORDS_PER_MINUTE * speed)
 
 
-def _heard(finished: Finished | Failure) -> str:
+def _heard(finished: CommandResult | Failure) -> str:
     """The words in the answer of the engine. `ProviderError`, in its own words when it has some."""
     if isinstance(finished, Failure):
         if finished.kind is FailureKind.TIMED_OUT:

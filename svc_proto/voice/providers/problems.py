@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from svc_proto.basics.excerpt import safe_excerpt
-from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import error_text, json_value
 from svc_proto.voice.contract import ProviderError
@@ -27,7 +27,7 @@ _SILENT = {
 _SECONDS = re.compile(r"[0-9]{1,6}")  # of a Retry-After
 
 
-def refused(access: VendorAccess, answer: Fetched | Failure) -> ProviderError:
+def refused(access: VendorAccess, answer: HttpResult | Failure) -> ProviderError:
     """The vendor answered with an error, or not at all."""
     name = access.vendor
     if isinstance(answer, Failure):

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.resampler import Resampler
-from svc_proto.engine.http_client import bearer
+from svc_proto.engine.http_client import bearer_header
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import (
     AudioDelta,
@@ -90,7 +90,7 @@ class Dialect(ABC):
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """The header fields that carry the key."""
-        return bearer(self._access.key)
+        return bearer_header(self._access.key)
 
     # --- what is said -------------------------------------------------------------------------------------------
 

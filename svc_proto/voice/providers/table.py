@@ -22,7 +22,7 @@ from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.providers.vendor import VendorEngine
 from svc_proto.voice.providers.vendors import APIS
 from svc_proto.voice.registry import LOCAL, canonical_id
-from svc_proto.voice_config import ELEVENLABS, OPENAI_REALTIME, XAI, XAI_REALTIME
+from svc_proto.voice_config import ELEVENLABS_ENDPOINT, OPENAI_REALTIME_ENDPOINT, XAI_ENDPOINT, XAI_REALTIME_ENDPOINT
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Providers"]
 
-DIALECTS = {"openai_realtime": (OPENAI_REALTIME, OpenAiDialect), "xai_realtime": (XAI_REALTIME, XaiDialect)}
-DISCOVERED = {"elevenlabs": (ELEVENLABS, discover_elevenlabs), "xai": (XAI, discover_xai)}
+DIALECTS = {
+    "openai_realtime": (OPENAI_REALTIME_ENDPOINT, OpenAiDialect),
+    "xai_realtime": (XAI_REALTIME_ENDPOINT, XaiDialect),
+}
+DISCOVERED = {"elevenlabs": (ELEVENLABS_ENDPOINT, discover_elevenlabs), "xai": (XAI_ENDPOINT, discover_xai)}
 
 
 class Providers:

@@ -13,11 +13,11 @@ from attrs import evolve
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.resampler import Resampler
-from svc_proto.engine.client_channel import Into
+from svc_proto.engine.client_channel import ResponseMode
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.http_client import Fetched, fetch
-from svc_proto.engine.response_readers import BodyReader, pieces
+from svc_proto.engine.http_client import HttpResult, fetch
+from svc_proto.engine.response_readers import BodyReader, streamed
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import (
@@ -65,13 +65,13 @@ class VendorEngine:
         """Pass the vendor's PCM on at the pace of the sink, at the rate that is asked for if the vendor has it."""
         request = self._filled(request)
         rate = request.sample_rate if request.sample_rate in self._api.rates else RATE
-        reader = yield from self._say(request, rate, into=pieces())
-        if isinstance(reader, Fetched | Failure):
+        reader = yield from self._say(request, rate, into=streamed())
+        if isinstance(reader, HttpResult | Failure):
             raise refused(self._access, reader)
         try:
             yield from self._pass_on(reader, Resampler(rate, request.sample_rate), request, sink)
         finally:
-            reader.drop()
+            reader.abandon()
         return Rendered(
             provider=self._api.provider,
             model=request.model,
@@ -131,8 +131,8 @@ class VendorEngine:
         return evolve(request, model=request.model or self._api.model, voice=request.voice or self._api.voice)
 
     def _say(
-        self, request: SpeechRequest, rate: int | None, into: Into[T] | None = None
-    ) -> Flow[T | Fetched | Failure]:
+        self, request: SpeechRequest, rate: int | None, into: ResponseMode[T] | None = None
+    ) -> Flow[T | HttpResult | Failure]:
         path, asked = self._api.speech(request, rate)
         headers, body = (JSON, *self._api.header(self._access.key)), strict_json.dumps_bytes(asked)
         url = self._access.at(path)
@@ -156,7 +156,7 @@ class VendorEngine:
                 sink.put(AudioChunk(pcm, rate))
             return True
 
-        reader.tap(at_once)
+        reader.observe(at_once)
         while True:
             reading = True
             data = yield from reader.read(within=WITHIN)

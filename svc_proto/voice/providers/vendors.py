@@ -11,10 +11,18 @@ from urllib.parse import quote
 
 from attrs import frozen
 
-from svc_proto.engine.http_client import bearer
+from svc_proto.engine.http_client import bearer_header
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.contract import SpeechRequest
-from svc_proto.voice_config import DEEPINFRA, ELEVENLABS, GROQ, MISTRAL, OPENAI, XAI, Vendor
+from svc_proto.voice_config import (
+    DEEPINFRA_ENDPOINT,
+    ELEVENLABS_ENDPOINT,
+    GROQ_ENDPOINT,
+    MISTRAL_ENDPOINT,
+    OPENAI_ENDPOINT,
+    XAI_ENDPOINT,
+    ProviderEndpoint,
+)
 
 __all__ = ["APIS", "RATE", "SpeechApi", "instructions_of", "number", "options_text"]
 
@@ -105,37 +113,48 @@ def _elevenlabs(request: SpeechRequest, rate: int | None) -> Asked:
 class SpeechApi:
     """One vendor: models and voice where none is named."""
 
-    vendor: Vendor
+    vendor: ProviderEndpoint
     provider: str  # as it names itself
     speech: Speech
     model: str = ""  # that speaks
     voice: str = ""
     rates: tuple[int, ...] = ()  # Hz of PCM, besides `RATE`
-    header: Callable[[str], tuple[tuple[bytes, bytes], ...]] = bearer  # that carries the key
+    header: Callable[[str], tuple[tuple[bytes, bytes], ...]] = bearer_header  # that carries the key
     listening: str = "/audio/transcriptions"
     hears: tuple[tuple[str, str], ...] = ()  # the members of a form: of the model, first
     language: str = "language"  # the one that names it
 
 
 def _openai_shaped(
-    vendor: Vendor, provider: str, listener: str, model: str = "", voice: str = "", speech: Speech = _as_openai
+    vendor: ProviderEndpoint,
+    provider: str,
+    listener: str,
+    model: str = "",
+    voice: str = "",
+    speech: Speech = _as_openai,
 ) -> SpeechApi:
     hears = (("model", listener), ("response_format", "json"))
     return SpeechApi(vendor=vendor, provider=provider, speech=speech, hears=hears, model=model, voice=voice)
 
 
 APIS = {  # by name
-    "openai": _openai_shaped(OPENAI, "openai_tts", "whisper-1", "gpt-4o-mini-tts", "alloy", _openai),
-    "groq": _openai_shaped(GROQ, "groq", "whisper-large-v3-turbo"),
-    "mistral": _openai_shaped(MISTRAL, "mistral", "voxtral-mini-latest"),
+    "openai": _openai_shaped(OPENAI_ENDPOINT, "openai_tts", "whisper-1", "gpt-4o-mini-tts", "alloy", _openai),
+    "groq": _openai_shaped(GROQ_ENDPOINT, "groq", "whisper-large-v3-turbo"),
+    "mistral": _openai_shaped(MISTRAL_ENDPOINT, "mistral", "voxtral-mini-latest"),
     "deepinfra": _openai_shaped(
-        DEEPINFRA, "deepinfra", "openai/whisper-large-v3-turbo", "hexgrad/Kokoro-82M", "af_bella"
+        DEEPINFRA_ENDPOINT, "deepinfra", "openai/whisper-large-v3-turbo", "hexgrad/Kokoro-82M", "af_bella"
     ),
     "xai": SpeechApi(
-        vendor=XAI, provider="xai_tts", speech=_xai, model="xai-tts", voice="eve", rates=RATES, listening="/v1/stt"
+        vendor=XAI_ENDPOINT,
+        provider="xai_tts",
+        speech=_xai,
+        model="xai-tts",
+        voice="eve",
+        rates=RATES,
+        listening="/v1/stt",
     ),
     "elevenlabs": SpeechApi(
-        vendor=ELEVENLABS,
+        vendor=ELEVENLABS_ENDPOINT,
         provider="elevenlabs_tts",
         speech=_elevenlabs,
         model="eleven_flash_v2_5",

@@ -4,36 +4,36 @@ import pytest
 
 from clients.commands.perform import Progress, perform
 from svc_proto.client.problem import Problem
-from svc_proto.commands import Tell
+from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 
-WAITING = Tell("waiting", {"seconds": 1})
+WAITING = Notify("waiting", {"seconds": 1})
 
 
 def test_what_takes_long_is_said_until_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    heard: list[Tell] = []
+    heard: list[Notify] = []
     progress = Progress(heard.append)
-    progress.tell(Tell("doing", {"text": "calling"}))
+    progress.tell(Notify("doing", {"text": "calling"}))
     progress.tell(WAITING)
     progress.tell(WAITING)
     assert capsys.readouterr().err == "\r\x1b[Kcalling … 1 s\r\x1b[Kcalling … 2 s"
-    progress.tell(Tell("text", {"text": "x"}))
+    progress.tell(Notify("text", {"text": "x"}))
     assert capsys.readouterr().err == "\r\x1b[K"
     progress.tell(WAITING)  # an answer comes: nothing is to be written into it
     assert capsys.readouterr().err == ""
-    progress.tell(Tell("doing", {"text": "calling again"}))
+    progress.tell(Notify("doing", {"text": "calling again"}))
     progress.tell(WAITING)
     assert capsys.readouterr().err == "\r\x1b[Kcalling again … 1 s"
     progress.clear()
     progress.clear()
     assert capsys.readouterr().err == "\r\x1b[K"
-    assert heard == [Tell("text", {"text": "x"})]
+    assert heard == [Notify("text", {"text": "x"})]
 
 
 def plan(engine: Engine) -> Flow[str]:
     yield from sleep(engine, 0.0)
-    engine.emit(Tell("text", {}))
+    engine.emit(Notify("text", {}))
     return "done"
 
 
@@ -52,15 +52,15 @@ def test_a_bug_is_told_by_its_reference() -> None:
 
 
 def test_output_that_takes_no_more_ends_the_run() -> None:
-    told: list[Tell] = []
+    told: list[Notify] = []
 
-    def show(news: Tell) -> None:
+    def show(news: Notify) -> None:
         told.append(news)
         raise BrokenPipeError
 
     def endless(engine: Engine) -> Flow[str]:
         while True:
-            engine.emit(Tell("text", {}))
+            engine.emit(Notify("text", {}))
             yield from sleep(engine, 0.001)
 
     with pytest.raises(BrokenPipeError):

@@ -284,7 +284,7 @@ def test_a_json_upload_that_should_be_a_form(monkeypatch: pytest.MonkeyPatch) ->
 def test_uploads_leave_room_on_the_disk(book: RelayBook, paired: Paired) -> None:
     """The store needs some to revoke a session."""
     book.request("POST", "/media/upload", form(Part(name="file", data=TEXT)), token=paired.token, headers=[FORM])
-    assert [each.spare for each in book.commands if isinstance(each, CreateBlob)] == [SPARE]
+    assert [each.min_free_bytes for each in book.commands if isinstance(each, CreateBlob)] == [SPARE]
 
 
 @pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob, OpenFile])

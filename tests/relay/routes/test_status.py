@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Level
-from svc_proto.relay_config import LocalTrust, RelayConfig
+from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.version import VERSION
 from tests.relay.world import REMOTE, RelayBook
 
@@ -80,7 +80,9 @@ def test_info(book: RelayBook) -> None:
 
 def test_security() -> None:
     book = RelayBook(
-        RelayConfig(allow_insecure_api_bearer=True, trusted_proxies=("192.0.2.9",), local_trust=LocalTrust.ADDRESS)
+        RelayConfig(
+            allow_insecure_api_bearer=True, trusted_proxies=("192.0.2.9",), local_trust=LocalTrustPolicy.ADDRESS
+        )
     )
     expected = {"ok": True, "scope": "runtime", "allow_insecure_api_bearer": True, "trust_proxy_headers": True}
     assert book.request("GET", "/relay/security").json == expected

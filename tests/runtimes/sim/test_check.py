@@ -20,6 +20,7 @@ from svc_proto.commands import (
     FinishBlob,
     Level,
     Log,
+    Notify,
     OpenedFile,
     OpenFile,
     PauseReading,
@@ -33,7 +34,6 @@ from svc_proto.commands import (
     SignalName,
     Spawn,
     Spawned,
-    Tell,
     TerminalSize,
     WriteBlob,
 )
@@ -64,7 +64,7 @@ CONNECT = Connect(ONE, OUT, "h", 80)
 OPENED = [OpenFile(ONE, "/a"), Done(ONE, OpenedFile(5, "/a", 1, 0.0))]
 SENDING = [ACCEPTED, *OPENED, SendFile(TWO, IN, 5, 0, 1)]
 ERR = ChannelId(3)
-SPAWN = [Spawn(ONE, OUT, ("sh",), errors=ERR), Done(ONE, Spawned(7))]
+SPAWN = [Spawn(ONE, OUT, ("sh",), stderr=ERR), Done(ONE, Spawned(7))]
 SHELL = [Spawn(ONE, OUT, ("sh",), terminal=TerminalSize(80, 24)), Done(ONE, Spawned(7))]
 BLOB = [CreateBlob(ONE), Done(ONE, 6)]
 
@@ -119,9 +119,9 @@ def play(*steps: Command | Fact | None) -> None:
         ([*OPENED, ReleaseFile(5), ReleaseFile(5)], "no such handle"),
         ([*OPENED, WriteBlob(TWO, 5, b"x")], "no such handle"),
         ([Spawn(ONE, IN, ("sh",))], "odd"),
-        ([Spawn(ONE, OUT, ("sh",), errors=OUT)], "used twice"),
+        ([Spawn(ONE, OUT, ("sh",), stderr=OUT)], "used twice"),
         ([Spawn(ONE, OUT, ("sh",), terminal=TerminalSize(0, 1))], "one column"),
-        ([Spawn(ONE, OUT, ("sh",), errors=ERR), Received(ERR, b"x")], "not open"),
+        ([Spawn(ONE, OUT, ("sh",), stderr=ERR), Received(ERR, b"x")], "not open"),
         ([*SPAWN, Send(ERR, b"x")], "for reading"),
         ([*SPAWN, CloseWrite(ERR)], "for reading"),
         ([*SPAWN, Closed(OUT, "", 0)], "before that of its error output"),
@@ -143,7 +143,7 @@ def test_breaches(steps: list[Command | Fact | None], why: str) -> None:
 @pytest.mark.parametrize(
     "steps",
     [
-        [None, Stopping(1.0), Ready(), Log(Level.INFO, "x", {}), Tell("x", {}), Exit(0)],
+        [None, Stopping(1.0), Ready(), Log(Level.INFO, "x", {}), Notify("x", {}), Exit(0)],
         [ACCEPTED, Send(IN, b"ab"), Sent(IN, 1), Sent(IN, 1), Received(IN, b"x"), ReadClosed(IN), Closed(IN)],
         [ACCEPTED, Closed(IN), Abort(IN), PauseReading(IN)],
         [ACCEPTED, Abort(IN), Send(IN, b"x"), CloseWrite(IN), Abort(IN), Closed(IN)],

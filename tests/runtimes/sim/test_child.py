@@ -70,7 +70,7 @@ def scene(factory: Callable[[Child], Script] = Script, *, terminal: bool = False
     bench = Bench(World(3))
     bench.relay.programs["/bin/it"] = factory
     size = SIZE if terminal else None
-    answer = bench.ask(lambda op: Spawn(op, CH, ("it", "-x"), terminal=size, errors=ERR if errors else None))
+    answer = bench.ask(lambda op: Spawn(op, CH, ("it", "-x"), terminal=size, stderr=ERR if errors else None))
     assert isinstance(answer, Spawned)
     (child,) = bench.relay.children
     assert (child.pid, child.argv, child.size) == (answer.pid, ("it", "-x"), size)
@@ -253,7 +253,7 @@ def test_what_cannot_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusal(*argv: str, cwd: str | None = None, errors: ChannelId | None = None) -> FailureKind:
         ch = ChannelId(1001 + 4 * bench.toy.ops)
         terminal = SIZE if errors is not None else None
-        answer = bench.ask(lambda op: Spawn(op, ch, argv, cwd=cwd, terminal=terminal, errors=errors))
+        answer = bench.ask(lambda op: Spawn(op, ch, argv, cwd=cwd, terminal=terminal, stderr=errors))
         assert isinstance(answer, Failure)
         return answer.kind
 

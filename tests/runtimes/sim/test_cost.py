@@ -13,7 +13,7 @@ from runtimes.sim.world import START_MONO, START_WALL, World
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import AppendFile, Command, Exit, Query, Ready, Send
 from svc_proto.facts import Accepted, ChannelId, Done, Fact, OperationId, Received, Started
-from svc_proto.store_requests import LoadSessions, Ping
+from svc_proto.store_requests import CheckStore, LoadSessions
 from tests.runtimes.sim.test_world import story
 from tests.runtimes.sim.toys import Bench, Toy, connected, echo
 
@@ -178,7 +178,7 @@ def test_a_row_is_reported_once() -> None:
         (Done(OPERATION, b"four"), [], 0, 1.4),
         (Done(OPERATION, (b"four",)), [], 3, 31.0),
         (None, [Send(CHANNEL, b"four"), AppendFile(OPERATION, "log", b"six!")], 0, 1.8),
-        (None, [Query(OPERATION, Ping())], 0, 11.0),
+        (None, [Query(OPERATION, CheckStore())], 0, 11.0),
     ],
 )
 def test_calls_records_and_bytes_are_added_up(
@@ -190,7 +190,7 @@ def test_calls_records_and_bytes_are_added_up(
 
 
 def test_a_cost_of_zero_is_free() -> None:
-    assert HandleCost.NONE.of(Received(CHANNEL, b"x"), [Query(OPERATION, Ping())], 5) == 0.0
+    assert HandleCost.NONE.of(Received(CHANNEL, b"x"), [Query(OPERATION, CheckStore())], 5) == 0.0
     free = story(5).trace_digest()
     assert story(5, cost=HandleCost()).trace_digest() == free
     assert story(5, cost=HandleCost.MEASURED).trace_digest() != free

@@ -8,10 +8,10 @@ import pytest
 
 from runtimes.sim.s3 import S3Service, s3_core, sign
 from runtimes.sim.world import World
-from svc_proto.settings import Bucket
+from svc_proto.settings import S3Bucket
 from tests.support.sim_http import HttpClientConnection, RequestClient, ServerAddress
 
-BUCKET = Bucket("http://10.0.0.8:9000/uploads/a", "eu-north-1", "AKID", "secret", "token")
+BUCKET = S3Bucket("http://10.0.0.8:9000/uploads/a", "eu-north-1", "AKID", "secret", "token")
 URL = f"{BUCKET.url}/name"
 DATA = b"0123456789"
 
@@ -25,7 +25,7 @@ class Store:
         self.world.run_until(lambda: process.ready)
 
     def ask(
-        self, method: str, data: bytes = b"", *, url: str = URL, late: float = 0.0, key: Bucket = BUCKET, **more: str
+        self, method: str, data: bytes = b"", *, url: str = URL, late: float = 0.0, key: S3Bucket = BUCKET, **more: str
     ) -> tuple[int, bytes]:
         digest = more.pop("digest", sha256(data).hexdigest())
         fields = sign(key, method, url, digest, wall=self.crowd.wall() - late)
@@ -55,12 +55,12 @@ def test_a_life() -> None:
 def test_who_is_not_let_in() -> None:
     store = Store()
     for key in (
-        Bucket(BUCKET.url, BUCKET.region, "AKID", "another", "token"),
-        Bucket(BUCKET.url, "us-east-1", "AKID", "secret", "token"),
+        S3Bucket(BUCKET.url, BUCKET.region, "AKID", "another", "token"),
+        S3Bucket(BUCKET.url, "us-east-1", "AKID", "secret", "token"),
     ):
         status, text = store.ask("GET", key=key)
         assert (status, b"SignatureDoesNotMatch" in text) == (403, True)
-    status, text = store.ask("GET", key=Bucket(BUCKET.url, BUCKET.region, "AKID", "secret", "old"))
+    status, text = store.ask("GET", key=S3Bucket(BUCKET.url, BUCKET.region, "AKID", "secret", "old"))
     assert (status, b"InvalidToken" in text) == (400, True)
     for late in (-901.0, 901.0):
         status, text = store.ask("GET", late=late)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.message import Streamed
+from svc_proto.engine.message import StreamedResponse
 from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.realtime.orders import AppendInput, StartRun
 from svc_proto.wire.sse import encode_event
@@ -183,7 +183,7 @@ def slow_ending(api: ScriptedApi) -> None:
                 writer.write(encode_event(json.dumps(data), event=kind))
             yield from sleep(api.engine, 60.0)
 
-        return Streamed(200, SSE, write)
+        return StreamedResponse(200, SSE, write)
 
     route = next(route for route in api.router.routes if route.pattern.endswith("/stream"))
     object.__setattr__(route, "handler", chat)

@@ -152,9 +152,9 @@ def test_a_disk_that_takes_no_file(step: type[object], monkeypatch: pytest.Monke
     def ask(engine: Engine, order: Any, **options: Any) -> Flow[object]:
         if isinstance(order, step):
             return Failure(FailureKind.NO_SPACE)
-        return (yield from flow.ask(engine, order, **options))
+        return (yield from flow.run_operation(engine, order, **options))
 
-    monkeypatch.setattr(files, "ask", ask)
+    monkeypatch.setattr(files, "run_operation", ask)
     told = problem(lambda: speak(Studio(), line("{input_path} {output_path}")))
     assert str(told) == "no file could be made for mine: no_space"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.engine.http_client import Fetched
+from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers.problems import broke_off, refused, safe_words
@@ -18,9 +18,9 @@ KEY = "sk-abcdefghijklmnop"
 ACCESS = VendorAccess("OpenAI", "https://api.example/v1", KEY)
 
 
-def answer(status: int, body: bytes = b"", **headers: str) -> Fetched:
+def answer(status: int, body: bytes = b"", **headers: str) -> HttpResult:
     fields = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return Fetched(status, Headers(fields), body)
+    return HttpResult(status, Headers(fields), body)
 
 
 @pytest.mark.parametrize(
