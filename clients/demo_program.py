@@ -25,11 +25,11 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, wait
 from svc_proto.facts import Accepted, Failure, OperationId
-from svc_proto.peers.api import ApiClient
-from svc_proto.peers.peer import PeerFailed
-from svc_proto.peers.relay import RelayClient
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import PeerFailed
 from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["Demo", "demo_programs"]

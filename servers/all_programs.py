@@ -50,9 +50,9 @@ from svc_proto.engine.http_client import HttpResult, fetch
 from svc_proto.facts import Failure
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
-from svc_proto.peers.local_secret import secret_fields
-from svc_proto.peers.reach import ANYWHERE
 from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.advertised_address import ANYWHERE
+from svc_proto.service_clients.local_secret import secret_fields
 
 __all__ = ["Wanted", "all_programs"]
 

@@ -39,7 +39,7 @@ from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
-from svc_proto.peers.host_api import yaml_variables
+from svc_proto.service_clients.local_api import yaml_variables
 from svc_proto.settings import ConfigError
 
 __all__ = [

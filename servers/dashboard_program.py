@@ -33,8 +33,8 @@ from svc_proto.dashboard.config import DashboardConfig, dashboard_config
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
-from svc_proto.peers.reach import ANYWHERE
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
+from svc_proto.service_clients.advertised_address import ANYWHERE
 from svc_proto.settings import ConfigError
 
 __all__ = [

@@ -80,10 +80,10 @@ def _kinds(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _write() -> None:
-    from svc_proto.about.openapi import describe
     from svc_proto.dashboard.config import DashboardConfig
     from svc_proto.dashboard.says import manual
     from svc_proto.dashboard.service import Dashboard
+    from svc_proto.openapi.document import describe
     from tests.api.world import ApiBook
     from tests.loops.boards import FILES
     from tests.relay.routes.voice_world import VoiceBook

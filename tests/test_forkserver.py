@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def program(status: str) -> list[str]:
-    return python("tests.peers.findings", status)
+    return python("tests.support.environment_reporter", status)
 
 
 @pytest.mark.parametrize("status", ["0", "3", "a word", "raise"])

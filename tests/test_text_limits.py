@@ -29,10 +29,10 @@ from svc_proto.engine.flow import Flow
 from svc_proto.machines.bridge_commands import MAX_SUMMARY, BridgeCommands
 from svc_proto.machines.inbox import MAX_NOTIFICATION, NotificationBuffer
 from svc_proto.machines.paired_session import MAX_DEVICE_TEXT, parse_device
-from svc_proto.peers.phone import PhoneAnswer
 from svc_proto.relay import media
 from svc_proto.schema import oauth
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.phone_control import PhoneAnswer
 from svc_proto.voice.settings import LENGTHS, chosen_text
 from svc_proto.wire.websocket_frame_writer import encode_close_payload
 from tests.playbook import START

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from svc_proto.commands import Notify
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
-    from svc_proto.peers.relay import RelayClient
+    from svc_proto.service_clients.relay_client import RelayClient
 
 __all__ = [
     "on_desktop",

@@ -22,7 +22,7 @@ __all__ = ["asked", "glance", "metrics_fields", "nodes_at"]
 
 WITHIN = 1.0  # s for each step
 MOST = 4 * 1024 * 1024  # bytes of an answer
-# As `svc_proto.peers.local_secret` has them, which brings half of the engine along.
+# As `svc_proto.service_clients.local_secret` has them, which brings half of the engine along.
 SECRET_FILE = "local-secret"
 SECRET_FIELD = "x-svc-local-secret"
 

@@ -49,8 +49,8 @@ def main(name: str, *, days: int, read_only: bool, as_json: bool, runtime: str) 
     from clients.commands.host import read_relay_config, service_home, trust_for
     from clients.commands.perform import perform
     from svc_proto.client.operator import local_relay
-    from svc_proto.peers.pairing import pair, refusal_of
-    from svc_proto.peers.peer import PeerFailed
+    from svc_proto.service_clients.local_pairing import pair, refusal_of
+    from svc_proto.service_clients.service_client import PeerFailed
 
     if not as_json and not sys.stdout.isatty():
         raise Problem("a token is shown at a terminal alone; --json writes it elsewhere", code=2)

@@ -1,4 +1,5 @@
-"""`svc top`: how the servers of this host fare, as it changes. What counts is decided in `svc_proto.peers.vitals`."""
+"""`svc top`: how the servers of this host fare, as it changes. What counts is decided in
+`svc_proto.service_clients.server_stats`."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from runtimes.running import Running
     from svc_proto.client.nodes import ServiceNodes
-    from svc_proto.peers.vitals import History, Vitals, VitalsReading
+    from svc_proto.service_clients.server_stats import History, Vitals, VitalsReading
 
     Wait = Callable[[float], bool]
 
@@ -57,7 +58,7 @@ LEAST_BARS = 8
 @json_option
 def main(*, every: float, once: bool, as_json: bool) -> None:
     """Show live phones, turns, commands, rates, memory and loop lag of the servers on this host."""
-    from svc_proto.peers.vitals import History
+    from svc_proto.service_clients.server_stats import History
 
     eyes = _Eyes(find_home(os.environ))
     history = History(every=every, span=every * LOOKS)
@@ -85,8 +86,8 @@ class _Eyes:
         from svc_proto.basics.moment import Moment
         from svc_proto.client.nodes import nodes_of
         from svc_proto.client.top import silence
-        from svc_proto.peers.vitals import VitalsReading
         from svc_proto.schema.openmetrics import MetricSamples
+        from svc_proto.service_clients.server_stats import VitalsReading
 
         now = Moment(time.monotonic(), time.time())
         self.found = [one for one in find_all(self._home) if one.role in ROLES]
@@ -111,7 +112,7 @@ class _Eyes:
 
 def _print(now: Vitals, eyes: _Eyes, *, as_json: bool) -> None:
     from svc_proto.client.top import COLUMNS, once_rows
-    from svc_proto.peers.vitals import NAMES
+    from svc_proto.service_clients.server_stats import NAMES
 
     if as_json:
         numbers = dict(zip(NAMES, now.numbers(), strict=True))

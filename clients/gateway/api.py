@@ -7,10 +7,10 @@ from attrs import field, frozen
 from clients.gateway.rpc import NOT_STORED, UPSTREAM
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.peers.api import ApiClient
-from svc_proto.peers.host_api import host_api_key
-from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema.json_rpc import RpcError
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.local_api import host_api_key
+from svc_proto.service_clients.service_client import PeerFailed, PeerFault
 
 __all__ = ["ApiSettings", "api_of", "rpc_error"]
 

@@ -18,9 +18,9 @@ from svc_proto.client.lines import LineService
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.response_readers import EventReader
-from svc_proto.peers.peer import PeerFailed
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, write_error, write_result
+from svc_proto.service_clients.service_client import PeerFailed
 from svc_proto.version import VERSION
 
 __all__ = ["Gateway"]

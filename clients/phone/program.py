@@ -31,7 +31,7 @@ from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.machines.candidate_selection import Candidate
-from svc_proto.peers.remote import DERIVED_PROBE, derived_relay
+from svc_proto.service_clients.relay_url import DERIVED_PROBE, derived_relay
 
 __all__ = ["Face", "phone_program", "phone_programs"]
 

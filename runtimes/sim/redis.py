@@ -18,7 +18,7 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.strict_json import loads_trusted
 from svc_proto.cluster.leases import DROP, RENEW, TAKE
-from svc_proto.cluster.places import GIVE_BACK, KEEP, TAKE_PLACE
+from svc_proto.cluster.semaphore import GIVE_BACK, KEEP, TAKE_PLACE
 from svc_proto.commands import Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine

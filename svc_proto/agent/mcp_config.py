@@ -16,10 +16,10 @@ from attrs import frozen
 
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.basics.validate import FALSE_WORDS
-from svc_proto.peers.mcp_http import HttpParameters
-from svc_proto.peers.mcp_stdio import StdioParameters
 from svc_proto.schema import coercion
 from svc_proto.schema.json_object import JsonObject, as_array
+from svc_proto.service_clients.mcp_http_transport import HttpParameters
+from svc_proto.service_clients.mcp_stdio_transport import StdioParameters
 from svc_proto.settings import http_address
 
 __all__ = ["MAX_SERVERS", "OFF", "ServerConfig", "read_servers"]

@@ -25,9 +25,9 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.sync import Condition
 from svc_proto.machines.transitions import Table, step
-from svc_proto.peers.mcp import Carrier, McpClient, McpFailed
-from svc_proto.peers.mcp_http import HttpCarrier, HttpParameters
-from svc_proto.peers.mcp_stdio import StdioCarrier
+from svc_proto.service_clients.mcp_client import Carrier, McpClient, McpFailed
+from svc_proto.service_clients.mcp_http_transport import HttpCarrier, HttpParameters
+from svc_proto.service_clients.mcp_stdio_transport import StdioCarrier
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -11,7 +11,7 @@ from svc_proto.agent.mcp_server import ConfiguredServer, ServerState
 from svc_proto.agent.tools.mcp import GROUP
 from svc_proto.agent.tools.tool import Tool, Toolset
 from svc_proto.engine.flow import Flow
-from svc_proto.peers.mcp_http import HttpParameters
+from svc_proto.service_clients.mcp_http_transport import HttpParameters
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

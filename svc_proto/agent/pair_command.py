@@ -15,9 +15,9 @@ from svc_proto.agent.contract import TextDelta, Turn, TurnHost, TurnOutcome, Unk
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.commands import Compute
 from svc_proto.engine.flow import Flow, run_operation
-from svc_proto.peers.peer import JSON, PeerFailed
-from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.json_object import JsonObject, content_text
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import JSON, PeerFailed
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -30,7 +30,7 @@ from svc_proto.agent.tools.phone import phone_tools
 from svc_proto.agent.upstream import PATIENT, UpstreamLimits
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow
-from svc_proto.peers.phone import RelayLink
+from svc_proto.service_clients.phone_control import RelayLink
 
 if TYPE_CHECKING:
     from svc_proto.agent.mcp_servers import McpServers

@@ -64,7 +64,7 @@ class Access(Enum):
     """A policy of the route table."""
 
     PUBLIC = "public"  # anybody
-    MONITOR = "monitor"  # programs of this host, or the monitor's token: see `about.monitor`
+    MONITOR = "monitor"  # programs of this host, or the monitor's token: see `openapi.monitor`
     HERE_OR_KEY = "here or key"  # programs of this host, else as KEY
     KEY = "key"  # the bearer or a pairing's own, if the server has a key; else anybody
     MAIN_KEY = "main key"  # the bearer alone, and it does not end with the key

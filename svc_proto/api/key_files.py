@@ -9,7 +9,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.peers.host_api import yaml_variables
+from svc_proto.service_clients.local_api import yaml_variables
 from svc_proto.settings import ConfigError, SettingsSource
 
 __all__ = ["read_key"]

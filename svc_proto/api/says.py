@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from svc_proto.about.openapi import COMMON, STREAM
-from svc_proto.about.says import DoorWords, Manual, Says, Shape, Table
 from svc_proto.api import shapes
 from svc_proto.api import shapes_turns as turns
 from svc_proto.api.access import Access
 from svc_proto.api.errors import MANAGEMENT
+from svc_proto.openapi.document import COMMON, STREAM
+from svc_proto.openapi.operation_doc import DoorWords, Manual, Says, Shape, Table
 from svc_proto.schema.chat_events import EVENTS
 from svc_proto.schema.json_rpc_types import RpcMessageJson
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from attrs import evolve
 
-from svc_proto.about.documents import Documents
-from svc_proto.about.monitor import Monitor
 from svc_proto.agent.contract import Agent
 from svc_proto.agent.setup import AgentConfig, build_agent
 from svc_proto.api.access import ALLOW, MAIN, PREFLIGHT, Access, Cors, KeyGuesses, authorize, shows
@@ -38,12 +36,14 @@ from svc_proto.engine.sync import Lock
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.log_throttle import LogThrottle
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
+from svc_proto.monitoring.monitoring_routes import Monitor
+from svc_proto.openapi.routes import Documents
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from svc_proto.about.says import Manual
     from svc_proto.mcp.http import McpServer
+    from svc_proto.openapi.operation_doc import Manual
 
 __all__ = ["BODY_LIMIT", "Api"]
 

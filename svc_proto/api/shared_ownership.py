@@ -35,10 +35,10 @@ from svc_proto.api.store import AddMessages
 from svc_proto.api.stored_responses import StoredResponses
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.metrics import MetricFamily, gauge
+from svc_proto.cluster.forwarding import Hop, pass_on, was_passed_on
 from svc_proto.cluster.leases import LEASE, SETTLE, Leases
+from svc_proto.cluster.metrics import families
 from svc_proto.cluster.node import RETRY, Node, unavailable
-from svc_proto.cluster.passing import Hop, pass_on, was_passed_on
-from svc_proto.cluster.shown import families
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, run_operation, sleep, wait
 from svc_proto.engine.message import Request, Response, StreamedResponse

@@ -1,4 +1,4 @@
-"""How many turns there may be at all nodes of a service together: see `ownership`, `svc_proto.cluster.places`.
+"""How many turns there may be at all nodes of a service together: see `ownership`, `svc_proto.cluster.semaphore`.
 
 The cap of a node's `RunScheduler` is what the node has of the service's places. A turn gets one before it enters, or if
 it may wait one in the line. What a turn leaves is given back. Where nobody waits at other nodes the next of this one
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import Refused
 from svc_proto.cluster.leases import RENEW_EVERY, SETTLE
 from svc_proto.cluster.node import RETRY, unavailable
-from svc_proto.cluster.places import Places
+from svc_proto.cluster.semaphore import Places
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.sync import Condition
 from svc_proto.facts import Failure

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.peers.peer import PeerFailed
-from svc_proto.peers.relay import RelayClient
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import PeerFailed
 
 __all__ = ["await_device"]
 

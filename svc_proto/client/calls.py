@@ -11,7 +11,7 @@ from svc_proto.client.problem import Problem, because
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.peers.peer import PeerFailed, PeerFault, said_in
+from svc_proto.service_clients.service_client import PeerFailed, PeerFault, said_in
 
 __all__ = ["PAIRED", "distrust", "error_text", "explained", "sanitize_line", "problem_of"]
 

@@ -24,14 +24,14 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Accepted
-from svc_proto.peers.api import ApiClient
-from svc_proto.peers.host_api import find_api
-from svc_proto.peers.local_secret import operator_fields
-from svc_proto.peers.peer import PeerFailed, PeerFault
-from svc_proto.peers.reach import ANYWHERE, bracketed
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema import chat_events
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.advertised_address import ANYWHERE, bracketed
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.local_api import find_api
+from svc_proto.service_clients.local_secret import operator_fields
+from svc_proto.service_clients.service_client import PeerFailed, PeerFault
 from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["ChatChore", "ChatEnd", "ChatOrder", "api_target"]

@@ -12,7 +12,7 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Accepted
-from svc_proto.peers.peer import PeerFailed
+from svc_proto.service_clients.service_client import PeerFailed
 
 __all__ = ["INTERRUPTED", "Chore", "doing"]
 

@@ -25,13 +25,13 @@ from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 from svc_proto.machines.candidate_selection import Candidate
-from svc_proto.peers.lifetime import default_lifetime
-from svc_proto.peers.link import Link, Welcome
-from svc_proto.peers.peer import PeerFault
-from svc_proto.peers.relay import RelayClient
-from svc_proto.peers.remote import Remote
-from svc_proto.peers.routes import Routes
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.candidate_prober import Routes
+from svc_proto.service_clients.default_ttl import default_lifetime
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.relay_connection import Link, Welcome
+from svc_proto.service_clients.relay_url import Remote
+from svc_proto.service_clients.service_client import PeerFault
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [

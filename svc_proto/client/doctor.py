@@ -15,9 +15,9 @@ from svc_proto.commands import Compute
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
-from svc_proto.peers.peer import PeerFailed
-from svc_proto.peers.relay import RelayClient
-from svc_proto.peers.remote import Remote
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.relay_url import Remote
+from svc_proto.service_clients.service_client import PeerFailed
 
 __all__ = ["PROBE_WITHIN", "Finding", "examine", "finding_lines", "findings_json", "reach"]
 

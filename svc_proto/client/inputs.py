@@ -10,7 +10,7 @@ import re
 from svc_proto.basics.entropy import CODE_LENGTH
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.peers.reach import ANYWHERE, bracketed
+from svc_proto.service_clients.advertised_address import ANYWHERE, bracketed
 from svc_proto.wire.urls import parse_url
 
 __all__ = [

@@ -13,9 +13,9 @@ from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.pairing_codes import normalize_code
 from svc_proto.machines.pairing_payload import parse_invite
-from svc_proto.peers.reach import bracketed
-from svc_proto.peers.routes import read_candidate
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.advertised_address import bracketed
+from svc_proto.service_clients.candidate_prober import read_candidate
 from svc_proto.settings import http_address
 
 __all__ = ["Invitation", "read_candidates", "read_invitation"]

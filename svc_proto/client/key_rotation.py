@@ -17,10 +17,10 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.peers.api import ApiClient
-from svc_proto.peers.host_api import find_api, with_key
-from svc_proto.peers.peer import PeerFailed
 from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.local_api import find_api, with_key
+from svc_proto.service_clients.service_client import PeerFailed
 
 __all__ = ["Rotated", "rotate"]
 

@@ -13,9 +13,9 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.peers import link
-from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
-from svc_proto.peers.remote import Remote
+from svc_proto.service_clients import relay_connection
+from svc_proto.service_clients.relay_url import Remote
+from svc_proto.service_clients.service_client import Peer, PeerFailed, PeerFault
 
 __all__ = ["Identity", "CredentialRefused", "Unreachable", "open_link"]
 
@@ -43,7 +43,7 @@ class Identity:
 
 def open_link(
     engine: Engine, remote: str, credentials: Mapping[str, object], identity: Identity
-) -> Flow[tuple[link.Link, link.Welcome]]:
+) -> Flow[tuple[relay_connection.Link, relay_connection.Welcome]]:
     """Connect and sign in. Raises `CredentialRefused`, `Unreachable` or another `Problem`, with a line for people."""
     payload = {
         **credentials,
@@ -57,7 +57,7 @@ def open_link(
     }
     relay = Peer("the relay", Remote(remote).socket_url, str(credentials.get("session_token", "")))
     try:
-        return (yield from link.open_link(engine, relay, payload))
+        return (yield from relay_connection.open_link(engine, relay, payload))
     except PeerFailed as error:
         if error.answer is not None:
             raise _declined(remote, error.answer) from None
@@ -73,7 +73,9 @@ def _not_let_in(remote: str, error: PeerFailed, failure: Failure, remedy: str) -
         case PeerFault.LACKING:
             return Problem(f"{remote} sent no usable session: is it really a relay?")
         case PeerFault.CUT if failure.kind is FailureKind.TIMED_OUT:
-            return Unreachable(f"{remote} does not answer: no reply to sign-in in {link.SIGN_IN_WITHIN:.0f} s")
+            return Unreachable(
+                f"{remote} does not answer: no reply to sign-in in {relay_connection.SIGN_IN_WITHIN:.0f} s"
+            )
         case PeerFault.CUT:
             return Unreachable(f"{remote} closed the connection before it let us in: {why}")
         case _:

@@ -13,11 +13,11 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.request_origin import is_loopback_name
 from svc_proto.machines.pairing_codes import PairingMeta
-from svc_proto.peers.peer import PeerFault
-from svc_proto.peers.reach import ANYWHERE, bracketed
-from svc_proto.peers.relay import RelayClient
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.advertised_address import ANYWHERE, bracketed
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import PeerFault
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [

@@ -22,8 +22,8 @@ from svc_proto.engine.request_origin import is_trusted_host_name
 from svc_proto.facts import Failure
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing_codes import PairingMeta
-from svc_proto.peers.relay import RelayClient
-from svc_proto.peers.remote import Remote
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.relay_url import Remote
 
 __all__ = ["LOCAL_ROUTES", "Outside", "examine_outside"]
 

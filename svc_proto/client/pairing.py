@@ -26,10 +26,10 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.pairing_payload import build_payload, relay_block
-from svc_proto.peers.host_api import find_api
-from svc_proto.peers.peer import PeerFailed
-from svc_proto.peers.reach import HERE, for_phones, lan_address, relay_address, sealed
 from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.advertised_address import HERE, for_phones, lan_address, relay_address, sealed
+from svc_proto.service_clients.local_api import find_api
+from svc_proto.service_clients.service_client import PeerFailed
 from svc_proto.wire.urls import parse_url
 
 __all__ = ["NewInvite", "PairOrder", "pair"]

@@ -21,11 +21,11 @@ from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure
-from svc_proto.peers.link import Link
-from svc_proto.peers.peer import JSON, PeerFault
-from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.relay_connection import Link
+from svc_proto.service_clients.service_client import JSON, PeerFault
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [

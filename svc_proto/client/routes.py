@@ -12,7 +12,7 @@ from attrs import frozen
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.mesh import Mesh
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.peers.reach import ANYWHERE, bracketed
+from svc_proto.service_clients.advertised_address import ANYWHERE, bracketed
 from svc_proto.wire.urls import parse_url
 
 __all__ = ["ApiRoute", "Mode", "HostRoute", "candidate", "lan_route", "mesh_route", "prefer", "public_route"]

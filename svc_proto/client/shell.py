@@ -26,9 +26,9 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, run_operation, sleep
 from svc_proto.engine.sync import Condition
 from svc_proto.facts import Accepted, Failure
-from svc_proto.peers.link import Link
-from svc_proto.peers.routes import Routes
 from svc_proto.schema.envelope import Envelope
+from svc_proto.service_clients.candidate_prober import Routes
+from svc_proto.service_clients.relay_connection import Link
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
 __all__ = ["ShellChore", "ShellEnd", "ShellOrder"]

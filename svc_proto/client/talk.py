@@ -42,9 +42,9 @@ from svc_proto.engine.sync import Condition
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.transitions import Table, step
-from svc_proto.peers.peer import PeerFault
-from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import PeerFault
 from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["LIFE", "MAX_SECONDS", "RECORDER_RATE", "TalkChore", "TalkOrder", "TalkState", "TalkTrigger"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from attrs import frozen
 
-from svc_proto.peers.vitals import History, Vitals
+from svc_proto.service_clients.server_stats import History, Vitals
 
 __all__ = ["COLUMNS", "HEADS", "Shown", "bars", "once_rows", "shown", "silence"]
 

@@ -13,8 +13,8 @@ from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.wire.limits import MAX_TEXT
 from svc_proto.wire.multipart import Part
 

@@ -25,7 +25,7 @@ from svc_proto.facts import Failure, FailureKind
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
-    from svc_proto.cluster.redis import Reply
+    from svc_proto.cluster.redis_client import Reply
     from svc_proto.engine.core import Engine
 
 __all__ = ["DROP", "LEASE", "RENEW", "RENEW_EVERY", "SETTLE", "TAKE", "Leases"]

@@ -34,7 +34,7 @@ from attrs import define, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.cluster.redis import Redis, RedisListener, Reply
+from svc_proto.cluster.redis_client import Redis, RedisListener, Reply
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, FailureKind, OperationId

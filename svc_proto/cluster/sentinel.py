@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from svc_proto.cluster.link import Link, Reply, hello, open_link
+from svc_proto.cluster.redis_connection import Link, Reply, hello, open_link
 from svc_proto.commands import Connect
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind

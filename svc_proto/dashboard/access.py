@@ -12,12 +12,12 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from enum import Enum
 
-from svc_proto.about.page_fields import page_fields
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.message import Request
 from svc_proto.engine.request_origin import TrustedProxies, is_foreign_page, is_from_this_host, is_trusted_host_name
+from svc_proto.engine.security_headers import page_fields
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.wire.events import Headers
 
@@ -40,7 +40,7 @@ class Access(Enum):
     """The policies of the route table."""
 
     OWNER = "owner"  # whoever may see the dashboard
-    MONITOR = "monitor"  # programs of this host, or the monitor's token: see `about.monitor`
+    MONITOR = "monitor"  # programs of this host, or the monitor's token: see `openapi.monitor`
     PUBLIC = "public"  # anybody
 
 

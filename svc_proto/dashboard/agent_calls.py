@@ -20,11 +20,11 @@ from svc_proto.engine.message import Request, Response, StreamedResponse, json_r
 from svc_proto.engine.response_readers import EventReader, event_stream
 from svc_proto.engine.router import Handler, Route
 from svc_proto.facts import Failure
-from svc_proto.peers.api import ApiClient
-from svc_proto.peers.host_api import host_api_key
-from svc_proto.peers.local_secret import operator_fields
-from svc_proto.peers.peer import JSON
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.local_api import host_api_key
+from svc_proto.service_clients.local_secret import operator_fields
+from svc_proto.service_clients.service_client import JSON
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent, encode_event
 from svc_proto.wire.urls import encode_segment

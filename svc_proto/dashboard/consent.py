@@ -16,9 +16,9 @@ from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route
-from svc_proto.peers.peer import said_in
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import SCOPE_ACT, SCOPE_READ
+from svc_proto.service_clients.service_client import said_in
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import encode_segment, parse_query
 

@@ -21,9 +21,9 @@ from svc_proto.client.routes import (
 from svc_proto.dashboard.checks import text_of, unprocessable
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.peers.reach import for_phones, lan_address, relay_address
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.advertised_address import for_phones, lan_address, relay_address
 
 __all__ = ["Wish", "find_endpoints", "take_wish"]
 

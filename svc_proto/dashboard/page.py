@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from svc_proto.about.cached import Cached
 from svc_proto.dashboard.access import Access
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route
+from svc_proto.engine.static_asset import Cached
 from svc_proto.wire.events import Headers
 
 __all__ = ["INDEX", "routes"]

@@ -13,8 +13,8 @@ from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Handler, Route
-from svc_proto.peers.peer import Peer
-from svc_proto.peers.phone_door import find_phone_door
+from svc_proto.service_clients.phone_screen_endpoint import find_phone_door
+from svc_proto.service_clients.service_client import Peer
 from svc_proto.wire.urls import encode_segment
 
 if TYPE_CHECKING:

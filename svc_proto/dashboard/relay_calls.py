@@ -16,7 +16,7 @@ from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Handler, Route
-from svc_proto.peers.relay import RelayClient
+from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.wire.urls import encode_segment
 
 if TYPE_CHECKING:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from svc_proto.about.openapi import COMMON, STREAM
-from svc_proto.about.says import DoorWords, Manual, Says
 from svc_proto.api import shapes as api
 from svc_proto.api import shapes_turns as turns
 from svc_proto.dashboard import shapes
@@ -15,6 +13,8 @@ from svc_proto.dashboard.agent_calls import PREFIX as AGENT
 from svc_proto.dashboard.page import INDEX
 from svc_proto.dashboard.phone_calls import PREFIX as PHONE
 from svc_proto.dashboard.relay_calls import PREFIXES
+from svc_proto.openapi.document import COMMON, STREAM
+from svc_proto.openapi.operation_doc import DoorWords, Manual, Says
 from svc_proto.relay import shapes as relay
 from svc_proto.schema.chat_events import EVENTS
 

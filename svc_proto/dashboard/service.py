@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from svc_proto.about.documents import Documents
-from svc_proto.about.monitor import Monitor
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, Ready
 from svc_proto.dashboard import agent_calls, consent, page, phone_calls, relay_calls
@@ -25,11 +23,13 @@ from svc_proto.engine.message import ANONYMOUS, AnonymousType, Request, Response
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted, Failure
+from svc_proto.monitoring.monitoring_routes import Monitor
+from svc_proto.openapi.routes import Documents
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from svc_proto.about.says import Manual
+    from svc_proto.openapi.operation_doc import Manual
 
 __all__ = ["LIMITS", "Dashboard"]
 

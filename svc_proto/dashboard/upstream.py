@@ -21,9 +21,9 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.message import Response
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.peers.api import ApiClient
-from svc_proto.peers.peer import JSON, Peer, PeerFailed
 from svc_proto.schema.json_object import json_value
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.service_client import JSON, Peer, PeerFailed
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import parse_url
 

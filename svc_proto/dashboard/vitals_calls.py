@@ -14,9 +14,9 @@ from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.peers.peer import Peer, PeerFailed
-from svc_proto.peers.vitals import EVERY, NAMES, SPAN, History, Vitals, VitalsReading
 from svc_proto.schema.openmetrics import MetricSamples
+from svc_proto.service_clients.server_stats import EVERY, NAMES, SPAN, History, Vitals, VitalsReading
+from svc_proto.service_clients.service_client import Peer, PeerFailed
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -17,8 +17,8 @@ from svc_proto.device.preferences import Preferences
 from svc_proto.engine.flow import Task
 from svc_proto.engine.http_client import HttpResult, buffered
 from svc_proto.facts import FailureKind
-from svc_proto.peers.peer import PeerFailed
-from svc_proto.peers.relay import RelayClient
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import PeerFailed
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

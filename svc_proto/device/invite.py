@@ -13,7 +13,7 @@ from svc_proto.device.preferences import Preferences
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.pairing_codes import MAX_ENDPOINTS
 from svc_proto.machines.pairing_payload import parse_invite
-from svc_proto.peers.routes import is_usable, read_candidate
+from svc_proto.service_clients.candidate_prober import is_usable, read_candidate
 
 __all__ = ["Invite", "read_invite"]
 

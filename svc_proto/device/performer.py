@@ -23,9 +23,9 @@ from svc_proto.device.handset import HandsetCommand, Later, NeedsUpload, Perform
 from svc_proto.device.safety.confirmation import Awaiting
 from svc_proto.device.safety.settings import Answerer
 from svc_proto.engine.flow import Flow, Task, sleep
-from svc_proto.peers.peer import PeerFailed, PeerFault
-from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import PeerFailed, PeerFault
 from svc_proto.wire.multipart import Part
 
 if TYPE_CHECKING:

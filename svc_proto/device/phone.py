@@ -54,12 +54,12 @@ from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.transitions import Table, step
-from svc_proto.peers.lifetime import default_lifetime
-from svc_proto.peers.relay import RelayClient
-from svc_proto.peers.remote import Remote
-from svc_proto.peers.routes import Routes
 from svc_proto.schema.envelope import parse_envelope, write_envelope
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.candidate_prober import Routes
+from svc_proto.service_clients.default_ttl import default_lifetime
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.relay_url import Remote
 
 __all__ = ["LIFE", "Phone", "PhoneConfig", "PhoneState", "PhoneTrigger"]
 

@@ -9,7 +9,7 @@
 | `POST /say`    | the person's word to the agent: `{"text": "hi", "aloud": false}`; aloud it is a turn of the voice   |
 
 The safety gates stand between the agent and the phone. A person's own finger goes to the handset, as on any phone.
-Callers show the bearer of `svc_proto.peers.phone_door`.
+Callers show the bearer of `svc_proto.service_clients.phone_screen_endpoint`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.sync import Condition
 from svc_proto.facts import Accepted, Failure
-from svc_proto.peers.local_secret import shows_secret
-from svc_proto.peers.phone_door import PhoneDoor, close_phone_door, open_phone_door
+from svc_proto.service_clients.local_secret import shows_secret
+from svc_proto.service_clients.phone_screen_endpoint import PhoneDoor, close_phone_door, open_phone_door
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 

@@ -19,9 +19,9 @@ from svc_proto.device.consoles import PAIR_ANEW
 from svc_proto.engine.flow import Flow, Task, run_operation, wait
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure
-from svc_proto.peers.peer import PeerFailed, PeerFault
-from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import PeerFailed, PeerFault
 from svc_proto.wire.limits import MAX_TEXT
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.peers.phone import PhoneAnswer, PhoneLink
+    from svc_proto.service_clients.phone_control import PhoneAnswer, PhoneLink
 
 __all__ = ["LOOKS", "looking", "phone_offer"]
 

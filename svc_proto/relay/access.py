@@ -26,7 +26,7 @@ class Access(Enum):
     PUBLIC = "public"  # anybody [STRANGER]
     SOCKET = "socket"  # anybody but another site's page, else 403 [STRANGER]
     LOOPBACK = "loopback"  # loopback only, else 403 [None]
-    MONITOR = "monitor"  # loopback, or the monitor's token: see `about.monitor` [None]
+    MONITOR = "monitor"  # loopback, or the monitor's token: see `openapi.monitor` [None]
     BEARER = "bearer"  # a live session token, on loopback too [Session]
     LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
     LOCAL_OR_BEARER = "local or bearer"  # loopback, whatever its Authorization [None], else as BEARER [Session]

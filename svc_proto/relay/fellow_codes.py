@@ -25,7 +25,7 @@ from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
-    from svc_proto.cluster.redis import Reply
+    from svc_proto.cluster.redis_client import Reply
     from svc_proto.relay.service import Relay
 
 __all__ = ["FellowCodes"]

@@ -51,9 +51,9 @@ from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.metrics import MetricFamily
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.recency_heap import RecencyHeap
+from svc_proto.cluster.forwarding import was_passed_on
+from svc_proto.cluster.metrics import families
 from svc_proto.cluster.node import LEASE, Node, unavailable
-from svc_proto.cluster.passing import was_passed_on
-from svc_proto.cluster.shown import families
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import HandlerResult

@@ -16,8 +16,8 @@ from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import Request
 from svc_proto.engine.request_origin import is_local
 from svc_proto.facts import Failure
-from svc_proto.peers.local_secret import SIZE, make_secret, read_secret, shows_secret
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
+from svc_proto.service_clients.local_secret import SIZE, make_secret, read_secret, shows_secret
 
 __all__ = ["LocalDoor"]
 

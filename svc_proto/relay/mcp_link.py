@@ -20,11 +20,11 @@ from svc_proto.machines.phone_registry import ASKS_ITS_USER, split_selector
 from svc_proto.mcp.answers import Offer
 from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.phone import LOOKS, phone_offer
-from svc_proto.peers.phone import PhoneAnswer, query_text
 from svc_proto.relay.access import may_look, need_bridge
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.routes.control import ask_phone
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.phone_control import PhoneAnswer, query_text
 
 if TYPE_CHECKING:
     from svc_proto.machines.bridge_commands import CommandOutcome

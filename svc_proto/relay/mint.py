@@ -14,9 +14,9 @@ from svc_proto.engine.flow import Flow
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta, parse_meta
 from svc_proto.machines.pairing_payload import build_payload, relay_block
-from svc_proto.peers.host_api import host_api_key
-from svc_proto.peers.reach import for_phones, lan_address, relay_address, sealed
 from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.advertised_address import for_phones, lan_address, relay_address, sealed
+from svc_proto.service_clients.local_api import host_api_key
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

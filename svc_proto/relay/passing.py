@@ -1,4 +1,4 @@
-"""What is not here but at another node: a request for it is passed on to that node, see `svc_proto.cluster.passing`.
+"""What is not here but at another node: a request for it is passed on to that node, see `svc_proto.cluster.forwarding`.
 
 | what is asked for       | by                                   | what comes back, besides a success           |
 |-------------------------|--------------------------------------|----------------------------------------------|
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from svc_proto.basics.errors import Refused
-from svc_proto.cluster.passing import FILE, Hop, answered, pass_on, send
+from svc_proto.cluster.forwarding import FILE, Hop, answered, pass_on, send
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import websocket_upgrade

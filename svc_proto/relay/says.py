@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from svc_proto.about.openapi import COMMON, JSON, STREAM
-from svc_proto.about.says import DoorWords, Manual, Says, Shape
 from svc_proto.basics.brand import HERMES, SVC
+from svc_proto.openapi.document import COMMON, JSON, STREAM
+from svc_proto.openapi.operation_doc import DoorWords, Manual, Says, Shape
 from svc_proto.relay import shapes
 from svc_proto.relay import shapes_messages as messages
 from svc_proto.relay import shapes_oauth as oauth

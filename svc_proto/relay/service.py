@@ -7,8 +7,6 @@ from enum import Enum
 from math import ceil
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.about.documents import Documents
-from svc_proto.about.monitor import Monitor
 from svc_proto.basics.entropy import uuid_stream
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
@@ -29,6 +27,8 @@ from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, Pai
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingCodes, PairingMeta
 from svc_proto.machines.phone_registry import ConnectedPhone, PhoneRegistry
+from svc_proto.monitoring.monitoring_routes import Monitor
+from svc_proto.openapi.routes import Documents
 from svc_proto.relay.access import BASIC_PATHS, GRANTS, Access, authorize, driver, may_look, session_of, token_of
 from svc_proto.relay.changes import DEVICES, Changes
 from svc_proto.relay.client_socket import ClientSocket
@@ -47,8 +47,8 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from svc_proto.about.says import Manual
     from svc_proto.mcp.http import McpServer
+    from svc_proto.openapi.operation_doc import Manual
     from svc_proto.relay.oauth import OAuth
     from svc_proto.relay.voice_side import VoiceSide
 

@@ -31,8 +31,8 @@ from svc_proto.engine.http_client import bearer_header as bearer_fields
 from svc_proto.engine.http_client import fetch
 from svc_proto.engine.message import Request
 from svc_proto.facts import Failure
-from svc_proto.peers.host_api import host_api_key
 from svc_proto.relay.access import GRANTS, Access
+from svc_proto.service_clients.local_api import host_api_key
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY
 from svc_proto.wire.events import Headers

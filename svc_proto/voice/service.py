@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
-from svc_proto.peers.host_api import host_api_key
+from svc_proto.service_clients.local_api import host_api_key
 from svc_proto.voice.keys import Keys
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.providers.table import Providers

@@ -18,7 +18,7 @@ from svc_proto.agent.setup import AgentParts
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from tests.agent.world import HOME, KEY, AgentWorld
-from tests.peers.model import DONE, Answer, calls, chunk, huge, plain, refusal, usage, whole
+from tests.support.servers.model_server import DONE, Answer, calls, chunk, huge, plain, refusal, usage, whole
 
 
 def test_a_plain_answer() -> None:

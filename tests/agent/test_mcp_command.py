@@ -7,7 +7,7 @@ from svc_proto.agent.setup import AgentParts
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from tests.agent.world import ROUTE, AgentWorld
-from tests.peers.mcp_program import READ, WRITE, McpProgram, install, tool
+from tests.support.servers.mcp_program import READ, WRITE, McpProgram, install, tool
 
 
 def said(world: AgentWorld, *lines: str, found: dict[str, object] | None = None) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.mcp_config import MAX_SERVERS, OFF, ServerConfig, read_servers
-from svc_proto.peers.mcp_http import HttpParameters
-from svc_proto.peers.mcp_stdio import StdioParameters
+from svc_proto.service_clients.mcp_http_transport import HttpParameters
+from svc_proto.service_clients.mcp_stdio_transport import StdioParameters
 
 
 def read(**given: Any) -> ServerConfig:

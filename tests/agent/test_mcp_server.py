@@ -19,8 +19,8 @@ from svc_proto.agent.tools.tool import Returned
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from tests.agent.world import ROUTE, AgentWorld
-from tests.peers.mcp_program import READ, McpProgram, install, tool
-from tests.peers.model import calls, last_result, plain
+from tests.support.servers.mcp_program import READ, McpProgram, install, tool
+from tests.support.servers.model_server import calls, last_result, plain
 
 READING: dict[str, Any] = {"auto": ["read"]}
 

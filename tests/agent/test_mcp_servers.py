@@ -16,8 +16,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, empty_response, json_response
 from tests.agent.world import AgentWorld
-from tests.peers.mcp_program import McpProgram, install, tool
-from tests.peers.test_mcp_http import PORT, Server
+from tests.service_clients.test_mcp_http_transport import PORT, Server
+from tests.support.servers.mcp_program import McpProgram, install, tool
 
 A: dict[str, Any] = {"command": "/bin/a"}
 

@@ -15,7 +15,7 @@ from svc_proto.basics import strict_json
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from tests.agent.world import ROUTE, AgentWorld
-from tests.peers.model import calls, plain
+from tests.support.servers.model_server import calls, plain
 
 FEW = ("screen", "screenshot", "get_apps", "tap", "tap_text", "type", "scroll", "press_key", "open_app")
 

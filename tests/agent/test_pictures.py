@@ -11,8 +11,8 @@ import pytest
 from svc_proto.agent.pictures import ABOUT, MAX_PICTURES, NOT_TAKEN, TOO_OLD, Pictures
 from svc_proto.agent.tools.tool import Picture, Returned
 from tests.agent.test_mcp_server import READING, Kept
-from tests.peers.mcp_program import McpProgram
-from tests.peers.model import calls, plain, refusal
+from tests.support.servers.mcp_program import McpProgram
+from tests.support.servers.model_server import calls, plain, refusal
 
 PNG = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(1)).decode()
 URL = f"data:image/png;base64,{PNG}"

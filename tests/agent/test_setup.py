@@ -7,7 +7,7 @@ from svc_proto.agent.setup import AgentConfig, AgentParts
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from tests.agent.world import AgentWorld
-from tests.peers.model import plain
+from tests.support.servers.model_server import plain
 
 
 def test_no_secret_shows() -> None:

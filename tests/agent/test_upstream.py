@@ -9,7 +9,7 @@ import pytest
 from svc_proto.agent.contract import ModelRoute, TurnOutcome
 from svc_proto.agent.upstream import PATIENT, AnswerProblem, UpstreamLimits
 from tests.agent.world import KEY, ROUTE, AgentWorld
-from tests.peers.model import DONE, Answer, calls, chunk, event, plain, refusal, usage
+from tests.support.servers.model_server import DONE, Answer, calls, chunk, event, plain, refusal, usage
 
 HELLO = plain("Hello there")
 UNREACHABLE = "the model's server cannot be reached (SVC_MODEL_BASE_URL)"

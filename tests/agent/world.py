@@ -43,8 +43,8 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from tests.loops.virtual import Overhearing
-from tests.peers.model import MODEL_PORT, Answer, ScriptedModel
 from tests.playbook import Life
+from tests.support.servers.model_server import MODEL_PORT, Answer, ScriptedModel
 
 T = TypeVar("T")
 KEY = "sk-secret-of-the-test"

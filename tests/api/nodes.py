@@ -15,7 +15,7 @@ from runtimes.sim.redis import RedisService
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.api.shared_ownership import SharedOwnership
-from svc_proto.cluster.passing import NODE
+from svc_proto.cluster.forwarding import NODE
 from svc_proto.commands import Connect, Level
 from svc_proto.facts import Started, Stopping
 from svc_proto.settings import RedisAddress

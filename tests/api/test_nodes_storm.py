@@ -18,7 +18,7 @@ import pytest
 from svc_proto.agent.contract import TextDelta
 from svc_proto.api import shared_places
 from svc_proto.api.shared_ownership import TAKE_WITHIN, SharedOwnership
-from svc_proto.cluster.places import Places
+from svc_proto.cluster.semaphore import Places
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address
 from svc_proto.machines.auth_rate_limiter import MAX_FAILURES, WINDOW, AuthRateLimiter

@@ -15,7 +15,7 @@ from svc_proto.api.stored_responses import ON_ITS_WAY
 from svc_proto.cluster.leases import LEASE
 from svc_proto.cluster.node import LEASE as NODE_LEASE
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
-from svc_proto.peers.local_secret import OPERATOR
+from svc_proto.service_clients.local_secret import OPERATOR
 from tests.api.nodes import UNAVAILABLE, VIA, NodesBook, code, lease, redis_key
 from tests.api.puppet import call_of, names, text_told
 from tests.api.world import ApiCall

@@ -14,7 +14,7 @@ from fuzz.part import chunk, round_of
 from fuzz.simulation.checks.support.turn_script import PROTOCOLS, draw_turn, find_differences, request_of
 from svc_proto.api.config import ApiConfig
 from tests.api.world import KEY, ApiBook
-from tests.peers.model import DONE, MODEL_PORT, Answer, ScriptedModel, refusal
+from tests.support.servers.model_server import DONE, MODEL_PORT, Answer, ScriptedModel, refusal
 
 
 def answer_of(asked: dict[str, Any]) -> Answer:

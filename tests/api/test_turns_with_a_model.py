@@ -8,7 +8,7 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.commands import Abort
 from tests.api.puppet import names, text_told
 from tests.api.world import KEY, ApiBook, ApiCall
-from tests.peers.model import MODEL_PORT, Answer, ScriptedModel, calls, plain, refusal
+from tests.support.servers.model_server import MODEL_PORT, Answer, ScriptedModel, calls, plain, refusal
 
 MODEL_KEY = "sk-model-51c0"
 

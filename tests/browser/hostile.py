@@ -8,7 +8,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.sse import encode_event
-from tests.peers.service import ScriptedService, row
+from tests.support.servers.scripted_service import ScriptedService, row
 
 EVIL = """<img src=x onerror="alert(1)"><script>alert(2)</script><b>"'&lt;"""
 LATER = 4_000_000_000

@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from svc_proto.peers.vitals import NAMES
+from svc_proto.service_clients.server_stats import NAMES
 from tests.browser.conftest import Site, Visitor
 from tests.browser.test_looks import STICKS_OUT
 from tests.browser.test_pictures import WIDE, Album

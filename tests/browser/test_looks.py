@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from svc_proto.engine.message import Request, json_response
 from tests.browser.conftest import Site, Visitor
-from tests.peers.service import ScriptedService, row
+from tests.support.servers.scripted_service import ScriptedService, row
 
 LONG = "Averyverylongnamewithoutanyspace" * 4
 OFFICE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"

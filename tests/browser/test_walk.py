@@ -19,9 +19,9 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Site, Visitor
 from tests.browser.walk import FRESH, PROMPT, Line, Terminal, environment, fresh_clone, lines_of
-from tests.peers.model import Answer, ScriptedModel, calls, plain
 from tests.ports import free_port
 from tests.servers.support import ROOT
+from tests.support.servers.model_server import Answer, ScriptedModel, calls, plain
 
 PAGES = (  # in the order of the walk
     "README.md",

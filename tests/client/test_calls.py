@@ -9,8 +9,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.peers.peer import Peer, PeerFault
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.service_client import Peer, PeerFault
 from svc_proto.wire.events import Headers
 from tests.client.world import REFUSED, SILENT, Reply, World, as_json
 

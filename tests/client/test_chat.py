@@ -11,8 +11,8 @@ from svc_proto.commands import Exit, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Stopping
-from svc_proto.peers.api import ApiClient
 from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.wire.events import Headers
 from tests.book import HOME
 from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json
@@ -298,7 +298,9 @@ def test_an_answer_that_comes_too_late() -> None:
 
 
 def test_a_bug_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("svc_proto.peers.api.encode_segment", lambda text: text if "s1" in text else 1 / 0)
+    monkeypatch.setattr(
+        "svc_proto.service_clients.api_client.encode_segment", lambda text: text if "s1" in text else 1 / 0
+    )
     there = asking(as_json({}))
     assert there.run().completed
     assert there.told[2].fields["line"] == "✗ the answer was not taken: internal error, reference bug-1"

@@ -27,7 +27,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.candidate_selection import Candidate
-from svc_proto.peers.remote import Remote
+from svc_proto.service_clients.relay_url import Remote
 from tests.client.world import REFUSED, Asked, Reply, World, as_json
 
 T = TypeVar("T")

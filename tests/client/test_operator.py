@@ -20,9 +20,9 @@ from svc_proto.commands import Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.pairing_codes import PairingMeta
-from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.book import HOME
 from tests.client.world import Reply, World, as_json
 

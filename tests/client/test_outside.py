@@ -10,10 +10,10 @@ import pytest
 from svc_proto.client.doctor import Finding
 from svc_proto.client.outside import LOCAL_ROUTES, Outside, examine_outside
 from svc_proto.client.routes import public_route
-from svc_proto.peers.relay import RelayClient
 from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.relay_client import RelayClient
 from tests.book import HOME
 from tests.client.world import REFUSED, Asked, Reply, World, as_json
 

@@ -20,8 +20,8 @@ from svc_proto.client.remote import (
 )
 from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Exit
-from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.wire.events import Headers
 from tests.client.world import REFUSED, Asked, Reply, World, as_json
 from tests.support.http_client import Response

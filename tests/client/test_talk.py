@@ -14,7 +14,7 @@ from svc_proto.commands import Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.peers.relay import RelayClient
+from svc_proto.service_clients.relay_client import RelayClient
 from tests.client.world import World, as_json
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")

@@ -7,8 +7,8 @@ from attrs import evolve
 
 from svc_proto.basics.moment import Moment
 from svc_proto.client.top import bars, once_rows, shown, silence
-from svc_proto.peers.vitals import NAMES, History, Vitals, VitalsReading
 from svc_proto.schema.openmetrics import MetricSamples
+from svc_proto.service_clients.server_stats import NAMES, History, Vitals, VitalsReading
 
 NOTHING = History().take(VitalsReading(Moment(0.0, 1e9), {}))
 ALL = evolve(NOTHING, **dict.fromkeys(NAMES[1:], 1.0))

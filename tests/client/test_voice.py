@@ -11,8 +11,8 @@ from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin
 from tests.client.world import World, as_json

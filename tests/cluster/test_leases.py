@@ -10,13 +10,13 @@ from runtimes.sim.redis import RedisService
 from svc_proto.cluster import leases
 from svc_proto.cluster.leases import DROP, LEASE, RENEW, RENEW_EVERY, TAKE, Leases
 from svc_proto.cluster.node import Node
-from svc_proto.cluster.places import GIVE_BACK, KEEP, TAKE_PLACE
-from svc_proto.cluster.redis import CONNECT_WITHIN, PAUSE, Redis
+from svc_proto.cluster.redis_client import CONNECT_WITHIN, PAUSE, Redis
+from svc_proto.cluster.semaphore import GIVE_BACK, KEEP, TAKE_PLACE
 from svc_proto.commands import Connect
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from tests.cluster.book import WHERE, RedisBook
+from tests.cluster.harness import WHERE, RedisBook
 
 
 class Quiet:

@@ -9,13 +9,13 @@ import pytest
 
 from svc_proto.cluster import node as module
 from svc_proto.cluster.node import BEAT, LEASE, Node
-from svc_proto.cluster.redis import PAUSE
+from svc_proto.cluster.redis_client import PAUSE
 from svc_proto.commands import Abort
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import Push, RespError
-from tests.cluster.book import RedisBook
+from tests.cluster.harness import RedisBook
 
 WHERE = RedisAddress("redis.example", db=3)
 ALL = b"svc:3:all"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from svc_proto.cluster.redis import PAUSE, Redis
+from svc_proto.cluster.redis_client import PAUSE, Redis
 from svc_proto.commands import Abort, Command
 from svc_proto.facts import Received
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import Push, RespError, encode_reply
-from tests.cluster.book import RedisBook, wired
+from tests.cluster.harness import RedisBook, wired
 
 WHERE = RedisAddress(
     password="master-secret", sentinels=(("one", 26379), ("two", 26380)), master="svc", sentinel_password="secret"

@@ -28,7 +28,7 @@ from svc_proto.wire.events import BinaryMessage, Event, Headers, RequestHead, St
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.urls import split_target
 from svc_proto.wire.websocket_handshake import handshake_problem
-from tests.peers.service import ScriptedService, row
+from tests.support.servers.scripted_service import ScriptedService, row
 
 MIB = 1024 * 1024
 LIMITS = Limits(max_message=32 * MIB, max_unsent=128 * MIB)

@@ -15,11 +15,11 @@ from runtimes.run import run
 from svc_proto.client.chore import Chore
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.peers.mcp import Carrier, McpClient, McpFailed
-from svc_proto.peers.mcp_http import HttpCarrier, HttpParameters
-from svc_proto.peers.mcp_stdio import StdioCarrier
-from svc_proto.peers.mcp_stdio import StdioParameters as Child
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.mcp_client import Carrier, McpClient, McpFailed
+from svc_proto.service_clients.mcp_http_transport import HttpCarrier, HttpParameters
+from svc_proto.service_clients.mcp_stdio_transport import StdioCarrier
+from svc_proto.service_clients.mcp_stdio_transport import StdioParameters as Child
 
 WITHIN = 20.0  # s
 OF_A_TYPE = {"number": 3, "integer": 3, "boolean": True, "array": [], "object": {}}

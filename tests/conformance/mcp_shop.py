@@ -25,7 +25,7 @@ from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Telling, 
 from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.updates import Resource
 from svc_proto.wire.events import RequestHead
-from tests.peers.service import ScriptedService, row
+from tests.support.servers.scripted_service import ScriptedService, row
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"

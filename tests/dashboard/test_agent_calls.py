@@ -12,9 +12,9 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
-from tests.peers.api import ScriptedApi, hello
-from tests.peers.canned import Canned, http
 from tests.support.http_client import Response
+from tests.support.servers.api_server import ScriptedApi, hello
+from tests.support.servers.canned_server import Canned, http
 
 KEY = "sk-board-4e1"
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
-from tests.peers.canned import Canned, http
 from tests.support.http_client import Response
+from tests.support.servers.canned_server import Canned, http
 
 QUESTION = {
     "ok": True, "code": "ABC123", "ballot": "b4llot", "client_name": "<script>alert('x')</script>",

@@ -10,7 +10,7 @@ from svc_proto.basics.brand import HERMES
 from svc_proto.relay_config import RelayConfig
 from tests.loops.boards import Board
 from tests.loops.virtual import ADDRESS, VirtualWorld
-from tests.peers.canned import Canned, http
+from tests.support.servers.canned_server import Canned, http
 
 API = {"host": ADDRESS, "port": 8642, "tls": False}
 MESH_ADDRESS = "100.64.0.9"

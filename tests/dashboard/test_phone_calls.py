@@ -7,11 +7,11 @@ import json
 import pytest
 
 from svc_proto.dashboard.phone_calls import PREFIX
-from svc_proto.peers.phone_door import PHONE_DOOR
+from svc_proto.service_clients.phone_screen_endpoint import PHONE_DOOR
 from tests.loops.boards import Board
 from tests.loops.seen import Seen
 from tests.loops.virtual import VirtualWorld
-from tests.peers.canned import Canned, http
+from tests.support.servers.canned_server import Canned, http
 
 
 def point_at(world: VirtualWorld, port: int) -> None:

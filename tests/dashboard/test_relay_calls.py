@@ -8,7 +8,7 @@ import pytest
 from svc_proto.dashboard.relay_calls import PREFIXES
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
-from tests.peers.canned import Canned, http
+from tests.support.servers.canned_server import Canned, http
 
 
 def heard(peer: Canned) -> tuple[str, Any]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from svc_proto.about.openapi import describe
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.relay_calls import PREFIXES
 from svc_proto.dashboard.says import manual
 from svc_proto.dashboard.service import Dashboard
+from svc_proto.openapi.document import describe
 from tests.documented import Documented
 from tests.loops.boards import FILES, Board
 from tests.loops.virtual import VirtualWorld

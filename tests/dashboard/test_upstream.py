@@ -6,10 +6,10 @@ import pytest
 
 from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.http_client import MAX_ANSWER
-from svc_proto.peers.peer import Peer
+from svc_proto.service_clients.service_client import Peer
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
-from tests.peers.canned import Canned, http
+from tests.support.servers.canned_server import Canned, http
 
 NESTED = b"[" * 100 + b"]" * 100
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from svc_proto.peers.vitals import NAMES
 from svc_proto.relay_config import LocalTrustPolicy
+from svc_proto.service_clients.server_stats import NAMES
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
-from tests.peers.canned import Canned, http
+from tests.support.servers.canned_server import Canned, http
 
 TEXT = b'svc_phones 2\nsvc_deltas_total 5\nsvc_runs{state="running"} 1\n# EOF\n'
 

@@ -252,7 +252,7 @@ def test_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from ()
         raise ValueError
 
-    monkeypatch.setattr("svc_proto.peers.peer.fetch", broken)
+    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", broken)
     rig = seated()
     rig.book.logs.bugs = True
     show(rig)

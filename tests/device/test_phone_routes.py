@@ -1,4 +1,5 @@
-"""The phone uses the route that was chosen, and chooses anew. Which that is, is in tests/peers/test_routes.py."""
+"""The phone uses the route that was chosen, and chooses anew. Which that is, is in
+tests/service_clients/test_candidate_prober.py."""
 
 from __future__ import annotations
 

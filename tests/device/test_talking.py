@@ -302,7 +302,7 @@ def test_a_fault_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*given: object, **named: object) -> Any:
         raise LocalProtocolError("broken")
 
-    monkeypatch.setattr("svc_proto.peers.peer.bearer_header", broken)
+    monkeypatch.setattr("svc_proto.service_clients.service_client.bearer_header", broken)
     talk.rig.type("say Hi")
     (note,) = notes(talk.rig.book.take())
     assert note.startswith("voice: internal error, reference ")

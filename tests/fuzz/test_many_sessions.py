@@ -7,8 +7,8 @@ import pytest
 from fuzz.cluster import ClusterWorld
 from fuzz.cluster_law import BACK, Violated
 from runtimes.sim.cost import HandleCost
-from svc_proto.cluster.link import PATIENCE
 from svc_proto.cluster.node import LEASE
+from svc_proto.cluster.redis_connection import PATIENCE
 
 NODES = 3
 BUSY = HandleCost.MEASURED.times(2.0)  # three nodes, Redis, a store and their clients share two processors

@@ -10,8 +10,8 @@ from typing import Any
 from svc_proto.basics.brand import SVC, Brand
 from tests.loops.voices import VoiceClient, create
 from tests.loops.world import ApiHandle, World
-from tests.peers.api import ScriptedApi
-from tests.peers.realtime import Called, OpenAiPeer, RealtimeSession, Turn
+from tests.support.servers.api_server import ScriptedApi
+from tests.support.servers.realtime_server import Called, OpenAiPeer, RealtimeSession, Turn
 
 KEY = "sk-agent-77f1"
 ANSWER = "The disk of this computer is 62 percent used."

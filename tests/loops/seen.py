@@ -8,7 +8,7 @@ from clients.phone.handset import SimulatedHandset
 from svc_proto.device.phone import PhoneConfig, PhoneState
 from svc_proto.device.safety.settings import SafetySettings
 from svc_proto.device.screen import SeenPhone
-from svc_proto.peers.phone_door import PHONE_DOOR
+from svc_proto.service_clients.phone_screen_endpoint import PHONE_DOOR
 from tests.loops.world import Served, World
 
 PORT = 41_233

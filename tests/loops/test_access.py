@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from runtimes.sim.child import Script
-from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
-from svc_proto.peers.pairing import DEVICE_NAME
 from svc_proto.relay_config import LocalTrustPolicy
+from svc_proto.service_clients.local_pairing import DEVICE_NAME
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.loops.boards import RELAY, Board
 from tests.loops.shells import runs
 from tests.loops.virtual import VirtualWorld

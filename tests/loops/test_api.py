@@ -8,7 +8,7 @@ from typing import Any
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.wires import Asked
 from tests.loops.world import ApiHandle, World
-from tests.peers.model import ScriptedModel, plain
+from tests.support.servers.model_server import ScriptedModel, plain
 
 KEY = "sk-loop-41f0"
 ORDER = ["session.created", "run.started", "message.started", "assistant.delta", "assistant.completed", "run.completed"]

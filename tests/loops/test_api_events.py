@@ -9,7 +9,7 @@ import pytest
 
 from tests.loops.streams import chat
 from tests.loops.world import ApiHandle, World
-from tests.peers.model import Answer, ScriptedModel, plain
+from tests.support.servers.model_server import Answer, ScriptedModel, plain
 
 KEY = "sk-events-77aa"
 MODEL_KEY = "sk-model-0d1e"

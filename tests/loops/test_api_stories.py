@@ -11,7 +11,7 @@ from svc_proto.device.safety.settings import Answerer, SafetySettings
 from tests.loops.session_events import Turn, check_turn
 from tests.loops.streams import chat
 from tests.loops.world import REMOTE, ApiHandle, World, bearer
-from tests.peers.model import ScriptedModel, calls, last_result, plain
+from tests.support.servers.model_server import ScriptedModel, calls, last_result, plain
 
 KEY = "sk-stories-3c90"
 BEGIN = ["session.created", "run.started", "message.started"]

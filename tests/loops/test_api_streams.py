@@ -22,7 +22,7 @@ from tests.loops.session_events import check_turn
 from tests.loops.streams import chat, open_stream
 from tests.loops.virtual import VirtualWorld
 from tests.loops.world import ApiHandle, World
-from tests.peers.model import ScriptedModel, counted, counting, plain
+from tests.support.servers.model_server import ScriptedModel, counted, counting, plain
 
 KEY = "sk-streams-e1c7"
 NOWHERE = "http://127.0.0.1:9"

@@ -15,9 +15,9 @@ from runtimes.run import run
 from svc_proto.client.chore import Chore
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.peers import mcp_stdio
-from svc_proto.peers.mcp import McpClient, McpFailed
-from svc_proto.peers.mcp_stdio import StdioCarrier
+from svc_proto.service_clients import mcp_stdio_transport
+from svc_proto.service_clients.mcp_client import McpClient, McpFailed
+from svc_proto.service_clients.mcp_stdio_transport import StdioCarrier
 
 SERVER = r"""
 import json, os, sys
@@ -50,7 +50,7 @@ for line in sys.stdin:
 
 
 def play(runtime: str, talk: Callable[[McpClient, Engine], Flow[Any]]) -> Any:
-    program = mcp_stdio.StdioParameters(argv=(sys.executable, "-I", "-S", "-c", SERVER), env=(("MINE", "1"),))
+    program = mcp_stdio_transport.StdioParameters(argv=(sys.executable, "-I", "-S", "-c", SERVER), env=(("MINE", "1"),))
 
     def plan(engine: Engine) -> Flow[Any]:
         client = McpClient(engine, lambda client: StdioCarrier(engine, program, client))
@@ -91,7 +91,7 @@ def test_a_flood_does_not_keep_it_from_its_time(runtime: str) -> None:
 
 
 def test_a_line_without_an_end_and_a_crash(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_stdio, "MAX_MESSAGE", 500_000)
+    monkeypatch.setattr(mcp_stdio_transport, "MAX_MESSAGE", 500_000)
     said = play(runtime, lambda client, engine: asked(client, "line"))
     assert said == "it said more than 500000 bytes in one line"
     assert play(runtime, lambda client, engine: asked(client, "crash")) == "it has exited with status 1: no token"

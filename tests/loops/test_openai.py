@@ -16,7 +16,7 @@ from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.conftest import open_world
 from tests.loops.wires import PATIENCE
 from tests.loops.world import ApiHandle, World
-from tests.peers.model import Answer, ScriptedModel, calls, plain, refusal
+from tests.support.servers.model_server import Answer, ScriptedModel, calls, plain, refusal
 
 if TYPE_CHECKING:
     import openai

@@ -20,10 +20,10 @@ from tests.loops.raw import RawSocket
 from tests.loops.shells import runs
 from tests.loops.wires import PATIENCE, Ws
 from tests.loops.world import World
-from tests.peers.api import ScriptedApi, hello
 from tests.plan import PLAIN
 from tests.servers.support import call as call_program
 from tests.servers.support import running_relay
+from tests.support.servers.api_server import ScriptedApi, hello
 
 GATEWAY = (sys.executable, "-P", "-m", "clients.gateway")
 CHILD = (sys.executable, "-c")

@@ -16,9 +16,9 @@ from tests.loops.conftest import open_world
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import seconds
 from tests.loops.world import World, bearer
-from tests.peers.realtime import OpenAiPeer
-from tests.peers.vendor import Sound
 from tests.support.http_client import Response
+from tests.support.servers.realtime_server import OpenAiPeer
+from tests.support.servers.speech_server import Sound
 from tests.voice.sounds import CLEAR_VOICE, SENTENCE, needs_decoder, needs_engines, understood
 
 FORM = "multipart/form-data; boundary=xyz"

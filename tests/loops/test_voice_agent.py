@@ -15,7 +15,7 @@ from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, log_of
 from tests.loops.wires import Declined
 from tests.loops.world import World
-from tests.peers.realtime import Called, Dropped, Said
+from tests.support.servers.realtime_server import Called, Dropped, Said
 from tests.voice.sounds import CLEAR_VOICE, needs_engines, spoken, understood
 
 GOLDEN = """

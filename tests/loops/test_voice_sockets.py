@@ -7,8 +7,8 @@ import json
 
 from tests.loops.voices import VoiceClient, create, log_of
 from tests.loops.world import World
-from tests.peers.realtime import OpenAiPeer
-from tests.peers.vendor import Sound
+from tests.support.servers.realtime_server import OpenAiPeer
+from tests.support.servers.speech_server import Sound
 
 SPEECH = b"\x00\x10\x00\xf0" * 6_000  # half a second at 24 kHz
 

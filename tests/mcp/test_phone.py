@@ -17,7 +17,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.mcp.answers import Direct, Offer
 from svc_proto.mcp.phone import LOOKS, looking, phone_offer
-from svc_proto.peers.phone import PhoneAnswer, RelayLink
+from svc_proto.service_clients.phone_control import PhoneAnswer, RelayLink
 from tests.agent.world import AgentWorld
 
 PNG = b"\x89PNG\r\n\x1a\n"

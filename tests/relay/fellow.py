@@ -16,7 +16,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.resp import Push
 from tests.book import HOME
-from tests.cluster.book import WHERE, RedisBook
+from tests.cluster.harness import WHERE, RedisBook
 from tests.playbook import counting_entropy
 
 

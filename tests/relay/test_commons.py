@@ -11,7 +11,7 @@ from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.relay import commons
 from svc_proto.relay.commons import Commons
-from tests.cluster.test_passing import asking
+from tests.cluster.test_forwarding import asking
 from tests.relay.world import RelayBook
 
 
@@ -84,6 +84,6 @@ before = {name for name in sys.modules if name.startswith("svc_proto.cluster") o
 late = {"svc_proto.relay.fellows", "svc_proto.relay.passing", "svc_proto.relay.bucket", "aws_request_signer", "hiredis"}
 assert not before | (late & sys.modules.keys()), before
 Relay(parse_relay_config({"SVC_CLUSTER_URL": "redis://127.0.0.1"}))
-assert {"svc_proto.cluster.redis", "svc_proto.relay.fellows", "svc_proto.wire.resp"} <= sys.modules.keys()
+assert {"svc_proto.cluster.redis_client", "svc_proto.relay.fellows", "svc_proto.wire.resp"} <= sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=50)

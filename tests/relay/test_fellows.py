@@ -18,7 +18,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import RedisAddress
 from tests.book import HOME
-from tests.cluster.book import WHERE, RedisBook
+from tests.cluster.harness import WHERE, RedisBook
 from tests.relay.fellow import Alone, Line
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.facts import Started
-from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.relay.world import PEER, REMOTE, RelayBook
 from tests.support.http_client import Response
 

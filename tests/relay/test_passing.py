@@ -12,7 +12,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import Connect
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.relay import passing
-from tests.cluster.test_passing import asking
+from tests.cluster.test_forwarding import asking
 from tests.relay.fellow import Alone
 from tests.relay.test_fellows import world
 from tests.support.sim_http import HttpClientConnection, Pairs, WebSocketClient

@@ -12,7 +12,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Started
 from svc_proto.relay_config import RelayConfig
 from tests.book import HOME
-from tests.cluster.book import WHERE
+from tests.cluster.harness import WHERE
 from tests.relay.fellow import Alone
 from tests.relay.programs import ProgramBook, Tmux, attach, attached, say, shown
 

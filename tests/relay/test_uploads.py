@@ -13,7 +13,7 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import S3Bucket
 from tests.book import HOME
-from tests.cluster.book import WHERE
+from tests.cluster.harness import WHERE
 from tests.relay.fellow import Alone
 from tests.relay.test_passing import uploaded
 

@@ -10,7 +10,7 @@ import pytest
 from runtimes.sim.redis import redis_core
 from runtimes.sim.world import World
 from svc_proto.cluster.leases import DROP, RENEW, TAKE
-from svc_proto.cluster.places import GIVE_BACK, KEEP, TAKE_PLACE
+from svc_proto.cluster.semaphore import GIVE_BACK, KEEP, TAKE_PLACE
 from svc_proto.wire.resp import Push, RespError, RespReader, encode_command
 from tests.runtimes.redis_server import PASSWORD, RedisServer, needs_redis
 from tests.runtimes.support import TIMEOUT

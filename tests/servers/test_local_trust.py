@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from svc_proto.peers.local_secret import LOCAL_SECRET
 from svc_proto.relay_config import PUBLIC_ROUTE
+from svc_proto.service_clients.local_secret import LOCAL_SECRET
 from tests.forkserver import python, run
 from tests.servers.support import ROOT, TIMEOUT, call, environment, running, sign_in
 

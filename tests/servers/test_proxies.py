@@ -17,10 +17,10 @@ import pytest
 
 from svc_proto.client.outside import LOCAL_ROUTES
 from svc_proto.dashboard.access import OTHER_SITE
-from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.forkserver import python, run
 from tests.servers.proxies import in_front
 from tests.servers.support import ROOT, SYSTEM_PATH, TIMEOUT, Running, call, environment, running, sign_in, websocket

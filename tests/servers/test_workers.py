@@ -24,7 +24,7 @@ from runtimes.listen import bind
 from runtimes.running import find_running, is_held
 from runtimes.tls import client_context
 from svc_proto.client.crew import PAUSE
-from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.forkserver import python, run
 from tests.runtimes.certificates import make_certificate
 from tests.runtimes.redis_server import needs_redis

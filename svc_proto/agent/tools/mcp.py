@@ -21,8 +21,8 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.basics.sanitize import sanitize_line, sanitize_text
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type
-from svc_proto.peers.mcp_http import HttpParameters
 from svc_proto.schema.json_object import JsonObject, as_array, as_object, as_text
+from svc_proto.service_clients.mcp_http_transport import HttpParameters
 
 __all__ = ["GROUP", "PREFIX", "Run", "returned", "tools_of"]
 

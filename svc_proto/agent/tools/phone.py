@@ -18,8 +18,8 @@ from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
-from svc_proto.peers.phone import PhoneAnswer, PhoneLink, RelayLink
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.phone_control import PhoneAnswer, PhoneLink, RelayLink
 
 __all__ = ["ROWS", "ToolRow", "path_of", "perform", "phone_tools", "tools_of"]
 

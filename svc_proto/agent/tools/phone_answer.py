@@ -5,8 +5,8 @@ from __future__ import annotations
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.basics.errors import ToolError
-from svc_proto.peers.phone import PhoneAnswer
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.phone_control import PhoneAnswer
 
 __all__ = ["MEANINGS", "body_of", "result_of", "text_of"]
 MAX_ERROR = 500  # characters of what the phone or the relay says

@@ -17,7 +17,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route
-from svc_proto.peers.local_secret import OPERATOR, shown_fields
+from svc_proto.service_clients.local_secret import OPERATOR, shown_fields
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api

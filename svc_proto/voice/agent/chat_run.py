@@ -17,10 +17,10 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.response_readers import SILENCE_TIMEOUT
 from svc_proto.machines.confirmations import Confirmation
-from svc_proto.peers.api import ApiClient
-from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema import chat_events as events
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.service_client import PeerFailed, PeerFault
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunBegan, RunEvent, SessionBound, ToolEvent, ToolTold

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.confirmations import Confirmation
-from svc_proto.peers.api import ApiClient
-from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema.chat_events import AssistantDelta
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.service_client import PeerFailed, PeerFault
 from svc_proto.voice.agent.chat_run import ApiRun, said_of
 from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, Note, StartRun

@@ -23,9 +23,9 @@ from svc_proto.agent.tools.tool import Arguments, Returned, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
-from svc_proto.peers.mcp_http import HttpParameters
-from svc_proto.peers.mcp_stdio import StdioParameters
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.mcp_http_transport import HttpParameters
+from svc_proto.service_clients.mcp_stdio_transport import StdioParameters
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(1)
 

@@ -9,7 +9,7 @@ import pytest
 
 from svc_proto.agent.contract import NoteChange, NoteChanged
 from tests.agent.world import HOME, AgentWorld
-from tests.peers.model import calls, plain
+from tests.support.servers.model_server import calls, plain
 
 
 def call(world: AgentWorld, tool: str, /, **arguments: Any) -> tuple[dict[str, Any], bool]:

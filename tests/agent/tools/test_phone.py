@@ -16,8 +16,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.device_control_arguments import ARGUMENT_RULES
 from svc_proto.machines.phone_registry import ASKS_ITS_USER
-from svc_proto.peers.phone import PhoneAnswer, RelayLink
 from svc_proto.relay.routes.control import DEVICE_CONTROL
+from svc_proto.service_clients.phone_control import PhoneAnswer, RelayLink
 from tests.agent.world import AgentWorld
 
 SMS = {"to": "+15550100", "body": "Hello"}
@@ -29,7 +29,7 @@ def world() -> AgentWorld:
 
 
 def call(world: AgentWorld, tool: str, /, **arguments: Any) -> str:
-    from tests.peers.model import calls, plain
+    from tests.support.servers.model_server import calls, plain
 
     world.model.answers = [calls((tool, arguments)), plain("Ok")]
     world.host.events.clear()
@@ -157,7 +157,7 @@ def test_a_screenshot(world: AgentWorld) -> None:
 
 
 def test_acting_in_the_order_of_the_calls(world: AgentWorld) -> None:
-    from tests.peers.model import calls, plain
+    from tests.support.servers.model_server import calls, plain
 
     world.model.answers = [
         calls(

@@ -10,7 +10,7 @@ import pytest
 from svc_proto.agent.tools.phone_answer import MEANINGS, STOP, result_of
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import ToolError
-from svc_proto.peers.phone import PhoneAnswer
+from svc_proto.service_clients.phone_control import PhoneAnswer
 
 
 def failed(status: int, **body: Any) -> str:

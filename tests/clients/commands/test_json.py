@@ -11,8 +11,8 @@ from clients.commands.cli import json_text
 from tests.beside import serving
 from tests.clients.commands.support import Shelf
 from tests.clients.commands.test_desktop import paired
-from tests.peers.api import ScriptedApi
 from tests.servers.support import call, sign_in, websocket
+from tests.support.servers.api_server import ScriptedApi
 
 GRANTS = dict.fromkeys(
     ["chat", "terminal", "bridge", "tui", "voice:config", "voice:stt", "voice:tts", "voice:realtime"], "float"

@@ -7,7 +7,7 @@ import signal
 
 from runtimes.running import claim
 from svc_proto.device.screen import PHONE_SESSION
-from svc_proto.peers.phone_door import PHONE_DOOR
+from svc_proto.service_clients.phone_screen_endpoint import PHONE_DOOR
 from tests.clients.commands.support import Shelf
 from tests.servers.support import call, running
 

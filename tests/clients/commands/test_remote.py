@@ -10,8 +10,8 @@ import pytest
 from tests.beside import serving
 from tests.clients.commands.support import Shelf, finish, module
 from tests.clients.commands.test_desktop import paired
-from tests.peers.api import Event, ScriptedApi, hello
 from tests.servers.support import ROOT, TIMEOUT, call, running, sign_in
+from tests.support.servers.api_server import Event, ScriptedApi, hello
 
 
 @pytest.fixture

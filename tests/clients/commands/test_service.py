@@ -13,7 +13,7 @@ import pytest
 from clients.commands.glance import SECRET_FIELD, SECRET_FILE, glance
 from clients.commands.svc import main
 from runtimes.running import claim
-from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.clients.commands.support import Shelf, finish
 from tests.servers.support import call, running, websocket
 

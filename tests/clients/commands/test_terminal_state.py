@@ -24,7 +24,7 @@ SHELL = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
 
 def around(desk: Shelf, words: list[str]) -> tuple[pexpect.spawn[str], int]:
     """The command as a shell sees it, on a terminal, and its process id."""
-    command, *arguments = python("tests.peers.around", *words)
+    command, *arguments = python("tests.support.terminal_observer", *words)
     terminal = Terminal(command, arguments, cwd=str(ROOT), env=desk.env, encoding="utf-8", timeout=TIMEOUT)
     terminal.logfile_read = sys.stdout  # shown when the test fails
     terminal.expect(r"<pid (\d+)>")

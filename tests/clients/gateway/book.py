@@ -11,7 +11,7 @@ from clients.gateway.service import Gateway
 from svc_proto.commands import Connect
 from svc_proto.facts import Address, ChannelId, Received, Started
 from tests.book import REFUSED, Book, End, Node
-from tests.peers.api import ScriptedApi
+from tests.support.servers.api_server import ScriptedApi
 
 LINES = ChannelId(2)  # of the client at the gateway
 STDIO = Address("stdio", 0)

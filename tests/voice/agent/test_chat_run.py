@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.confirmations import Confirmation
-from svc_proto.peers.api import ApiClient
-from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema import chat_events as events
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.service_client import PeerFailed, PeerFault
 from svc_proto.voice.agent.chat_run import (
     ApiRun,
     map_event,
@@ -27,8 +27,8 @@ from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.realtime import story
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunEvent
-from tests.peers.api import ScriptedApi, hello
-from tests.peers.canned import Canned, http
+from tests.support.servers.api_server import ScriptedApi, hello
+from tests.support.servers.canned_server import Canned, http
 from tests.voice.rig import Rig
 
 ORDER = StartRun(call_id="k1", text="hi")

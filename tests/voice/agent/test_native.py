@@ -17,8 +17,8 @@ from svc_proto.wire.sse import encode_event
 from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, create, log_of
-from tests.peers.api import SSE, ScriptedApi, hello
-from tests.peers.realtime import Failed, Noise, OpenAiPeer, RealtimeSession, Said, Turn, XaiPeer
+from tests.support.servers.api_server import SSE, ScriptedApi, hello
+from tests.support.servers.realtime_server import Failed, Noise, OpenAiPeer, RealtimeSession, Said, Turn, XaiPeer
 
 QUESTION: list[tuple[str, dict[str, object]]] = [
     ("run.started", {"run_id": "n1"}),

@@ -14,7 +14,7 @@ from tests.loops.agents import Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, log_of
 from tests.loops.world import bearer
-from tests.peers.realtime import Called, Said, Turn
+from tests.support.servers.realtime_server import Called, Said, Turn
 
 HAND_OFF = Said("I go on with that, and tell you.")
 WAITED = Said("It is done: demo_wait waited 9 s.")

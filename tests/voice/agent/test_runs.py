@@ -21,7 +21,7 @@ from svc_proto.voice.principal import Principal
 from svc_proto.voice.realtime.orders import StartRun
 from tests.loops.agents import Agent, ends, of, play, run, talk
 from tests.loops.virtual import VirtualWorld
-from tests.peers.realtime import Said
+from tests.support.servers.realtime_server import Said
 from tests.voice.rig import PHONE, Rig
 
 NOBODY = cast("Any", SimpleNamespace(run_event=pytest.fail, drafts=pytest.fail))  # is told anything

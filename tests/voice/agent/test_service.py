@@ -9,7 +9,7 @@ from tests.loops.agents import Agent, run
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import ask_for
 from tests.loops.world import bearer
-from tests.peers.api import ScriptedApi, hello
+from tests.support.servers.api_server import ScriptedApi, hello
 
 
 def test_what_a_caller_is_told() -> None:

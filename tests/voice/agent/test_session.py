@@ -11,7 +11,7 @@ from svc_proto.voice.session import MAX_DELTA
 from svc_proto.voice.settings import RealtimeSettings
 from tests.loops.agents import Agent, ends, of, play
 from tests.loops.virtual import VirtualWorld
-from tests.peers.realtime import Said
+from tests.support.servers.realtime_server import Said
 
 
 def test_what_each_kind_of_event_carries() -> None:

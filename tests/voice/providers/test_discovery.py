@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from svc_proto.voice.providers.discovery import MAX_PAGES, Discovered, OfferedVoice
-from tests.peers.realtime import XaiPeer
-from tests.peers.vendor import ElevenLabsPeer, Plain, Refusal, Reply, Sound
+from tests.support.servers.realtime_server import XaiPeer
+from tests.support.servers.speech_server import ElevenLabsPeer, Plain, Refusal, Reply, Sound
 from tests.voice.providers.studio import KEY, Studio, problem
 
 VOICES = f"""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.peers.realtime import Called, Dropped, Failed, Noise, OpenAiPeer, Said, Turn, XaiPeer
+from tests.support.servers.realtime_server import Called, Dropped, Failed, Noise, OpenAiPeer, Said, Turn, XaiPeer
 from tests.voice.providers.studio import KEY, Studio, problem
 
 VENDORS = pytest.mark.parametrize(("provider", "make"), [("openai_realtime", OpenAiPeer), ("xai_realtime", XaiPeer)])

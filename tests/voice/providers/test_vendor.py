@@ -9,8 +9,8 @@ import pytest
 
 from svc_proto.voice.contract import Rendered
 from svc_proto.voice.providers import vendor
-from tests.peers.realtime import OpenAiPeer
-from tests.peers.vendor import Plain, Refusal, Reply, Sound
+from tests.support.servers.realtime_server import OpenAiPeer
+from tests.support.servers.speech_server import Plain, Refusal, Reply, Sound
 from tests.voice.providers.studio import Studio, problem
 
 RAMP = array("h", range(-10_000, 10_000)).tobytes()  # 40,000 bytes, each sample another

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.peers.realtime import OpenAiPeer, XaiPeer
-from tests.peers.vendor import Asked, ElevenLabsPeer, Plain, Sound, VendorPeer, form
+from tests.support.servers.realtime_server import OpenAiPeer, XaiPeer
+from tests.support.servers.speech_server import Asked, ElevenLabsPeer, Plain, Sound, VendorPeer, form
 from tests.voice.providers.studio import KEY, Studio, problem
 from tests.voice.rows import rows
 

@@ -16,7 +16,7 @@ from svc_proto.voice.realtime.story import RunBegan
 from tests.loops.agents import KEY, SOUND, Agent, of, types
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, create, log_of
-from tests.peers.api import ScriptedApi, hello
+from tests.support.servers.api_server import ScriptedApi, hello
 
 
 class Engines:

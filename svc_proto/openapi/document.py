@@ -1,0 +1,181 @@
+"""A server's routes as an OpenAPI 3.1 document: the table of routes says what there is, the manual what it means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Literal, TypedDict, cast
+
+from attrs import field, frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.engine.router import Route, RouteKind
+from svc_proto.openapi.operation_doc import Manual, Says, Shape
+from svc_proto.schema.json_schema import JsonSchema, SchemaComponents, inline_schema_of, schema_of
+from svc_proto.version import VERSION
+
+__all__ = ["COMMON", "JSON", "STREAM", "describe", "written"]
+
+JSON = "application/json"
+STREAM = "text/event-stream"
+
+
+class Alive(TypedDict):
+    """Answer of a running process."""
+
+    status: Literal["ok"]
+
+
+class Ready(TypedDict):
+    """Whether the server accepts work, with the reasons if not."""
+
+    status: Literal["ready", "not ready"]
+    reasons: list[str]
+
+
+COMMON = {
+    "Monitoring": {
+        "GET /metrics": Says(
+            "Return the metrics in the OpenMetrics format",
+            {"application/openmetrics-text": str},
+            no={503: "The metrics cannot be written: prometheus-client is not installed."},
+        ),
+        "GET /healthz": Says("Check that the process answers", Alive),
+        "GET /readyz": Says("Check that the server accepts work", Ready, also={503: Ready}),
+    },
+    "Documents": {
+        "GET /openapi.json": Says("Return this document", dict, also={304: None}, details="The answer has an `ETag`."),
+        "GET /docs": Says("Return this document as a page", {"text/html": str}, also={304: None}),
+    },
+}
+"""The routes that each server has."""
+
+_BRACES = re.compile(r"{(\w+)}")
+_APART = re.compile(r"\W+")
+
+
+def written(routes: Iterable[Route], manual: Manual, prefix: str = "") -> bytes:
+    """The document as JSON. `prefix` is the path under which a proxy serves all of it."""
+    return strict_json.dumps_bytes(describe(routes, manual, prefix))
+
+
+def describe(routes: Iterable[Route], manual: Manual, prefix: str = "") -> dict[str, object]:
+    """The document. Raises `KeyError` for a route of which the manual says nothing."""
+    themes = {label: theme for theme, rows in manual.says.items() for label in rows}
+    says = {label: row for rows in manual.says.values() for label, row in rows.items()}
+    writer = _Writer(manual)
+    paths: dict[str, dict[str, object]] = {}
+    for route in routes:
+        operation = writer.operation(route, says[route.label])
+        paths.setdefault(route.pattern, {})[route.method.lower()] = {"tags": [themes[route.label]], **operation}
+    document: dict[str, object] = {
+        "openapi": "3.1.0",
+        "info": {"title": manual.title, "version": VERSION, "description": manual.description},
+        "tags": [{"name": theme} for theme in manual.says],
+        "paths": paths,
+        "components": {
+            "schemas": writer.parts.schemas,
+            "responses": writer.refusals,
+            "securitySchemes": dict(manual.schemes),
+        },
+    }
+    return {**document, "servers": [{"url": prefix}]} if prefix else document
+
+
+@frozen
+class _Writer:
+    """Writer of one document, which holds each shared schema and refusal once."""
+
+    manual: Manual
+    parts: SchemaComponents = field(factory=SchemaComponents)
+    refusals: dict[str, object] = field(factory=dict)
+
+    def operation(self, route: Route, says: Says) -> dict[str, object]:
+        door = self.manual.doors[route.access]
+        words = f"{says.details}\n\n{door.words}" if says.details else door.words
+        found: dict[str, object] = {
+            "operationId": _identity(route),
+            "summary": says.summary,
+            "description": words,
+            "security": [{scheme: []} if scheme else {} for scheme in door.schemes],
+        }
+        parameters = [*self._places(route), *self._members(says.query, "query"), *self._members(says.headers, "header")]
+        if parameters:
+            found["parameters"] = parameters
+        if says.body is not None:
+            found["requestBody"] = {"content": self._content(says.body, {})}
+        return {**found, "responses": self._responses(route, says)}
+
+    def _places(self, route: Route) -> list[dict[str, object]]:
+        """What stands in the braces of the path."""
+        text = {"type": "string", "minLength": 1}
+        return [
+            {"name": name, "in": "path", "required": True, "description": self.manual.places[name], "schema": text}
+            for name in _BRACES.findall(route.pattern)
+        ]
+
+    def _members(self, kind: type | None, place: str) -> list[dict[str, object]]:
+        """The members of a class as parameters."""
+        if kind is None:
+            return []
+        whole = inline_schema_of(kind, self.parts)
+        required = cast("list[str]", whole.get("required", []))
+        return [
+            {"name": name, "in": place, "required": name in required, "schema": schema}
+            for name, schema in cast("Mapping[str, object]", whole["properties"]).items()
+        ]
+
+    def _content(self, shape: Shape, events: Mapping[str, object]) -> dict[str, object]:
+        by_type = cast("Mapping[str, object]", shape) if isinstance(shape, Mapping) else {JSON: shape}
+        content: dict[str, object] = {}
+        for media, kind in by_type.items():
+            if media == STREAM:
+                content[media] = self._stream(events)
+            else:
+                content[media] = {"schema": {} if kind is bytes else schema_of(kind, self.parts)}
+        return content
+
+    def _stream(self, events: Mapping[str, object]) -> dict[str, object]:
+        """A schema of a stream is that of each event; one without a name is a `message`."""
+        name = {"enum": [*events]} if events else {"type": "string"}
+        told: dict[str, object] = {
+            "type": "object",
+            "description": "One event of the stream.",
+            "properties": {"event": name, "data": {"type": "string"}},
+            "required": ["event", "data"],
+        }
+        if not events:
+            return {"schema": told}
+        return {"schema": told, "x-events": {name: schema_of(data, self.parts) for name, data in events.items()}}
+
+    def _responses(self, route: Route, says: Says) -> dict[str, object]:
+        if route.kind is RouteKind.WEBSOCKET:
+            found: dict[str, object] = {"101": {"description": "WebSocket", **self._messages(says)}}
+        else:
+            answers: dict[int | str, Shape] = {says.status: says.answer, **says.also}
+            found = {str(status): self._answer(status, shape, says.events) for status, shape in answers.items()}
+        name, shape = self.manual.refusal(route.pattern)
+        content = {"content": self._content(shape, {})}
+        self.refusals.setdefault(name, {"description": "The request was refused.", **content})
+        found |= {str(status): {"description": words, **content} for status, words in says.no.items()}
+        return {**found, "default": {"$ref": f"#/components/responses/{name}"}}
+
+    def _messages(self, says: Says) -> dict[str, object]:
+        def told(side: Mapping[str, type]) -> dict[str, JsonSchema]:
+            return {name: schema_of(kind, self.parts) for name, kind in side.items()}
+
+        if not says.said:
+            return {}
+        return {"x-messages": {"from-client": told(says.heard), "from-server": told(says.said)}}
+
+    def _answer(self, status: int | str, shape: Shape, events: Mapping[str, object]) -> dict[str, object]:
+        told: dict[str, object] = {
+            "description": HTTPStatus(status).phrase if isinstance(status, int) else "Any other status of the phone"
+        }
+        return told if shape is None else {**told, "content": self._content(shape, events)}
+
+
+def _identity(route: Route) -> str:
+    """`get_sessions_by_token_prefix`."""
+    return _APART.sub("_", route.method.lower() + _BRACES.sub(r"by_\1", route.pattern)).strip("_")

@@ -1,0 +1,49 @@
+"""`/openapi.json`, which describes the routes of a server, and `/docs`, a page that shows it.
+
+They are made when somebody first asks for one, and are bytes from then on (decision 146).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from svc_proto.engine.message import Request, Response
+from svc_proto.engine.router import Route, Router
+from svc_proto.engine.static_asset import Cached
+
+if TYPE_CHECKING:
+    from svc_proto.openapi.operation_doc import Manual
+
+__all__ = ["Documents"]
+
+
+class Documents:
+    """The two routes of a service. `manual` is loaded with the first request, and so are all routes of `router`."""
+
+    def __init__(self, manual: Callable[[], Manual], router: Callable[[], Router], prefix: str = "") -> None:
+        self._manual = manual
+        self._router = router
+        self._prefix = prefix
+        self._written: Cached | None = None
+
+    def routes(self, access: Enum) -> list[Route]:
+        """The rows, with a policy of the service."""
+        return [
+            Route(method="GET", pattern="/openapi.json", access=access, handler=self._document, body_limit=0),
+            Route(method="GET", pattern="/docs", access=access, handler=self._page, body_limit=0),
+        ]
+
+    def _document(self, request: Request) -> Response:
+        if self._written is None:
+            from svc_proto.openapi.document import written  # noqa: PLC0415, RUF100 - few ask for it
+
+            body = written(self._router().routes, self._manual(), self._prefix)
+            self._written = Cached(b"application/json", body)
+        return self._written.answer(request)
+
+    def _page(self, request: Request) -> Response:
+        from svc_proto.openapi.viewer_page import PAGE  # noqa: PLC0415, RUF100 - few ask for it
+
+        return PAGE.answer(request)

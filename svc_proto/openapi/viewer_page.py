@@ -1,0 +1,176 @@
+"""The page that shows a server's document: one file, whose policy lets its own script and style run and nothing else.
+
+It asks its own server for `document.json` beside it, and nobody for anything else. Text is never made into markup.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+
+from svc_proto.engine.security_headers import page_fields
+from svc_proto.engine.static_asset import Cached
+
+__all__ = ["PAGE"]
+
+STYLE = """
+:root { color-scheme: light dark; --line: light-dark(#dfe3dc, #2d3438); --soft: light-dark(#55615d, #9ba8aa);
+  --accent: light-dark(#17605c, #74cbc1); --sunken: light-dark(#eef0eb, #15191b); }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 60rem; padding: 1rem clamp(1rem, 3vw, 2rem) 4rem;
+  background: light-dark(#f5f6f3, #121517); color: light-dark(#1b2422, #e6eaea);
+  font: 0.9375rem/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.375rem; margin: 0.5rem 0; } h2 { font-size: 1.125rem; margin: 2rem 0 0.5rem; }
+h3 { font-size: 0.9375rem; margin: 1rem 0 0.25rem; } p { margin: 0.25rem 0; }
+code, pre { font: 0.8125rem/1.5 ui-monospace, monospace; }
+pre { overflow-x: auto; padding: 0.625rem; border-radius: 6px; background: var(--sunken); margin: 0.25rem 0; }
+.soft { color: var(--soft); }
+.bar { position: sticky; top: 0; padding: 0.5rem 0; background: inherit; }
+input { width: 100%; padding: 0.5rem 0.75rem; font: inherit; color: inherit; background: light-dark(#fff, #1a1e21);
+  border: 1px solid light-dark(#8a948f, #6b767c); border-radius: 8px; }
+details { border: 1px solid var(--line); border-radius: 8px; background: light-dark(#fff, #1a1e21); margin: 0.375rem 0;
+  overflow-wrap: anywhere; scroll-margin-top: 4rem; }
+summary { padding: 0.5rem 0.75rem; cursor: pointer; } details > div { padding: 0 0.75rem 0.75rem; }
+.method { display: inline-block; min-width: 4.5em; font-weight: 600; color: var(--accent); }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; } a { color: var(--accent); }
+[hidden] { display: none; }
+"""
+SCRIPT = """
+"use strict";
+const make = (name, members = {}, ...children) => {
+  const node = Object.assign(document.createElement(name), members);
+  node.append(...children);
+  return node;
+};
+const last = (reference) => reference.split("/").at(-1);
+const link = (name) => make("a", { href: `#${name}`, textContent: name });
+const METHODS = ["get", "head", "post", "put", "patch", "delete"];
+
+/* A schema in one line of words and links. */
+function brief(schema) {
+  if (schema.$ref) return [link(last(schema.$ref))];
+  if (schema.enum) return [schema.enum.map((value) => JSON.stringify(value)).join(" | ")];
+  if (schema.anyOf) return schema.anyOf.flatMap((each, place) => (place ? [" | ", ...brief(each)] : brief(each)));
+  if (schema.type === "array") return ["[", ...(schema.items ? brief(schema.items) : ["anything"]), "]"];
+  if (schema.additionalProperties) return ["{name: ", ...brief(schema.additionalProperties), "}"];
+  if (!schema.type) return ["anything"];
+  return [[].concat(schema.type).join(" | ")];
+}
+
+function members(schema) {
+  const needed = schema.required ?? [];
+  return make("pre", {}, ...Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => [
+    `${name}${needed.includes(name) ? "" : "?"}: `, ...brief(inner),
+    inner.description ? `    ${inner.description}\\n` : "\\n",
+  ]));
+}
+
+function content(found) {
+  return Object.entries(found ?? {}).flatMap(([media, { schema, "x-events": events }]) => [
+    make("pre", {}, `${media}  `, ...brief(schema), ...Object.entries(events ?? {}).flatMap(
+      ([name, data]) => [`\\n  event ${name}: `, ...brief(data)])),
+  ]);
+}
+
+function operation(path, method, told, shared) {
+  const body = make("div", {}, ...told.description.split("\\n\\n").map((text) => make("p", { textContent: text })));
+  const asked = (told.parameters ?? []).map((each) => make("pre", {},
+    `${each.in} ${each.name}${each.required ? "" : "?"}: `, ...brief(each.schema),
+    `    ${each.description ?? each.schema.description ?? ""}`));
+  if (asked.length || told.requestBody) {
+    body.append(make("h3", { textContent: "Request" }), ...asked, ...content(told.requestBody?.content));
+  }
+  body.append(make("h3", { textContent: "Answers" }));
+  for (const [status, answer] of Object.entries(told.responses)) {
+    const whole = answer.$ref ? shared[last(answer.$ref)] : answer;
+    const words = make("p", {}, make("code", { textContent: status }), ` ${whole.description}`);
+    body.append(words, ...content(whole.content));
+    for (const [side, each] of Object.entries(whole["x-messages"] ?? {})) {
+      body.append(make("pre", {}, side, ...Object.entries(each).flatMap(
+        ([name, data]) => [`\\n  ${name}: `, ...brief(data)])));
+    }
+  }
+  return make("details", { id: told.operationId },
+    make("summary", {}, make("span", { className: "method", textContent: method.toUpperCase() }),
+      make("code", { textContent: path }), make("span", { className: "soft", textContent: ` ${told.summary}` })), body);
+}
+
+function show(told) {
+  const main = document.querySelector("main");
+  document.title = told.info.title;
+  document.querySelector("h1").textContent = `${told.info.title} ${told.info.version}`;
+  main.append(make("p", { textContent: told.info.description }));
+  for (const { name } of told.tags) {
+    const section = make("section", {}, make("h2", { textContent: name }));
+    for (const [path, item] of Object.entries(told.paths)) {
+      for (const method of METHODS) {
+        if (item[method]?.tags[0] === name) {
+          section.append(operation(path, method, item[method], told.components.responses));
+        }
+      }
+    }
+    main.append(section);
+  }
+  const shapes = make("section", {}, make("h2", { textContent: "Shapes" }));
+  for (const [name, schema] of Object.entries(told.components.schemas)) {
+    const words = make("span", { className: "soft", textContent: ` ${schema.description ?? ""}` });
+    const summary = make("summary", {}, make("code", { textContent: name }), words);
+    shapes.append(make("details", { id: name }, summary, make("div", {}, members(schema))));
+  }
+  main.append(shapes);
+  open();
+}
+
+function open() {
+  const found = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (found?.tagName === "DETAILS") { found.hidden = false; found.open = true; found.scrollIntoView(); }
+}
+
+function search(words) {
+  const wanted = words.toLowerCase().split(/\\s+/).filter(Boolean);
+  let count = 0;
+  for (const section of document.querySelectorAll("section")) {
+    let some = false;
+    for (const each of section.querySelectorAll("details")) {
+      const text = each.textContent.toLowerCase();
+      each.hidden = !wanted.every((word) => text.includes(word));
+      if (!each.hidden) { some = true; count += 1; }
+    }
+    section.hidden = !some;
+  }
+  document.querySelector("output").textContent = wanted.length ? `${count} found` : "";
+}
+
+document.querySelector("input").addEventListener("input", (event) => search(event.target.value));
+addEventListener("hashchange", open);
+fetch("openapi.json").then((answer) => {
+  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+  return answer.json();
+}).then(show).catch((error) => { document.querySelector("main").textContent = `Not there: ${error.message}`; });
+"""
+HTML = f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>API</title>
+<style>{STYLE}</style>
+<h1>API</h1>
+<p><a href="openapi.json">openapi.json</a></p>
+<div class="bar"><input type="search" aria-label="Search routes and shapes" placeholder="Search">
+<output class="soft"></output></div>
+<main></main>
+<script>{SCRIPT}</script>
+</html>
+"""
+
+
+def _hash(text: str) -> bytes:
+    """A source of Content Security Policy 3: a script or style of exactly this text."""
+    return b"'sha256-%s'" % b64encode(sha256(text.encode("utf-8")).digest())
+
+
+POLICY = (
+    b"default-src 'none'; script-src %s; style-src %s; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    b"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+) % (_hash(SCRIPT), _hash(STYLE))
+PAGE = Cached(b"text/html; charset=utf-8", HTML.encode("utf-8"), page_fields(POLICY))

@@ -1,0 +1,111 @@
+"""This system's API server, as those have it who chat through it (wire api 3, 4, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from attrs import define
+
+from svc_proto.basics import strict_json
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import HttpResult
+from svc_proto.engine.response_readers import SILENCE_TIMEOUT, EventReader, event_stream
+from svc_proto.facts import Failure
+from svc_proto.schema.json_object import JsonObject, as_object
+from svc_proto.service_clients.service_client import JSON, Fields, Peer, PeerFailed, PeerFault
+from svc_proto.wire.sse import ServerSentEvent
+from svc_proto.wire.urls import encode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["ApiClient"]
+
+
+NOTHING: Mapping[str, object] = {}
+
+
+@define(eq=False)
+class ApiClient(Peer):
+    """Calls to the API server. Each raises `PeerFailed`."""
+
+    def create_session(self, engine: Engine, wish: Mapping[str, object]) -> Flow[str]:
+        """A new session, with what is wished for of `title` and `profile`; its id."""
+        answer = self.check((yield from self.request(engine, "POST", "/api/sessions", wish)))
+        found = JsonObject.of(self.value(answer))
+        names = ("id", "session_id")
+        identity = found.identifier(*names) or found.get_object("session").identifier(*names)
+        if not identity:
+            raise PeerFailed(self, PeerFault.LACKING, answer, lacks="session id")
+        return identity
+
+    def listed(self, engine: Engine, path: str, *names: str, within: float | None = None) -> Flow[list[JsonObject]]:
+        """The rows of a list, which servers call by one of these names, or by none."""
+        value = self.value(self.check((yield from self.request(engine, "GET", path, within=within))))
+        found = as_object(value)
+        return JsonObject.of({"data": value} if found is None else found).objects(*names, "items", "data")
+
+    def messages(self, engine: Engine, session: str, *, within: float | None = None) -> Flow[list[JsonObject]]:
+        """The messages of a session, oldest first."""
+        path = f"/api/sessions/{encode_segment(session)}/messages"
+        return (yield from self.listed(engine, path, "messages", within=within))
+
+    def session(self, engine: Engine, session: str) -> Flow[JsonObject]:
+        """What the server has stored of one session."""
+        found = yield from self.json(engine, "GET", f"/api/sessions/{encode_segment(session)}")
+        return found.get_object("session") or found
+
+    def turn(
+        self,
+        engine: Engine,
+        session: str,
+        message: Mapping[str, object],
+        on_event: Callable[[ServerSentEvent], bool | None],
+        on_open: Callable[[EventReader], object] | None = None,
+        *,
+        fields: Fields = (),
+        within: float = 30.0,
+        connect_within: float | None = None,
+    ) -> Flow[None]:
+        """One turn: `on_event` for each of its events, until that says True, or the end.
+
+        `on_open` gets the reader, to `hold` it while the events have nowhere to go. `within` is for the first word.
+        """
+        reader = yield from self.request(
+            engine,
+            "POST",
+            f"/api/sessions/{encode_segment(session)}/chat/stream",
+            strict_json.dumps_bytes(message),
+            into=event_stream(),
+            fields=(JSON, *fields),
+            within=within,
+            connect_within=connect_within,
+        )
+        if isinstance(reader, HttpResult):
+            raise PeerFailed.by_status(self, reader)
+        try:
+            if on_open is not None:
+                on_open(reader)
+            over = False
+            while not over and (batch := (yield from reader.read(within=SILENCE_TIMEOUT))) is not None:
+                if isinstance(batch, Failure):
+                    raise PeerFailed(self, PeerFault.CUT, batch)
+                for event in batch:
+                    over = on_event(event) is True or over
+        finally:
+            reader.abandon()
+
+    def run(
+        self,
+        engine: Engine,
+        run: str,
+        verb: str = "",
+        order: Mapping[str, object] = NOTHING,
+        *,
+        within: float | None = None,
+    ) -> Flow[HttpResult]:
+        """Look at a run; or have it stop (`stop`), or answer its question (`approval`)."""
+        path = f"/v1/runs/{encode_segment(run)}" + (f"/{verb}" if verb else "")
+        method, body = ("POST", order) if verb else ("GET", b"")
+        return (yield from self.request(engine, method, path, body, within=within))

@@ -1,0 +1,133 @@
+"""Ask the routes to a relay whether it is there, in strict tiers, and take the best (spec "Multi-route pairing").
+
+`CandidateSelector` decides whom to ask, how long to wait for an answer and which route it is; here is who asks. A probe
+is
+`GET /health` of the relay behind a candidate (wire core 3.3). A relay whose address was derived from the API's is
+asked for `/voice/config` in its place, which it may well refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import TYPE_CHECKING, assert_never
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.http_client import HttpResult, fetch
+from svc_proto.engine.sync import Condition
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.candidate_selection import (
+    PROBE_TIMEOUT,
+    CancelProbe,
+    Candidate,
+    CandidateSelector,
+    Chosen,
+    Probe,
+    SelectionAction,
+)
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_url import DERIVED_PROBE, Remote
+from svc_proto.wire.urls import parse_url
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Routes", "is_usable", "read_candidate"]
+
+LONGEST_ROLE = 64  # characters; the vocabulary is open
+
+
+class Routes:
+    """The routes to one relay. What answered is believed for a minute, so keep it as long as they are of interest."""
+
+    def __init__(self, engine: Engine, candidates: Sequence[Candidate], *, probe: str = "/health") -> None:
+        self._engine = engine
+        self._target = probe
+        self._asks_who = (401, 403) if probe == DERIVED_PROBE else ()  # the route is there, and wants to know who is
+        self._choice = CandidateSelector(candidates)
+        self._probes: dict[Candidate, Task] = {}
+        self._timer = engine.timers.timer(self._late)
+        self._bell = Condition(engine)
+        self._over = False
+        self.problems: dict[Candidate, str] = {}  # why a route was not taken
+
+    def choose(self, *, anew: bool = False) -> Flow[Candidate | None]:
+        """The best route that answers; None when none does. `anew` asks even those that answered a moment ago."""
+        now = self._engine.now.mono
+        self._over = False
+        self.problems.clear()
+        try:
+            self._act(self._choice.network_changed(now) if anew else self._choice.start(now))
+            while not self._over:
+                yield from self._bell.wait(inf)
+        finally:
+            self._timer.cancel()
+            probes, self._probes = self._probes, {}
+            for task in probes.values():
+                task.cancel()
+        return self._choice.chosen
+
+    def _act(self, actions: Sequence[SelectionAction]) -> None:
+        for action in actions:
+            match action:
+                case Probe(candidate=candidate):
+                    self._probe(candidate)
+                case CancelProbe(candidate=candidate):
+                    self.problems[candidate] = "no answer in time"
+                    if candidate in self._probes:  # not of a choice that was given up
+                        self._probes.pop(candidate).cancel()
+                case Chosen():
+                    self._over = True
+                    self._bell.notify_all()
+                case _ as never:
+                    assert_never(never)
+        due = self._choice.next_deadline()
+        if due is not None:
+            self._timer.set(due)
+
+    def _probe(self, candidate: Candidate) -> None:
+        def asked(answer: HttpResult | Failure) -> None:
+            self._probes.pop(candidate, None)
+            now = self._engine.now.mono
+            if isinstance(answer, Failure):
+                self.problems[candidate] = answer.detail or answer.kind.value
+            elif 200 <= answer.status < 300 or answer.status in self._asks_who:
+                self._act(self._choice.answered(candidate, now))
+                return
+            else:
+                self.problems[candidate] = f"status {answer.status}"
+            self._act(self._choice.failed(candidate, now))
+
+        task = self._engine.spawn(self._ask(candidate), on_done=asked)
+        if not task.done:
+            self._probes[candidate] = task
+
+    def _ask(self, candidate: Candidate) -> Flow[HttpResult | Failure]:
+        try:
+            url = f"{Remote(candidate.url).http_url}{self._target}"
+        except RemoteProtocolError as error:
+            return Failure(FailureKind.INVALID, str(error))
+        # The machine gives a probe up after its 4 s; this is only so that no wait is without an end.
+        return (yield from fetch(self._engine, "GET", url, within=2 * PROBE_TIMEOUT))
+
+    def _late(self) -> None:
+        self._act(self._choice.advance(self._engine.now.mono))
+
+
+def read_candidate(value: object) -> Candidate | None:
+    """One of an invite's routes (wire core 3.3); None for what cannot be used."""
+    members = JsonObject.of(value)
+    role, url = members.text("role"), members.get_object("relay").text("url")
+    priority = members.integer("priority") if "priority" in members else 0
+    if priority is None or not 0 < len(role) <= LONGEST_ROLE:
+        return None
+    return Candidate(role, priority, url) if is_usable(url) else None
+
+
+def is_usable(url: str) -> bool:
+    """Whether this is the address of a relay."""
+    try:
+        return parse_url(url).scheme in ("ws", "wss")
+    except RemoteProtocolError:
+        return False

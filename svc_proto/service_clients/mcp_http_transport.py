@@ -1,0 +1,223 @@
+"""A server of MCP over Streamable HTTP: each message is a POST, whose answer is JSON or a stream of events.
+
+A stream that breaks off before the answer is read on from its last event, if events have numbers. What the server says
+by itself is listened to by GET, where it has that. A session that the server does not know any more (404) is over, and
+no request of that kind was heard. Redirects are not followed: the header fields are for the server that was named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+from attrs import field, frozen
+
+from svc_proto.basics.excerpt import safe_excerpt
+from svc_proto.basics.sanitize import is_printable_ascii
+from svc_proto.engine.flow import Flow, Task, sleep
+from svc_proto.engine.http_client import HttpResult
+from svc_proto.engine.response_readers import EVENT_STREAM, SILENCE_TIMEOUT, EventReader, event_stream
+from svc_proto.schema.mcp_messages import RequestId
+from svc_proto.service_clients.mcp_client import MAX_MESSAGE, McpFailed
+from svc_proto.service_clients.mcp_read_quota import Quota
+from svc_proto.service_clients.service_client import JSON, Fields, Peer, PeerFailed, said_in
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["HttpCarrier", "HttpParameters"]
+
+BOTH = b"application/json, " + EVENT_STREAM
+SESSION, VERSION = b"mcp-session-id", b"mcp-protocol-version"
+LAST = b"last-event-id"
+MAX_NOTES = 16  # messages under way that nobody waits for: one more is not sent
+MAX_NUMBER = 1_024  # characters of the number of a session, or of an event
+MAX_RESUMED = 16  # times that one answer is read on
+HEAD_WITHIN = 900.0  # s for the head of an answer: whoever waits for it gives up before
+AGREES_WITHIN = 30.0  # s
+BYE_WITHIN = 2.0  # s for what nobody waits for
+LISTENS_AGAIN, LONGEST_PAUSE = 1.0, 60.0  # s until the next GET, doubled each time
+GONE = "it does not know the session any more"
+STATUSES = {401: "it does not let us in", 403: "it does not let us in", 404: "there is nothing at this address"}
+
+
+@frozen(kw_only=True)
+class HttpParameters:
+    """Where it is, and the header fields that let us in."""
+
+    url: str
+    headers: Fields = field(default=(), repr=False)
+
+
+class _Ends(Protocol):
+    def heard(self, data: bytes | str) -> None: ...
+
+    def failed(self, identity: RequestId, why: McpFailed) -> None: ...
+
+    def over(self, why: McpFailed, refused: RequestId | None = None) -> None: ...
+
+
+class HttpCarrier:
+    """See the module, and `Carrier`."""
+
+    def __init__(self, engine: Engine, place: HttpParameters, ends: _Ends) -> None:
+        self._engine = engine
+        self._peer = Peer("the MCP server", place.url)
+        self._headers = place.headers
+        self._ends = ends
+        self._session = b""
+        self._version: Fields = ()
+        self._tasks: dict[RequestId, Task] = {}  # that carry a request of ours
+        self._notes = 0
+        self._listener: Task | None = None
+
+    def open(self) -> Flow[None]:
+        """See `Carrier`: each message has a connection of its own."""
+        yield from ()
+
+    def agree(self, version: str, text: bytes) -> Flow[None]:
+        """See `Carrier`: what is said over other connections could overtake it."""
+        self._version = ((VERSION, version.encode("ascii")),)
+        try:
+            _drop((yield from self._ask("POST", text, within=AGREES_WITHIN)))
+        except PeerFailed as error:
+            raise McpFailed(f"it cannot be reached: {error.why}") from None
+        self._listener = self._engine.spawn(self._listen())
+
+    def send(self, text: bytes, identity: RequestId | None) -> None:
+        """See `Carrier`."""
+        if identity is not None:
+            self._tasks[identity] = self._engine.spawn(self._carry(text, identity))
+        elif self._notes < MAX_NOTES:
+            self._notes += 1
+            self._engine.spawn(self._tell(text))
+
+    def forget(self, identity: RequestId) -> None:
+        """See `Carrier`."""
+        task = self._tasks.pop(identity, None)
+        if task is not None:
+            task.cancel()
+
+    def close(self) -> None:
+        """See `Carrier`."""
+        if self._listener is not None:
+            self._listener.cancel()
+        if self._session:
+            self._engine.spawn(self._leave())
+
+    # --- one message ----------------------------------------------------------------------------------------------
+
+    def _tell(self, text: bytes) -> Flow[None]:
+        """A message that nobody waits for the answer of."""
+        with suppress(PeerFailed):  # it will be missed, or not
+            _drop((yield from self._ask("POST", text, within=BYE_WITHIN)))
+        self._notes -= 1
+
+    def _leave(self) -> Flow[None]:
+        with suppress(PeerFailed):  # then it ends by itself
+            yield from self._peer.request(self._engine, "DELETE", "", fields=self._fields(), within=BYE_WITHIN)
+
+    def _carry(self, text: bytes, identity: RequestId) -> Flow[None]:
+        try:
+            answer = yield from self._ask("POST", text, within=HEAD_WITHIN)
+            if isinstance(answer, EventReader):
+                self._begin(answer.head.headers.get(SESSION))
+                yield from self._read_on(answer)
+            else:
+                self._begin(answer.headers.get(SESSION))
+                self._take(answer, identity)
+            why = McpFailed("the connection ended before the answer")
+        except PeerFailed as error:
+            why = McpFailed(f"it cannot be reached: {error.why}")
+        except McpFailed as error:
+            why = error
+        self._tasks.pop(identity, None)
+        self._ends.failed(identity, why)
+
+    def _take(self, answer: HttpResult, identity: RequestId) -> None:
+        """A whole answer to this request."""
+        if answer.status == 404 and self._session:
+            self._session = b""
+            self._ends.over(McpFailed(GONE), refused=identity)
+        elif answer.status >= 300:
+            what, said = STATUSES.get(answer.status, "it refuses the request"), safe_excerpt(said_in(answer.body))
+            raise McpFailed(f"{what} (status {answer.status}{f', {said}' if said else ''})")
+        elif answer.status != 202:
+            self._ends.heard(answer.body)
+
+    def _begin(self, session: bytes | None) -> None:
+        if session is not None and not self._version and _is_number(session.decode("latin-1")):
+            self._session = session
+
+    # --- streams --------------------------------------------------------------------------------------------------
+
+    def _read_on(self, reader: EventReader) -> Flow[None]:
+        """A stream to its end, and on from where it broke off, until the task is cancelled with its answer."""
+        for attempt in range(MAX_RESUMED):
+            last, pause = yield from self._read(reader)
+            if not last:
+                return
+            yield from sleep(self._engine, LISTENS_AGAIN * attempt if pause is None else min(pause, LONGEST_PAUSE))
+            answer = yield from self._ask("GET", b"", (LAST, last.encode("utf-8")), within=HEAD_WITHIN)
+            if not isinstance(answer, EventReader):
+                return
+            reader = answer
+
+    def _read(self, reader: EventReader) -> Flow[tuple[str, float | None]]:
+        """Read a stream to its end: the number of its last event, and how long to wait before coming back, in s."""
+        last, pause = "", None
+        quota = Quota(self._engine, reader.set_paused)
+        try:
+            while isinstance(batch := (yield from reader.read(within=SILENCE_TIMEOUT)), tuple):
+                for event in batch:
+                    last = event.id if _is_number(event.id) else ""
+                    pause = pause if event.retry is None else event.retry / 1_000
+                    if event.data:
+                        self._ends.heard(event.data)
+                quota.count(len(batch), sum(len(event.data) for event in batch))
+        finally:
+            quota.close()
+            reader.abandon()
+        return last, pause
+
+    def _listen(self) -> Flow[None]:
+        """What the server says by itself, as long as it has a stream for that."""
+        last, wait = "", LISTENS_AGAIN
+        while True:
+            more: Sequence[tuple[bytes, bytes]] = ((LAST, last.encode("utf-8")),) if last else ()
+            try:
+                answer = yield from self._ask("GET", b"", *more, within=SILENCE_TIMEOUT)
+            except PeerFailed:
+                answer = None
+            if isinstance(answer, HttpResult):
+                return
+            if answer is not None:
+                begun = self._engine.now.mono
+                last, pause = yield from self._read(answer)
+                wait = LISTENS_AGAIN if self._engine.now.mono - begun > LONGEST_PAUSE else wait
+                wait = max(wait, min(pause or 0.0, LONGEST_PAUSE))
+            yield from sleep(self._engine, wait)
+            wait = min(2 * wait, LONGEST_PAUSE)
+
+    # --- helpers --------------------------------------------------------------------------------------------------
+
+    def _ask(
+        self, method: str, body: bytes, *more: tuple[bytes, bytes], within: float
+    ) -> Flow[EventReader | HttpResult]:
+        into = event_stream(accept=BOTH if method == "POST" else EVENT_STREAM, longest=MAX_MESSAGE)
+        fields = (*((JSON,) if body else ()), *more, *self._fields())
+        return (yield from self._peer.request(self._engine, method, "", body, into=into, fields=fields, within=within))
+
+    def _fields(self) -> Fields:
+        session = ((SESSION, self._session),) if self._session else ()
+        return (*self._headers, *session, *self._version)
+
+
+def _is_number(text: str) -> bool:
+    return is_printable_ascii(text) and len(text) <= MAX_NUMBER
+
+
+def _drop(answer: EventReader | HttpResult) -> None:
+    if isinstance(answer, EventReader):
+        answer.abandon()

@@ -1,0 +1,245 @@
+"""Calls of the relay's Device Control routes, with a session token: the one that was set, one that was stored, or one
+that the agent gets by pairing itself with a relay on its own host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol, cast
+from urllib.parse import urlencode
+
+from attrs import field
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.errors import ToolError
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.basics.sanitize import is_printable_ascii
+from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.http_client import HttpResult
+from svc_proto.engine.request_origin import is_loopback_name
+from svc_proto.engine.sync import Lock
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.phone_registry import ASKS_ITS_USER
+from svc_proto.schema import coercion
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.local_pairing import DEVICE_NAME, pair, refusal_of
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import PeerFailed
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["FILE", "PhoneAnswer", "PhoneLink", "RelayLink", "query_text"]
+
+FILE = "agent-relay.json"  # `{"url": ..., "token": ...}` in the state folder, mode 0600
+WITHIN = 35.0  # s for one call: above the relay's 30, so that its 504 arrives (wire bridge 6)
+QUICK = 2.0  # s for the questions whether there is a phone, and whether a token is accepted
+_MEDIA_TOKEN = re.compile("[A-Za-z0-9_-]{1,200}")
+NO_RELAY = "the relay cannot be reached (SVC_RELAY_URL)"
+NO_TOKEN = (
+    "the phone cannot be used: there is no session token for the relay. Ask the operator to pair one that holds a "
+    "bridge grant and to set it as SVC_RELAY_TOKEN"
+)
+
+
+@fast_frozen
+class PhoneAnswer:
+    """What came back: the HTTP status, and the body, an object (text that is no JSON is its `error`).
+
+    `text` is the body as compact JSON, if that is known.
+    """
+
+    status: int
+    body: Mapping[str, object]
+    text: str = field(default="", eq=False)
+
+
+class PhoneLink(Protocol):
+    """A way to the phones: what tools need of it."""
+
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
+        """Call a route of the relay. Raises `ToolError` when there is no way to it."""
+        ...
+
+    def media(self, token: str) -> Flow[bytes]:
+        """A file that a phone has uploaded, by the token that its answer had. Raises `ToolError`."""
+        ...
+
+    def bound_to_gates(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
+        """What a call is given whose phone asks its user by itself (wire bridge 1.3, 5.5), and none other may get it.
+
+        None: the phone that it would go to does not.
+        """
+        ...
+
+    def activity(self) -> Flow[list[JsonObject]]:
+        """What was asked for over it lately, newest first (wire bridge 4.2). Raises `ToolError`."""
+        ...
+
+
+class RelayLink:
+    """The way to the relay at one URL. Pairing happens once, whoever waits for it."""
+
+    def __init__(self, engine: Engine, url: str, token: str, *, who: str = DEVICE_NAME, file: str = FILE) -> None:
+        self._engine = engine
+        self._url = url.rstrip("/")
+        self._is_here = is_loopback_name(url.encode())
+        self._here = RelayClient("the relay", self._url, local=True)
+        self._set = token
+        self._who = who  # as the operator sees a session that was made here
+        self._file = file  # where its token is kept
+        self._token = ""  # empty: not known yet
+        self._pairing = Lock(engine)
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is a token, or a way to one."""
+        return bool(self._set) or self._is_here
+
+    def phone_is_there(self) -> Flow[bool]:
+        """Whether a phone is connected that can be controlled (wire bridge 4.1, 6); of a relay elsewhere, perhaps."""
+        if not self._is_here:
+            return self.configured
+        status = yield from self._status()
+        able = status.get_object("bridge").get("device_control_supported") is not False
+        return status.get("phone_connected") is True and able
+
+    def bound_to_gates(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
+        """By the `safety` of the phone's status: one that has said nothing may have no gates."""
+        if not self._is_here:
+            return None
+        device = arguments.get("device")
+        status = yield from self._status("" if device is None else f"?{urlencode({'device': device})}")
+        asks = status.get("phone_connected") is True and bool(status.get("safety"))
+        return {**arguments, ASKS_ITS_USER: True} if asks else None
+
+    def _status(self, query: str = "") -> Flow[JsonObject]:
+        try:
+            asked = self._here.request(self._engine, "GET", f"/bridge/status{query}", fields=(), within=QUICK)
+            return _members((yield from asked))
+        except PeerFailed:
+            return JsonObject()
+
+    def media(self, token: str) -> Flow[bytes]:
+        """A file that the phone has uploaded, by the token that its answer had. Raises `ToolError`."""
+        if not _MEDIA_TOKEN.fullmatch(token):
+            raise ToolError("the phone gave no picture")
+        relay = self._as(self._set or (yield from self._get_token("")))
+        found = yield from _reached(relay.request(self._engine, "GET", f"/media/{token}", fields=()))
+        if found.status != 200:
+            raise ToolError(f"the relay does not hand out the phone's picture ({found.status})")
+        return found.body
+
+    def activity(self) -> Flow[list[JsonObject]]:
+        """As the relay's operator sees it, so of a relay on this host alone. Raises `ToolError`."""
+        if not self._is_here:
+            raise ToolError("a relay on another host does not tell what was done")
+        found = yield from _reached(self._here.request(self._engine, "GET", "/bridge/activity", fields=()))
+        if found.status != 200:
+            raise ToolError(f"the relay does not tell what was done ({found.status})")
+        rows = _members(found).objects("activity")
+        return [row for row in rows if row.get("asked_by") == self._who]
+
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
+        """Call a route. Raises `ToolError` when there is no way to the relay.
+
+        A phone may answer 401, too, and then it has had the command: only the relay's word ends a token.
+        """
+        token = self._set or (yield from self._get_token(""))
+        if not is_printable_ascii(token):
+            raise ToolError("SVC_RELAY_TOKEN has characters that no token has")
+        again = not self._set
+        while True:
+            answer = yield from self._ask(method, path, arguments, token)
+            if answer.status != 401 or not (yield from self._is_over(token)):
+                return answer
+            if not again:
+                raise ToolError("the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)")
+            again = False
+            token = yield from self._get_token(token)  # it was revoked, or has expired
+
+    def _is_over(self, token: str) -> Flow[bool]:
+        try:
+            asked = yield from self._as(token).request(self._engine, "GET", "/sessions", within=QUICK)
+        except PeerFailed:
+            return False
+        return asked.status == 401
+
+    def _ask(self, method: str, path: str, arguments: Mapping[str, object], token: str) -> Flow[PhoneAnswer]:
+        body = b""
+        if method == "POST":
+            body = strict_json.dumps_bytes(arguments)
+        elif arguments:
+            path = f"{path}?{urlencode({name: query_text(value) for name, value in arguments.items()})}"
+        answer = yield from _reached(self._as(token).request(self._engine, method, path, body))
+        return PhoneAnswer(answer.status, _members(answer))
+
+    def _as(self, token: str) -> RelayClient:
+        return RelayClient("the relay", self._url, token, WITHIN)
+
+    def _get_token(self, bad: str) -> Flow[str]:
+        """A token that is not `bad`. Raises `ToolError` when there is none to be had."""
+        yield from self._pairing.acquire()
+        try:
+            if not self._token:
+                self._token = yield from self._stored()
+            if self._token in ("", bad):
+                self._token = ""
+                self._token = yield from self._fresh()
+            return self._token
+        finally:
+            self._pairing.release()
+
+    def _fresh(self) -> Flow[str]:
+        if not self._is_here:
+            raise ToolError(NO_TOKEN)
+        engine = self._engine
+        try:
+            token = yield from pair(engine, self._here, self._who)
+        except PeerFailed as error:
+            engine.log(Level.WARNING, "agent not paired", problem=error.fault.value)
+            if error.failure is not None and error.failure.kind is FailureKind.UNREACHABLE:
+                raise _no_relay(error) from None
+            raise ToolError(f"the relay did not let the agent in ({refusal_of(error)}). {NO_TOKEN}") from None
+        engine.log(Level.INFO, "agent paired with the relay")
+        text = strict_json.dumps({"url": self._url, "token": token}) + "\n"
+        stored = yield from run_operation(engine, WriteConfig(engine.new_op(), self._file, text))
+        if isinstance(stored, Failure):
+            engine.log(Level.WARNING, "relay token not stored", problem=stored.kind.value)
+        return token
+
+    def _stored(self) -> Flow[str]:
+        """The stored token of this relay, or nothing: a token is never sent to another one."""
+        engine = self._engine
+        text = yield from run_operation(engine, ReadConfig(engine.new_op(), self._file))
+        if isinstance(text, Failure):
+            return ""
+        members = JsonObject.parse_or_empty(text)
+        token = members.text("token")
+        return token if members.get("url") == self._url and is_printable_ascii(token) else ""
+
+
+def _reached(request: Flow[HttpResult]) -> Flow[HttpResult]:
+    try:
+        return (yield from request)
+    except PeerFailed as error:
+        raise _no_relay(error) from None
+
+
+def _no_relay(error: PeerFailed) -> ToolError:
+    return ToolError(f"{NO_RELAY}: {cast('Failure', error.failure).kind.value}")
+
+
+def _members(answer: HttpResult) -> JsonObject:
+    text = answer.body.decode("utf-8", "replace")
+    members = JsonObject.parse_or_empty(text)
+    if not members and text.strip() not in ("", "{}"):
+        return JsonObject({"error" if answer.status >= 400 else "value": text.strip()})
+    return members
+
+
+def query_text(value: object) -> str:
+    """An argument as a query has it."""
+    return coercion.coerce_text(value, flags=True) or str(value)

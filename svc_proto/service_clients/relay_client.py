@@ -1,0 +1,74 @@
+"""This system's relay, as those have it who ask it for something by HTTP (wire core 2, 7, 8; terminal-voice 3, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import define
+
+from svc_proto.basics.entropy import new_code
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.service_client import Peer, PeerFailed, PeerFault
+from svc_proto.wire.multipart import Part
+from svc_proto.wire.urls import encode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["RelayClient"]
+
+
+@define(eq=False)
+class RelayClient(Peer):
+    """Calls to the relay. Each raises `PeerFailed`."""
+
+    def health(self, engine: Engine, *, within: float) -> Flow[JsonObject]:
+        """What the relay says of its health, such as its version, when it is well."""
+        answer = yield from self.request(engine, "GET", "/health", within=within)
+        found = self.members(answer)
+        if answer.status != 200 or found.get("status") != "ok":
+            raise PeerFailed(self, PeerFault.ILL, answer)
+        return found
+
+    def new_code(self, engine: Engine, *, within: float, grants: Mapping[str, object] | None = None) -> Flow[str]:
+        """A pairing code, which its own host gets; with what it is to give, whatever is asked for with it."""
+        if grants is not None:
+            code = new_code(engine.entropy)
+            asked = self.request(engine, "POST", "/pairing/register", {"code": code, "grants": grants}, within=within)
+            yield from self.success(asked)
+            return code
+        answer = yield from self.success(self.request(engine, "POST", "/pairing", fields=(), within=within))
+        code = answer.members.text("code")
+        if not code:
+            raise PeerFailed(self, PeerFault.LACKING, answer, lacks="pairing code")
+        return code
+
+    def keep_file(self, engine: Engine, part: Part, *, within: float) -> Flow[str]:
+        """Have a file kept for whoever has its token, which this is (wire core 6.2)."""
+        answer = yield from self.upload(engine, "/media/upload", part, within=within)
+        token = answer.members.text("token")
+        if not token:
+            raise PeerFailed(self, PeerFault.LACKING, answer, lacks="token")
+        return token
+
+    def sessions(self, engine: Engine) -> Flow[list[JsonObject]]:
+        """The paired devices, as the relay lists them."""
+        return (yield from self.json(engine, "GET", "/sessions")).objects("sessions")
+
+    def revoke(self, engine: Engine, prefix: str) -> Flow[JsonObject]:
+        """End the one session whose token begins so."""
+        answer = self.check((yield from self.request(engine, "DELETE", f"/sessions/{encode_segment(prefix)}")))
+        if answer.status == 204:
+            return JsonObject({"ok": True, "revoked": prefix[:8], "revoked_self": False})
+        return self.members(answer)
+
+    def voice_session(self, engine: Engine, wish: Mapping[str, object], *, within: float | None = None) -> Flow[str]:
+        """A session of the realtime agent, as is wished for; the path of its socket."""
+        asked = self.request(engine, "POST", "/voice/realtime-agent/session", wish, within=within)
+        answer = yield from self.success(asked)
+        path = answer.members.text("websocket_path")
+        if not path.startswith("/"):
+            raise PeerFailed(self, PeerFault.LACKING, answer, lacks="voice session")
+        return path

@@ -1,0 +1,213 @@
+"""A signed-in WebSocket to a relay (wire core 1): open, `system/auth`, then envelopes both ways.
+
+| state      | trigger  | next       |                                                           |
+|------------|----------|------------|-----------------------------------------------------------|
+| NEW        | OPENED   | SIGNING_IN | the socket is open; `system/auth` is sent                 |
+| SIGNING_IN | WELCOMED | ONLINE     | `auth.ok`                                                 |
+| SIGNING_IN | REJECTED | OVER       | `auth.fail`, or an `auth.ok` without a token that is one  |
+| SIGNING_IN | LOST     | OVER       | the socket closed without an answer                       |
+| ONLINE     | LOST     | OVER       |                                                           |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, cast
+
+from attrs import field, frozen
+
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.sanitize import is_printable_ascii
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.transitions import Table, step
+from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.service_client import Peer, PeerFailed, PeerFault
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["LIFE", "SIGN_IN_WITHIN", "Link", "LinkState", "LinkTrigger", "Welcome", "open_link"]
+
+SIGN_IN_WITHIN = 15.0  # s, wire core 1.6; as much for the connection and the handshake
+CLOSE_WITHIN = 1.0  # s for the relay to answer our close frame
+
+
+class LinkState(Enum):
+    """Where a link to a relay is in its life."""
+
+    NEW = "new"
+    SIGNING_IN = "signing in"
+    ONLINE = "online"
+    OVER = "over"
+
+
+class LinkTrigger(Enum):
+    """What moves a link from one state to the next."""
+
+    OPENED = "opened"
+    WELCOMED = "welcomed"
+    REJECTED = "rejected"
+    LOST = "lost"
+
+
+LIFE: Table[LinkState, LinkTrigger] = {
+    (LinkState.NEW, LinkTrigger.OPENED): LinkState.SIGNING_IN,
+    (LinkState.SIGNING_IN, LinkTrigger.WELCOMED): LinkState.ONLINE,
+    (LinkState.SIGNING_IN, LinkTrigger.REJECTED): LinkState.OVER,
+    (LinkState.SIGNING_IN, LinkTrigger.LOST): LinkState.OVER,
+    (LinkState.ONLINE, LinkTrigger.LOST): LinkState.OVER,
+}
+
+
+@frozen(kw_only=True)
+class Welcome:
+    """What `auth.ok` said. Times in epoch seconds, None for never."""
+
+    token: str = field(repr=False)
+    server_version: str
+    expires_at: float | None
+    grants: Mapping[str, float | None]
+    transport_hint: str
+
+
+class Link:
+    """One socket's life. After `open_link` it is online; `on_envelope` and `on_lost` get what comes."""
+
+    def __init__(self, engine: Engine, payload: Mapping[str, object]) -> None:
+        self._engine = engine
+        self._payload = payload
+        self._socket: WebSocketConnection | None = None
+        self.ticket = engine.new_op()  # of the answer to `system/auth`
+        self._end = engine.new_op()
+        self.state = LinkState.NEW
+        self.on_envelope: Callable[[Envelope], None] = _ignore
+        self.on_lost: Callable[[str], None] = _ignore
+        self.on_drained: Callable[[], None] = _nothing
+
+    # --- for whoever uses it ---
+
+    @property
+    def writable(self) -> bool:
+        """False while much that was sent has not left."""
+        return self._socket is not None and self._socket.writable
+
+    def send(self, channel: str, kind: str, payload: Mapping[str, object]) -> str:
+        """Send an envelope; its id."""
+        identity = new_uuid(self._engine.entropy)
+        if self._socket is not None:
+            self._socket.send_text(write_envelope(channel, kind, identity, payload))
+        return identity
+
+    def hold(self, holding: bool) -> None:
+        """Take no more from the relay for now, or go on."""
+        if self._socket is not None:
+            self._socket.set_read_paused(holding)
+
+    def close(self) -> None:
+        """Begin to close the link; nothing is told any more."""
+        self.on_envelope = self.on_lost = _ignore
+        self.on_drained = _nothing
+        if self._socket is not None:
+            self._socket.close()
+
+    def finish(self) -> Flow[None]:
+        """Close the link in good order: what was sent before has arrived then, unless the relay is slow."""
+        self.close()
+        if self.state is not LinkState.OVER:
+            yield from wait(self._end, self._engine.now.mono + CLOSE_WITHIN)
+
+    # --- SocketHandler ---
+
+    def on_open(self, socket: WebSocketConnection) -> None:
+        """The socket is open: say `system/auth`."""
+        self._socket = socket
+        self._step(LinkTrigger.OPENED)
+        self.send("system", "auth", self._payload)
+
+    def on_text(self, text: str) -> None:
+        """An envelope, or something to ignore."""
+        envelope = parse_envelope(text)
+        if envelope is None:
+            return
+        if self.state is LinkState.ONLINE:
+            self.on_envelope(envelope)
+        elif self.state is LinkState.SIGNING_IN and envelope.channel == "system":
+            if envelope.type == "auth.ok":
+                self._welcomed(_welcome(envelope.payload))
+            elif envelope.type == "auth.fail":
+                self._step(LinkTrigger.REJECTED)
+                self._engine.resume(self.ticket, Failure(FailureKind.DENIED, envelope.payload.text("reason")))
+
+    def on_binary(self, data: bytes) -> None:
+        """A relay sends no binary messages; one that comes is ignored."""
+
+    def on_writable(self) -> None:
+        """What was sent has left."""
+        self.on_drained()
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """The socket is gone."""
+        was, why = self.state, reason or f"closed with {code}"
+        if was is not LinkState.OVER:
+            self._step(LinkTrigger.LOST)
+        if was is LinkState.SIGNING_IN:
+            self._engine.resume(self.ticket, Failure(FailureKind.UNREACHABLE, why))
+        elif was is LinkState.ONLINE:
+            self.on_lost(why)
+            self._engine.resume(self._end, None)
+
+    def _welcomed(self, welcome: Welcome | Failure) -> None:
+        self._step(LinkTrigger.WELCOMED if isinstance(welcome, Welcome) else LinkTrigger.REJECTED)
+        self._engine.resume(self.ticket, welcome)
+
+    def _step(self, trigger: LinkTrigger) -> None:
+        self.state = step(LIFE, self.state, trigger)
+
+
+def open_link(
+    engine: Engine, relay: Peer, payload: Mapping[str, object], *, within: float = SIGN_IN_WITHIN
+) -> Flow[tuple[Link, Welcome]]:
+    """Connect to the socket at the relay's `url`, and sign in with this payload of `system/auth`. Raises `PeerFailed`.
+
+    Its token is shown at the handshake already: a good one opens the socket even where wrong codes have blocked this
+    address. `within` s are for the connection, and as many for the answer.
+    """
+    link = Link(engine, payload)
+    yield from relay.socket(engine, "", link, within=within)
+    try:
+        answer = cast("Welcome | Failure", (yield from wait(link.ticket, engine.now.mono + within)))
+    finally:
+        if link.state is not LinkState.ONLINE:
+            link.close()
+    if isinstance(answer, Failure):
+        raise PeerFailed(relay, _FAULTS.get(answer.kind, PeerFault.CUT), answer, lacks="session token")
+    return link, answer
+
+
+_FAULTS = {FailureKind.DENIED: PeerFault.REJECTED, FailureKind.INVALID: PeerFault.LACKING}
+
+
+def _welcome(payload: JsonObject) -> Welcome | Failure:
+    token, grants = payload.text("session_token"), payload.get_object("grants")
+    if not token or not is_printable_ascii(token):
+        return Failure(FailureKind.INVALID, "no session token")
+    times = {channel: grants.number(channel) for channel in grants}
+    return Welcome(
+        token=token,
+        server_version=payload.text("server_version"),
+        expires_at=payload.number("expires_at"),
+        grants={channel: time for channel, time in times.items() if time is not None or grants[channel] is None},
+        transport_hint=payload.text("transport_hint") or "unknown",
+    )
+
+
+def _ignore(what: object) -> None:
+    """Nobody listens."""
+
+
+def _nothing() -> None:
+    """Nobody waits."""

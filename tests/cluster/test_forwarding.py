@@ -1,0 +1,159 @@
+"""What is passed on to another node, what is passed back of its answer, and how that ends."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from svc_proto.cluster import forwarding
+from svc_proto.cluster.forwarding import FILE, pass_on, was_passed_on
+from svc_proto.commands import Abort, Cancel, Connect, PauseReading, ResumeReading
+from svc_proto.engine.body_streams import ResponseWriter
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.message import Request, Response, StreamedResponse
+from svc_proto.engine.response_readers import MAX_UNREAD
+from svc_proto.facts import Address, Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
+from svc_proto.wire.events import Headers
+from tests.engine.test_http_client import ONE, OP, PEER, calling
+from tests.playbook import Life, Playbook, wire_bytes
+
+URL = "http://10.0.0.2:8767/media/abc"
+CONNECT = Connect(OP, ONE, "10.0.0.2", 8767)
+FIELDS = ((b"authorization", b"Bearer t"), (b"range", b"bytes=1-"), (b"cookie", b"a=b"), (b"if-match", b'"x"'))
+
+
+def asking(*fields: tuple[bytes, bytes], method: str = "GET") -> Request:
+    return Request(
+        method=method,
+        path="/media/abc",
+        raw_query="",
+        headers=Headers(fields),
+        peer=Address("10.0.8.1", 5),
+        secure=False,
+        params={"token": "abc"},
+    )
+
+
+class Slow:
+    """Who asked: reads a piece whenever it is told to."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.ends: list[object] = []
+
+    def flow(self, engine: Engine, request: Request) -> Flow[object]:
+        self.engine = engine
+        answer = yield from pass_on(engine, request, URL, FILE)
+        if isinstance(answer, StreamedResponse) and request.method != "HEAD":
+            self.ends.append((yield from answer.producer(cast("ResponseWriter", self))))
+        return answer
+
+    def write(self, data: bytes) -> bool:
+        self.pieces.append(data)
+        return True
+
+    def drained(self) -> Flow[None]:
+        self.ticket = self.engine.new_op()
+        yield from wait(self.ticket, self.engine.now.mono + 10_000.0)
+
+    def read(self) -> None:
+        self.engine.resume(self.ticket, None)
+
+
+def passed(request: Request) -> tuple[Playbook, Life, Slow, bytes]:
+    """A request that has gone to the other node, and how."""
+    slow = Slow()
+    book, caller = calling(lambda engine: slow.flow(engine, request))
+    book >> Started() << [CONNECT]
+    book >> Done(OP, PEER)
+    said = wire_bytes(book.take(), ONE)
+    book >> Sent(ONE, len(said)) << []
+    return book, caller, slow, said
+
+
+def test_what_is_asked_goes_on_and_what_was_answered_comes_back() -> None:
+    book, caller, slow, said = passed(asking(*FIELDS))
+    assert said == (
+        b"GET /media/abc HTTP/1.1\r\nhost: 10.0.0.2:8767\r\nconnection: close\r\nauthorization: Bearer t\r\n"
+        b'range: bytes=1-\r\nif-match: "x"\r\nvia: 1.1 svc-node\r\n\r\n'
+    )
+    head = b"HTTP/1.1 206 Partial Content\r\nContent-Length: 6\r\nETag: t\r\nDate: x\r\nConnection: close, X-Hop\r\n"
+    book >> Received(ONE, head + b"X-Hop: 1\r\n\r\nabc") << []
+    book >> Received(ONE, b"def")
+    book.act(slow.read).take()
+    book.act(slow.read) << [Abort(ONE)]
+    assert (slow.pieces, slow.ends) == ([b"abc", b"def"], [True])
+    (answer,) = caller.results
+    assert (answer.status, answer.headers) == (206, Headers([(b"content-length", b"6"), (b"etag", b"t")]))
+
+
+def test_who_does_not_read_stops_the_other_node() -> None:
+    book, _, slow, _ = passed(asking())
+    book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\na") << []
+    book >> Received(ONE, bytes(MAX_UNREAD)) << [PauseReading(ONE)]
+    book.after(1_000.0) << []
+    book.act(slow.read) << [ResumeReading(ONE)]
+    assert [len(piece) for piece in slow.pieces] == [1, MAX_UNREAD]
+
+
+@pytest.mark.parametrize("end", [Closed(ONE, "reset"), ReadClosed(ONE), None])
+def test_what_broke_off_is_not_said_to_be_whole(end: Closed | ReadClosed | None) -> None:
+    book, _, slow, _ = passed(asking())
+    book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc")
+    book.take()
+    if end is not None:
+        book >> end
+        book.take()
+    book.act(slow.read).take()
+    book.after(forwarding.SILENCE).take()
+    assert (slow.pieces, slow.ends) == ([b"abc"], [False])
+
+
+def test_who_goes_away_ends_it_there_too() -> None:
+    book, caller, _, _ = passed(asking())
+    book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc") << []
+    book.act(caller.task.cancel) << [Abort(ONE)]
+
+
+def test_a_head_has_no_body_to_wait_for() -> None:
+    book, caller, _, said = passed(asking(method="HEAD"))
+    assert said.startswith(b"HEAD /media/abc ")
+    book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n") << [Abort(ONE)]
+    (answer,) = caller.results
+    assert (answer.status, answer.headers) == (200, Headers([(b"content-length", b"999999999")]))
+
+
+@pytest.mark.parametrize(("status", "comes_back"), [(304, True), (412, True), (416, True), (401, False), (404, False)])
+def test_answers_without_the_file(status: int, comes_back: bool) -> None:
+    book, caller, _, _ = passed(asking())
+    length = b"" if status == 304 else b"Content-Length: 2\r\n"
+    book >> Received(ONE, b"HTTP/1.1 %d X\r\n%sETag: t\r\n\r\n" % (status, length) + b"{}" * bool(length))
+    answer = Response(status, Headers([(b"etag", b"t")]), b"{}" * bool(length))
+    assert caller.results == [answer if comes_back else None]
+
+
+def test_a_node_that_is_not_there() -> None:
+    for end in (Failed(OP, Failure(FailureKind.UNREACHABLE)), None):
+        slow = Slow()
+        book, caller = calling(lambda engine, slow=slow: slow.flow(engine, asking()))  # type: ignore[misc]
+        book >> Started() << [CONNECT]
+        if end is None:
+            book.after(forwarding.CONNECT_WITHIN) << [Cancel(OP)]
+        else:
+            book >> end << []
+        assert caller.results == [None]
+    book, caller, _, _ = passed(asking())
+    book.after(FILE.within) << [Abort(ONE)]
+    assert caller.results == [None]
+
+
+def test_what_was_passed_on_says_so() -> None:
+    assert was_passed_on(asking((b"via", b"1.0 fred, 1.1 SVC-node")))
+    marks: list[Any] = [(), ((b"via", b"1.1 fred"),), ((b"x", b"1.1 svc-node"),)]
+    assert not any(was_passed_on(asking(*fields)) for fields in marks)
+
+
+def test_limits() -> None:
+    assert (forwarding.CONNECT_WITHIN, FILE.within, forwarding.SILENCE) == (2.0, 10.0, 60.0)

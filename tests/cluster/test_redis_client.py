@@ -1,0 +1,208 @@
+"""The client of Redis: greeting, order of the answers, deadlines, what happens at each limit and at each end."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from svc_proto.cluster.redis_client import PAUSE, Redis, RedisListener
+from svc_proto.cluster.redis_connection import CONNECT_WITHIN, GONE, PATIENCE
+from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Level
+from svc_proto.facts import Closed, Failure, FailureKind, Stopping
+from svc_proto.wire.resp import Push, RespError
+from tests.cluster.harness import WHERE, RedisBook, asking, wired
+
+
+class Ear(RedisListener):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+
+    def on_up(self) -> None:
+        self.heard.append("up")
+
+    def on_down(self) -> None:
+        self.heard.append("down")
+
+    def on_message(self, channel: str, data: bytes) -> None:
+        self.heard.append((channel, data))
+
+
+def test_it_says_who_it_is_and_is_up() -> None:
+    ear = Ear()
+    book = wired(listener=ear)
+    assert asking(book, "PING") == [GONE]
+    assert book.open() == [[b"HELLO", b"3"]]
+    assert book.made.is_up
+    assert book.made.connections == 1
+    assert ear.heard == ["up"]
+    assert book.events() == ["cluster reached"]
+
+
+def test_with_a_password_a_number_and_subscriptions() -> None:
+    ear = Ear()
+    book = wired(evolve(WHERE, password="secret", user="svc", db=3), ("a", "b"), ear)
+    hello = [b"HELLO", b"3", b"AUTH", b"svc", b"secret"]
+    assert book.open("OK") == [hello, [b"SELECT", b"3"], [b"SUBSCRIBE", b"a", b"b"]]
+    book.answers(Push([b"subscribe", b"a", 1]), Push([b"message", b"a", b"text"]), Push([b"later", 1]))
+    assert ear.heard == ["up", ("a", b"text")]
+    assert "secret" not in str(book.logs)
+
+
+def test_every_connection_selects_the_database() -> None:
+    book = wired(evolve(WHERE, db=3))
+    for _ in range(2):
+        assert book.open("OK") == [[b"HELLO", b"3"], [b"SELECT", b"3"]]
+        book.close()
+        book.after(PAUSE)
+
+
+def test_a_password_without_a_name_is_that_of_the_default_user() -> None:
+    book = wired(evolve(WHERE, password="secret"))
+    assert book.open() == [[b"HELLO", b"3", b"AUTH", b"default", b"secret"]]
+
+
+@pytest.mark.parametrize("code", ["WRONGPASS", "NOAUTH", "NOPERM", "NOPROTO"])
+def test_who_is_refused_tries_again_and_says_so_once(code: str) -> None:
+    book = wired(evolve(WHERE, db=1))
+    for _ in range(2):
+        book.stand()
+        book.answers(RespError(code, "no"), RespError("NOAUTH", "no"))
+        assert [type(order) for order in book.commands] == [Abort]
+        book.close()
+        assert not book.made.is_up
+        book.after(PAUSE)
+    assert book.events() == ["cluster not reached"]
+    kind = "internal" if code == "NOPROTO" else "denied"
+    assert book.logs[0].fields == {"problem": kind, "detail": f"Redis says {code}"}
+
+
+def test_a_server_that_says_nothing_is_left() -> None:
+    book = wired()
+    book.stand()
+    book.after(PATIENCE)
+    assert [type(order) for order in book.commands] == [Abort]
+    book.close()
+    book.after(PAUSE)
+    assert book.dialled().port == 6379
+
+
+def test_a_connection_that_goes_while_it_is_greeted() -> None:
+    book = wired(evolve(WHERE, db=1))
+    book.stand()
+    book.answers({b"proto": 3})
+    book.close()
+    book.after(PAUSE)
+    assert book.open("OK")
+    assert book.made.is_up
+
+
+def test_what_cannot_be_reached_is_tried_again_after_a_pause() -> None:
+    book = wired()
+    book.turn_away()
+    book.after(PAUSE - 0.01)
+    assert not book.commands
+    book.after(0.01)
+    assert book.commands
+    book.after(CONNECT_WITHIN)  # nobody answers
+    dialled, given_up = book.commands
+    assert isinstance(dialled, Connect)
+    assert given_up == Cancel(dialled.op)
+
+
+def test_a_flow_waits_for_its_answer() -> None:
+    book = wired()
+    nothing = asking(book, "GET", "x")
+    assert nothing == [GONE]
+    book.open()
+    answers = asking(book, "GET", "x")
+    assert not answers
+    book.answers(None)
+    assert answers == [None]
+
+
+def test_a_late_answer_takes_the_connection_and_all_that_waits() -> None:
+    ear = Ear()
+    book = wired(listener=ear)
+    book.open()
+    first = asking(book, "GET", "a")
+    book.after(1.5)
+    second = asking(book, "GET", "b")
+    book.answers(b"1")
+    assert first == [b"1"]
+    book.after(1.5)  # the first would be late now; the second is not
+    assert not book.ordered(Abort)
+    third = asking(book, "GET", "c")
+    book.after(0.5)
+    assert book.ordered(Abort) == [Abort(book.ch)]
+    assert not second
+    assert not book.made.tell("GET", "d")
+    book.close()
+    assert (second, third) == ([GONE], [GONE])
+    assert ear.heard == ["up", "down"]
+    book.after(PAUSE)
+    book.open()
+    assert ear.heard == ["up", "down", "up"]
+
+
+def test_when_all_is_answered_nothing_is_late() -> None:
+    book = wired()
+    book.open()
+    answers = asking(book, "GET", "a")
+    book.answers(b"1")
+    assert answers == [b"1"]
+    book.after(10 * PATIENCE)
+    assert book.made.is_up
+
+
+def test_at_the_stop_the_last_words_are_said() -> None:
+    book = wired()
+    book.open()
+    book.within(book.made.stop)
+    book.within(lambda: book.made.tell("PUBLISH", "all", "bye"))
+    book.feed(Stopping(5.0))
+    assert book.said() == [[b"PUBLISH", b"all", b"bye"]]
+    assert CloseWrite(book.ch) in book.commands
+    assert not book.made.tell("GET", "a")
+    book.answers(1)
+    assert not book.said()
+    book.feed(Closed(book.ch, "done"))
+    assert not book.ordered(Connect)
+
+
+def test_a_stop_before_the_start_is_none() -> None:
+    book = RedisBook(lambda engine: Redis(engine, WHERE))
+    book.within(book.made.stop)
+    assert not book.commands
+
+
+@pytest.mark.parametrize(
+    ("who", "told"),
+    [({b"role": b"replica"}, "master or Sentinels"), ({b"mode": b"cluster", b"role": b"master"}, "Redis Cluster")],
+)
+def test_who_is_no_master_is_left_and_named(who: dict[bytes, bytes], told: str) -> None:
+    book = wired()
+    for _ in range(2):
+        book.stand()
+        book.answers(who)
+        assert [type(order) for order in book.commands] == [Abort]
+        book.close()
+        assert not book.made.is_up
+        book.after(PAUSE)
+    (line,) = book.logs
+    assert (line.level, line.fields["problem"]) == (Level.ERROR, "unsupported")
+    assert told in str(line.fields["detail"])
+
+
+def test_a_master_that_becomes_a_replica_is_left() -> None:
+    book = wired()
+    book.open()
+    answers = asking(book, "SET", "a", "b")
+    book.answers(RespError("READONLY", "no"))
+    assert answers == [Failure(FailureKind.INTERNAL, "Redis says READONLY")]
+    assert book.ordered(Abort) == [Abort(book.ch)]
+
+
+def test_limits() -> None:
+    assert PAUSE == 0.25

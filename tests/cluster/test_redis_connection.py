@@ -1,0 +1,116 @@
+"""One connection: order of the answers, what happens at each limit and at each end."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from svc_proto.cluster import redis_connection as module
+from svc_proto.cluster.redis_connection import CONNECT_WITHIN, PATIENCE, Link, Reply, hello
+from svc_proto.commands import Abort
+from svc_proto.facts import Failure, FailureKind, ReadClosed, Stopping
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from svc_proto.wire.resp import RespError, encode_command
+from tests.cluster.harness import asking, wired
+
+
+def test_who_we_are() -> None:
+    assert hello("", "") == ("HELLO", 3)
+    assert hello("", "secret") == ("HELLO", 3, "AUTH", "default", "secret")
+    assert hello("me", "secret") == ("HELLO", 3, "AUTH", "me", "secret")
+
+
+def test_answers_come_in_order_and_commands_of_one_go_leave_together() -> None:
+    book = wired()
+    book.open()
+    answers: list[Reply] = []
+
+    def ask() -> None:
+        for key in ("a", "b"):
+            assert book.made.tell("GET", key, take=answers.append)
+        assert book.made.tell("PUBLISH", "c", b"d")
+
+    book.within(ask)
+    assert book.said() == [[b"GET", b"a"], [b"GET", b"b"], [b"PUBLISH", b"c", b"d"]]
+    book.answers(b"1", RespError("WRONGTYPE", "no"), 0)
+    assert answers == [b"1", Failure(FailureKind.INTERNAL, "Redis says WRONGTYPE")]
+
+
+def test_too_many_commands_fail_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_PENDING", 2)
+    book = wired()
+    book.open()
+    asking(book, "GET", "a")
+    asking(book, "GET", "b")
+    assert asking(book, "GET", "c") == [module.FULL]
+    book.answers(b"1")
+    waits = asking(book, "GET", "c")
+    assert not waits
+
+
+def test_what_is_said_to_a_connection_that_is_given_up_at_once_is_not_sent() -> None:
+    book = wired()
+    book.open()
+    redis = book.made
+
+    def give_up() -> None:
+        redis.tell("PING")
+        cast("Link", redis._link).abort()
+
+    book.within(give_up)
+    assert (book.ordered(Abort), book.said()) == ([Abort(book.ch)], [])
+
+
+def test_too_many_bytes_fail_at_once() -> None:
+    book = wired()
+    book.open()
+    most = DEFAULT_LIMITS.max_unsent
+    around = len(encode_command("SET", "a", "x" * most)) - most
+    assert not asking(book, "SET", "a", "x" * (most - around))
+    assert not asking(book, "GET", "b")  # it was not too many yet
+    assert asking(book, "GET", "c") == [module.FULL]
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"), [(b"hello\r\n", "no known type"), (b":1\r\n", "an answer that nobody has asked for")]
+)
+def test_a_server_that_speaks_otherwise_is_left(data: bytes, problem: str) -> None:
+    book = wired()
+    book.open()
+    book.bytes(data)
+    assert problem in str(book.logs[-1].fields["problem"])
+    assert book.ordered(Abort) == [Abort(book.ch)]
+    book.bytes(b"more")  # what came before the reset
+    assert book.events()[-1] == "cluster speaks no RESP"
+    book.close()
+    assert not book.made.is_up
+
+
+def test_the_servers_end_is_the_end() -> None:
+    book = wired()
+    book.open()
+    book.feed(ReadClosed(book.ch))
+    assert book.ordered(Abort) == [Abort(book.ch)]
+    book.close()
+    assert book.events() == ["cluster reached", "cluster lost"]
+
+
+def test_it_is_read_however_much_is_unsent() -> None:
+    book = wired()
+    book.open()
+    book.within(lambda: book.made.tell("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
+    assert not book.commands
+
+
+def test_a_server_that_does_not_go_is_left_at_the_stop() -> None:
+    book = wired()
+    book.open()
+    book.within(book.made.stop)
+    book.feed(Stopping(5.0))
+    book.after(module.LINGER)
+    assert Abort(book.ch) in book.commands
+
+
+def test_limits() -> None:
+    assert (PATIENCE, CONNECT_WITHIN, module.MAX_PENDING, module.LINGER) == (2.0, 0.5, 10_000, 0.5)

@@ -1,0 +1,19 @@
+"""The pages of all servers have the same header fields, but for what they may load."""
+
+from __future__ import annotations
+
+from svc_proto.dashboard.access import FIELDS
+from svc_proto.engine.security_headers import page_fields
+from svc_proto.openapi.viewer_page import PAGE
+
+
+def test_a_page_is_framed_by_nobody_and_tells_nobody_where_it_leads() -> None:
+    fields = dict(page_fields(b"default-src 'none'"))
+    assert fields[b"content-security-policy"] == b"default-src 'none'"
+    assert (fields[b"x-frame-options"], fields[b"referrer-policy"]) == (b"DENY", b"no-referrer")
+
+
+def test_each_page_has_them() -> None:
+    names = {name for name, _ in page_fields(b"")}
+    assert names <= {name for name, _ in FIELDS}
+    assert names <= {name for name, _ in PAGE.policy}

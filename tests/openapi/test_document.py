@@ -1,0 +1,186 @@
+"""A table of routes and a manual as an OpenAPI document, member by member."""
+
+from enum import Enum
+from typing import Annotated, Any, NotRequired, TypedDict
+
+import pytest
+from openapi_spec_validator import validate
+
+from svc_proto.basics import strict_json
+from svc_proto.engine.message import Request, Response
+from svc_proto.engine.router import Route, RouteKind
+from svc_proto.openapi.document import describe, written
+from svc_proto.openapi.operation_doc import DoorWords, Manual, Says
+from svc_proto.version import VERSION
+
+
+class Access(Enum):
+    OPEN = "open"
+    KEY = "key"
+
+
+class Thing(TypedDict):
+    """A thing."""
+
+    id: str
+
+
+class Which(TypedDict):
+    page: int
+    like: NotRequired[Annotated[Thing, "one of these"]]
+
+
+Fields = TypedDict("Fields", {"X-Key": str}, total=False)
+
+
+class Refusal(TypedDict):
+    """A refusal."""
+
+    error: str
+
+
+SAYS = {
+    "Things": {
+        "GET /things/{id}": Says("A thing", Thing, no={404: "there is none"}),
+        "POST /things/{id}": Says(
+            "Change it",
+            Thing,
+            201,
+            body={"multipart/form-data": Thing, "text/plain": str},
+            query=Which,
+            headers=Fields,
+            also={202: None, "2XX": {"image/*": bytes}},
+            details="At once.",
+        ),
+        "GET /stream": Says("Told", {"text/event-stream": str}, events={"thing": Thing}),
+    },
+    "Sockets": {"GET /ws": Says("A socket", heard={"say": Thing}, said={"told": Thing}), "GET /raw": Says("Another")},
+}
+MANUAL = Manual(
+    title="A server",
+    description="Of things.",
+    says=SAYS,
+    doors={Access.OPEN: DoorWords("For anybody."), Access.KEY: DoorWords("For some.", ("", "key"))},
+    schemes={"key": {"type": "http", "scheme": "bearer"}},
+    places={"id": "its id"},
+    refusal=lambda path: ("Refused", Refusal),
+)
+
+
+def handler(request: Request) -> Response:
+    raise NotImplementedError
+
+
+def route(method: str, pattern: str, access: Access = Access.OPEN, kind: RouteKind = RouteKind.HTTP) -> Route:
+    return Route(method=method, pattern=pattern, access=access, handler=handler, kind=kind)
+
+
+ROUTES = [
+    route("GET", "/things/{id}"),
+    route("POST", "/things/{id}", Access.KEY),
+    route("GET", "/stream"),
+    route("GET", "/ws", kind=RouteKind.WEBSOCKET),
+    route("GET", "/raw", kind=RouteKind.WEBSOCKET),
+]
+THING = {"$ref": "#/components/schemas/Thing"}
+
+
+@pytest.fixture(scope="module")
+def document() -> Any:
+    return describe(ROUTES, MANUAL)
+
+
+def test_it_is_a_document(document: Any) -> None:
+    validate(document)
+    assert document["openapi"] == "3.1.0"
+    assert document["info"] == {"title": "A server", "version": VERSION, "description": "Of things."}
+    assert document["tags"] == [{"name": "Things"}, {"name": "Sockets"}]
+    assert list(document["paths"]) == ["/things/{id}", "/stream", "/ws", "/raw"]
+    assert list(document["components"]["schemas"]) == ["Thing", "Refusal"]
+    assert document["components"]["securitySchemes"] == {"key": {"type": "http", "scheme": "bearer"}}
+    assert "servers" not in document
+
+
+def test_behind_a_proxy() -> None:
+    assert strict_json.loads(written(ROUTES, MANUAL, "/relay")) == {
+        **describe(ROUTES, MANUAL),
+        "servers": [{"url": "/relay"}],
+    }
+
+
+def test_a_plain_route(document: Any) -> None:
+    refusal = {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}
+    assert document["paths"]["/things/{id}"]["get"] == {
+        "tags": ["Things"],
+        "operationId": "get_things_by_id",
+        "summary": "A thing",
+        "description": "For anybody.",
+        "security": [],
+        "parameters": [
+            {
+                "name": "id",
+                "in": "path",
+                "required": True,
+                "description": "its id",
+                "schema": {"type": "string", "minLength": 1},
+            }
+        ],
+        "responses": {
+            "200": {"description": "OK", "content": {"application/json": {"schema": THING}}},
+            "404": {"description": "there is none", "content": refusal},
+            "default": {"$ref": "#/components/responses/Refused"},
+        },
+    }
+    assert document["components"]["responses"] == {
+        "Refused": {"description": "The request was refused.", "content": refusal}
+    }
+
+
+def test_what_is_sent(document: Any) -> None:
+    told = document["paths"]["/things/{id}"]["post"]
+    assert told["operationId"] == "post_things_by_id"
+    assert told["description"] == "At once.\n\nFor some."
+    assert told["security"] == [{}, {"key": []}]
+    assert told["requestBody"] == {
+        "content": {"multipart/form-data": {"schema": THING}, "text/plain": {"schema": {"type": "string"}}}
+    }
+    assert told["parameters"][1:] == [
+        {"name": "page", "in": "query", "required": True, "schema": {"type": "integer"}},
+        {"name": "like", "in": "query", "required": False, "schema": {**THING, "description": "one of these"}},
+        {"name": "X-Key", "in": "header", "required": False, "schema": {"type": "string"}},
+    ]
+    assert told["responses"] == {
+        "201": {"description": "Created", "content": {"application/json": {"schema": THING}}},
+        "202": {"description": "Accepted"},
+        "2XX": {"description": "Any other status of the phone", "content": {"image/*": {"schema": {}}}},
+        "default": {"$ref": "#/components/responses/Refused"},
+    }
+
+
+def test_a_stream_and_a_socket(document: Any) -> None:
+    stream = document["paths"]["/stream"]["get"]
+    assert "parameters" not in stream
+    assert "requestBody" not in stream
+    assert stream["responses"]["200"]["content"] == {
+        "text/event-stream": {
+            "schema": {
+                "type": "object",
+                "description": "One event of the stream.",
+                "properties": {"event": {"enum": ["thing"]}, "data": {"type": "string"}},
+                "required": ["event", "data"],
+            },
+            "x-events": {"thing": THING},
+        }
+    }
+    socket = document["paths"]["/ws"]["get"]["responses"]
+    assert socket["101"] == {
+        "description": "WebSocket",
+        "x-messages": {"from-client": {"say": THING}, "from-server": {"told": THING}},
+    }
+    assert list(socket) == ["101", "default"]
+    assert document["paths"]["/raw"]["get"]["responses"]["101"] == {"description": "WebSocket"}
+
+
+def test_a_route_that_says_nothing() -> None:
+    with pytest.raises(KeyError, match="GET /more"):
+        describe([*ROUTES, route("GET", "/more")], MANUAL)

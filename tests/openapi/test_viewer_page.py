@@ -1,0 +1,39 @@
+"""The page runs its own script and style, and nothing else. That it works: tests/browser/test_documents.py."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from hashlib import sha256
+
+import pytest
+
+from svc_proto.api.config import ApiConfig
+from svc_proto.openapi.viewer_page import PAGE
+from tests.api.world import KEY, ApiBook
+from tests.relay.world import RelayBook
+
+TEXT = PAGE.body.decode()
+
+
+@pytest.mark.parametrize("name", ["script", "style"])
+def test_the_policy_names_what_is_on_the_page(name: str) -> None:
+    policy = dict(PAGE.policy)[b"content-security-policy"].decode()
+    (digest,) = re.findall(f"{name}-src 'sha256-([^']+)'", policy)
+    (inline,) = re.findall(f"<{name}>(.*?)</{name}>", TEXT, re.DOTALL)
+    assert b64decode(digest) == sha256(inline.encode()).digest()
+    assert "unsafe" not in policy
+
+
+def test_it_asks_nobody_else_and_makes_no_markup_of_text() -> None:
+    assert re.findall(r"https?:|//\w|@import|url\(", TEXT) == []
+    assert re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval|new Function", TEXT) == []
+    assert re.findall(r"fetch\(([^)]*)\)", TEXT) == ['"openapi.json"']
+
+
+def test_its_policy_is_the_only_one() -> None:
+    for book in (ApiBook(ApiConfig(key=KEY)), RelayBook()):
+        answer = book.request("GET", "/docs")
+        policies = answer.headers.all(b"content-security-policy")
+        assert policies == [dict(PAGE.policy)[b"content-security-policy"]]
+        assert answer.headers.get(b"x-content-type-options") == b"nosniff"

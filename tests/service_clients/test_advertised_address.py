@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import EnsureSecret
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.pairing_payload import parse_invite, verify_payload
+from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.advertised_address import for_phones, lan_address, relay_address, sealed
+from tests.book import SECRET
+from tests.client.world import World
+
+LAN = "192.0.2.9"
+
+
+@pytest.mark.parametrize("host", ["", " ", "localhost", "LocalHost", "127.0.0.1", "::1", "::", " 0.0.0.0 "])
+def test_no_phone_can_use_these(host: str) -> None:
+    assert for_phones(host, LAN) == LAN
+
+
+def test_any_other_host_stays() -> None:
+    assert for_phones(" box.example ", LAN) == "box.example"
+
+
+@pytest.mark.parametrize(
+    ("host", "tls", "url"),
+    [
+        ("0.0.0.0", False, f"ws://{LAN}:8767"),
+        ("::", True, f"wss://{LAN}:8767"),
+        ("", False, f"ws://{LAN}:8767"),
+        ("127.0.0.1", False, "ws://127.0.0.1:8767"),
+        ("2001:db8::1", False, "ws://[2001:db8::1]:8767"),
+    ],
+)
+def test_the_relay_in_an_invite(host: str, tls: bool, url: str) -> None:
+    config = RelayConfig(home="/h", config_path="/c", host=host, ssl_cert="/c.pem" if tls else None, ssl_key="/k.pem")
+    assert relay_address(config, LAN) == url
+
+
+@pytest.mark.parametrize(("found", "address"), [(LAN, LAN), (None, "127.0.0.1")])
+def test_this_host_on_its_network(found: object, address: str) -> None:
+    assert World(lan_address, compute={"lan_address": lambda: found}).run() == address
+
+
+def test_sealed() -> None:
+    config = RelayConfig(home="/h", config_path="/c")
+    world = World(lambda engine: sealed(engine, config, {"svc": 1, "host": "h"}))
+    text, url, problem = world.run()
+    assert problem is None
+    assert parse_invite(text) == parse_invite(url)
+    assert list(parse_invite(text)) == ["svc", "host", "sig"]
+    assert verify_payload(parse_invite(text), SECRET)
+
+
+def test_unsigned() -> None:
+    config = RelayConfig(home="/h", config_path="/c")
+    world = World(lambda engine: sealed(engine, config, {"svc": 1}))
+    world.refuse = (EnsureSecret,)
+    text, url, problem = world.run()
+    assert (parse_invite(url), text, problem) == ({"svc": 1}, '{"svc":1}', Failure(FailureKind.NO_SPACE))

@@ -1,0 +1,139 @@
+"""The API server as those have it who chat through it. What they make of it is in their own rooms."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.response_readers import EventReader
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.service_client import PeerFault
+from svc_proto.wire.events import Headers
+from svc_proto.wire.sse import ServerSentEvent
+from tests.client.world import REFUSED, SILENT, Reply, World, as_json
+from tests.http_book import Answer
+from tests.service_clients.test_service_client import Plan, failure
+
+API = ApiClient("it", "http://h:1", "k3y")
+
+
+def asked(plan: Plan, answer: Reply) -> tuple[Any, str, bytes]:
+    world = World(plan, http=answer)
+    found = world.run()
+    (request,) = world.asked
+    return found, f"{request.method} {request.path}", request.body
+
+
+@pytest.mark.parametrize("answer", [{"id": "s1"}, {"session": {"id": "s1"}}, {"session_id": "s1"}])
+def test_a_new_session(answer: object) -> None:
+    found = asked(lambda engine: API.create_session(engine, {"title": "T"}), as_json(answer, 201))
+    assert found == ("s1", "POST /api/sessions", b'{"title":"T"}')
+
+
+@pytest.mark.parametrize("answer", [{}, {"id": True}, {"session": {"id": ""}}, []])
+def test_a_session_without_a_name(answer: object) -> None:
+    error, _ = failure(lambda engine: API.create_session(engine, {}), as_json(answer))
+    assert (error.fault, error.lacks) == (PeerFault.LACKING, "session id")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"messages": [{"a": 1}]},
+        {"items": [{"a": 1}]},
+        {"data": [{"a": 1}]},
+        [{"a": 1}],
+        {"items": [{"b": 1}], "messages": [{"a": 1}]},  # its own name first
+        {"data": [{"b": 1}], "items": [{"a": 1}]},
+    ],
+)
+def test_a_list(answer: object) -> None:
+    found = asked(lambda engine: API.messages(engine, "s 1"), as_json(answer))
+    assert found == ([{"a": 1}], "GET /api/sessions/s%201/messages", b"")
+
+
+@pytest.mark.parametrize("answer", [{"id": "s1"}, {"session": {"id": "s1"}}])
+def test_a_session(answer: object) -> None:
+    assert asked(lambda engine: API.session(engine, "s1"), as_json(answer))[:2] == (
+        {"id": "s1"},
+        "GET /api/sessions/s1",
+    )
+
+
+@pytest.mark.parametrize(
+    ("order", "request_line", "body"),
+    [(("r 1",), "GET /v1/runs/r%201", b""), (("r", "stop"), "POST /v1/runs/r/stop", b"{}"),
+     (("r", "approval", {"choice": "once"}), "POST /v1/runs/r/approval", b'{"choice":"once"}')],
+)  # fmt: skip
+def test_a_run(order: tuple[Any, ...], request_line: str, body: bytes) -> None:
+    found = asked(lambda engine: API.run(engine, *order), as_json({}, 404))
+    assert (found[0].status, *found[1:]) == (404, request_line, body)
+
+
+STREAM = b"event: a\ndata: 1\n\nevent: b\ndata: 2\n\n"
+BEGUN = Answer(200, Headers(), STREAM, open=True)
+
+
+def turn(engine: Engine, enough: str = "") -> Flow[str]:
+    heard, readers = list[ServerSentEvent](), list[EventReader]()
+
+    def take(event: ServerSentEvent) -> bool:
+        heard.append(event)
+        return event.event == enough
+
+    yield from API.turn(engine, "s/1", {"message": "hi"}, take, readers.append, fields=((b"x", b"y"),))
+    assert readers[0].gone
+    return "".join(event.event for event in heard)
+
+
+def test_a_turn() -> None:
+    world = World(turn, http=(200, STREAM))
+    assert world.run() == "ab"
+    (request,) = world.asked
+    assert (request.path, json.loads(request.body)) == ("/api/sessions/s%2F1/chat/stream", {"message": "hi"})
+    assert (request.headers.get(b"accept"), request.headers.get(b"x")) == (b"text/event-stream", b"y")
+
+
+def test_a_reader_that_has_had_enough() -> None:
+    """It reads to the end of what has come, and not to that of the stream, which has none."""
+    world = World(lambda engine: turn(engine, "a"), http=BEGUN)
+    assert world.run() == "ab"
+
+
+def test_without_a_word_of_its_reader() -> None:
+    heard: list[str] = []
+    plan: Plan = lambda engine: API.turn(engine, "s", {}, lambda event: heard.append(event.event))  # noqa: E731
+    World(plan, http=(200, STREAM)).run()
+    assert heard == ["a", "b"]
+
+
+def test_a_connection_that_is_lost_with_its_last_events() -> None:
+    def then_lost(world: World[str]) -> None:
+        world.unfinished(b"event: c\ndata: 3\n\n")
+        world.drop()
+
+    world = World(turn, http=BEGUN, script=[(1.0, then_lost)])
+    assert world.fails().reason == "the answer broke off: reset"
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        (REFUSED, PeerFault.UNREACHABLE),
+        (SILENT, PeerFault.UNREACHABLE),
+        ((404, b"{}"), PeerFault.NOT_FOUND),
+        ((200, b"{}"), PeerFault.REFUSED),
+    ],
+)
+def test_a_turn_that_does_not_begin(answer: Reply, fault: PeerFault) -> None:
+    assert failure(turn, answer)[0].fault is fault
+
+
+def test_a_turn_that_breaks_off() -> None:
+    more_to_come = Answer(200, Headers([(b"content-length", b"9999")]), STREAM * 99, open=True)
+    world = World(turn, http=more_to_come, script=[(0.5, lambda world: world.drop())])
+    assert world.fails().reason == "the answer broke off: reset"

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.service_clients.candidate_prober import Routes, read_candidate
+from svc_proto.service_clients.relay_url import DERIVED_PROBE
+from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json
+
+LAN, LAN_2 = Candidate("lan", 0, "ws://192.0.2.1:8767"), Candidate("lan", 0, "ws://192.0.2.2:8767")
+PUBLIC = Candidate("public", 1, "wss://home.example")
+WELL = as_json({"status": "ok"})
+
+
+def world(answers: dict[str, Reply], *, again: bool = False) -> World[list[Candidate | None]]:
+    def plan(engine: Engine) -> Flow[list[Candidate | None]]:
+        routes = Routes(engine, [PUBLIC, LAN, LAN_2])
+        first = yield from routes.choose()
+        assert set(routes.problems) <= {LAN, LAN_2, PUBLIC}
+        if not again:
+            return [first]
+        second, before = (yield from routes.choose()), len(made.asked)
+        third = yield from routes.choose(anew=True)
+        assert before < len(made.asked)
+        return [first, second, third]
+
+    def http(asked: Asked) -> Reply:
+        return answers.get(asked.url.removesuffix("/health"), REFUSED)
+
+    made = World(plan, http=http)
+    return made
+
+
+def test_the_best_tier_wins_even_when_a_worse_one_answers() -> None:
+    there = world({"http://192.0.2.2:8767": WELL, "https://home.example:443": WELL})
+    assert there.run() == [LAN_2]
+    assert {asked.url for asked in there.asked} <= {"http://192.0.2.1:8767/health", "http://192.0.2.2:8767/health"}
+
+
+def test_the_next_tier_when_the_first_is_silent() -> None:
+    there = world(
+        {"http://192.0.2.1:8767": SILENT, "http://192.0.2.2:8767": (500, b""), "https://home.example:443": WELL}
+    )
+    began = there.now.mono
+    assert there.run() == [PUBLIC]
+    assert there.now.mono == began + 4.0
+
+
+def test_none() -> None:
+    assert world({}).run() == [None]
+
+
+def test_what_answered_is_believed_until_the_network_changes() -> None:
+    there = world({"http://192.0.2.1:8767": WELL}, again=True)
+    assert there.run() == [LAN, LAN, LAN]
+    asked = [asked.url for asked in there.asked]
+    assert asked.count("http://192.0.2.1:8767/health") == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "probe", "there"),
+    [(status, "/health", status in (200, 299)) for status in (200, 299, 300, 401, 403, 404, 503)]
+    + [(status, DERIVED_PROBE, status in (200, 401, 403)) for status in (200, 302, 401, 403, 404, 502)],
+)
+def test_what_counts_as_an_answer(status: int, probe: str, there: bool) -> None:
+    """A relay that was derived is asked for its voice, and may want to know who asks."""
+    plan = lambda engine: Routes(engine, [LAN], probe=probe).choose()  # noqa: E731
+    world = World(plan, http=(status, b""))
+    assert world.run() == (LAN if there else None)
+    assert [asked.path for asked in world.asked] == [probe]
+
+
+def test_why_a_route_was_not_taken() -> None:
+    none = Candidate("lan", 0, "ws://")
+    answers: dict[str, Reply] = {"192.0.2.1": SILENT, "192.0.2.2": (500, b""), "home.example": REFUSED}
+
+    def plan(engine: Engine) -> Flow[dict[Candidate, str]]:
+        routes = Routes(engine, [none, LAN, LAN_2, PUBLIC])
+        assert (yield from routes.choose()) is None
+        return routes.problems
+
+    world = World(plan, http=lambda asked: next(answer for host, answer in answers.items() if host in asked.url))
+    assert world.run() == {
+        none: "the URL has no usable host or port",
+        LAN: "no answer in time",
+        LAN_2: "status 500",
+        PUBLIC: "connection refused",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "candidate"),
+    [
+        ({}, Candidate("lan", 2, LAN.url)),
+        ({"priority": None}, None),
+        ({"priority": "1"}, None),
+        ({"role": ""}, None),
+        ({"role": "x"}, Candidate("x", 2, LAN.url)),
+        ({"role": "x" * 64}, Candidate("x" * 64, 2, LAN.url)),
+        ({"role": "x" * 65}, None),
+        ({"relay": {"url": "http://192.0.2.1:8767"}}, None),
+        ({"relay": LAN.url}, None),
+    ],
+)
+def test_a_route_of_an_invite(change: dict[str, object], candidate: Candidate | None) -> None:
+    assert read_candidate({"role": "lan", "priority": 2, "relay": {"url": LAN.url}} | change) == candidate
+
+
+def test_a_route_of_an_invite_that_says_least() -> None:
+    assert read_candidate({"role": "lan", "relay": {"url": LAN.url}}) == LAN
+    assert read_candidate(None) is None
+
+
+def test_once_there_is_a_route_nobody_else_is_asked() -> None:
+    def plan(engine: Engine) -> Flow[Candidate | None]:
+        chosen = yield from Routes(engine, [LAN, LAN_2]).choose()
+        yield from sleep(engine, 0.0)
+        assert [line.gone for line in there.upstreams] == [True, True]
+        return chosen
+
+    there = World(plan, http=lambda asked: WELL if LAN_2.url.removeprefix("ws") in asked.url else SILENT)
+    assert there.run() == LAN_2
+
+
+def test_given_up_with_whoever_asked() -> None:
+    def plan(engine: Engine) -> Flow[str]:
+        routes = Routes(engine, [LAN])
+        task = engine.spawn(routes.choose())
+        yield from sleep(engine, 1.0)
+        assert [line.gone for line in there.upstreams] == [False]
+        task.cancel()
+        yield from sleep(engine, 1.0)
+        assert [line.gone for line in there.upstreams] == [True]
+        yield from routes.choose()
+        return "done"
+
+    there = World(plan, http=SILENT)
+    assert there.run() == "done"
+    assert len(there.asked) == 2

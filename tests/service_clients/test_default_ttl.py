@@ -1,0 +1,24 @@
+"""The lifetime that is asked for where nobody has chosen one."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.service_clients.default_ttl import default_lifetime
+
+
+@pytest.mark.parametrize(
+    ("role", "url", "seconds"),
+    [
+        ("lan", "ws://192.168.1.5:8767", 604_800),
+        ("", "ws://127.0.0.1:8767", 604_800),
+        ("public", "ws://box.example:8767", 604_800),
+        ("lan", "wss://192.168.1.5:8767", None),
+        ("public", "wss://box.example", None),
+        ("mesh", "ws://100.64.0.5:8767", None),
+        ("Tailscale", "ws://100.64.0.5:8767", None),
+    ],
+)
+def test_a_week_over_plain_ws_and_else_what_the_relay_gives(role: str, url: str, seconds: int | None) -> None:
+    assert default_lifetime(Candidate(role, 0, url)) == seconds

@@ -1,0 +1,97 @@
+"""Pairing with a relay by loopback, and with one that does not play its part."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.machines.grants import CHANNELS
+from svc_proto.service_clients.local_pairing import DEVICE_NAME, pair, refusal_of
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import PeerFailed
+from tests.book import HOME
+from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json
+
+RELAY = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
+MADE = as_json({"code": "ABC123"})
+
+
+def pairing(*says: tuple[str, object], made: Reply = MADE, refuses: int = 0, **how: Any) -> World[str]:
+    """A relay that makes this of `POST /pairing`, and says this on its socket; `how` is what it is asked for."""
+
+    def plan(engine: Engine) -> Flow[str]:
+        try:
+            return (yield from pair(engine, RELAY, **how))
+        except PeerFailed as error:
+            return refusal_of(error)
+
+    said = [{"channel": "system", "type": kind, "id": "1", "payload": payload} for kind, payload in says]
+    world = World(plan, http=lambda asked: (refuses, b"") if asked.path == "/ws" else made)
+    if not refuses:
+        world.socket = lambda message: [*said]
+    return world
+
+
+def test_it_says_who_it_is() -> None:
+    there = pairing(("auth.ok", {"session_token": "!tok~"}))
+    there.disk.put(f"{HOME}/{LOCAL_SECRET}", b"5e" * 32)
+    assert there.run() == "!tok~"
+    asked: Asked = there.asked[0]
+    assert (asked.method, asked.path, asked.headers.get(HEADER)) == ("POST", "/pairing", b"5e" * 32)
+    (auth,) = there.said
+    payload = auth["payload"]
+    assert {channel: wish is False for channel, wish in payload.pop("grants").items()} == {
+        channel: channel != "bridge" for channel in CHANNELS
+    }
+    assert UUID(payload.pop("device_id")).version == 4
+    assert payload == {
+        "pairing_code": "ABC123",
+        "device_name": DEVICE_NAME,
+        "client_surface": "agent",
+        "device_form_factor": "host",
+    }
+    assert "ABC123" not in json.dumps([tell.fields for tell in there.told])
+
+
+def test_a_look_alone_is_registered_first() -> None:
+    looking = pairing(("auth.ok", {"session_token": "!tok~"}), name="MCP: x", looks=True)
+    assert looking.run() == "!tok~"
+    registered = json.loads(looking.asked[0].body)
+    assert looking.asked[0].path == "/pairing/register"
+    assert registered["grants"] == {**dict.fromkeys(CHANNELS, False), "bridge:read": 0}
+    assert looking.said[0]["payload"]["pairing_code"] == registered["code"]
+
+
+def test_a_lifetime_is_asked_for() -> None:
+    asked = pairing(("auth.ok", {"session_token": "!tok~"}))
+    asked.run()
+    assert "ttl_seconds" not in asked.said[0]["payload"]
+    limited = pairing(("auth.ok", {"session_token": "!tok~"}), name="MCP: x", ttl=60)
+    assert limited.run() == "!tok~"
+    payload = limited.said[0]["payload"]
+    assert (payload["device_name"], payload["ttl_seconds"]) == ("MCP: x", 60)
+
+
+@pytest.mark.parametrize(
+    ("there", "why"),
+    [
+        (pairing(("auth.fail", {"reason": "no"})), "the relay refused the pairing code"),
+        (pairing(("auth.ok", {})), "no session token"),
+        (pairing(), "the relay did not answer system/auth"),
+        (pairing(refuses=429), "the relay refused the socket: 429"),
+        (pairing(made=as_json({}, 403)), "the relay gave no pairing code: 403"),
+        (pairing(made=as_json({"code": 5})), "the relay gave no pairing code: 200"),
+        (pairing(made=as_json([])), "the relay gave no pairing code: 200"),
+        (pairing(made=(200, b"")), "the relay gave no pairing code: 200"),
+        (pairing(made=REFUSED), "connection refused"),
+        (pairing(made=SILENT), "no answer in time"),
+    ],
+)
+def test_a_relay_that_does_not_let_it_in(there: World[str], why: str) -> None:
+    assert there.run() == why

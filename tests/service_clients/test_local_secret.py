@@ -1,0 +1,99 @@
+"""The secret of this host: made by the relay, shown by programs of the same person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from svc_proto.commands import ReadConfig, WriteConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
+from svc_proto.service_clients.local_secret import (
+    HEADER,
+    LOCAL_SECRET,
+    OPERATOR,
+    make_secret,
+    operator_fields,
+    secret_fields,
+    shown_fields,
+    shows_secret,
+)
+from svc_proto.wire.events import Headers
+from tests.engine.test_flow import Owner
+from tests.engine.toy_service import ToyPlaybook, open_book
+
+ONE = OperationId(1)
+FULL = Failure(FailureKind.NO_SPACE)
+SECRET = "0123456789abcdef" * 4
+
+
+def asking(flow: Callable[[Engine], Flow[object]]) -> tuple[ToyPlaybook, Owner]:
+    """A flow that has given its order."""
+    book = open_book()
+    owner = Owner(book)
+
+    def begin() -> None:
+        owner.spawn(flow(book.engine))
+
+    book.engine.timers.timer(begin).set(book.now.mono)
+    return book.after(0.0), owner
+
+
+@pytest.mark.parametrize("problem", [None, FULL])
+def test_it_is_made_and_put_down(problem: Failure | None) -> None:
+    book, owner = asking(make_secret)
+    (order,) = book.take()
+    assert isinstance(order, WriteConfig)
+    assert (order.name, len(order.text)) == (LOCAL_SECRET, 64)
+    book >> (Done(ONE, None) if problem is None else Failed(ONE, problem)) << []
+    assert owner.told == [(order.text.encode(), problem)]
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        (SECRET, ((HEADER, SECRET.encode()),)),
+        (Failure(FailureKind.NOT_FOUND), ()),
+        (Failure(FailureKind.DENIED), ()),
+        ("", ()),
+        (SECRET[:-1], ()),
+        (SECRET + "\r\nx: y", ()),
+    ],
+)
+def test_it_is_read_anew_for_each_call(found: str | Failure, shown: object) -> None:
+    book, owner = asking(secret_fields)
+    book << [ReadConfig(ONE, LOCAL_SECRET)]
+    book >> (Failed(ONE, found) if isinstance(found, Failure) else Done(ONE, found)) << []
+    assert owner.told == [shown]
+
+
+def test_showing_it() -> None:
+    secret = SECRET.encode()
+    assert shows_secret(Headers([(HEADER, secret)]), secret)
+    for headers in (Headers(), Headers([(HEADER, b"")]), Headers([(HEADER, b"\xff")]), Headers([(b"x", secret)])):
+        assert not shows_secret(headers, secret)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8642", "https://localhost:8642", "http://[::1]:1"])
+def test_the_operator_shows_it_on_loopback(url: str) -> None:
+    book, owner = asking(lambda engine: operator_fields(engine, url))
+    book << [ReadConfig(ONE, LOCAL_SECRET)]
+    book >> Done(ONE, SECRET) << []
+    assert owner.told == [(OPERATOR, (HEADER, SECRET.encode()))]
+    book, owner = asking(lambda engine: operator_fields(engine, url, secret=False))
+    book << []
+    assert owner.told == [(OPERATOR,)]
+
+
+@pytest.mark.parametrize("url", ["http://192.0.2.7:8642", "https://localhost.example", "nonsense"])
+def test_nowhere_else(url: str) -> None:
+    book, owner = asking(lambda engine: operator_fields(engine, url))
+    book << []
+    assert owner.told == [()]
+
+
+def test_what_was_shown_is_shown_on() -> None:
+    assert shown_fields(Headers()) == ()
+    assert shown_fields(Headers([(b"x", b"y"), (HEADER, b"5ec")])) == ((HEADER, b"5ec"),)

@@ -1,0 +1,341 @@
+"""The client's machine over a carrier that keeps what it is given: the handshake, answers, and what is not believed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.mcp_messages import HANDSHAKE_VERSIONS, RequestId
+from svc_proto.service_clients import mcp_client
+from svc_proto.service_clients.mcp_client import LIFE, LONGEST, MAX_ASKED, McpClient, McpFailed, McpState, McpTrigger
+from tests.engine.test_flow import Owner
+from tests.engine.toy_service import open_book
+
+ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "n", "title": "A shop"}}
+
+
+class Bag:
+    """A `Carrier`, and the server behind it."""
+
+    def __init__(self, client: McpClient) -> None:
+        self.client = client
+        self.sent: list[dict[str, Any]] = []
+        self.forgotten: list[RequestId] = []
+        self.version = ""
+        self.ends = False  # as soon as all is agreed on
+        self.closed = 0
+
+    def open(self) -> Flow[None]:
+        yield from ()
+
+    def agree(self, version: str, text: bytes) -> Flow[None]:
+        yield from ()
+        self.version = version
+        self.send(text, None)
+        if self.ends:
+            self.client.over(McpFailed("it has ended"))
+
+    def send(self, text: bytes, identity: RequestId | None) -> None:
+        message = json.loads(text)
+        assert message["jsonrpc"] == "2.0"
+        assert message.get("id") == identity or "method" not in message
+        self.sent.append(message)
+
+    def forget(self, identity: RequestId) -> None:
+        self.forgotten.append(identity)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class Talk:
+    """A client, what it said, and what came of what it was asked to do."""
+
+    def __init__(self) -> None:
+        self.book = open_book()
+        self.owner = Owner(self.book)
+        self.over: list[str] = []
+        self.changes = 0
+        self.bags: list[Bag] = []
+
+        def carry(client: McpClient) -> Bag:
+            self.bags.append(Bag(client))
+            return self.bags[0]
+
+        self.client = McpClient(
+            self.book.engine, carry, on_over=lambda why: self.over.append(str(why)), on_changed=self._change
+        )
+        self.bag = self.bags[0]
+
+    def _change(self) -> None:
+        self.changes += 1
+
+    def act(self, call: Callable[[], object]) -> list[dict[str, Any]]:
+        """What is said then."""
+        before = len(self.bag.sent)
+        self.book.act(call).take()
+        return self.bag.sent[before:]
+
+    def do(self, flow: Flow[Any]) -> list[dict[str, Any]]:
+        return self.act(lambda: self.owner.spawn(flow))
+
+    def hear(self, **members: object) -> list[dict[str, Any]]:
+        return self.act(lambda: self.client.heard(json.dumps({"jsonrpc": "2.0", **members}).encode()))
+
+    def after(self, seconds: float) -> list[dict[str, Any]]:
+        before = len(self.bag.sent)
+        self.book.after(seconds).take()
+        return self.bag.sent[before:]
+
+    @property
+    def told(self) -> list[Any]:
+        """Results, and failures as text."""
+        told = [*self.owner.told]
+        self.owner.told.clear()
+        return [str(each) if isinstance(each, McpFailed) else each for each in told]
+
+
+def opened() -> Talk:
+    talk = Talk()
+    talk.do(talk.client.open(10.0))
+    talk.hear(id=1, result=ABOUT)
+    assert talk.told == [None]
+    return talk
+
+
+def test_the_table_is_what_it_says() -> None:
+    assert {(state.name, trigger.name): to.name for (state, trigger), to in LIFE.items()} == {
+        ("NEW", "OPEN"): "OPENING",
+        ("OPENING", "AGREE"): "OPEN",
+        ("OPENING", "END"): "OVER",
+        ("OPEN", "END"): "OVER",
+    }
+    assert len(McpState) == 4
+    assert len(McpTrigger) == 3
+
+
+def test_the_handshake() -> None:
+    talk = Talk()
+    assert (talk.client.title, dict(talk.client.offers), talk.client.ignored) == ("", {}, 0)
+    (asked,) = talk.do(talk.client.open(10.0))
+    assert (asked["method"], asked["params"]["protocolVersion"]) == ("initialize", HANDSHAKE_VERSIONS[-1])
+    assert asked["params"]["capabilities"] == {}
+    assert asked["params"]["clientInfo"]["name"] == "svc-agent"
+    (noted,) = talk.hear(id=1, result=ABOUT)
+    assert noted == {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {}}
+    assert (talk.bag.version, talk.client.title, dict(talk.client.offers)) == ("2025-06-18", "A shop", {"tools": {}})
+    assert talk.client.state is McpState.OPEN
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"result": {"protocolVersion": "2099-01-01"}}, "it speaks version '2099-01-01' of the protocol, which is not"),
+        ({"result": {}}, "it speaks version '' of"),
+        ({"error": {"code": -1, "message": "go\naway"}}, "it refuses: go away"),
+        ({"error": {}}, "it refuses: no reason given"),
+    ],
+)
+def test_a_handshake_that_fails(answer: dict[str, object], why: str) -> None:
+    talk = Talk()
+    talk.do(talk.client.open(10.0))
+    talk.hear(id=1, **answer)
+    (failed,) = talk.told
+    assert failed.startswith(why)
+    assert (talk.client.state, talk.bag.closed, talk.over) == (McpState.OVER, 1, [])
+    talk.do(talk.client.ask("ping", {}, within=1.0))
+    assert talk.told == ["it is not connected"]
+
+
+def test_a_server_that_ends_with_the_handshake() -> None:
+    talk = Talk()
+    talk.bag.ends = True
+    talk.do(talk.client.open(10.0))
+    talk.hear(id=1, result=ABOUT)
+    assert (talk.told, talk.client.state) == (["it has ended"], McpState.OVER)
+
+
+def test_a_server_that_says_nothing_at_first() -> None:
+    talk = Talk()
+    talk.do(talk.client.open(10.0))
+    assert talk.after(10.0) == []  # `initialize` is not cancelled
+    assert talk.told == ["there was no answer in 10 s"]
+    assert (talk.bag.forgotten, talk.bag.closed) == ([1], 1)
+
+
+def test_an_answer_is_that_of_its_number() -> None:
+    talk = opened()
+    (one,) = talk.do(talk.client.ask("tools/call", {"name": "a"}, within=60.0))
+    (two,) = talk.do(talk.client.ask("tools/call", {"name": "b"}, within=60.0))
+    assert one["params"] == {"name": "a", "_meta": {"progressToken": one["id"]}}
+    for wrong in (99, "2", str(one["id"]), 1, -1, 10**30):
+        talk.hear(id=wrong, result={"stolen": True})
+    talk.hear(id=None, error={"code": 1, "message": "x"})
+    assert talk.client.ignored == 7
+    talk.hear(id=two["id"], result={"of": "b"})
+    talk.hear(id=two["id"], result={"of": "b, again"})
+    talk.hear(id=one["id"], result={"of": "a"})
+    assert talk.told == [{"of": "b"}, {"of": "a"}]
+    assert talk.bag.forgotten == [1, two["id"], one["id"]]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_of_what_was_under_way_only_what_the_server_refused_may_be_made_again(closed: bool) -> None:
+    talk = opened()
+    failures: list[McpFailed] = []
+
+    def call(name: str) -> Flow[None]:
+        try:
+            yield from talk.client.ask("tools/call", {"name": name}, within=60.0)
+        except McpFailed as failed:
+            failures.append(failed)
+
+    talk.do(call("a"))
+    (refused,) = talk.do(call("b"))
+    if closed:
+        talk.book.act(talk.client.close)
+    else:
+        talk.book.act(lambda: talk.client.over(McpFailed("it forgot us"), refused=refused["id"]))
+    assert [failed.unheard for failed in failures] == [False, not closed]
+    talk.do(call("c"))
+    assert (failures[-1].unheard, str(failures[-1])) == (True, str(failures[0]))
+
+
+def test_what_a_server_may_ask() -> None:
+    talk = opened()
+    assert talk.hear(id="p", method="ping") == [{"jsonrpc": "2.0", "id": "p", "result": {}}]
+    for method in ("sampling/createMessage", "elicitation/create", "roots/list", "tools/list"):
+        (refused,) = talk.hear(id=7, method=method, params={})
+        assert (refused["id"], refused["error"]["code"]) == (7, -32601)
+
+
+def test_what_is_left_out() -> None:
+    talk = opened()
+    for text in (b"hello", b"[]", b"{", b'{"jsonrpc":"2.0","method":7}', b"\xff"):
+        talk.act(lambda text=text: talk.client.heard(text))  # type: ignore[misc]  # a default of a lambda
+    talk.hear(method="notifications/message", params={"data": "x"})
+    assert talk.client.ignored == 6
+    talk.hear(method="notifications/tools/list_changed")
+    assert talk.changes == 1
+
+
+def test_a_call_has_its_time_and_is_cancelled_then() -> None:
+    talk = opened()
+    (asked,) = talk.do(talk.client.ask("tools/call", {}, within=60.0))
+    assert talk.after(59.9) == []
+    (cancelled,) = talk.after(0.1)
+    assert cancelled["method"] == "notifications/cancelled"
+    assert cancelled["params"] == {"requestId": asked["id"], "reason": "nobody waits for it any more"}
+    assert talk.told == ["there was no answer in 60 s"]
+    talk.hear(id=asked["id"], result={})
+    assert talk.client.ignored == 1
+
+
+def test_progress_gives_time_but_not_for_ever() -> None:
+    talk = opened()
+    (asked,) = talk.do(talk.client.ask("tools/call", {}, within=60.0))
+    for token in (asked["id"], 99, "x", None, True):
+        talk.hear(method="notifications/progress", params={"progressToken": token, "progress": 1})
+    for _ in range(11):
+        talk.after(55.0)
+        talk.hear(method="notifications/progress", params={"progressToken": asked["id"], "progress": 1})
+    assert talk.told == [f"there was no answer in {60 * LONGEST} s"]
+
+
+def test_whoever_waits_no_more_has_it_cancelled() -> None:
+    talk = opened()
+    talk.do(talk.client.ask("tools/call", {}, within=60.0))
+    (cancelled,) = talk.act(talk.owner.cancel)
+    assert cancelled["method"] == "notifications/cancelled"
+
+
+def test_too_many_at_once() -> None:
+    talk = opened()
+    for _ in range(MAX_ASKED):
+        talk.do(talk.client.ask("tools/call", {}, within=60.0))
+    assert talk.do(talk.client.ask("tools/call", {}, within=60.0)) == []
+    assert talk.told == [f"{MAX_ASKED} requests wait for its answer already"]
+
+
+def test_a_request_that_fails_and_a_connection_that_does() -> None:
+    talk = opened()
+    talk.do(talk.client.ask("tools/call", {}, within=60.0))
+    talk.do(talk.client.ask("tools/call", {}, within=60.0))
+    talk.act(lambda: talk.client.failed(2, McpFailed("broken")))
+    talk.act(lambda: talk.client.failed(2, McpFailed("again")))
+    assert talk.told == ["broken"]
+    assert talk.act(lambda: talk.client.over(McpFailed("it has ended"))) == []  # nobody is there to hear of it
+    talk.act(lambda: talk.client.over(McpFailed("again")))
+    talk.act(talk.client.close)
+    assert (talk.told, talk.over, talk.bag.closed) == (["it has ended"], ["it has ended"], 1)
+    talk.hear(id=3, method="ping")
+    assert "method" in talk.bag.sent[-1]
+    talk.do(talk.client.ask("tools/call", {}, within=60.0))
+    assert talk.told == ["it has ended"]
+
+
+def test_the_first_word_about_a_request_counts() -> None:
+    talk = opened()
+    talk.do(talk.client.ask("tools/call", {}, within=60.0))
+
+    def both() -> None:
+        asked = talk.client._asked[2]
+        talk.client._answer(asked, McpFailed("first"))
+        talk.client._answer(asked, McpFailed("second"))
+
+    talk.act(both)
+    assert talk.told == ["first"]
+
+
+def test_a_list_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = opened()
+    (asked,) = talk.do(talk.client.rows("tools/list", "tools", within=60.0))
+    assert "cursor" not in asked["params"]
+    (asked,) = talk.hear(id=2, result={"tools": [{"name": "a"}, 7], "nextCursor": "c"})
+    assert asked["params"]["cursor"] == "c"
+    talk.hear(id=3, result={"tools": [{"name": "b"}], "nextCursor": 7})
+    assert talk.told == [[{"name": "a"}, {"name": "b"}]]
+    monkeypatch.setattr(mcp_client, "MAX_PAGES", 3)
+    talk.do(talk.client.rows("tools/list", "tools", within=60.0))
+    for number in (4, 5, 6):
+        talk.hear(id=number, result={"tools": [{}], "nextCursor": "c"})
+    assert talk.told == [[{}, {}, {}]]  # a list without an end
+    monkeypatch.setattr(mcp_client, "MAX_ROWS", 2)
+    talk.do(talk.client.rows("tools/list", "tools", within=60.0))
+    talk.hear(id=7, result={"tools": [{}, {}, {}], "nextCursor": "c"})
+    assert talk.told == [[{}, {}]]
+    talk.do(talk.client.rows("tools/list", "tools", within=60.0))
+    assert talk.hear(id=8, result={"tools": [{}, {}], "nextCursor": "c"}) == []  # these are all that are wanted
+    assert talk.told == [[{}, {}]]
+
+
+@given(
+    st.lists(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error", "message", "tools"]), inner
+                )
+            ),
+            max_leaves=12,
+        ),
+        max_size=8,
+    )
+)
+def test_whatever_a_server_says_is_no_bug(values: list[Any]) -> None:
+    talk = opened()
+    talk.do(talk.client.rows("tools/list", "tools", within=60.0))
+    for value in values:
+        members = value if isinstance(value, dict) else {"id": 2, "result": value}
+        for said in (value, {"jsonrpc": "2.0", **members}, {"jsonrpc": "2.0", "method": "ping", **members}):
+            talk.act(lambda said=said: talk.client.heard(json.dumps(said)))  # type: ignore[misc]  # a default
+    talk.after(1_000.0)
+    assert len(talk.told) == 1

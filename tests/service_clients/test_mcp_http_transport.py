@@ -1,0 +1,451 @@
+"""A server over Streamable HTTP: our own, unchanged, and scripted ones that do what no server should."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from svc_proto.engine.body_streams import ResponseWriter
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
+from svc_proto.engine.router import Router
+from svc_proto.mcp.http import McpServer
+from svc_proto.service_clients import mcp_http_transport
+from svc_proto.service_clients.mcp_client import McpClient, McpFailed
+from svc_proto.service_clients.mcp_http_transport import GONE, MAX_NOTES, HttpCarrier, HttpParameters
+from svc_proto.wire.events import Headers
+from svc_proto.wire.sse import encode_event
+from tests.agent.world import AgentWorld
+from tests.mcp.desk import Shop
+from tests.support.servers.scripted_service import ScriptedService, row
+
+PORT = 9300
+SHOP = HttpParameters(url=f"http://127.0.0.1:{PORT}/mcp", headers=((b"authorization", b"Bearer t-1"),))
+EVENTS = Headers([(b"content-type", b"text/event-stream")])
+Talk = Callable[[McpClient, Engine], Flow[Any]]
+Handler = Callable[[Request], Any]
+
+
+class Server(ScriptedService):
+    """Answers each POST as `post` says; what came is in `seen`, and the header fields with it."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, dict[str, Any], Headers]] = []
+        self.opened = 0
+        verbs = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
+        super().__init__(row(verb, "/mcp", does) for verb, does in verbs.items())
+
+    def _post(self, request: Request) -> Any:
+        message = json.loads(request.body)
+        self.seen.append((str(message.get("method")), message, request.headers))
+        return self.post(message, request)
+
+    def _get(self, request: Request) -> Any:
+        self.seen.append(("GET", {}, request.headers))
+        return self.get(request)
+
+    def _delete(self, request: Request) -> Response:
+        self.seen.append(("DELETE", {}, request.headers))
+        return empty_response(204)
+
+    @property
+    def methods(self) -> list[str]:
+        return [method for method, _, _ in self.seen]
+
+    def fields_of(self, method: str) -> Headers:
+        return next(headers for name, _, headers in self.seen if name == method)
+
+    # --- what a test may change ---
+
+    noted: Any = empty_response(202)
+
+    def post(self, message: dict[str, Any], request: Request) -> Any:
+        match message.get("method"):
+            case "initialize":
+                self.opened += 1
+                session = ((b"mcp-session-id", b"s-%d" % self.opened),)
+                about = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+                return json_response(200, {"jsonrpc": "2.0", "id": message["id"], "result": about}, session)
+            case "tools/call":
+                return self.call(message)
+            case _:
+                return self.noted
+
+    def call(self, message: dict[str, Any]) -> Any:
+        return json_response(200, answer(message))
+
+    def get(self, request: Request) -> Any:
+        return empty_response(405)
+
+
+def answer(message: dict[str, Any], **result: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [], **result}}
+
+
+def stream(*events: bytes, wait: float = 0.0, then: float = 0.0) -> StreamedResponse:
+    """An answer in events; `then` is how long it stays open, in seconds."""
+
+    def tell(writer: ResponseWriter, engine: Engine) -> Flow[None]:
+        for event in events:
+            writer.write(event)
+            yield from writer.drained()
+            yield from sleep(engine, wait)
+        yield from sleep(engine, then)
+
+    return StreamedResponse(200, EVENTS, lambda writer: tell(writer, writer._channel.engine))
+
+
+def said(message: dict[str, Any], **more: Any) -> bytes:
+    return encode_event(json.dumps(message), **more)
+
+
+def run(server: Any, talk: Talk, place: HttpParameters = SHOP) -> tuple[Any, list[str]]:
+    """What a talk leads to, as text if it fails; and why connections ended by themselves."""
+    world = AgentWorld()
+    if server is not None:
+        world.serve(server, PORT)
+    ended: list[str] = []
+
+    def plan(parts: object, engine: Engine) -> Flow[object]:
+        client = McpClient(
+            engine, lambda client: HttpCarrier(engine, place, client), on_over=lambda why: ended.append(str(why))
+        )
+        try:
+            result = yield from talk(client, engine)
+        except McpFailed as failed:
+            result = str(failed)
+        client.close()
+        yield from sleep(engine, 3.0)
+        return result
+
+    return world.run(plan), ended
+
+
+def call(client: McpClient, engine: Engine) -> Flow[Any]:
+    yield from client.open(10.0)
+    return (yield from client.ask("tools/call", {"name": "echo", "arguments": {"word": "hi"}}, within=10.0))
+
+
+class Ours(Server):
+    """Our own server's machines."""
+
+    def bind(self, engine: Engine) -> None:
+        super().bind(engine)
+        self.shop = Shop()
+        self.mcp = McpServer(engine, lambda principal: self.shop.offer())
+
+    def post(self, message: dict[str, Any], request: Request) -> Any:
+        return self.mcp.post(request)
+
+    def get(self, request: Request) -> Any:
+        return self.mcp.get(request)
+
+    def _delete(self, request: Request) -> Response:
+        super()._delete(request)
+        return self.mcp.delete(request)
+
+
+def test_our_own_server() -> None:
+    server = Ours()
+
+    def talk(client: McpClient, engine: Engine) -> Flow[Any]:
+        first = yield from call(client, engine)
+        try:
+            yield from client.ask("tools/call", {"name": "wait", "arguments": {}}, within=7.0)
+        except McpFailed as failed:
+            why: object = str(failed)
+        else:
+            why = None
+        yield from sleep(engine, 1.0)
+        rows = yield from client.rows("tools/list", "tools", within=5.0)
+        client.close()
+        yield from sleep(engine, 1.0)
+        return first["content"], why, len(rows)
+
+    result, ended = run(server, talk)
+    assert result == ([{"type": "text", "text": "hi"}], "there was no answer in 70 s", 10)  # it tells of progress
+    assert server.shop.done[-1] == "end of None"  # it was told that nobody waits
+    assert server.methods[-1] == "DELETE"
+    assert len(server.mcp.sessions) == 0
+    assert ended == []
+
+
+def test_what_each_request_shows() -> None:
+    server = Server()
+    run(server, call)
+    assert sorted(server.methods) == ["DELETE", "GET", "initialize", "notifications/initialized", "tools/call"]
+    assert (server.methods[:2], server.methods[-1]) == (["initialize", "notifications/initialized"], "DELETE")
+    first, later = server.fields_of("initialize"), server.fields_of("tools/call")
+    assert first.get(b"accept") == b"application/json, text/event-stream"
+    assert (first.get(b"mcp-session-id"), first.get(b"mcp-protocol-version")) == (None, None)
+    assert (later.get(b"mcp-session-id"), later.get(b"mcp-protocol-version")) == (b"s-1", b"2025-11-25")
+    assert {headers.get(b"authorization") for _, _, headers in server.seen} == {b"Bearer t-1"}
+    assert "t-1" not in repr(SHOP)
+
+
+def test_nobody_there() -> None:
+    assert run(None, call)[0].startswith("it cannot be reached: ")
+
+
+def test_a_server_that_answers_a_note_with_a_stream_or_not_at_all() -> None:
+    server = Server()
+    server.noted = stream(b": hm\n\n", then=1e6)
+    assert run(server, call)[0] == {"content": []}
+    server = Server()
+    server.noted = Flow  # no answer: it breaks
+    assert run(server, call)[0] == {"content": []}
+
+    def silence() -> Flow[Any]:
+        yield from sleep(server.engine, 1e6)
+
+    class Silent(Server):
+        def post(self, message: dict[str, Any], request: Request) -> Any:
+            return silence() if message["method"].startswith("notifications/") else super().post(message, request)
+
+    server = Silent()
+    assert run(server, call)[0].startswith("it cannot be reached: ")
+
+
+@pytest.mark.parametrize(
+    ("refusal", "why"),
+    [
+        (empty_response(401), "it does not let us in (status 401)"),
+        (json_response(403, {"error": "no\nscope"}), "it does not let us in (status 403, no scope)"),
+        (empty_response(404), "there is nothing at this address (status 404)"),
+        (Response(302, Headers([(b"location", b"http://evil/")])), "it refuses the request (status 302)"),
+        (empty_response(299), "the connection ended before the answer"),
+        (empty_response(300), "it refuses the request (status 300)"),
+        (empty_response(202), "the connection ended before the answer"),
+        (json_response(200, []), "the connection ended before the answer"),
+        (stream(b": nothing\n\n"), "the connection ended before the answer"),
+    ],
+)
+def test_a_server_that_refuses(refusal: Any, why: str) -> None:
+    class Refusing(Server):
+        def post(self, message: dict[str, Any], request: Request) -> Any:
+            return refusal
+
+    server = Refusing()
+    assert run(server, call)[0] == why
+    assert server.methods == ["initialize"]
+
+
+def test_a_session_that_was_forgotten() -> None:
+    class Forgetful(Server):
+        def call(self, message: dict[str, Any]) -> Any:
+            return empty_response(404)
+
+    server = Forgetful()
+    result, ended = run(server, call)
+    assert (result, ended) == (GONE, [GONE])
+    assert "DELETE" not in server.methods
+
+
+@pytest.mark.parametrize(
+    ("session", "kept"), [(b"", False), (b"has space", False), (b"x" * 1_025, False), (b"x" * 1_024, True)]
+)
+def test_what_is_a_session(session: bytes, kept: bool) -> None:
+    class Odd(Server):
+        def post(self, message: dict[str, Any], request: Request) -> Any:
+            answered = super().post(message, request)
+            if message["method"] == "initialize":
+                fields = ((b"mcp-session-id", session),) if session else ()
+                return json_response(200, json.loads(answered.body), fields)
+            return answered
+
+    server = Odd()
+    run(server, call)
+    assert server.fields_of("tools/call").get(b"mcp-session-id") == (session if kept else None)
+    assert ("DELETE" in server.methods) is kept
+
+
+def test_a_stream_with_the_answer_in_it_and_no_end() -> None:
+    """Its connection is dropped with the answer: a server cannot keep ours by not ending."""
+
+    class Endless(Server):
+        def call(self, message: dict[str, Any]) -> Any:
+            note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": message["id"]}}
+            return stream(said(note), said(answer(message, a=1)), said(answer(message, a=2)), then=1e6)
+
+    server = Endless()
+    result, _ = run(server, call)
+    assert result == {"content": [], "a": 1}
+    assert all(channel.gone for channel in server.channels)
+
+
+def test_a_stream_that_breaks_is_read_on() -> None:
+    class Broken(Server):
+        message: dict[str, Any]
+
+        def call(self, message: dict[str, Any]) -> Any:
+            self.message = message
+            return stream(b"id: e-1\nretry: 700\ndata:\n\n")
+
+        def get(self, request: Request) -> Any:
+            if request.headers.get(b"last-event-id") == b"e-1":
+                return stream(b"id: e-2\ndata:\n\n")
+            if request.headers.get(b"last-event-id") == b"e-2":
+                return stream(said(answer(self.message, late=True)))
+            return empty_response(405)
+
+    server = Broken()
+    assert run(server, call)[0] == {"content": [], "late": True}
+    assert server.methods.count("GET") == 3
+
+
+@pytest.mark.parametrize("last", [b"e 1", b"x" * 2_000, b""])
+def test_a_stream_that_cannot_be_read_on(last: bytes) -> None:
+    class Broken(Server):
+        def call(self, message: dict[str, Any]) -> Any:
+            return stream(b"id: %s\ndata: x\n\n" % last)
+
+    server = Broken()
+    assert run(server, call)[0] == "the connection ended before the answer"
+    assert server.methods.count("GET") == 1
+
+
+def test_a_stream_that_breaks_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_http_transport, "MAX_RESUMED", 3)
+
+    class Broken(Server):
+        lost = False
+
+        def call(self, message: dict[str, Any]) -> Any:
+            return stream(b"id: e-1\nretry: 1\ndata:\n\n")
+
+        def get(self, request: Request) -> Any:
+            if request.headers.get(b"last-event-id") is None or self.lost:
+                return empty_response(405)
+            return stream(b"id: e-1\nretry: 1\ndata:\n\n")
+
+    server = Broken()
+    assert run(server, call)[0] == "the connection ended before the answer"
+    assert server.methods.count("GET") == 4
+    lost = Broken()
+    lost.lost = True
+    assert run(lost, call)[0] == "the connection ended before the answer"
+    assert lost.methods.count("GET") == 2
+
+
+def test_what_a_server_says_by_itself() -> None:
+    class Talkative(Server):
+        def get(self, request: Request) -> Any:
+            if self.methods.count("GET") > 2:
+                return empty_response(405)
+            changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+            asked = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
+            return stream(said(changed, id="9"), said(asked, id="10"))
+
+    server = Talkative()
+    changes: list[None] = []
+
+    def wait(client: McpClient, engine: Engine) -> Flow[Any]:
+        client._on_changed = lambda: changes.append(None)
+        yield from client.open(10.0)
+        yield from sleep(engine, 10.0)
+
+    run(server, wait)
+    assert len(changes) == 2
+    assert [headers.get(b"last-event-id") for name, _, headers in server.seen if name == "GET"] == [None, b"10", b"10"]
+    assert [message["result"] for name, message, _ in server.seen if name == "None"] == [{}, {}]
+
+
+def test_listening_begins_again_after_a_break() -> None:
+    times: list[float] = []
+
+    class Silent(Server):
+        def get(self, request: Request) -> Any:
+            times.append(self.engine.now.mono)
+            return stream(b": hi\n\n", then=100.0 if self.methods.count("GET") == 3 else 0.0)
+
+    server = Silent()
+
+    def wait(client: McpClient, engine: Engine) -> Flow[Any]:
+        yield from client.open(10.0)
+        yield from sleep(engine, 1.5)
+        server.router = Router(())  # not there for a moment
+        yield from sleep(engine, 0.1)
+
+    run(server, wait)
+    assert server.methods.count("GET") == 2
+    times.clear()
+    server = Silent()
+
+    def stay(client: McpClient, engine: Engine) -> Flow[Any]:
+        yield from client.open(10.0)
+        yield from sleep(engine, 105.0)
+
+    run(server, stay)
+    assert [after - before for before, after in pairwise(times)] == pytest.approx([1.0, 2.0, 100.0 + 1.0], abs=0.1)
+
+
+def test_a_server_that_is_away_for_a_while() -> None:
+    world = AgentWorld()
+    server = Server()
+    server.get = lambda request: stream(b": hi\n\n")  # type: ignore[method-assign]  # a stream that ends at once
+    process = world.serve(server, PORT)
+
+    def plan(parts: object, engine: Engine) -> Flow[None]:
+        client = McpClient(engine, lambda client: HttpCarrier(engine, SHOP, client))
+        yield from client.open(10.0)
+        yield from sleep(engine, 0.5)
+        process.stop(0.0)
+        yield from sleep(engine, 4.0)
+        client._carrier.send(b"{}", None)  # a note that nobody hears
+        yield from sleep(engine, 4.0)
+        client.close()
+        yield from sleep(engine, 3.0)
+
+    world.run(plan)
+    assert server.methods.count("GET") == 1
+
+
+def test_questions_of_a_server_are_answered_a_few_at_a_time() -> None:
+    class Curious(Server):
+        def post(self, message: dict[str, Any], request: Request) -> Any:
+            if "method" in message:
+                return super().post(message, request)
+            return self._later()
+
+        def _later(self) -> Flow[Response]:
+            yield from sleep(self.engine, 100.0)
+            return empty_response(202)
+
+        def call(self, message: dict[str, Any]) -> Any:
+            asked = [said({"jsonrpc": "2.0", "id": number, "method": "ping"}) for number in range(200)]
+            return stream(*asked, said(answer(message)))
+
+    server = Curious()
+    assert run(server, call)[0] == {"content": []}
+    assert server.methods.count("None") == MAX_NOTES
+
+
+def test_a_flood_of_events_is_read_a_second_at_a_time() -> None:
+    class Flood(Server):
+        def call(self, message: dict[str, Any]) -> Any:
+            return stream(*[b'data: {"a": "%s"}\n\n' % (b"x" * 200) * 400] * 40)
+
+    seen: list[int] = []
+
+    def count(client: McpClient, engine: Engine) -> Flow[Any]:
+        yield from client.open(10.0)
+        try:
+            return (yield from client.ask("tools/call", {"name": "a"}, within=3.0))
+        finally:
+            seen.append(client.ignored)
+
+    assert run(Flood(), count)[0] == "there was no answer in 3 s"
+    assert seen[0] < 40 * 400 // 2
+
+
+def test_an_event_may_be_as_long_as_a_message() -> None:
+    class Long(Server):
+        def call(self, message: dict[str, Any]) -> Any:
+            return stream(said(answer(message, long="x" * 2_000_000)))
+
+    assert len(run(Long(), call)[0]["long"]) == 2_000_000

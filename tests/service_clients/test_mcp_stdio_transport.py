@@ -1,0 +1,231 @@
+"""A server as a program of a simulated host: how it is started, talked with, held back, and ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from svc_proto.commands import SignalName
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.service_clients import mcp_stdio_transport
+from svc_proto.service_clients.mcp_client import McpClient, McpFailed
+from svc_proto.service_clients.mcp_stdio_transport import StdioCarrier, StdioParameters
+from tests.agent.world import AgentWorld
+from tests.support.servers.mcp_program import McpProgram, install
+
+SHOP = StdioParameters(argv=("/bin/shop", "--all"), env=(("TOKEN", "tok-12"), ("N", "token")), cwd="/srv")
+Talk = Callable[[McpClient, Engine], Flow[Any]]
+
+
+def run(kind: type[McpProgram] | None, talk: Talk) -> tuple[Any, list[str], list[McpProgram]]:
+    """What a talk leads to, as text if it fails; why connections ended by themselves; and what was started."""
+    world = AgentWorld()
+    started: list[McpProgram] = []
+    if kind is not None:
+        started = install(world.agent_host, kind)
+        world.disk.folder("/srv")
+    ended: list[str] = []
+
+    def plan(parts: object, engine: Engine) -> Flow[object]:
+        client = McpClient(
+            engine, lambda client: StdioCarrier(engine, SHOP, client), on_over=lambda why: ended.append(str(why))
+        )
+        try:
+            return (yield from talk(client, engine))
+        except McpFailed as failed:
+            return str(failed)
+
+    return world.run(plan), ended, started
+
+
+def call(client: McpClient, engine: Engine) -> Flow[Any]:
+    yield from client.open(10.0)
+    return (yield from client.ask("tools/call", {"name": "read", "arguments": {"a": 1}}, within=3.0))
+
+
+def leave(client: McpClient, engine: Engine) -> Flow[Any]:
+    yield from client.open(10.0)
+    client.close()
+    yield from sleep(engine, 10.0)
+    return "left"
+
+
+def test_a_call() -> None:
+    result, ended, (shop,) = run(McpProgram, call)
+    assert result["content"] == [{"type": "text", "text": 'read {"a": 1}'}]
+    assert (shop.child.argv, shop.child.env, shop.child.cwd) == (SHOP.argv, {"TOKEN": "tok-12", "N": "token"}, "/srv")
+    assert [message["method"] for message in shop.seen] == ["initialize", "notifications/initialized", "tools/call"]
+    assert ended == []
+    assert "tok-12" not in repr(SHOP)
+
+
+def test_no_such_program() -> None:
+    assert run(None, call)[0] == "'/bin/shop' cannot be started: there is no such program, or folder"
+
+
+def test_whoever_is_not_wanted_any_more_finds_its_input_closed() -> None:
+    result, _, (shop,) = run(McpProgram, leave)
+    assert (result, shop.child.status, shop.child.signals) == ("left", 0, [])
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_whoever_stays_is_told_to_go_and_then_made_to(stubborn: bool) -> None:
+    class Shop(McpProgram):
+        def on_input_closed(self) -> None:
+            pass
+
+        def on_signal(self, signal: SignalName) -> None:
+            told.append(signal)
+            if not stubborn:
+                self.child.exit(3)
+
+    told: list[SignalName] = []
+    result, _, (shop,) = run(Shop, leave)
+    assert (result, told) == ("left", [SignalName.TERMINATE])
+    assert shop.child.status == (-9 if stubborn else 3)
+
+
+def test_at_the_end_of_the_process_nobody_waits() -> None:
+    class Shop(McpProgram):
+        def on_input_closed(self) -> None:
+            pass
+
+    def stopping(client: McpClient, engine: Engine) -> Flow[Any]:
+        yield from client.open(10.0)
+        engine.stopping = True
+        client.close()
+        engine.stopping = False
+        yield from sleep(engine, 1.0)
+
+    _, _, (shop,) = run(Shop, stopping)
+    assert shop.child.signals == [SignalName.TERMINATE]
+
+
+@pytest.mark.parametrize(
+    ("end", "why"),
+    [
+        (lambda child: child.exit(0), "it has exited with status 0: Error: no token [redacted]"),
+        (lambda child: child.exit(1), "it has exited with status 1: Error: no token [redacted]"),
+        (lambda child: child.die(SignalName.KILL), "it was ended by signal 9: Error: no token [redacted]"),
+    ],
+)
+def test_why_it_ended_is_the_last_that_it_complained_of(end: Callable[[Any], None], why: str) -> None:
+    class Shop(McpProgram):
+        def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> None:
+            self.child.emit_error(b"x" * 5_000 + b"\nTraceback\nError: no token tok-12\n")
+            self.child.after(0.01, lambda: end(self.child))
+
+    result, ended, _ = run(Shop, call)
+    assert (result, ended) == (why, [why])
+
+
+def test_an_exit_without_a_word() -> None:
+    class Shop(McpProgram):
+        def initialize(self, protocolVersion: str, **about: object) -> None:  # noqa: N803 - its name
+            self.child.exit(2)
+
+    assert run(Shop, call)[0] == "it has exited with status 2"
+
+
+def test_whose_exit_is_not_known() -> None:
+    world = AgentWorld()
+    told: list[McpFailed] = []
+
+    def plan(parts: object, engine: Engine) -> Flow[None]:
+        client = McpClient(engine, lambda client: StdioCarrier(engine, SHOP, client))
+        client.over = told.append  # type: ignore[method-assign, assignment]  # to hear of it
+        StdioCarrier(engine, SHOP, client).on_exit(None)
+        yield from ()
+
+    world.run(plan)
+    assert str(told[0]) == "it has ended"
+
+
+def test_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_stdio_transport, "MAX_MESSAGE", 100_000)
+
+    class Shop(McpProgram):
+        def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> None:
+            self.say_bytes(b"x" * 100_001)
+
+    def wait(client: McpClient, engine: Engine) -> Flow[Any]:
+        try:
+            return (yield from call(client, engine))
+        finally:
+            engine.spawn(sleep(engine, 1.0))
+
+    result, ended, _ = run(Shop, wait)
+    assert (result, ended) == ("it said more than 100000 bytes in one line", [result])
+
+
+def test_noise_between_messages_is_nobodys_answer() -> None:
+    class Shop(McpProgram):
+        def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> Mapping[str, Any]:
+            self.say_bytes(b"Listening on stdio...\n\n  \n[1]\n")
+            return {"content": []}
+
+    assert run(Shop, call)[0] == {"content": []}
+
+
+def test_a_flood_is_read_a_second_at_a_time() -> None:
+    class Shop(McpProgram):
+        def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> None:
+            self.flood()
+
+        def flood(self) -> None:
+            note = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {}}).encode()
+            while self.child.room:
+                self.say_bytes((note + b"\n") * 200)
+
+        def on_room(self) -> None:
+            self.flood()
+
+    seen: list[int] = []
+
+    def count(client: McpClient, engine: Engine) -> Flow[Any]:
+        try:
+            return (yield from call(client, engine))
+        finally:
+            seen.append(client.ignored)
+
+    result, _, _ = run(Shop, count)
+    assert result == "there was no answer in 3 s"
+    assert 2 * 500 < seen[0] < 4 * 1_600  # what was on its way when it was held is heard, too
+
+
+def test_who_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_stdio_transport, "MAX_UNREAD", 100_000)
+
+    class Shop(McpProgram):
+        def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> None:
+            self.child.stop_reading()
+
+    def fill(client: McpClient, engine: Engine) -> Flow[Any]:
+        yield from client.open(10.0)
+        last = ""
+        for size in (1, 1, 200_000):
+            try:
+                params = {"name": "x" * size, "arguments": {}}
+                yield from client.ask("tools/call", params, within=1.0)
+            except McpFailed as failed:
+                last = str(failed)
+        client.close()
+        return last
+
+    result, ended, _ = run(Shop, fill)
+    assert (result, ended) == ("it does not read", ["it does not read"])
+
+
+def test_nothing_is_said_over_nothing() -> None:
+    def plan(client: McpClient, engine: Engine) -> Flow[Any]:
+        yield from ()
+        carrier = StdioCarrier(engine, SHOP, client)
+        carrier.send(b"x", None)
+        carrier.close()
+        return "fine"
+
+    assert run(None, plan)[0] == "fine"

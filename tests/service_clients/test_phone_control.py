@@ -1,0 +1,314 @@
+"""The way to the relay: whose token, where it is kept, and what happens when it is not accepted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from clients.phone.handset import SimulatedHandset
+from svc_proto.basics.errors import ToolError
+from svc_proto.basics.moment import Moment
+from svc_proto.device.handset import HandsetCommand, Performed, Reply
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import HttpResult
+from svc_proto.engine.sync import gather
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.service_clients import phone_control
+from svc_proto.service_clients.phone_control import FILE, NO_RELAY, NO_TOKEN, PhoneAnswer, RelayLink
+from svc_proto.wire.events import Headers
+from tests.agent.world import HOME, AgentWorld
+from tests.support.servers.model_server import ScriptedModel
+
+PATH = f"{HOME}/{FILE}"
+URL = "http://127.0.0.1:8767"
+
+
+def call(world: AgentWorld, *, url: str = URL, token: str = "", times: int = 1, path: str = "/ping") -> list[Any]:
+    """Answers or refusals of calls at once; the world's relay has no phone unless it was given one."""
+
+    def one(link: RelayLink) -> Flow[object]:
+        try:
+            return (yield from link.call("GET", path, {"a": True, "b": "x y"}))
+        except ToolError as failure:
+            return str(failure)
+
+    def plan(parts: object, engine: Engine) -> Flow[list[object]]:
+        link = RelayLink(engine, url, token)
+        return (yield from gather(engine, [one(link) for _ in range(times)]))
+
+    return world.run(plan)
+
+
+def devices(world: AgentWorld) -> list[str]:
+    return [session.device_name for session in world.relay.sessions.active(world.relay.engine.now)]
+
+
+def codes(answers: list[Any]) -> list[object]:
+    return [answer.body.get("code") if isinstance(answer, PhoneAnswer) else answer for answer in answers]
+
+
+def test_it_pairs_by_itself_once_and_keeps_the_token() -> None:
+    world = AgentWorld(relay=True)
+    assert codes(call(world, times=3)) == ["phone_not_connected"] * 3
+    assert world.logs == [("agent paired with the relay", {})]
+    stored = json.loads(world.disk.get(PATH))
+    assert stored["url"] == URL
+    assert codes(call(world)) == ["phone_not_connected"]
+    assert json.loads(world.disk.get(PATH)) == stored
+    assert devices(world) == ["Agent on this host"]
+    assert world.logs == []
+
+
+def test_the_session_is_no_phone_and_keeps_the_grant_that_it_needs() -> None:
+    world = AgentWorld(relay=True)
+    call(world)
+    token = json.loads(world.disk.get(PATH))["token"]
+    world.sim.run_for(2.0)
+    now = world.relay.engine.now
+    session = world.relay.sessions.lookup(token, now)
+    assert session is not None
+    assert session.grants == {"bridge": session.expires_at}
+
+
+class Sulking(SimulatedHandset):
+    """Answers everything with the relay's own refusal."""
+
+    asked = 0
+
+    def perform(self, command: HandsetCommand, now: Moment) -> Performed:
+        self.asked += 1
+        return Reply(401, {"ok": False, "error": "the session token is unknown or expired", "code": "unauthorized"})
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_phones_401_is_an_answer(own: bool) -> None:
+    handset = Sulking()
+    world = AgentWorld(phone=True, handset=handset)
+    token = ""
+    if own:
+        token = world.relay.sessions.create(world.relay.engine.now, world.relay.engine.entropy)[0]
+    first, second = call(world, token=token)[0], call(world, token=token)[0]
+    assert (first.status, second.status, handset.asked) == (401, 401, 2)
+    assert devices(world).count("Agent on this host") == (0 if own else 1)
+
+
+def test_who_is_blocked_stays_so_when_the_agent_pairs() -> None:
+    world = AgentWorld(relay=True)
+    relay = world.relay
+    for _ in range(5):
+        relay.limiter.failure("203.0.113.7", relay.engine.now)
+    call(world)
+    assert relay.limiter.blocked_for("203.0.113.7", relay.engine.now) > 0
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_token_that_is_not_accepted_any_more_is_replaced(times: int) -> None:
+    world = AgentWorld(relay=True)
+    world.disk.put(PATH, json.dumps({"url": URL, "token": "00000000-old"}).encode())
+    assert codes(call(world, times=times)) == ["phone_not_connected"] * times
+    assert json.loads(world.disk.get(PATH))["token"] != "00000000-old"
+    assert devices(world) == ["Agent on this host"]
+
+
+def test_a_token_that_was_set_is_used_alone() -> None:
+    world = AgentWorld(relay=True)
+    assert call(world, token="00000000-wrong") == [
+        "the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)"
+    ]
+    assert devices(world) == []
+    assert not world.disk.exists(PATH)
+    call(world)
+    token = json.loads(world.disk.get(PATH))["token"]
+    world.disk.remove(PATH)
+    assert codes(call(world, token=token)) == ["phone_not_connected"]
+
+
+def test_a_token_that_no_header_can_carry() -> None:
+    assert call(AgentWorld(relay=True), token="a\nb") == ["SVC_RELAY_TOKEN has characters that no token has"]
+
+
+@pytest.mark.parametrize(
+    "text", [b"{", b"[]", b"{}", b'{"url": "http://127.0.0.1:8767", "token": "a b"}', b'{"url": "u", "token": "t"}']
+)
+def test_a_stored_token_that_is_none_or_anothers(text: bytes) -> None:
+    world = AgentWorld(relay=True)
+    world.disk.put(PATH, text)
+    assert codes(call(world)) == ["phone_not_connected"]
+
+
+def test_a_token_is_never_sent_to_another_relay() -> None:
+    world = AgentWorld(relay=True)
+    call(world)
+    text = world.disk.get(PATH)
+    world.disk.put(PATH, text.replace(URL.encode(), b"http://127.0.0.1:8768"))
+    assert codes(call(world)) == ["phone_not_connected"]
+    assert len(devices(world)) == 2  # it has paired anew, though the stored token would have done
+    assert world.disk.get(PATH) != text
+
+
+def test_a_token_that_cannot_be_stored_is_used_all_the_same() -> None:
+    world = AgentWorld(relay=True)
+    world.disk.capacity = 0
+    assert codes(call(world)) == ["phone_not_connected"]
+    assert ("relay token not stored", {"problem": "no_space"}) in world.logs
+
+
+def test_a_relay_elsewhere_needs_a_token() -> None:
+    assert call(AgentWorld(relay=True), url="http://10.0.0.1:8767") == [NO_TOKEN]
+    assert call(AgentWorld(), url="nonsense") == [NO_TOKEN]
+
+
+def test_no_relay() -> None:
+    world = AgentWorld()
+    assert call(world) == ["the relay cannot be reached (SVC_RELAY_URL): unreachable"]
+    assert ("agent not paired", {"problem": "unreachable"}) in world.logs
+    assert call(world, token="t") == ["the relay cannot be reached (SVC_RELAY_URL): unreachable"]
+
+
+def there(world: AgentWorld, *, url: str = URL, token: str = "") -> bool:
+    return world.run(lambda parts, engine: RelayLink(engine, url, token).phone_is_there())
+
+
+def test_whether_a_phone_is_there() -> None:
+    assert there(AgentWorld(phone=True))
+    assert not there(AgentWorld(relay=True))
+    assert not there(AgentWorld())
+    assert not there(AgentWorld(phone=True, handset=SimulatedHandset(build="googlePlay")))
+    assert not there(AgentWorld(), url="http://10.0.0.9:8767")
+    assert there(AgentWorld(), url="http://10.0.0.9:8767", token="t")
+
+
+@pytest.mark.parametrize(
+    ("body", "able"),
+    [
+        (b'{"phone_connected": true}', True),
+        (b'{"phone_connected": true, "bridge": {}}', True),
+        (b'{"phone_connected": true, "bridge": {"device_control_supported": false}}', False),
+        (b'{"phone_connected": false}', False),
+        (b"no", False),
+    ],
+)
+def test_what_the_relay_says_of_it(body: bytes, able: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[HttpResult]:
+        assert url == f"{URL}/bridge/status"
+        yield from ()
+        return HttpResult(200, Headers([]), body)
+
+    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
+    assert there(AgentWorld()) is able
+
+
+def test_whether_it_is_configured() -> None:
+    def plan(parts: object, engine: Engine) -> Flow[list[bool]]:
+        yield from ()
+        return [
+            RelayLink(engine, url, token).configured for url, token in ((URL, ""), ("http://x", ""), ("http://x", "t"))
+        ]
+
+    assert AgentWorld().run(plan) == [True, False, True]
+
+
+def test_something_else_in_its_place() -> None:
+    world = AgentWorld()
+    world.serve(ScriptedModel(), 8767)
+    (refusal,) = call(world)
+    assert refusal == f"the relay did not let the agent in (the relay gave no pairing code: 404). {NO_TOKEN}"
+
+
+def test_a_relay_that_refuses_a_fresh_token_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = AgentWorld(relay=True)
+
+    def pair(engine: Engine, url: str, name: str) -> Flow[str]:
+        yield from ()
+        return "00000000-made-up"
+
+    monkeypatch.setattr(phone_control, "pair", pair)
+    assert call(world, times=2) == ["the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)"] * 2
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "members"),
+    [
+        (200, b"", {}),
+        (200, b"{}", {}),
+        (200, b'{"a": 1}', {"a": 1}),
+        (200, b"[1]", {"value": "[1]"}),
+        (399, b"399: no", {"value": "399: no"}),
+        (400, b"400: no", {"error": "400: no"}),
+        (502, b"\xff", {"error": "\ufffd"}),
+    ],
+)
+def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, bytes]] = []
+
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[HttpResult]:
+        asked.append((url, more.get("body", b"")))
+        yield from ()
+        return HttpResult(status, Headers([]), body)
+
+    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
+    assert call(AgentWorld(), token="t") == [PhoneAnswer(status, members)]
+    assert asked == [(f"{URL}/ping?a=true&b=x+y", b"")]
+
+
+def test_a_401_of_a_relay_that_is_gone_when_it_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
+        yield from ()
+        return Failure(FailureKind.UNREACHABLE) if url.endswith("/sessions") else HttpResult(401, Headers([]), b"{}")
+
+    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
+    assert call(AgentWorld(), token="t") == [PhoneAnswer(401, {})]
+
+
+@pytest.mark.parametrize(
+    ("token", "answer", "outcome"),
+    [
+        ("t-0", HttpResult(200, Headers([]), b"picture"), b"picture"),
+        ("t-0", HttpResult(404, Headers([]), b"{}"), "the relay does not hand out the phone's picture (404)"),
+        ("t-0", Failure(FailureKind.UNREACHABLE), f"{NO_RELAY}: unreachable"),
+        ("../x", HttpResult(200, Headers([]), b"picture"), "the phone gave no picture"),
+    ],
+)
+def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
+        assert (method, url) == ("GET", f"{URL}/media/t-0")
+        assert more["headers"] == ((b"authorization", b"Bearer mine"),)
+        yield from ()
+        return answer
+
+    def plan(parts: object, engine: Engine) -> Flow[bytes | str]:
+        try:
+            return (yield from RelayLink(engine, URL, "mine").media(token))
+        except ToolError as failed:
+            return str(failed)
+
+    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
+    assert AgentWorld().run(plan) == outcome
+
+
+@pytest.mark.parametrize(
+    ("url", "answer", "outcome"),
+    [
+        (URL, HttpResult(200, Headers([]), b'{"activity":[{"asked_by":"Me","path":"/a"},{"asked_by":"You"}]}'), ["/a"]),
+        (URL, HttpResult(403, Headers([]), b"{}"), "the relay does not tell what was done (403)"),
+        (URL, Failure(FailureKind.UNREACHABLE), f"{NO_RELAY}: unreachable"),
+        ("http://10.0.0.1", HttpResult(200, Headers([]), b"{}"), "a relay on another host does not tell what was done"),
+    ],
+)
+def test_what_was_asked_for_over_it(url: str, answer: object, outcome: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
+        assert (method, url) == ("GET", f"{URL}/bridge/activity")
+        yield from ()
+        return answer
+
+    def plan(parts: object, engine: Engine) -> Flow[object]:
+        try:
+            return [row["path"] for row in (yield from RelayLink(engine, url, "mine", who="Me").activity())]
+        except ToolError as failed:
+            return str(failed)
+
+    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
+    assert AgentWorld().run(plan) == outcome

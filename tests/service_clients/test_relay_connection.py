@@ -1,0 +1,186 @@
+"""A link to a relay: how it comes about, and how not. What people are told of that is in tests/client/test_link.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.envelope import Envelope
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_connection import LIFE, Link, LinkState, Welcome, open_link
+from svc_proto.service_clients.service_client import Peer, PeerFailed, PeerFault
+from tests.client.world import REFUSED, Asked, World
+from tests.playbook import Idle, counting_entropy
+
+RELAY = Peer("the relay", "ws://h:8767/ws", "t0ken")
+SAID = {"session_token": "t0ken", "device_name": "Desk"}
+OK = {
+    "session_token": "t0ken-1",
+    "server_version": "1.0.0",
+    "expires_at": 5.5,
+    "grants": {"chat": 5.5, "tui": None, "bad": "x"},
+    "transport_hint": "ws",
+}
+
+
+def envelope(kind: str, payload: object, channel: str = "system") -> dict[str, Any]:
+    return {"channel": channel, "type": kind, "id": "1", "payload": payload}
+
+
+Outcome = tuple[Link, Welcome] | PeerFailed
+
+
+def link_world(*answers: Mapping[str, Any] | None, **more: Any) -> World[Outcome]:
+    """A relay that answers so; None: it hangs up."""
+
+    def opening(engine: Engine) -> Flow[Outcome]:
+        try:
+            return (yield from open_link(engine, RELAY, SAID, within=15.0))
+        except PeerFailed as error:
+            yield from sleep(engine, 0.0)
+            return error
+
+    said = None if answers == (None,) else list(answers)
+    return World(opening, **{"socket": lambda message: said, **more})
+
+
+def test_signing_in() -> None:
+    there = link_world(envelope("hello", {}), envelope("ok", {}, "tui"), envelope("auth.ok", OK))
+    outcome = there.run()
+    assert not isinstance(outcome, PeerFailed)
+    assert outcome[1] == Welcome(
+        token="t0ken-1", server_version="1.0.0", expires_at=5.5, grants={"chat": 5.5, "tui": None}, transport_hint="ws"
+    )
+    assert "t0ken" not in repr(outcome[1])
+    (said,) = there.said
+    assert (said["channel"], said["type"], said["payload"]) == ("system", "auth", SAID)
+    assert outcome[0].state is LinkState.ONLINE
+
+
+def test_a_token_is_shown_at_the_handshake() -> None:
+    """A relay lets it in then, even if others at this address have guessed codes."""
+    seen: list[bytes | None] = []
+
+    def declined(asked: Asked) -> tuple[int, bytes]:
+        seen.append(asked.headers.get(b"authorization"))
+        return 429, b""
+
+    outcome = link_world(http=declined, socket=None).run()
+    assert seen == [b"Bearer t0ken"]
+    assert isinstance(outcome, PeerFailed)
+    assert outcome.fault is PeerFault.BLOCKED
+
+
+def test_a_bare_welcome() -> None:
+    outcome = link_world(envelope("auth.ok", {"session_token": "t", "expires_at": True, "grants": []})).run()
+    assert not isinstance(outcome, PeerFailed)
+    assert outcome[1] == Welcome(token="t", server_version="", expires_at=None, grants={}, transport_hint="unknown")
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault", "why", "seconds"),
+    [
+        (envelope("auth.fail", {"reason": "no\x1b good"}), PeerFault.REJECTED, "no\x1b good", 0.0),
+        (envelope("auth.fail", {}), PeerFault.REJECTED, "denied", 0.0),
+        *((envelope("auth.ok", {"session_token": token}), PeerFault.LACKING, "no session token", 0.0)
+          for token in (None, "", "a b", 7)),
+        (None, PeerFault.CUT, "reset", 0.0),
+        (envelope("later", {}), PeerFault.CUT, "no answer in time", 15.0),
+    ],
+)  # fmt: skip
+def test_a_link_that_does_not_come_about(answer: Any, fault: PeerFault, why: str, seconds: float) -> None:
+    there = link_world(answer)
+    began = there.now.mono
+    outcome = there.run()
+    assert isinstance(outcome, PeerFailed)
+    assert (outcome.fault, outcome.why, there.now.mono - began) == (fault, why, seconds)
+
+
+def test_no_relay() -> None:
+    outcome = link_world(dial=lambda host, port: REFUSED).run()
+    assert isinstance(outcome, PeerFailed)
+    assert (outcome.fault, outcome.failure) == (
+        PeerFault.UNREACHABLE,
+        Failure(FailureKind.UNREACHABLE, "connection refused"),
+    )
+
+
+class Wire:
+    """Stands where the socket is."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.closed = self.held = False
+        self.writable = True
+
+    def send_text(self, text: str) -> bool:
+        self.texts.append(text)
+        return True
+
+    def hold(self, holding: bool) -> None:
+        self.held = holding
+
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        self.closed = True
+
+
+def fresh() -> tuple[Link, Wire, list[object]]:
+    engine = Engine(Idle(), entropy=counting_entropy())
+    link, heard = Link(engine, {"session_token": "t"}), list[object]()
+    link.on_envelope = heard.append
+    link.on_lost = heard.append
+    link.on_drained = lambda: heard.append("drained")
+    return link, Wire(), heard
+
+
+def test_a_life() -> None:
+    link, wire, heard = fresh()
+    before = link.writable
+    link.hold(True)
+    link.send("system", "early", {})
+    link.on_open(wire)  # type: ignore[arg-type] # stands in
+    link.on_text("no JSON")
+    link.on_text('{"channel": "system", "type": "auth.ok", "payload": {"session_token": "t"}}')
+    link.on_text('{"channel": "terminal", "type": "x", "id": "7", "payload": {}}')
+    link.on_binary(b"x")
+    link.hold(True)
+    assert wire.held
+    link.on_writable()
+    assert (before, link.writable) == (False, True)
+    link.on_closed(1006, "")
+    assert heard == [Envelope("terminal", "x", "7", JsonObject()), "drained", "closed with 1006"]
+    link.on_text('{"channel": "terminal", "type": "late", "payload": {}}')
+    assert len(heard) == 3
+
+
+def test_closing_is_silent() -> None:
+    link, wire, heard = fresh()
+    link.close()
+    link.on_open(wire)  # type: ignore[arg-type] # stands in
+    link.close()
+    link.on_closed(1000, "bye")
+    link.on_drained()
+    link.on_text('{"channel": "terminal", "type": "late", "payload": {}}')
+    assert heard == []
+    assert wire.closed
+    link.on_closed(1000, "bye")
+
+
+def test_what_comes_while_a_link_closes_is_told_to_nobody() -> None:
+    link, wire, heard = fresh()
+    link.on_open(wire)  # type: ignore[arg-type] # stands in
+    link.on_text('{"channel": "system", "type": "auth.ok", "payload": {"session_token": "t"}}')
+    link.close()
+    link.on_text('{"channel": "terminal", "type": "late", "payload": {}}')
+    link.on_writable()
+    link.on_closed(1000, "bye")
+    assert heard == []
+
+
+def test_the_table_ends() -> None:
+    assert all(state is not LinkState.OVER for state, _ in LIFE)

@@ -1,0 +1,53 @@
+"""The addresses of a relay."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.device.phone import PhoneConfig
+from svc_proto.service_clients.relay_url import Remote, derived_relay
+
+
+@pytest.mark.parametrize(
+    ("remote", "socket_url", "http_url"),
+    [
+        ("ws://h", "ws://h:80/ws", "http://h:80"),
+        ("ws://h:1/", "ws://h:1/ws", "http://h:1"),
+        ("ws://h:1/#part", "ws://h:1/ws", "http://h:1"),
+        ("wss://h", "wss://h:443/ws", "https://h:443"),
+        ("wss://h/relay/ws?a=b", "wss://h/relay/ws?a=b", "https://h:443/relay"),
+        ("wss://h/relay/ws", "wss://h:443/relay/ws", "https://h:443/relay"),
+        ("wss://h/relay/", "wss://h:443/relay/ws", "https://h:443/relay"),
+        ("ws://[::1]:8767", "ws://[::1]:8767/ws", "http://[::1]:8767"),
+    ],
+)
+def test_urls(remote: str, socket_url: str, http_url: str) -> None:
+    assert (Remote(remote).socket_url, Remote(remote).http_url) == (socket_url, http_url)
+    assert PhoneConfig(remote=remote, code="ABC123").http_url == http_url
+
+
+@pytest.mark.parametrize(
+    ("api", "relay"),
+    [
+        ("http://192.168.1.5:8642", "ws://192.168.1.5:8767"),
+        ("https://box.example", "wss://box.example:8767"),
+        ("https://box.example:8642/v1/", "wss://box.example:8767"),
+        ("http://[fd00::1]:8642", "ws://[fd00::1]:8767"),
+    ],
+)
+def test_the_relay_beside_an_api(api: str, relay: str) -> None:
+    assert derived_relay(api) == relay
+
+
+@pytest.mark.parametrize("api", ["ws://h:8642", "h:8642", "http://", "ftp://h"])
+def test_what_is_no_address_of_an_api(api: str) -> None:
+    with pytest.raises(RemoteProtocolError):
+        derived_relay(api)
+
+
+@pytest.mark.parametrize(
+    ("remote", "where"), [("wss://h", ("h", 443)), ("wss://[::1]:1/x", ("::1", 1)), ("ws://h", None)]
+)
+def test_whose_certificate_is_pinned(remote: str, where: tuple[str, int] | None) -> None:
+    assert Remote(remote).pinned == where

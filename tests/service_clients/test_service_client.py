@@ -1,0 +1,152 @@
+"""One call of a peer: what goes out, what comes back, and what sort of failure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import FailureKind
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
+from svc_proto.service_clients.service_client import Peer, PeerFailed, PeerFault
+from svc_proto.wire.multipart import Part
+from tests.book import HOME
+from tests.client.world import REFUSED, SILENT, Reply, World, as_json
+
+PEER = Peer("it", "http://h:1", "t0ken", 5.0)
+Plan = Callable[[Engine], Flow[Any]]
+
+
+def failure(plan: Plan, answer: Reply) -> tuple[PeerFailed, float]:
+    """How a call failed, and after how many seconds."""
+
+    def caught(engine: Engine) -> Flow[PeerFailed]:
+        try:
+            found = yield from plan(engine)
+        except PeerFailed as error:
+            return error
+        raise AssertionError(found)
+
+    world = World(caught, http=answer)
+    began = world.now.mono
+    return world.run(), world.now.mono - began
+
+
+def test_a_request() -> None:
+    world = World(lambda engine: PEER.json(engine, "POST", "/x", {"a": 1}), http=as_json({"b": 2}))
+    assert world.run() == {"b": 2}
+    (asked,) = world.asked
+    assert (asked.method, asked.path, asked.json) == ("POST", "/x", {"a": 1})
+    assert asked.headers.get(b"authorization") == b"Bearer t0ken"
+    assert asked.headers.get(b"content-type") == b"application/json"
+    assert "t0ken" not in repr(PEER)
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault", "status", "said"),
+    [
+        ((300, b"{}"), PeerFault.REFUSED, 300, ""),
+        ((400, b'{"error": "why"}'), PeerFault.REFUSED, 400, "why"),
+        ((401, b'{"error": {"message": "why"}}'), PeerFault.UNAUTHORIZED, 401, "why"),
+        ((403, b'{"detail": "why"}'), PeerFault.FORBIDDEN, 403, "why"),
+        ((404, b'"why"'), PeerFault.NOT_FOUND, 404, "why"),
+        ((409, b"404: Not Found"), PeerFault.CONFLICT, 409, ""),
+        ((429, b"[]"), PeerFault.BLOCKED, 429, ""),
+        ((200, b"<html>"), PeerFault.NO_JSON, 200, ""),
+        ((200, b"[]"), PeerFault.NO_OBJECT, 200, ""),
+    ],
+)
+def test_an_answer_that_is_no_success(answer: Reply, fault: PeerFault, status: int, said: str) -> None:
+    error, _ = failure(lambda engine: PEER.json(engine, "GET", "/"), answer)
+    assert (error.fault, error.status, error.said, error.why, error.lacks) == (fault, status, said, "", "")
+    assert str(error) == f"it: {fault.value}, status {status}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "why", "kind", "seconds"),
+    [
+        (REFUSED, "connection refused", FailureKind.UNREACHABLE, 0.0),
+        (SILENT, "no answer in time", FailureKind.TIMED_OUT, 5.0),
+    ],
+)
+def test_no_answer(answer: Reply, why: str, kind: FailureKind, seconds: float) -> None:
+    error, after = failure(lambda engine: PEER.request(engine, "GET", "/"), answer)
+    assert (error.fault, error.status, error.said, error.why) == (PeerFault.UNREACHABLE, 0, "", why)
+    assert error.failure is not None
+    assert (error.failure.kind, after) == (kind, seconds)
+
+
+def test_a_call_may_have_a_time_of_its_own() -> None:
+    assert failure(lambda engine: PEER.request(engine, "GET", "/", within=2.0), SILENT)[1] == 2.0
+
+
+@pytest.mark.parametrize(("local", "shown"), [(True, b"5e" * 32), (False, None)])
+def test_the_local_secret(local: bool, shown: bytes | None) -> None:
+    peer = Peer("it", "http://h:1", local=local)
+    world = World(lambda engine: peer.request(engine, "GET", "/"), http=(204, b""))
+    world.disk.put(f"{HOME}/{LOCAL_SECRET}", b"5e" * 32)
+    assert world.run().status == 204
+    assert world.asked[0].headers.get(HEADER) == shown
+    assert world.asked[0].headers.get(b"authorization") is None
+
+
+@pytest.mark.parametrize(
+    ("shown", "found", "statuses"),
+    [
+        ("old", "new", (200, 200)),
+        ("old", "old", (401, 401)),
+        ("", "new", (200, 200)),
+        ("", "", (401, 401)),
+        ("old", "odd", (401, 401)),
+    ],
+)
+def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str, statuses: tuple[int, int]) -> None:
+    looked: list[str] = []
+
+    def find(known: str) -> Flow[str]:
+        assert known in (shown, found)
+        looked.append(known)
+        yield from ()
+        return found
+
+    peer = Peer("it", "http://h:1", shown, find_token=find)
+
+    def plan(engine: Engine) -> Flow[tuple[int, int]]:
+        first = yield from peer.request(engine, "GET", "/")
+        return first.status, (yield from peer.request(engine, "GET", "/")).status
+
+    good = b"Bearer new"
+    world = World(plan, http=lambda asked: (200 if asked.headers.get(b"authorization") == good else 401, b""))
+    assert world.run() == statuses
+    assert len(looked) == max(1, statuses.count(401))  # never after an answer that is none
+    tries = [asked.headers.get(b"authorization") for asked in world.asked]
+    assert tries.count(b"Bearer old" if shown else None) == {"new": 1, "old": 2, "odd": 1, "": 2}[found]
+
+
+def test_a_file() -> None:
+    part = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hello")
+    world = World(lambda engine: PEER.upload(engine, "/up", part, within=1.0), http=(200, b""))
+    assert world.run().status == 200
+    (asked,) = world.asked
+    assert (asked.headers.get(b"content-type") or b"").startswith(b"multipart/form-data; boundary=")
+    assert b'name="file"; filename="a.txt"' in asked.body
+
+
+class Ear:
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_: None
+
+
+def test_a_socket() -> None:
+    opening: Plan = lambda engine: PEER.socket(engine, "/ws", Ear(), within=1.0)  # noqa: E731
+    world = World(opening, socket=lambda message: [])
+    assert world.run().writable
+    assert failure(opening, (503, b""))[0].fault is PeerFault.REFUSED
+
+
+def test_each_sort_has_a_word_for_the_log() -> None:
+    words = "unreachable cut unauthorized forbidden not-found conflict blocked refused rejected no-json no-object ill"
+    assert [fault.value for fault in PeerFault] == [word.replace("-", " ") for word in (*words.split(), "lacking")]

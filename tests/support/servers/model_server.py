@@ -1,0 +1,156 @@
+"""A model's server that says what a test wants: one scripted answer for each request, in order.
+
+    model = ScriptedModel([calls(("phone_ping", {})), plain("Done.")])
+    model = ScriptedModel([lambda request: plain(last_result(request))])
+
+An answer may depend on its request. Where a script has no answer left, it says so as plain text. Nothing waits by
+itself: a pause is part of an answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import evolve, frozen
+
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.message import Request, Response, StreamedResponse
+from svc_proto.wire.events import Headers
+from tests.support.servers.scripted_service import Paced, ScriptedService, row
+
+MODEL_PORT = 9000
+DONE = b"data: [DONE]\n\n"
+
+
+@frozen(kw_only=True)
+class Answer(Paced):
+    """One answer. With `events` an event stream, else `body`."""
+
+    events: tuple[bytes, ...] | None = None
+    status: int = 200
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    body: bytes = b""
+
+    def dropped(self, after: int) -> Answer:
+        """The connection drops after so many events."""
+        return evolve(self, events=(self.events or ())[:after], breaks=True)
+
+    def stuck(self, after: int) -> Answer:
+        """Nothing comes after so many events."""
+        return evolve(self, events=(self.events or ())[:after], hangs=True)
+
+
+Scripted: TypeAlias = "Answer | Callable[[dict[str, Any]], Answer]"
+
+
+# --- events -------------------------------------------------------------------------------------------------------
+
+
+def event(value: object) -> bytes:
+    """One event with JSON."""
+    return b"data: " + json.dumps(value).encode() + b"\n\n"
+
+
+def chunk(delta: Mapping[str, object] | None = None, finish: str | None = None) -> bytes:
+    """One chunk of an answer."""
+    choice = {"index": 0, "delta": delta or {}, "finish_reason": finish}
+    return event({"id": "c-1", "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def usage(asked: int, answered: int) -> bytes:
+    """The last chunk, as `include_usage` asks for."""
+    counts = {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
+    return event({"id": "c-1", "object": "chat.completion.chunk", "choices": [], "usage": counts})
+
+
+# --- answers ------------------------------------------------------------------------------------------------------
+
+
+def plain(text: str, *, reasoning: str = "", name: str = "reasoning_content", finish: str | None = "stop") -> Answer:
+    """Words, one event each."""
+    events = [chunk({"role": "assistant", "content": ""})]
+    events += [chunk({name: f"{word} "}) for word in reasoning.split()]
+    words = text.split(" ")
+    events += [chunk({"content": word + (" " if place < len(words) - 1 else "")}) for place, word in enumerate(words)]
+    return Answer(events=(*events, chunk(finish=finish), usage(7, len(words)), DONE))
+
+
+def calls(*wanted: tuple[str, object], text: str = "") -> Answer:
+    """Calls of tools, side by side, with their arguments in two pieces; arguments of type str are sent as they are."""
+    events = [chunk({"content": text})] if text else []
+    for place, (name, arguments) in enumerate(wanted):
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        half = len(written) // 2
+        first = {"index": place, "id": f"call_{place}", "type": "function", "function": {"name": name, "arguments": ""}}
+        events.append(chunk({"tool_calls": [first]}))
+        pieces = [{"index": place, "function": {"arguments": piece}} for piece in (written[:half], written[half:])]
+        events += [chunk({"tool_calls": [piece]}) for piece in pieces]
+    return Answer(events=(*events, chunk(finish="tool_calls"), usage(11, 5), DONE))
+
+
+def whole(message: Mapping[str, object], finish: str = "stop") -> Answer:
+    """An answer that is not streamed."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+    counts = {"prompt_tokens": 3, "completion_tokens": 4}
+    return Answer(body=json.dumps({"id": "c-1", "choices": [choice], "usage": counts}).encode())
+
+
+def refusal(status: int, message: str = "no", *, retry_after: str | None = None) -> Answer:
+    """An error before any word."""
+    headers = ((b"retry-after", retry_after.encode()),) if retry_after is not None else ()
+    return Answer(status=status, headers=headers, body=json.dumps({"error": {"message": message}}).encode())
+
+
+def huge(events: int, size: int) -> Answer:
+    """Much text."""
+    return Answer(events=(*(chunk({"content": "x" * size}) for _ in range(events)), chunk(finish="stop"), DONE))
+
+
+def last_result(request: Mapping[str, Any]) -> str:
+    """What the tool that ran last gave."""
+    return next(str(row["content"]) for row in reversed(request["messages"]) if row["role"] == "tool")
+
+
+def counting(start: int, deltas: int, *, size: int = 0, together: int = 10) -> Answer:
+    """So many pieces, numbered from `start` and at least `size` characters long; the server writes some together."""
+    pieces = [chunk({"content": counted(number, size)}) for number in range(start, start + deltas)]
+    batches = [b"".join(pieces[at : at + together]) for at in range(0, len(pieces), together)]
+    return Answer(events=(*batches, chunk(finish="stop"), usage(1, deltas), DONE))
+
+
+def counted(number: int, size: int = 0) -> str:
+    """One of those pieces."""
+    return f"{number} ".rjust(size, ".")
+
+
+# --- the server ---------------------------------------------------------------------------------------------------
+
+
+class ScriptedModel(ScriptedService):
+    """The service. `seen` are the requests' bodies, `keys` their `Authorization`."""
+
+    def __init__(self, answers: Iterable[Scripted] = ()) -> None:
+        self.answers = list(answers)
+        self.seen: list[dict[str, Any]] = []
+        self.keys: list[bytes | None] = []
+        super().__init__([row("POST", "/v1/chat/completions", self._complete)])
+
+    # --- the route ---
+
+    def _complete(self, request: Request) -> Flow[Response | StreamedResponse]:
+        asked = json.loads(request.body)
+        self.seen.append(asked)
+        self.keys.append(request.headers.get(b"authorization"))
+        channel = self.channels[-1]
+        answer = self.answers.pop(0) if self.answers else plain("The script is over.")
+        if not isinstance(answer, Answer):
+            answer = answer(asked)
+        yield from sleep(self.engine, answer.before)
+        if answer.events is None:
+            headers = Headers([(b"content-type", b"application/json"), *answer.headers])
+            return Response(answer.status, headers, answer.body)
+        headers = Headers([(b"content-type", b"text/event-stream"), *answer.headers])
+        told, events = answer, answer.events
+        return StreamedResponse(told.status, headers, lambda writer: self.write(writer, channel, events, told))

@@ -1,0 +1,60 @@
+"""What a shell would see that runs a command: `python -m tests.support.terminal_observer WORDS`.
+
+It tells the command's process id and its status, and whether the terminal is as it was: its modes, and whether its
+descriptors still wait. A module of Python is run in a fork, since what it imports is here already.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import subprocess
+import sys
+
+
+def main() -> None:
+    """See, run, and see again."""
+    before = seen()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    words = sys.argv[1:]
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        say(f"<pid {os.getpid()}>")  # before whatever the command says
+        run(words)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    after = seen()
+    say(f"<status {status}, {'restored' if after == before else f'{before} became {after}'}>")
+
+
+def seen() -> str:
+    """The state of the terminal."""
+    modes = subprocess.run(["stty", "-g"], capture_output=True, text=True, check=True).stdout.strip()
+    return f"{modes} {os.get_blocking(0)} {os.get_blocking(1)}"
+
+
+def run(words: list[str]) -> None:
+    """Be the command."""
+    start = [
+        sys.executable,
+        "-W",
+        "error",
+        "-m",
+    ]  # as tests.forkserver has it, whose import would cost more than the rest
+    if words[: len(start)] != start:
+        os.execvp(words[0], words)
+    sys.argv = words[len(start) :]
+    sys.modules.pop(sys.argv[0], None)
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    sys.exit(0)
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
