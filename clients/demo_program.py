@@ -29,7 +29,7 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.service_client import PeerFailed
+from svc_proto.service_clients.service_client import ServiceCallError
 from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["Demo", "demo_programs"]
@@ -116,8 +116,8 @@ class Demo:
         for message in MESSAGES:
             self._say(f"chat: {message}")
             try:
-                yield from self._api.turn(self.engine, str(session["id"]), {"message": message}, tell)
-            except PeerFailed:
+                yield from self._api.stream_turn(self.engine, str(session["id"]), {"message": message}, tell)
+            except ServiceCallError:
                 return self._problem("the chat was not answered")
         marker = next((line for text in texts for line in text.splitlines() if line.startswith("MEDIA:")), "")
         token = marker.rpartition("/")[2]
@@ -152,7 +152,7 @@ class Demo:
         peer = self._api if api else RelayClient("the relay", self.phone.config.http_url, self.phone.token or "")
         try:
             answer = yield from peer.request(engine, method, path, b"" if body is None else body)
-        except PeerFailed as error:
+        except ServiceCallError as error:
             self._problem(f"{method} {path}: {error.why}")
             return None
         took = _milliseconds(engine.now.mono - began)

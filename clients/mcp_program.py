@@ -15,7 +15,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
 from svc_proto.mcp.answers import Offer
 from svc_proto.mcp.phone import looking, phone_offer
-from svc_proto.service_clients.phone_control import RelayLink
+from svc_proto.service_clients.phone_control import RelayPhoneControl
 from svc_proto.wire.urls import parse_url
 
 __all__ = ["mcp_program"]
@@ -38,5 +38,5 @@ def mcp_program(url: str, token: str) -> Program:
 
 
 def _offer(url: str, token: str, engine: Engine) -> Offer:
-    link = RelayLink(engine, url, token, who=NAME, file=TOKEN_FILE)
+    link = RelayPhoneControl(engine, url, token, who=NAME, file=TOKEN_FILE)
     return phone_offer(link, looking(engine, link))

@@ -51,8 +51,8 @@ from svc_proto.facts import Failure
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay_config import RelayConfig
-from svc_proto.service_clients.advertised_address import ANYWHERE
-from svc_proto.service_clients.local_secret import secret_fields
+from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES
+from svc_proto.service_clients.local_secret import secret_headers
 
 __all__ = ["Wanted", "all_programs"]
 
@@ -168,7 +168,7 @@ def _open(
 def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener) -> RelayConfig:
     """The API beside it: as phones find it, and as programs of this host do."""
     scheme = "http" if outside.tls is None else "https"
-    url, host = inside_url(inside), ANYWHERE.get(outside.address.host, outside.address.host)
+    url, host = inside_url(inside), WILDCARD_ADDRESSES.get(outside.address.host, outside.address.host)
     return evolve(
         relay,
         webapi_url=f"{scheme}://{authority(host, outside.address.port)}",
@@ -180,7 +180,7 @@ def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener)
 
 def _page(board: DashboardConfig, listener: Listener) -> str:
     """Where a browser on this host finds the dashboard."""
-    host = ANYWHERE.get(board.host, board.host)
+    host = WILDCARD_ADDRESSES.get(board.host, board.host)
     return f"{'http' if board.ssl_cert is None else 'https'}://{authority(host, listener.address.port)}"
 
 
@@ -202,7 +202,7 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartSc
         yield from fetch(engine, "GET", f"{url}/health", within=10.0)  # once it is there, its secret is, too
         if api_url is not None:
             yield from fetch(engine, "GET", f"{api_url}/health", within=10.0)  # what it says goes before the screen
-        secret = yield from secret_fields(engine)
+        secret = yield from secret_headers(engine)
         listed = yield from fetch(engine, "GET", f"{url}/sessions", headers=secret, within=10.0)
         if not sys.stdout.isatty():
             engine.emit(Notify("started", {}))

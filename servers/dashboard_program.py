@@ -34,7 +34,7 @@ from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
-from svc_proto.service_clients.advertised_address import ANYWHERE
+from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES
 from svc_proto.settings import ConfigError
 
 __all__ = [
@@ -147,7 +147,7 @@ def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[
     if chat and api.enabled:
         if runs.webapi_inside is None and api.ssl_cert is not None:
             trusted.append(api.ssl_cert)
-        where = authority(ANYWHERE.get(api.host, api.host), api.port)
+        where = authority(WILDCARD_ADDRESSES.get(api.host, api.host), api.port)
         api_url = runs.webapi_inside or f"{'https' if api.tls else 'http'}://{where}"
         config = evolve(config, api_url=api_url, api_key=api.key)
     return config, tuple(trusted)

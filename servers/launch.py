@@ -25,7 +25,7 @@ from runtimes.tls import ServerContext, TlsFileError, own_context, server_contex
 from servers.options import INTERRUPTED, give_up
 from servers.supervised import given_socket, watcher
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
-from svc_proto.service_clients.advertised_address import ANYWHERE
+from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
@@ -285,4 +285,4 @@ def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:
 
 
 def _here(listener: Listener) -> str:
-    return ANYWHERE.get(listener.address.host, listener.address.host)
+    return WILDCARD_ADDRESSES.get(listener.address.host, listener.address.host)

@@ -83,7 +83,7 @@ def _write() -> None:
     from svc_proto.dashboard.config import DashboardConfig
     from svc_proto.dashboard.says import manual
     from svc_proto.dashboard.service import Dashboard
-    from svc_proto.openapi.document import describe
+    from svc_proto.openapi.document import build_document
     from tests.api.world import ApiBook
     from tests.loops.boards import FILES
     from tests.relay.routes.voice_world import VoiceBook
@@ -91,7 +91,7 @@ def _write() -> None:
     def told(book: Any) -> Any:
         return json.loads(book.request("GET", "/openapi.json").body)
 
-    board: Any = describe(Dashboard(DashboardConfig(), FILES).router.routes, manual(FILES, ""), "")
+    board: Any = build_document(Dashboard(DashboardConfig(), FILES).router.routes, manual(FILES, ""), "")
     documents = {API: told(ApiBook()), RELAY: told(VoiceBook()), DASHBOARD: board}
     PAGE.write_text(ABOUT + "\n".join(_section(name, document) for name, document in documents.items()))
 

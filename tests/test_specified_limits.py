@@ -73,7 +73,7 @@ LIMITS = {
     "device.phone.OPEN_WITHIN": 15.0,
     "device.phone.SIGN_IN_WITHIN": 15.0,
     "device.phone.BLOCKED_PAUSE": 300.0,
-    "service_clients.relay_connection.SIGN_IN_WITHIN": 15.0,
+    "service_clients.relay_connection.SIGN_IN_TIMEOUT": 15.0,
     # wire core 0.2, wire terminal-voice 1.6, decision 10
     "engine.router.BODY_LIMIT": 2 * 1024 * 1024,
     "engine.child_process.HANGUP_TIMEOUT": 1.0,
@@ -99,9 +99,9 @@ LIMITS = {
     "machines.voice_session.RING_EVENTS": 2000,
     "machines.voice_session.RING_BYTES": 4 * 1024 * 1024,
     # wire terminal-voice 6.7
-    "service_clients.service_client.PATIENCE": 10.0,
+    "service_clients.service_client.TIMEOUT": 10.0,
     # decision 149
-    "service_clients.server_stats.EVERY": 15.0,
+    "service_clients.server_stats.SAMPLE_INTERVAL": 15.0,
     # wire core 1.6, 1.8, 0.2
     "relay.client_socket.AUTH_TIMEOUT": 30.0,
     "relay.profiles.RESCAN_EVERY": 30.0,

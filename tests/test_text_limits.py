@@ -32,7 +32,7 @@ from svc_proto.machines.paired_session import MAX_DEVICE_TEXT, parse_device
 from svc_proto.relay import media
 from svc_proto.schema import oauth
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.phone_control import PhoneAnswer
+from svc_proto.service_clients.phone_control import PhoneResponse
 from svc_proto.voice.settings import LENGTHS, chosen_text
 from svc_proto.wire.websocket_frame_writer import encode_close_payload
 from tests.playbook import START
@@ -80,7 +80,7 @@ def line_of_a_transcript(text: str) -> str:
 
 def failure_of_a_phone(text: str) -> str:
     with pytest.raises(ToolError) as caught:
-        body_of("tap", PhoneAnswer(418, {"error": text}))
+        body_of("tap", PhoneResponse(418, {"error": text}))
     return str(caught.value).removeprefix("418: ").removesuffix(".")
 
 

@@ -26,7 +26,7 @@ HIDDEN = """
 """
 # What two that are equal may differ in.
 LEFT_OUT = """
-    Envelope.size Outcome.text PhoneAnswer.text Principal.until Send.low_priority
+    Envelope.size Outcome.text PhoneResponse.text Principal.until Send.low_priority
 """
 
 

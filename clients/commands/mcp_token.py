@@ -49,8 +49,8 @@ def main(name: str, *, days: int, read_only: bool, as_json: bool, runtime: str) 
     from clients.commands.host import read_relay_config, service_home, trust_for
     from clients.commands.perform import perform
     from svc_proto.client.operator import local_relay
-    from svc_proto.service_clients.local_pairing import pair, refusal_of
-    from svc_proto.service_clients.service_client import PeerFailed
+    from svc_proto.service_clients.local_pairing import pair_locally, refusal_of
+    from svc_proto.service_clients.service_client import ServiceCallError
 
     if not as_json and not sys.stdout.isatty():
         raise Problem("a token is shown at a terminal alone; --json writes it elsewhere", code=2)
@@ -59,8 +59,8 @@ def main(name: str, *, days: int, read_only: bool, as_json: bool, runtime: str) 
 
     def plan(engine: Engine) -> Flow[str]:
         try:
-            return (yield from pair(engine, relay, f"MCP: {name}", ttl=days * DAY, looks=read_only))
-        except PeerFailed as error:
+            return (yield from pair_locally(engine, relay, f"MCP: {name}", ttl=days * DAY, looks=read_only))
+        except ServiceCallError as error:
             raise Problem(f"{refusal_of(error)} ({relay.url}); is it running? svc up, svc doctor") from None
 
     token = perform(plan, runtime, home=service_home(), client_tls=trust_for(config))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from runtimes.running import Running
     from svc_proto.client.nodes import ServiceNodes
-    from svc_proto.service_clients.server_stats import History, Vitals, VitalsReading
+    from svc_proto.service_clients.server_stats import MetricsReading, ServerStats, StatsHistory
 
     Wait = Callable[[float], bool]
 
@@ -58,14 +58,14 @@ LEAST_BARS = 8
 @json_option
 def main(*, every: float, once: bool, as_json: bool) -> None:
     """Show live phones, turns, commands, rates, memory and loop lag of the servers on this host."""
-    from svc_proto.service_clients.server_stats import History
+    from svc_proto.service_clients.server_stats import StatsHistory
 
     eyes = _Eyes(find_home(os.environ))
-    history = History(every=every, span=every * LOOKS)
-    history.take(eyes.look(needed=True))
+    history = StatsHistory(every=every, span=every * LOOKS)
+    history.add(eyes.look(needed=True))
     if once or as_json or not sys.stdout.isatty():
         time.sleep(every)
-        _print(history.take(eyes.look(needed=True)), eyes, as_json=as_json)
+        _print(history.add(eyes.look(needed=True)), eyes, as_json=as_json)
     else:
         _follow(eyes, history, every)
 
@@ -79,7 +79,7 @@ class _Eyes:
         self.found: list[Running] = []
         self.services: dict[str, ServiceNodes] = {}  # by role of who says it
 
-    def look(self, *, needed: bool = False) -> VitalsReading:
+    def look(self, *, needed: bool = False) -> MetricsReading:
         """What they say now. With `needed` raises `Problem` where that is nothing."""
         from clients.commands.glance import asked
         from runtimes.running import find_all
@@ -87,7 +87,7 @@ class _Eyes:
         from svc_proto.client.nodes import nodes_of
         from svc_proto.client.top import silence
         from svc_proto.schema.openmetrics import MetricSamples
-        from svc_proto.service_clients.server_stats import VitalsReading
+        from svc_proto.service_clients.server_stats import MetricsReading
 
         now = Moment(time.monotonic(), time.time())
         self.found = [one for one in find_all(self._home) if one.role in ROLES]
@@ -103,14 +103,14 @@ class _Eyes:
             raise Problem(silence((role, status) for role, (status, _) in answers.items()))
         said = {role: nodes_of(numbers) for role, numbers in servers.items()}
         self.services = {role: service for role, service in said.items() if service is not None}
-        return VitalsReading(now, servers)
+        return MetricsReading(now, servers)
 
-    def nodes(self, now: Vitals) -> list[str]:
+    def nodes(self, now: ServerStats) -> list[str]:
         """The nodes of the services that they are of."""
         return [line for role, service in self.services.items() for line in service.lines(role, now.at)]
 
 
-def _print(now: Vitals, eyes: _Eyes, *, as_json: bool) -> None:
+def _print(now: ServerStats, eyes: _Eyes, *, as_json: bool) -> None:
     from svc_proto.client.top import COLUMNS, once_rows
     from svc_proto.service_clients.server_stats import NAMES
 
@@ -123,20 +123,20 @@ def _print(now: Vitals, eyes: _Eyes, *, as_json: bool) -> None:
         print_lines(eyes.nodes(now))
 
 
-def _follow(eyes: _Eyes, history: History, every: float) -> None:
+def _follow(eyes: _Eyes, history: StatsHistory, every: float) -> None:
     from rich.console import Console
     from rich.live import Live
 
     console = Console(highlight=False)
     with _keys() as leaves, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
-            now = history.take(eyes.look())
+            now = history.add(eyes.look())
             live.update(_page(eyes, history, now, console.width, every), refresh=True)
             if leaves(every):
                 return
 
 
-def _page(eyes: _Eyes, history: History, now: Vitals, width: int, every: float) -> RenderableType:
+def _page(eyes: _Eyes, history: StatsHistory, now: ServerStats, width: int, every: float) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

@@ -9,8 +9,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_rpc import RpcError
 from svc_proto.service_clients.api_client import ApiClient
-from svc_proto.service_clients.local_api import host_api_key
-from svc_proto.service_clients.service_client import PeerFailed, PeerFault
+from svc_proto.service_clients.local_api import local_api_key
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 
 __all__ = ["ApiSettings", "api_of", "rpc_error"]
 
@@ -35,26 +35,26 @@ def api_of(engine: Engine, settings: ApiSettings) -> ApiClient:
 
     def find(known: str) -> Flow[str]:
         config_path, home = files or ("", "")
-        return host_api_key(engine, config_path, home, known)
+        return local_api_key(engine, config_path, home, known)
 
     name, find_key = "the API server", None if files is None else find
     return ApiClient(name, settings.url, settings.key, PATIENCE, find_token=find_key)
 
 
-def rpc_error(error: PeerFailed) -> RpcError:
+def rpc_error(error: ServiceCallError) -> RpcError:
     """The line for people."""
     name = error.peer.name
     match error.fault:
-        case PeerFault.UNREACHABLE | PeerFault.CUT:
+        case ServiceFault.UNREACHABLE | ServiceFault.CONNECTION_LOST:
             text = f"{name} at {error.peer.url} cannot be reached: {error.why}"
-        case PeerFault.UNAUTHORIZED | PeerFault.FORBIDDEN:
+        case ServiceFault.UNAUTHORIZED | ServiceFault.FORBIDDEN:
             text = f"{name} does not accept the key: set API_SERVER_KEY"
-        case PeerFault.NO_JSON:
+        case ServiceFault.NO_JSON:
             text = f"{name}'s answer is not JSON: {error.__cause__}"
-        case PeerFault.LACKING:
+        case ServiceFault.UNAVAILABLE:
             text = f"{name} gave no {error.lacks}"
         case fault:
-            said = error.said[:MOST_SAID] or "no reason given"
-            code = NOT_STORED if fault is PeerFault.NOT_FOUND else UPSTREAM
+            said = error.server_message[:MOST_SAID] or "no reason given"
+            code = NOT_STORED if fault is ServiceFault.NOT_FOUND else UPSTREAM
             return RpcError(code, f"{name} answers {error.status}: {said}")
     return RpcError(UPSTREAM, text)

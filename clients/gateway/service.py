@@ -20,7 +20,7 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.response_readers import EventReader
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, write_error, write_result
-from svc_proto.service_clients.service_client import PeerFailed
+from svc_proto.service_clients.service_client import ServiceCallError
 from svc_proto.version import VERSION
 
 __all__ = ["Gateway"]
@@ -152,7 +152,7 @@ class Gateway(LineService):
     def _list(self, call: RpcCall) -> Flow[Result]:
         wanted = call.params.integer("limit", 1) or 20
         path = f"/api/sessions?limit={min(wanted, MAX_LISTED)}"
-        rows = yield from self._api.listed(self.engine, path, "sessions")
+        rows = yield from self._api.list_objects(self.engine, path, "sessions")
         return {"sessions": [listed_session(row) for row in rows[:wanted]]}
 
     def _interrupt(self, call: RpcCall) -> Flow[Result]:
@@ -163,7 +163,7 @@ class Gateway(LineService):
             turn.complete("interrupted")
             self._turn_over(session)
             if turn.run_id is not None:
-                yield from self._api.success(self._api.run(self.engine, turn.run_id, "stop"))
+                yield from self._api.success(self._api.post_run(self.engine, turn.run_id, "stop"))
         return {"status": "interrupted"}
 
     def _submit(self, call: RpcCall) -> Result:
@@ -187,7 +187,7 @@ class Gateway(LineService):
         return {}
 
     def _tools(self, call: RpcCall) -> Flow[Result]:
-        rows = yield from self._api.listed(self.engine, "/v1/toolsets", "toolsets")  # wire api 8.2
+        rows = yield from self._api.list_objects(self.engine, "/v1/toolsets", "toolsets")  # wire api 8.2
         return {"toolsets": [listed_toolset(row) for row in rows]}
 
     def _resize(self, call: RpcCall) -> Result:
@@ -203,8 +203,8 @@ class Gateway(LineService):
         order: dict[str, object] = {"choice": choice, "all": call.params.get("all") is True}
         if call_id := call.params.text("call_id"):
             order["call_id"] = call_id
-        answer = yield from self._api.success(self._api.run(self.engine, turn.run_id, "approval", order))
-        return {"resolved": self._api.members(answer).integer("resolved") or 0}
+        answer = yield from self._api.success(self._api.post_run(self.engine, turn.run_id, "approval", order))
+        return {"resolved": self._api.json_object(answer).integer("resolved") or 0}
 
     def _expired(self, call: RpcCall) -> Result:
         return {"status": "expired"}  # we never ask for what these answer
@@ -228,9 +228,9 @@ class Gateway(LineService):
 
         try:
             said = {"message": message, "approvals": True}
-            yield from self._api.turn(self.engine, session.identity, said, turn.take, opened)
+            yield from self._api.stream_turn(self.engine, session.identity, said, turn.take, opened)
             turn.complete("complete")  # a stream that ends without a word is complete, too (wire api 4.5)
-        except PeerFailed as error:
+        except ServiceCallError as error:
             turn.fail(str(rpc_error(error)))
         self._turn_over(session)
 
@@ -255,7 +255,7 @@ class Gateway(LineService):
                 self.say(write_result(call.identity, result))
         except RpcError as error:
             self._refuse(call, error)
-        except PeerFailed as error:
+        except ServiceCallError as error:
             self._refuse(call, rpc_error(error))
         except Exception as error:  # noqa: BLE001, RUF100 - the caller waits for an answer, whatever happens
             self._refuse(call, RpcError(INTERNAL, f"internal error {self.engine.log_bug(error)}"))

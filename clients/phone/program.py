@@ -31,7 +31,7 @@ from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.machines.candidate_selection import Candidate
-from svc_proto.service_clients.relay_url import DERIVED_PROBE, derived_relay
+from svc_proto.service_clients.relay_url import DERIVED_PROBE, derive_relay_url
 
 __all__ = ["Face", "phone_program", "phone_programs"]
 
@@ -201,7 +201,7 @@ def _span(text: str) -> int:
 def _beside(api: str, code: str | None) -> Invite:
     """The relay that an API server has beside it, by convention."""
     try:
-        relay = derived_relay(api)
+        relay = derive_relay_url(api)
     except RemoteProtocolError as error:
         raise CannotStartError(f"--api cannot be used: {error}", code=2) from error
     return Invite(remote=relay, code=code or "", routes=(Candidate("derived", 0, relay),))

@@ -18,7 +18,7 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.strict_json import loads_trusted
 from svc_proto.cluster.leases import DROP, RENEW, TAKE
-from svc_proto.cluster.semaphore import GIVE_BACK, KEEP, TAKE_PLACE
+from svc_proto.cluster.semaphore import ACQUIRE_SCRIPT, RELEASE_SCRIPT, RENEW_SCRIPT
 from svc_proto.commands import Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
@@ -76,9 +76,9 @@ class RedisService:
             TAKE: self._take_lease,
             RENEW: self._renew_leases,
             DROP: self._drop_lease,
-            TAKE_PLACE: self._take_place,
-            KEEP: self._keep_places,
-            GIVE_BACK: self._give_back,
+            ACQUIRE_SCRIPT: self._take_place,
+            RENEW_SCRIPT: self._keep_places,
+            RELEASE_SCRIPT: self._give_back,
         }
 
     # --- Service ---

@@ -25,9 +25,9 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.sync import Condition
 from svc_proto.machines.transitions import Table, step
-from svc_proto.service_clients.mcp_client import Carrier, McpClient, McpFailed
-from svc_proto.service_clients.mcp_http_transport import HttpCarrier, HttpParameters
-from svc_proto.service_clients.mcp_stdio_transport import StdioCarrier
+from svc_proto.service_clients.mcp_client import McpClient, McpError, McpTransport
+from svc_proto.service_clients.mcp_http_transport import HttpParameters, McpHttpTransport
+from svc_proto.service_clients.mcp_stdio_transport import McpStdioTransport
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -123,13 +123,13 @@ class ConfiguredServer:
         """
         try:
             return (yield from self._ask(name, arguments))
-        except McpFailed as failed:
+        except McpError as failed:
             if not failed.unheard or self.ready:
                 raise self._failure(failed) from None
         self.start()
         try:
             return (yield from self._ask(name, arguments))
-        except McpFailed as failed:
+        except McpError as failed:
             raise self._failure(failed) from None
 
     # --- helpers --------------------------------------------------------------------------------------------------
@@ -139,10 +139,10 @@ class ConfiguredServer:
         yield from self.settled(self._engine.now.mono + within)
         if self._client is None or not self.ready:
             raise ToolError(f"the MCP server {self.config.name} is not there: {self.problem or self.state.value}")
-        asked = self._client.ask("tools/call", {"name": name, "arguments": arguments}, within=within)
+        asked = self._client.request("tools/call", {"name": name, "arguments": arguments}, within=within)
         return returned((yield from asked))
 
-    def _failure(self, failed: McpFailed) -> ToolError:
+    def _failure(self, failed: McpError) -> ToolError:
         return ToolError(f"the MCP server {self.config.name} did not do it: {failed}")
 
     def _open(self) -> Flow[None]:
@@ -151,7 +151,7 @@ class ConfiguredServer:
         try:
             yield from client.open(config.connect_timeout)
             yield from self._list(client)
-        except McpFailed as failed:
+        except McpError as failed:
             client.close()
             self._failed(failed)
             return
@@ -161,24 +161,24 @@ class ConfiguredServer:
         self._engine.log(Level.INFO, "MCP server ready", server=config.name, tools=len(self.tools))
         self._bell.notify_all()
 
-    def _carry(self, client: McpClient) -> Carrier:
+    def _carry(self, client: McpClient) -> McpTransport:
         way = self.config.way
         if isinstance(way, HttpParameters):
-            return HttpCarrier(self._engine, way, client)
-        return StdioCarrier(self._engine, way, client)
+            return McpHttpTransport(self._engine, way, client)
+        return McpStdioTransport(self._engine, way, client)
 
     def _list(self, client: McpClient) -> Flow[None]:
         self._listed = self._engine.now.mono
         rows = []
         if "tools" in client.offers:
-            rows = yield from client.rows("tools/list", "tools", within=self.config.connect_timeout)
+            rows = yield from client.list_all("tools/list", "tools", within=self.config.connect_timeout)
         self.tools, self.left_out = tools_of(self.config, rows, self.call)
 
-    def _ended(self, why: McpFailed) -> None:
+    def _ended(self, why: McpError) -> None:
         if self.state is ServerState.READY:
             self._failed(why)
 
-    def _failed(self, why: McpFailed) -> None:
+    def _failed(self, why: McpError) -> None:
         now = self._engine.now.mono
         if self.state is ServerState.READY and now - self._since >= STEADY:
             self._pause = FIRST_PAUSE
@@ -201,7 +201,7 @@ class ConfiguredServer:
     def _listed_again(self, client: McpClient) -> Flow[None]:
         try:
             yield from self._list(client)
-        except McpFailed as failed:
+        except McpError as failed:
             self._engine.log(Level.WARNING, "MCP tools not listed", server=self.config.name, problem=str(failed))
 
     def _step(self, trigger: ServerTrigger) -> None:

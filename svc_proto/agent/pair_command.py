@@ -17,7 +17,7 @@ from svc_proto.commands import Compute
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.schema.json_object import JsonObject, content_text
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.service_client import JSON, PeerFailed
+from svc_proto.service_clients.service_client import JSON, ServiceCallError
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -55,7 +55,7 @@ class PairCommand:
             fields = (*turn.operator, JSON)
             answer = yield from self._relay.request(self._engine, "POST", "/pairing/mint", {}, fields=fields)
             made, why = answer.members, ""
-        except PeerFailed:
+        except ServiceCallError:
             made, why = JsonObject(), "it does not answer"
         code, qr, invite, relay = (made.get(name) for name in ("code", "qr_payload", "pairing_url", "relay_url"))
         if not (isinstance(code, str) and isinstance(qr, str)):

@@ -30,7 +30,7 @@ from svc_proto.agent.tools.phone import phone_tools
 from svc_proto.agent.upstream import PATIENT, UpstreamLimits
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow
-from svc_proto.service_clients.phone_control import RelayLink
+from svc_proto.service_clients.phone_control import RelayPhoneControl
 
 if TYPE_CHECKING:
     from svc_proto.agent.mcp_servers import McpServers
@@ -82,7 +82,7 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
     """Make everything. Nothing is read or connected to yet."""
     memory = Memory(engine)
     skills = Skills(engine, config.home)
-    link = RelayLink(engine, config.relay_url, config.relay_token)
+    link = RelayPhoneControl(engine, config.relay_url, config.relay_token)
     toolsets = (phone_tools(link, config.brand), memory_tools(memory), skill_tools(skills), demo_tools(engine))
     toolbox = Toolbox(engine, toolsets, ApprovalMemory(engine), config.tools)
     builtin = BuiltinAgent(engine, toolbox, memory, pace=config.pace)

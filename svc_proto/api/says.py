@@ -10,7 +10,7 @@ from svc_proto.api import shapes_turns as turns
 from svc_proto.api.access import Access
 from svc_proto.api.errors import MANAGEMENT
 from svc_proto.openapi.document import COMMON, STREAM
-from svc_proto.openapi.operation_doc import DoorWords, Manual, Says, Shape, Table
+from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, OperationTable, SchemaType
 from svc_proto.schema.chat_events import EVENTS
 from svc_proto.schema.json_rpc_types import RpcMessageJson
 
@@ -30,134 +30,146 @@ RUN = {429: "The limit of concurrent turns is reached.", 502: "The agent gave no
 HEAD = "The data of each event starts with `session_id`, `run_id`, `seq` and `ts`. "
 KEPT = "The turn continues when the client disconnects."
 
-SAYS: Table = {
+SAYS: OperationTable = {
     **COMMON,
     "Status": {
-        "GET /health": Says("Check that the server answers", shapes.Health),
-        "GET /v1/health": Says("Check that the server answers (alias)", shapes.Health),
-        "GET /health/detailed": Says("Return the health of each part", shapes.DetailedHealth),
-        "GET /v1/models": Says("List the models", shapes.Models),
-        "GET /v1/models/{id}": Says("Return a model", shapes.Model, no={404: "No model has this name."}),
-        "GET /v1/capabilities": Says("Return the features of this server", shapes.Capabilities),
+        "GET /health": OperationDoc("Check that the server answers", shapes.Health),
+        "GET /v1/health": OperationDoc("Check that the server answers (alias)", shapes.Health),
+        "GET /health/detailed": OperationDoc("Return the health of each part", shapes.DetailedHealth),
+        "GET /v1/models": OperationDoc("List the models", shapes.Models),
+        "GET /v1/models/{id}": OperationDoc(
+            "Return a model", shapes.Model, error_responses={404: "No model has this name."}
+        ),
+        "GET /v1/capabilities": OperationDoc("Return the features of this server", shapes.Capabilities),
     },
     "Sessions": {
-        "GET /api/sessions": Says("List chats", shapes.SessionPage, query=shapes.SessionQuery),
-        "POST /api/sessions": Says(
+        "GET /api/sessions": OperationDoc("List chats", shapes.SessionPage, query=shapes.SessionQuery),
+        "POST /api/sessions": OperationDoc(
             "Create a chat",
             shapes.SessionAnswer,
             201,
             body=shapes.NewSession,
-            no={409: "A session with this id exists."},
+            error_responses={409: "A session with this id exists."},
         ),
-        "GET /api/sessions/search": Says("Search messages", shapes.Hits, query=shapes.SearchQuery),
-        "GET /api/sessions/{id}": Says("Return a chat", shapes.SessionAnswer, no=UNKNOWN),
-        "PATCH /api/sessions/{id}": Says("Change a chat", shapes.SessionAnswer, body=shapes.SessionChange, no=UNKNOWN),
-        "DELETE /api/sessions/{id}": Says("Delete a chat", None, 204, no={**UNKNOWN, **APART}),
-        "GET /api/sessions/{id}/messages": Says(
-            "List the messages of a chat", shapes.Messages, query=shapes.MessageQuery, no=UNKNOWN
+        "GET /api/sessions/search": OperationDoc("Search messages", shapes.Hits, query=shapes.SearchQuery),
+        "GET /api/sessions/{id}": OperationDoc("Return a chat", shapes.SessionAnswer, error_responses=UNKNOWN),
+        "PATCH /api/sessions/{id}": OperationDoc(
+            "Change a chat", shapes.SessionAnswer, body=shapes.SessionChange, error_responses=UNKNOWN
         ),
-        "POST /api/sessions/{id}/fork": Says(
+        "DELETE /api/sessions/{id}": OperationDoc("Delete a chat", None, 204, error_responses={**UNKNOWN, **APART}),
+        "GET /api/sessions/{id}/messages": OperationDoc(
+            "List the messages of a chat", shapes.Messages, query=shapes.MessageQuery, error_responses=UNKNOWN
+        ),
+        "POST /api/sessions/{id}/fork": OperationDoc(
             "Copy a chat",
             shapes.SessionAnswer,
             201,
             body=shapes.Fork,
-            no={**UNKNOWN, 409: "A session with this id exists."},
+            error_responses={**UNKNOWN, 409: "A session with this id exists."},
         ),
     },
     "Turns": {
-        "POST /api/sessions/{id}/chat": Says(
-            "Send a message and wait for the answer", turns.TurnAnswer, body=turns.Turn, no=TURN, details=KEPT
+        "POST /api/sessions/{id}/chat": OperationDoc(
+            "Send a message and wait for the answer",
+            turns.TurnAnswer,
+            body=turns.Turn,
+            error_responses=TURN,
+            details=KEPT,
         ),
-        "POST /api/sessions/{id}/chat/stream": Says(
+        "POST /api/sessions/{id}/chat/stream": OperationDoc(
             "Send a message and stream the events of the turn",
             {STREAM: str},
             body=turns.Turn,
-            no=TURN,
+            error_responses=TURN,
             events=EVENTS,
             details=HEAD + KEPT,
         ),
-        "HEAD /api/sessions/{id}/chat/stream": Says("Check that the route exists, with any session id"),
-        "POST /v1/chat/completions": Says(
+        "HEAD /api/sessions/{id}/chat/stream": OperationDoc("Check that the route exists, with any session id"),
+        "POST /v1/chat/completions": OperationDoc(
             "Create a chat completion in the format of OpenAI",
             {"application/json": turns.Completion, STREAM: str},
             body=turns.CompletionBody,
             headers=turns.CompletionHeaders,
-            no=RUN,
+            error_responses=RUN,
             events=turns.COMPLETION_EVENTS,
             details="With `stream` the answer is a stream of chunks, ending with `[DONE]`. The turn ends "
             "when the client disconnects.",
         ),
-        "HEAD /v1/chat/completions": Says("Check that the route exists"),
+        "HEAD /v1/chat/completions": OperationDoc("Check that the route exists"),
     },
     "Runs": {
-        "POST /v1/runs": Says(
+        "POST /v1/runs": OperationDoc(
             "Start a run",
             turns.RunAccepted,
             202,
             body=turns.RunBody,
-            also={200: {STREAM: str}},
-            no=RUN,
+            other_responses={200: {STREAM: str}},
+            error_responses=RUN,
             events=turns.RUN_EVENTS,
             details="The answer is 200 and a stream if `stream` is set or `Accept` is `text/event-stream`.",
         ),
-        "HEAD /v1/runs": Says("Check that runs can be streamed"),
-        "GET /v1/runs/{run_id}": Says("Return the state of a run", turns.Run, no=GONE),
-        "GET /v1/runs/{run_id}/events": Says(
-            "Stream the events of a run to one reader", {STREAM: str}, no=GONE, events=turns.RUN_EVENTS
+        "HEAD /v1/runs": OperationDoc("Check that runs can be streamed"),
+        "GET /v1/runs/{run_id}": OperationDoc("Return the state of a run", turns.Run, error_responses=GONE),
+        "GET /v1/runs/{run_id}/events": OperationDoc(
+            "Stream the events of a run to one reader", {STREAM: str}, error_responses=GONE, events=turns.RUN_EVENTS
         ),
-        "POST /v1/runs/{run_id}/stop": Says("Stop a run", turns.RunStopping, no=GONE),
-        "POST /v1/runs/{run_id}/approval": Says(
+        "POST /v1/runs/{run_id}/stop": OperationDoc("Stop a run", turns.RunStopping, error_responses=GONE),
+        "POST /v1/runs/{run_id}/approval": OperationDoc(
             "Answer an approval request of a run",
             turns.ApprovalAnswer,
             body=turns.ApprovalBody,
-            no={**GONE, 409: "No approval request is open, or not this one."},
+            error_responses={**GONE, 409: "No approval request is open, or not this one."},
         ),
     },
     "Responses": {
-        "POST /v1/responses": Says(
+        "POST /v1/responses": OperationDoc(
             "Create a response in the format of OpenAI",
             {"application/json": turns.Response, STREAM: str},
             body=turns.ResponseBody,
             headers=turns.ResponseHeaders,
-            no={**RUN, 404: "No response has this id."},
+            error_responses={**RUN, 404: "No response has this id."},
             events=turns.RESPONSE_EVENTS,
             details="With `stream` the answer is a stream of events.",
         ),
-        "GET /v1/responses/{response_id}": Says("Return a stored response", turns.Response, no=LOST),
-        "DELETE /v1/responses/{response_id}": Says("Delete a stored response", turns.ResponseDeleted, no=LOST),
+        "GET /v1/responses/{response_id}": OperationDoc(
+            "Return a stored response", turns.Response, error_responses=LOST
+        ),
+        "DELETE /v1/responses/{response_id}": OperationDoc(
+            "Delete a stored response", turns.ResponseDeleted, error_responses=LOST
+        ),
     },
     "MCP": {
-        "POST /mcp": Says(
+        "POST /mcp": OperationDoc(
             "Receive a message of the Model Context Protocol",
             {"application/json": RpcMessageJson, "text/event-stream": str},
             body=RpcMessageJson,
-            also={202: None},
-            no={406: "`Accept` must contain both types.", 415: "The message is not application/json."},
+            other_responses={202: None},
+            error_responses={406: "`Accept` must contain both types.", 415: "The message is not application/json."},
             details="Transport: Streamable HTTP, see docs/reference/mcp.md.",
         ),
-        "GET /mcp": Says("Stream server messages that answer no request", {"text/event-stream": str}),
-        "DELETE /mcp": Says("End the MCP session", None, 204),
+        "GET /mcp": OperationDoc("Stream server messages that answer no request", {"text/event-stream": str}),
+        "DELETE /mcp": OperationDoc("End the MCP session", None, 204),
     },
     "Management": {
-        "GET /api/config": Says("Return the configuration of the agent", shapes.Config),
-        "PATCH /api/config": Says(
+        "GET /api/config": OperationDoc("Return the configuration of the agent", shapes.Config),
+        "PATCH /api/config": OperationDoc(
             "Change the model of the agent",
             shapes.ConfigChanged,
             body=shapes.ConfigChange,
-            no={500: "The configuration file cannot be changed."},
+            error_responses={500: "The configuration file cannot be changed."},
         ),
-        "GET /api/memory": Says(
+        "GET /api/memory": OperationDoc(
             "Return the notes of the agent",
             shapes.Memory,
             query=shapes.MemoryQuery,
-            no={503: "The notes cannot be read."},
+            error_responses={503: "The notes cannot be read."},
         ),
         **{
-            f"{method} /api/memory": Says(
+            f"{method} /api/memory": OperationDoc(
                 summary,
                 shapes.MemoryChanged,
                 body=body,
-                also={400: shapes.MemoryRefused | shapes.ShortRefusal, 503: shapes.MemoryRefused},
+                other_responses={400: shapes.MemoryRefused | shapes.ShortRefusal, 503: shapes.MemoryRefused},
             )
             for method, summary, body in (
                 ("POST", "Add a note", shapes.Note),
@@ -165,32 +177,36 @@ SAYS: Table = {
                 ("DELETE", "Remove a note", shapes.NoteGone),
             )
         },
-        "GET /api/skills": Says("List the skills of the agent", shapes.Skills, query=shapes.SkillsQuery),
-        "GET /api/skills/{name}": Says("Return a skill or one of its files", shapes.Skill, query=shapes.SkillQuery),
-        "GET /api/skills/toggle": Says("Return the skill named `toggle`", shapes.Skill, query=shapes.SkillQuery),
-        "PUT /api/skills/toggle": Says(
+        "GET /api/skills": OperationDoc("List the skills of the agent", shapes.Skills, query=shapes.SkillsQuery),
+        "GET /api/skills/{name}": OperationDoc(
+            "Return a skill or one of its files", shapes.Skill, query=shapes.SkillQuery
+        ),
+        "GET /api/skills/toggle": OperationDoc(
+            "Return the skill named `toggle`", shapes.Skill, query=shapes.SkillQuery
+        ),
+        "PUT /api/skills/toggle": OperationDoc(
             "Refuse to switch a skill, which is not supported", shapes.NotImplementedHere, 501, body=dict[str, object]
         ),
-        "GET /v1/skills": Says("List the skills in OpenAI's list format", shapes.SkillRows),
-        "GET /v1/toolsets": Says("List the toolsets of the agent", shapes.Toolsets),
-        "GET /api/available-models": Says(
+        "GET /v1/skills": OperationDoc("List the skills in OpenAI's list format", shapes.SkillRows),
+        "GET /v1/toolsets": OperationDoc("List the toolsets of the agent", shapes.Toolsets),
+        "GET /api/available-models": OperationDoc(
             "List the models of a provider", shapes.AvailableModels, query=shapes.AvailableQuery
         ),
-        "GET /api/mcp-servers": Says("List the MCP servers that the agent uses", shapes.McpServers),
-        "POST /api/mcp-servers/reload": Says("Reconnect to all MCP servers", shapes.McpServers),
-        "POST /api/key/reload": Says(
+        "GET /api/mcp-servers": OperationDoc("List the MCP servers that the agent uses", shapes.McpServers),
+        "POST /api/mcp-servers/reload": OperationDoc("Reconnect to all MCP servers", shapes.McpServers),
+        "POST /api/key/reload": OperationDoc(
             "Load the API key from the files again",
             shapes.KeyReloaded,
-            no={409: "The files contain no usable key."},
+            error_responses={409: "The files contain no usable key."},
         ),
     },
 }
-DOORS: Mapping[Enum, DoorWords] = {
-    Access.PUBLIC: DoorWords("No credential is required."),
-    Access.MONITOR: DoorWords("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
-    Access.HERE_OR_KEY: DoorWords("For programs on this host, or with a key.", ("", "key")),
-    Access.KEY: DoorWords("Requires `API_SERVER_KEY` or a pairing's own key, unless no key is configured.", ("key",)),
-    Access.MAIN_KEY: DoorWords("Requires `API_SERVER_KEY`.", ("key",)),
+DOORS: Mapping[Enum, AccessDoc] = {
+    Access.PUBLIC: AccessDoc("No credential is required."),
+    Access.MONITOR: AccessDoc("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
+    Access.HERE_OR_KEY: AccessDoc("For programs on this host, or with a key.", ("", "key")),
+    Access.KEY: AccessDoc("Requires `API_SERVER_KEY` or a pairing's own key, unless no key is configured.", ("key",)),
+    Access.MAIN_KEY: AccessDoc("Requires `API_SERVER_KEY`.", ("key",)),
 }
 PLACES = {
     "id": "id of the session or model",
@@ -200,22 +216,22 @@ PLACES = {
 }
 
 
-def _refusal(path: str) -> tuple[str, Shape]:
+def _refusal(path: str) -> tuple[str, SchemaType]:
     if path == "/mcp":
         return "McpRefusal", RpcMessageJson | shapes.Refusal
     return ("ShortRefusal", shapes.ShortRefusal) if path.startswith(MANAGEMENT) else ("Refusal", shapes.Refusal)
 
 
-MANUAL = Manual(
+MANUAL = ApiDoc(
     title="svc-relay API",
     description="Chats with an agent, and its runs, tools, notes and skills. Errors have the format of OpenAI. "
     "Every GET route also answers HEAD. Web pages of other sites get 403 without a body, unless they are allowed.",
     says=SAYS,
-    doors=DOORS,
+    access_docs=DOORS,
     schemes={
         "key": {"type": "http", "scheme": "bearer", "description": "`API_SERVER_KEY`, or a pairing's own key"},
         "metrics": {"type": "http", "scheme": "bearer", "description": "`SVC_METRICS_TOKEN`"},
     },
-    places=PLACES,
+    path_parameters=PLACES,
     refusal=_refusal,
 )

@@ -36,14 +36,14 @@ from svc_proto.engine.sync import Lock
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.log_throttle import LogThrottle
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
-from svc_proto.monitoring.monitoring_routes import Monitor
-from svc_proto.openapi.routes import Documents
+from svc_proto.monitoring.monitoring_routes import MonitoringRoutes
+from svc_proto.openapi.routes import OpenApiRoutes
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from svc_proto.mcp.http import McpServer
-    from svc_proto.openapi.operation_doc import Manual
+    from svc_proto.openapi.operation_doc import ApiDoc
 
 __all__ = ["BODY_LIMIT", "Api"]
 
@@ -76,7 +76,7 @@ class Api:
         self.started = Moment(0.0, 0.0)
         self.ownership = _ownership(self)
         self._guesses = KeyGuesses(self.ownership.limiter)
-        self._monitor = Monitor(config.metrics_token, self._guesses.limiter)
+        self._monitor = MonitoringRoutes(config.metrics_token, self._guesses.limiter)
         self._mentions = LogThrottle()
         self._keys = keys or PairingApiKeys()
         self._replaced = ""  # the key before the one that is good now
@@ -85,7 +85,7 @@ class Api:
         themes = (status, sessions, management, chat, completions, runs, responses, mcp)
         rows = [row for theme in themes for row in theme.routes(self)]
         rows += self._monitor.routes(Access.MONITOR, Access.PUBLIC)
-        rows += Documents(_manual, lambda: self.router, config.root_path).routes(Access.HERE_OR_KEY)
+        rows += OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(Access.HERE_OR_KEY)
         self.router = ApiRouter(rows, config.root_path)
 
     # --- Service ---
@@ -282,7 +282,7 @@ def _ownership(api: Api) -> Ownership:
     return SharedOwnership(api, api.config.cluster)
 
 
-def _manual() -> Manual:
+def _manual() -> ApiDoc:
     from svc_proto.api.says import MANUAL  # noqa: PLC0415, RUF100 - few ask for it
 
     return MANUAL

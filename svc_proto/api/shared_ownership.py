@@ -35,10 +35,10 @@ from svc_proto.api.store import AddMessages
 from svc_proto.api.stored_responses import StoredResponses
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.metrics import MetricFamily, gauge
-from svc_proto.cluster.forwarding import Hop, pass_on, was_passed_on
-from svc_proto.cluster.leases import LEASE, SETTLE, Leases
-from svc_proto.cluster.metrics import families
-from svc_proto.cluster.node import RETRY, Node, unavailable
+from svc_proto.cluster.forwarding import ForwardRule, forward, is_forwarded
+from svc_proto.cluster.leases import LEASE, TAKEOVER_DELAY, LeaseManager
+from svc_proto.cluster.metrics import cluster_metrics
+from svc_proto.cluster.node import RETRY, Node, cluster_unavailable_error
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, run_operation, sleep, wait
 from svc_proto.engine.message import Request, Response, StreamedResponse
@@ -61,7 +61,7 @@ LOOK_EVERY = 0.5  # s between two tries
 MAX_WAITING = 1_000  # requests at a time that wait for what others have, or for their answer to begin; another: 503
 TURN_WITHIN = 86_400.0  # s for an answer that comes at the end of a turn; a node that is gone ends it before
 RUN_ID = re.compile("run_[0-9a-f]{32}")
-HOP = Hop(
+HOP = ForwardRule(
     asked=(b"authorization", b"content-type", b"accept", b"idempotency-key", *BRANDED),
     answers=lambda status: status not in (401, 403),  # who was let in here; keys are the same at all nodes
     kept_back=EVERYWHERE,
@@ -70,10 +70,10 @@ HOP = Hop(
 
 
 class SharedOwnership(Ownership):
-    """See the module. A `Fellow` of the cluster's node."""
+    """See the module. A `NodeHandler` of the cluster's node."""
 
     node: Node  # these three from the start on
-    leases: Leases
+    leases: LeaseManager
     places: SharedPlaces
 
     def __init__(self, api: Api, where: RedisAddress) -> None:
@@ -90,10 +90,10 @@ class SharedOwnership(Ownership):
         api = self.api
         self.node = Node(engine, self._where, self, KIND, url=api.config.node_url, load=lambda: len(api.runs))
         self._me = f"{self.node.id} {self.api.config.node_url}"
-        self.leases = Leases(engine, self.node, self._me, self._overtaken, self._lapsed)
+        self.leases = LeaseManager(engine, self.node, self._me, self._overtaken, self._lapsed)
         self.places = SharedPlaces(self.api, self.node)
         self.node.start()
-        while engine.now.mono < min(until, self.node.up_since + SETTLE):
+        while engine.now.mono < min(until, self.node.up_since + TAKEOVER_DELAY):
             yield from sleep(engine, LOOK_EVERY)
 
     def stop(self) -> None:
@@ -121,7 +121,7 @@ class SharedOwnership(Ownership):
 
     def release(self, session_id: str) -> None:
         """Others may have it."""
-        self.leases.drop(session_id)
+        self.leases.release(session_id)
 
     def check_room(self) -> Flow[None]:
         """At all nodes."""
@@ -142,7 +142,7 @@ class SharedOwnership(Ownership):
 
     def fence(self, session_id: str) -> int | None:
         """That of the lease."""
-        return self.leases.fence(session_id)
+        return self.leases.fencing_token(session_id)
 
     def _leased(self, session_id: str, request: Request | None) -> Flow[Response | StreamedResponse | None]:
         engine, node = self.api.engine, self.node
@@ -150,16 +150,16 @@ class SharedOwnership(Ownership):
         while True:
             if not self.leases.has(session_id):
                 yield from self._settled()
-            owner = yield from self.leases.take(session_id)
+            owner = yield from self.leases.acquire(session_id)
             if isinstance(owner, Failure):
-                raise unavailable("which node has the session", RETRY)
+                raise cluster_unavailable_error("which node has the session", RETRY)
             if not owner:
                 return None
             where, _, url = owner.partition(" ")
-            if request is not None and where in node.members and not was_passed_on(request):
+            if request is not None and where in node.members and not is_forwarded(request):
                 return (yield from self._passed_on(request, where, url))
             if engine.now.mono >= until:
-                raise unavailable("which node has the session", RETRY)
+                raise cluster_unavailable_error("which node has the session", RETRY)
             yield from sleep(engine, LOOK_EVERY)
 
     def _asked_before(self, request: Request, key: str) -> Flow[Response | StreamedResponse | None]:
@@ -167,28 +167,28 @@ class SharedOwnership(Ownership):
         redis, name = self.node.redis, self.node.key("again", key)
         yield from self._settled()
         mine = ("SET", name, self._me, "EX", int(KEEP))
-        if not was_passed_on(request):
-            if (yield from self._said(redis.ask(*mine, "NX"))) is not None:
+        if not is_forwarded(request):
+            if (yield from self._said(redis.execute(*mine, "NX"))) is not None:
                 return None
-            owner = yield from self._said(redis.ask("GET", name))
+            owner = yield from self._said(redis.execute("GET", name))
             where, _, url = (
                 owner.decode("utf-8", "replace").partition(" ") if isinstance(owner, bytes) else ("", "", "")
             )
             if where in self.node.members:
                 return (yield from self._passed_on(request, where, url))
-        yield from self._said(redis.ask(*mine))
+        yield from self._said(redis.execute(*mine))
         return None
 
     def _said(self, asking: Flow[object]) -> Flow[object]:
         answer = yield from asking
         if isinstance(answer, Failure):
-            raise unavailable("whether this was asked before", RETRY)
+            raise cluster_unavailable_error("whether this was asked before", RETRY)
         return answer
 
     def _settled(self) -> Flow[None]:
         if not self.node.is_up:
-            raise unavailable("which node has what", RETRY)
-        left = self.node.up_since + SETTLE - self.api.engine.now.mono
+            raise cluster_unavailable_error("which node has what", RETRY)
+        left = self.node.up_since + TAKEOVER_DELAY - self.api.engine.now.mono
         if left > 0:
             yield from sleep(self.api.engine, left)
 
@@ -209,13 +209,13 @@ class SharedOwnership(Ownership):
             self._overtaken(session_id)
 
     def _tell_all(self, word: str, body: Mapping[str, object]) -> None:
-        self.node.tell_all(word, body)
+        self.node.broadcast(word, body)
 
     # --- what is where it was begun ---
 
     def seek(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
         """At all nodes, for what may be there. A request that was passed on to us is asked for nowhere else."""
-        if was_passed_on(request) or RUN_ID.fullmatch(run_id) is None:
+        if is_forwarded(request) or RUN_ID.fullmatch(run_id) is None:
             return None
         return self._sought(request, run_id)
 
@@ -225,7 +225,7 @@ class SharedOwnership(Ownership):
         try:
             yield from self._settled()
             nodes = list(self.node.members)
-            asked = [self.node.ask(node, "has", {"run": run_id}) for node in nodes]
+            asked = [self.node.request(node, "has", {"run": run_id}) for node in nodes]
             answers = yield from gather(self.api.engine, asked)
             for node, answer in zip(nodes, answers, strict=True):
                 if not isinstance(answer, Failure) and (url := answer.text("url")):
@@ -233,7 +233,7 @@ class SharedOwnership(Ownership):
         finally:
             self._waiting -= 1
         if any(isinstance(answer, Failure) and answer.kind is FailureKind.TIMED_OUT for answer in answers):
-            raise unavailable("which node has the run", RETRY)
+            raise cluster_unavailable_error("which node has the run", RETRY)
         return None
 
     def responses(self) -> Responses:
@@ -252,7 +252,7 @@ class SharedOwnership(Ownership):
         engine, path, query = self.api.engine, self.api.router.inner(request.path), request.raw_query
         ticket = engine.new_op()
         self._passing[ticket] = node
-        asking = pass_on(engine, request, f"{url}{path}{query and '?' + query}", HOP)
+        asking = forward(engine, request, f"{url}{path}{query and '?' + query}", HOP)
         task = engine.spawn(asking, on_done=partial(engine.resume, ticket))
         try:
             answer = yield from wait(ticket, engine.now.mono + TURN_WITHIN)
@@ -260,18 +260,18 @@ class SharedOwnership(Ownership):
             task.cancel()
             del self._passing[ticket]
         if not isinstance(answer, Response | StreamedResponse):
-            raise unavailable("what the node that has this says", RETRY)
+            raise cluster_unavailable_error("what the node that has this says", RETRY)
         return answer
 
     def families(self) -> list[MetricFamily]:
         """Whom this node reaches, and what it has."""
         return [
-            *families(self.node, "runs"),
+            *cluster_metrics(self.node, "runs"),
             gauge("svc_cluster_leases", "Sessions whose turns are at this node.", len(self.leases)),
             gauge("svc_cluster_passing", "Requests that wait for another node.", self._waiting),
         ]
 
-    # --- `Fellow`: what the node hears ---
+    # --- `NodeHandler`: what the node hears ---
 
     def state(self) -> dict[str, object]:
         """Nobody has to know anything before they ask."""

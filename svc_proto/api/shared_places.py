@@ -13,9 +13,9 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
-from svc_proto.cluster.leases import RENEW_EVERY, SETTLE
-from svc_proto.cluster.node import RETRY, unavailable
-from svc_proto.cluster.semaphore import Places
+from svc_proto.cluster.leases import RENEW_INTERVAL, TAKEOVER_DELAY
+from svc_proto.cluster.node import RETRY, cluster_unavailable_error
+from svc_proto.cluster.semaphore import DistributedSemaphore
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.sync import Condition
 from svc_proto.facts import Failure
@@ -39,8 +39,8 @@ class SharedPlaces:
         self._turns = api.runs.registry
         self._node = node
         self._cap = api.config.max_concurrent_runs  # 0: no limit
-        self._places = Places(node, "turns", self._cap)
-        self._line = Places(node, "line", MAX_QUEUED)
+        self._places = DistributedSemaphore(node, "turns", self._cap)
+        self._line = DistributedSemaphore(node, "line", MAX_QUEUED)
         self._timer = api.engine.timers.timer(self.keep)
         self._freed = Condition(api.engine)
         self._seeking: Task | None = None
@@ -55,15 +55,15 @@ class SharedPlaces:
     def keep(self) -> None:
         """Have what is in use for longer; at times, and as soon as Redis is there again."""
         self.left()
-        self._places.keep()
-        self._line.keep()
+        self._places.renew()
+        self._line.renew()
         self._count()
 
     # --- see `Ownership` ---
 
     def check_room(self) -> Flow[None]:
         """For one that may not wait."""
-        if self._cap and not _said((yield from self._places.are_left())):
+        if self._cap and not _said((yield from self._places.has_free())):
             raise self._full()
 
     def make_room(self, session_id: str, *, may_wait: bool) -> Flow[None]:
@@ -72,7 +72,7 @@ class SharedPlaces:
         while self._cap and not (may_wait and turns.busy(session_id)):
             if len(self._places) > turns.slots:
                 return
-            if _said((yield from self._places.take())):
+            if _said((yield from self._places.acquire())):
                 self._count()
             elif may_wait:
                 break
@@ -80,15 +80,15 @@ class SharedPlaces:
                 raise self._full()
         waits = may_wait and (self._cap or turns.busy(session_id))
         if waits and len(self._line) <= turns.waiting:
-            if not _said((yield from self._line.take())):
+            if not _said((yield from self._line.acquire())):
                 raise too_many_requests("too many turns wait")
             self._count()
 
     def left(self) -> None:
         """Give back what nobody here is at."""
         if self._node.is_up:
-            self._places.give_back(self._turns.slots)
-            self._line.give_back(self._turns.waiting)
+            self._places.release_down_to(self._turns.slots)
+            self._line.release_down_to(self._turns.waiting)
             self._count()
 
     def looked(self) -> None:
@@ -106,15 +106,15 @@ class SharedPlaces:
         if not len(self._places) + len(self._line):
             self._timer.cancel()
         elif self._timer.when is None:
-            self._timer.set(self._engine.now.mono + RENEW_EVERY)
+            self._timer.set(self._engine.now.mono + RENEW_INTERVAL)
 
     def _seek(self) -> Flow[None]:
         engine = self._engine
         while self._turns.waits_only_for_slot:
-            alone = (yield from self._line.are_all_ours()) is True
+            alone = (yield from self._line.holds_all()) is True
             if not alone:
                 yield from sleep(engine, LOOK_WITHIN * (1 + engine.entropy(1)[0]) / 256)
-            while self._may_take() and (yield from self._places.take()) is True:
+            while self._may_take() and (yield from self._places.acquire()) is True:
                 self._count()
                 self._runs.look()
             if alone and self._turns.waits_only_for_slot:
@@ -122,7 +122,7 @@ class SharedPlaces:
         self._seeking = None
 
     def _may_take(self) -> bool:
-        return self._turns.waits_only_for_slot and self._engine.now.mono >= self._node.up_since + SETTLE
+        return self._turns.waits_only_for_slot and self._engine.now.mono >= self._node.up_since + TAKEOVER_DELAY
 
     def _full(self) -> Refused:
         return too_many_requests(f"{self._cap} runs are under way; the limit is {self._cap}")
@@ -130,5 +130,5 @@ class SharedPlaces:
 
 def _said(answer: bool | Failure) -> bool:
     if isinstance(answer, Failure):
-        raise unavailable("how many turns there are", RETRY)
+        raise cluster_unavailable_error("how many turns there are", RETRY)
     return answer

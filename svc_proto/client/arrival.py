@@ -5,7 +5,7 @@ from __future__ import annotations
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.service_client import PeerFailed
+from svc_proto.service_clients.service_client import ServiceCallError
 
 __all__ = ["await_device"]
 
@@ -20,7 +20,7 @@ def await_device(engine: Engine, relay: RelayClient, *, since: float, until: flo
     while engine.now.wall < until:
         try:
             listed = yield from relay.sessions(engine)
-        except PeerFailed:
+        except ServiceCallError:
             listed = []
         for session in listed:
             if session.number("created_at", since) is not None:

@@ -27,11 +27,11 @@ from svc_proto.facts import Accepted
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema import chat_events
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.advertised_address import ANYWHERE, bracketed
+from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.service_clients.api_client import ApiClient
-from svc_proto.service_clients.local_api import find_api
-from svc_proto.service_clients.local_secret import operator_fields
-from svc_proto.service_clients.service_client import PeerFailed, PeerFault
+from svc_proto.service_clients.local_api import find_local_api
+from svc_proto.service_clients.local_secret import operator_headers
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["ChatChore", "ChatEnd", "ChatOrder", "api_target"]
@@ -62,8 +62,8 @@ class ChatEnd:
 
 def api_target(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[ApiClient]:
     """The API server: as named, else as this host's configuration has it (wire core 2.7)."""
-    found = yield from find_api(engine, config)
-    here = f"{'https' if found.tls else 'http'}://{bracketed(ANYWHERE.get(found.host, found.host))}:{found.port}"
+    found = yield from find_local_api(engine, config)
+    here = f"{'https' if found.tls else 'http'}://{bracket_ipv6(WILDCARD_ADDRESSES.get(found.host, found.host))}:{found.port}"
     where = url or config.webapi_inside or here
     return ApiClient("the API server", where, token=found.key if key is None else key, remedy=REMEDY)
 
@@ -115,10 +115,10 @@ class ChatChore(Chore[ChatEnd]):
     def _pass_on(self, answer: Mapping[str, object]) -> Flow[None]:
         assert self._api is not None
         assert self._turn is not None  # which has asked
-        yield from self._api.success(self._api.run(self._engine, self._turn.run, "approval", answer))
+        yield from self._api.success(self._api.post_run(self._engine, self._turn.run, "approval", answer))
 
     def _unheard(self, error: Exception) -> None:
-        if isinstance(error, PeerFailed):
+        if isinstance(error, ServiceCallError):
             why = str(problem_of(error))
         else:
             why = f"internal error, reference {self._engine.log_bug(error)}"
@@ -131,7 +131,7 @@ class ChatChore(Chore[ChatEnd]):
         if not turn.run:
             yield from wait(turn.started, until)
         if turn.run:  # it became known in time
-            answer = yield from api.run(engine, turn.run, "stop", within=until - engine.now.mono)
+            answer = yield from api.post_run(engine, turn.run, "stop", within=until - engine.now.mono)
             self.stopped = answer.status in (200, 404)  # 404: it has ended already (wire api 6.4)
 
     def _leave(self, _: object) -> None:
@@ -149,15 +149,15 @@ class ChatChore(Chore[ChatEnd]):
 
 
 def _perform(engine: Engine, api: ApiClient, session: str, order: ChatOrder, turn: _Turn) -> Flow[ChatEnd]:
-    operator = yield from operator_fields(engine, api.url)
+    operator = yield from operator_headers(engine, api.url)
     message = {"message": order.message, **({"approvals": True} if order.asks else {})}
     wrong_key = f"{api.name} does not accept the key: set API_SERVER_KEY, or --api-key"
     sentences = {
-        PeerFault.UNAUTHORIZED: wrong_key,
-        PeerFault.FORBIDDEN: wrong_key,
-        PeerFault.NOT_FOUND: f"{api.name} has no session {session!r}: leave --session out for a new one",
+        ServiceFault.UNAUTHORIZED: wrong_key,
+        ServiceFault.FORBIDDEN: wrong_key,
+        ServiceFault.NOT_FOUND: f"{api.name} has no session {session!r}: leave --session out for a new one",
     }
-    yield from explained(api.turn(engine, session, message, turn.take, fields=operator), sentences)
+    yield from explained(api.stream_turn(engine, session, message, turn.take, fields=operator), sentences)
     if turn.problem is not None:
         raise Problem(f"the agent failed: {turn.problem}")
     return ChatEnd(session, turn.completed, turn.tokens)

@@ -12,7 +12,7 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Accepted
-from svc_proto.service_clients.service_client import PeerFailed
+from svc_proto.service_clients.service_client import ServiceCallError
 
 __all__ = ["INTERRUPTED", "Chore", "doing"]
 
@@ -71,7 +71,7 @@ class Chore(Generic[T]):
         self._engine.exit(0)
 
     def _failed(self, error: Exception) -> None:
-        if isinstance(error, PeerFailed):
+        if isinstance(error, ServiceCallError):
             error = problem_of(error)
         if isinstance(error, Problem):
             self.problem = error

@@ -26,12 +26,12 @@ from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.candidate_prober import Routes
-from svc_proto.service_clients.default_ttl import default_lifetime
+from svc_proto.service_clients.candidate_prober import CandidateProber
+from svc_proto.service_clients.default_ttl import default_ttl
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.relay_connection import Link, Welcome
-from svc_proto.service_clients.relay_url import Remote
-from svc_proto.service_clients.service_client import PeerFault
+from svc_proto.service_clients.relay_connection import AuthOk, RelayConnection
+from svc_proto.service_clients.relay_url import RelayUrl
+from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [
@@ -134,10 +134,10 @@ def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[Paired]:
         yield from _expect(engine, candidate.url, None if fresh or before is None else before.cert_pin)
     chosen = candidates[0]
     if wanted.by_qr:
-        chosen = yield from _choose(engine, Routes(engine, candidates), candidates)
+        chosen = yield from _choose(engine, CandidateProber(engine, candidates), candidates)
     who = yield from identity(engine, wanted.name)
     credentials: dict[str, object] = {"pairing_code": wanted.invitation.code}
-    lifetime = default_lifetime(chosen) if wanted.ttl_seconds is None else wanted.ttl_seconds
+    lifetime = default_ttl(chosen) if wanted.ttl_seconds is None else wanted.ttl_seconds
     if lifetime is not None:
         credentials["ttl_seconds"] = lifetime
     if wanted.grants is not None:
@@ -178,10 +178,10 @@ def identity(engine: Engine, name: str | None = None) -> Flow[Identity]:
     )
 
 
-def _choose(engine: Engine, routes: Routes, candidates: tuple[Candidate, ...]) -> Flow[Candidate]:
+def _choose(engine: Engine, routes: CandidateProber, candidates: tuple[Candidate, ...]) -> Flow[Candidate]:
     tried = ", ".join(f"{candidate.role} {candidate.url}" for candidate in candidates)
     doing(engine, f"looking for the best route: {tried}")
-    chosen = yield from routes.choose()
+    chosen = yield from routes.select()
     if chosen is None:
         why = "; ".join(f"{each.role} {each.url}: {routes.problems.get(each, 'no answer')}" for each in candidates)
         raise Unreachable(f"no route to the relay answers: {why}")
@@ -191,13 +191,13 @@ def _choose(engine: Engine, routes: Routes, candidates: tuple[Candidate, ...]) -
 # --- signed in ------------------------------------------------------------------------------------------------
 
 
-def route_of(engine: Engine, session: StoredSession, routes: Routes | None = None) -> Flow[str]:
+def route_of(engine: Engine, session: StoredSession, routes: CandidateProber | None = None) -> Flow[str]:
     """The address to use now: the stored one, or of several candidates the best that answers."""
     yield from expect_pins(engine, session)
     candidates = candidates_of(session)
     if len(candidates) < 2:
         return session.url
-    return (yield from _choose(engine, routes or Routes(engine, candidates), candidates)).url
+    return (yield from _choose(engine, routes or CandidateProber(engine, candidates), candidates)).url
 
 
 def candidates_of(session: StoredSession) -> tuple[Candidate, ...]:
@@ -224,7 +224,7 @@ def note_pin(engine: Engine, session: StoredSession, url: str) -> Flow[None]:
     yield from change_sessions(engine, Put(session.url, members))
 
 
-def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[Link, Welcome]]:
+def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[RelayConnection, AuthOk]]:
     """A link with the stored token."""
     who = yield from identity(engine)
     link, welcome = yield from open_link(engine, url, {"session_token": session.token}, who)
@@ -235,7 +235,9 @@ def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[Link
 def target_for(engine: Engine, session: StoredSession) -> Flow[RelayClient]:
     """The relay's HTTP side, reached on the best route."""
     url = yield from route_of(engine, session)
-    return RelayClient("the relay", Remote(url).http_url, session.token, remedy="is it running, and this its address?")
+    return RelayClient(
+        "the relay", RelayUrl(url).http_url, session.token, remedy="is it running, and this its address?"
+    )
 
 
 def find_relay(engine: Engine, who: WhichRelay) -> Flow[RelayClient]:
@@ -259,8 +261,8 @@ def extend(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flo
     relay = yield from target_for(engine, session)
     asked = relay.json(engine, "PATCH", f"/sessions/{encode_segment(prefix)}", {"ttl_seconds": ttl})
     sentences = {
-        PeerFault.NOT_FOUND: f"no session has a token that begins with {prefix!r}: see svc-relay devices",
-        PeerFault.CONFLICT: "{said}: give more of the token",
+        ServiceFault.NOT_FOUND: f"no session has a token that begins with {prefix!r}: see svc-relay devices",
+        ServiceFault.CONFLICT: "{said}: give more of the token",
     }
     found = yield from explained(asked, PAIRED | sentences)
     if session.token.startswith(prefix):
@@ -275,13 +277,13 @@ def forget(engine: Engine, session: StoredSession) -> Flow[None]:
 
 
 def _expect(engine: Engine, url: str, pin: str | None) -> Flow[None]:
-    where = Remote(url).pinned
+    where = RelayUrl(url).pinned
     if where is not None:
         yield from run_operation(engine, Compute(engine.new_op(), "tls.expect", (*where, pin)))
 
 
 def _seen(engine: Engine, url: str) -> Flow[str | None]:
-    where = Remote(url).pinned
+    where = RelayUrl(url).pinned
     if where is None:
         return None
     pin = yield from run_operation(engine, Compute(engine.new_op(), "tls.seen", where))

@@ -16,8 +16,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.relay_url import Remote
-from svc_proto.service_clients.service_client import PeerFailed
+from svc_proto.service_clients.relay_url import RelayUrl
+from svc_proto.service_clients.service_client import ServiceCallError
 
 __all__ = ["PROBE_WITHIN", "Finding", "examine", "finding_lines", "findings_json", "reach"]
 
@@ -70,12 +70,12 @@ def examine(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
 
 def reach(engine: Engine, address: str, *, alone: bool) -> Flow[Finding]:
     """Whether a relay answers at an address; that it does not is a failure if there is no other."""
-    relay = RelayClient("the relay", Remote(address).http_url)
+    relay = RelayClient("the relay", RelayUrl(address).http_url)
     began = engine.now.mono
     bad = "failure" if alone else "warning"
     try:
         found = yield from relay.health(engine, within=PROBE_WITHIN)
-    except PeerFailed as error:
+    except ServiceCallError as error:
         if error.failure is None:
             return Finding(address, bad, str(problem_of(error)))
         why, remedy = because(error.failure), "is the relay running, and this its address?"
@@ -120,10 +120,10 @@ def _lifetime(session: StoredSession, now: float) -> list[Finding]:
 
 
 def _known(engine: Engine, session: StoredSession, address: str) -> Flow[Finding]:
-    relay = RelayClient("the relay", Remote(address).http_url, session.token, PROBE_WITHIN)
+    relay = RelayClient("the relay", RelayUrl(address).http_url, session.token, PROBE_WITHIN)
     try:
         answer = yield from relay.request(engine, "GET", "/sessions")
-    except PeerFailed as error:
+    except ServiceCallError as error:
         return Finding(session.url, "failure", str(problem_of(error)))
     if answer.status == 200:
         return Finding(session.url, "ok", "the relay knows this session")

@@ -10,7 +10,7 @@ import re
 from svc_proto.basics.entropy import CODE_LENGTH
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.service_clients.advertised_address import ANYWHERE, bracketed
+from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.wire.urls import parse_url
 
 __all__ = [
@@ -74,12 +74,12 @@ def clean_remote(text: str, name: str = "--remote") -> str:
         url = parse_url(text)
     except RemoteProtocolError as error:
         raise Problem(f"{name} must be an address such as ws://192.168.1.5:8767: {error}", code=MISUSED) from None
-    host = ANYWHERE.get(url.host)
+    host = WILDCARD_ADDRESSES.get(url.host)
     if host is not None:
-        text = text.replace(bracketed(url.host), bracketed(host), 1)
+        text = text.replace(bracket_ipv6(url.host), bracket_ipv6(host), 1)
     if url.tls or _has_port(text):
         return text
-    return f"ws://{bracketed(host or url.host)}:{RELAY_PORT}{url.target.rstrip('/')}"
+    return f"ws://{bracket_ipv6(host or url.host)}:{RELAY_PORT}{url.target.rstrip('/')}"
 
 
 def _has_port(text: str) -> bool:

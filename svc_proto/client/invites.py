@@ -14,8 +14,8 @@ from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.pairing_codes import normalize_code
 from svc_proto.machines.pairing_payload import parse_invite
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.advertised_address import bracketed
-from svc_proto.service_clients.candidate_prober import read_candidate
+from svc_proto.service_clients.advertised_address import bracket_ipv6
+from svc_proto.service_clients.candidate_prober import parse_candidate
 from svc_proto.settings import http_address
 
 __all__ = ["Invitation", "read_candidates", "read_invitation"]
@@ -74,7 +74,7 @@ def read_candidates(endpoints: Sequence[object], hint_name: str) -> list[tuple[C
 
 
 def _candidate(value: object, hint_name: str) -> tuple[Candidate, Mapping[str, object]] | None:
-    found = read_candidate(value)
+    found = parse_candidate(value)
     if found is None:
         return None
     members = JsonObject.of(value)
@@ -89,7 +89,7 @@ def _candidate(value: object, hint_name: str) -> tuple[Candidate, Mapping[str, o
 def _api_url(members: JsonObject) -> str:
     """Where an API server is that these describe; empty if they do not, or not so that it can be used."""
     scheme = "https" if members.get("tls") is True else "http"
-    url = f"{scheme}://{bracketed(members.text('host'))}:{members.integer('port')}"
+    url = f"{scheme}://{bracket_ipv6(members.text('host'))}:{members.integer('port')}"
     return "" if http_address(url) is None else url
 
 

@@ -19,8 +19,8 @@ from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.api_client import ApiClient
-from svc_proto.service_clients.local_api import find_api, with_key
-from svc_proto.service_clients.service_client import PeerFailed
+from svc_proto.service_clients.local_api import find_local_api, with_key
+from svc_proto.service_clients.service_client import ServiceCallError
 
 __all__ = ["Rotated", "rotate"]
 
@@ -51,7 +51,7 @@ def rotate(engine: Engine, config: RelayConfig) -> Flow[Rotated]:
     Nothing is written before all of it is known. `.env` goes first for servers, so it is written last.
     """
     key = new_api_key(engine.entropy)
-    old = (yield from find_api(engine, config)).key
+    old = (yield from find_local_api(engine, config)).key
     settings = yield from _text(engine, config.config_path)
     found = (yield from run_operation(engine, Compute(engine.new_op(), "yaml.load", (settings,)))) if settings else None
     if not isinstance(found, dict | None):
@@ -90,7 +90,7 @@ def _tell(engine: Engine, url: str, old: str) -> Flow[str]:
     """Have the API read its files; why it has not."""
     try:
         answer = yield from ApiClient("the API server", url, old).request(engine, "POST", "/api/key/reload", {})
-    except PeerFailed as error:
+    except ServiceCallError as error:
         return because(cast("Failure", error.failure))
     match answer.status, answer.members:
         case 200, {"changed": True}:

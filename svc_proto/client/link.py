@@ -14,8 +14,8 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.service_clients import relay_connection
-from svc_proto.service_clients.relay_url import Remote
-from svc_proto.service_clients.service_client import Peer, PeerFailed, PeerFault
+from svc_proto.service_clients.relay_url import RelayUrl
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 
 __all__ = ["Identity", "CredentialRefused", "Unreachable", "open_link"]
 
@@ -43,7 +43,7 @@ class Identity:
 
 def open_link(
     engine: Engine, remote: str, credentials: Mapping[str, object], identity: Identity
-) -> Flow[tuple[relay_connection.Link, relay_connection.Welcome]]:
+) -> Flow[tuple[relay_connection.RelayConnection, relay_connection.AuthOk]]:
     """Connect and sign in. Raises `CredentialRefused`, `Unreachable` or another `Problem`, with a line for people."""
     payload = {
         **credentials,
@@ -55,28 +55,28 @@ def open_link(
         "device_form_factor": "desktop",
         "supports": {},
     }
-    relay = Peer("the relay", Remote(remote).socket_url, str(credentials.get("session_token", "")))
+    relay = ServiceClient("the relay", RelayUrl(remote).socket_url, str(credentials.get("session_token", "")))
     try:
-        return (yield from relay_connection.open_link(engine, relay, payload))
-    except PeerFailed as error:
+        return (yield from relay_connection.connect_relay(engine, relay, payload))
+    except ServiceCallError as error:
         if error.answer is not None:
             raise _declined(remote, error.answer) from None
         remedy = NEW_CODE if "pairing_code" in credentials else PAIR_AGAIN
         raise _not_let_in(remote, error, cast("Failure", error.failure), remedy) from None
 
 
-def _not_let_in(remote: str, error: PeerFailed, failure: Failure, remedy: str) -> Problem:
+def _not_let_in(remote: str, error: ServiceCallError, failure: Failure, remedy: str) -> Problem:
     why = sanitize_line(failure.detail)
     match error.fault:
-        case PeerFault.REJECTED:
+        case ServiceFault.REJECTED:
             return CredentialRefused(f"the relay refuses: {why or 'no reason given'}; {remedy}")
-        case PeerFault.LACKING:
+        case ServiceFault.UNAVAILABLE:
             return Problem(f"{remote} sent no usable session: is it really a relay?")
-        case PeerFault.CUT if failure.kind is FailureKind.TIMED_OUT:
+        case ServiceFault.CONNECTION_LOST if failure.kind is FailureKind.TIMED_OUT:
             return Unreachable(
-                f"{remote} does not answer: no reply to sign-in in {relay_connection.SIGN_IN_WITHIN:.0f} s"
+                f"{remote} does not answer: no reply to sign-in in {relay_connection.SIGN_IN_TIMEOUT:.0f} s"
             )
-        case PeerFault.CUT:
+        case ServiceFault.CONNECTION_LOST:
             return Unreachable(f"{remote} closed the connection before it let us in: {why}")
         case _:
             distrusted = distrust(remote, failure)

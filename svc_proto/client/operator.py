@@ -15,9 +15,9 @@ from svc_proto.engine.request_origin import is_loopback_name
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.advertised_address import ANYWHERE, bracketed
+from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.service_client import PeerFault
+from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [
@@ -47,8 +47,8 @@ MIN_PREFIX, MAX_PREFIX = 4, 64  # characters, spec "Limits"; a whole token has 3
 
 def local_relay(config: RelayConfig) -> RelayClient:
     """Where programs on this host find the relay that listens as configured."""
-    host = ANYWHERE.get(config.host, config.host)
-    url = config.inside or f"{'https' if config.tls else 'http'}://{bracketed(host)}:{config.port}"
+    host = WILDCARD_ADDRESSES.get(config.host, config.host)
+    url = config.inside or f"{'https' if config.tls else 'http'}://{bracket_ipv6(host)}:{config.port}"
     return RelayClient(LOCAL, url, remedy=REMEDY, local=is_loopback_name(url.encode()))
 
 
@@ -81,8 +81,8 @@ def revoke(engine: Engine, relay: RelayClient, text: str) -> Flow[JsonObject]:
     """End the one session whose token begins so; `revoked` of the answer is its prefix. Raises `Problem`."""
     prefix = token_prefix(text)
     sentences = {
-        PeerFault.NOT_FOUND: f"no session has a token that begins with {prefix!r}: it may be over already",
-        PeerFault.CONFLICT: "{said}: give more of the token",
+        ServiceFault.NOT_FOUND: f"no session has a token that begins with {prefix!r}: it may be over already",
+        ServiceFault.CONFLICT: "{said}: give more of the token",
         **_elsewhere(relay),
     }
     return (yield from explained(relay.revoke(engine, prefix), sentences))
@@ -126,6 +126,6 @@ def _question(word: str) -> str:
     return f"/mcp/questions/{encode_segment(word.strip())}"
 
 
-def _elsewhere(relay: RelayClient) -> dict[PeerFault, str]:
+def _elsewhere(relay: RelayClient) -> dict[ServiceFault, str]:
     where = f"{relay.name} at {relay.url}"
-    return {PeerFault.FORBIDDEN: f"{where} takes this only from its own host, over loopback: {{said}}"}
+    return {ServiceFault.FORBIDDEN: f"{where} takes this only from its own host, over loopback: {{said}}"}

@@ -23,7 +23,7 @@ from svc_proto.facts import Failure
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.relay_url import Remote
+from svc_proto.service_clients.relay_url import RelayUrl
 
 __all__ = ["LOCAL_ROUTES", "Outside", "examine_outside"]
 
@@ -56,7 +56,7 @@ class Outside:
 def examine_outside(engine: Engine, asked: Outside) -> Flow[list[Finding]]:
     """Ask, and say what came of it."""
     address = asked.route.relay_url
-    relay = RelayClient("the relay", Remote(address).http_url)
+    relay = RelayClient("the relay", RelayUrl(address).http_url)
     found = yield from reach(engine, address, alone=True)
     findings = [found, _encryption(asked.route)]
     if found.verdict == "ok":

@@ -27,9 +27,15 @@ from svc_proto.engine.flow import Flow
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.pairing_payload import build_payload, relay_block
 from svc_proto.relay_config import RelayConfig
-from svc_proto.service_clients.advertised_address import HERE, for_phones, lan_address, relay_address, sealed
-from svc_proto.service_clients.local_api import find_api
-from svc_proto.service_clients.service_client import PeerFailed
+from svc_proto.service_clients.advertised_address import (
+    LOCAL_HOSTS,
+    advertised_host,
+    lan_address,
+    relay_address,
+    sign_invite,
+)
+from svc_proto.service_clients.local_api import find_local_api
+from svc_proto.service_clients.service_client import ServiceCallError
 from svc_proto.wire.urls import parse_url
 
 __all__ = ["NewInvite", "PairOrder", "pair"]
@@ -91,7 +97,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[NewInvite]:
     if order.with_relay:
         try:
             yield from relay.health(engine, within=PROBE_WITHIN)
-        except PeerFailed as error:
+        except ServiceCallError as error:
             if error.failure is None:
                 raise
             why = f"cannot be reached ({because(error.failure)})"
@@ -116,7 +122,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[NewInvite]:
     routes, warning = prefer(_routes(order, lan_route(api, relay_url), mesh, public), order.prefer)
     if warning is not None:
         warnings.append(warning)
-    if code is not None and not unreachable and all(parse_url(route.relay_url).host in HERE for route in routes):
+    if code is not None and not unreachable and all(parse_url(route.relay_url).host in LOCAL_HOSTS for route in routes):
         notes.append(HERE_ALONE)
     top = routes[0].api if code is None else api  # without a relay there are no candidates: the best is all there is
     payload = build_payload(
@@ -129,7 +135,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[NewInvite]:
         endpoints=None if code is None else [candidate(route, place) for place, route in enumerate(routes)],
         dashboard_url=order.dashboard_url,
     )
-    text, url, unsigned = yield from sealed(engine, config, payload)
+    text, url, unsigned = yield from sign_invite(engine, config, payload)
     if unsigned is not None:
         warnings.append(f"the QR is not signed: the signing key cannot be used ({because(unsigned)})")
     return NewInvite(
@@ -151,10 +157,10 @@ def pair(engine: Engine, order: PairOrder) -> Flow[NewInvite]:
 
 def _api(engine: Engine, order: PairOrder, notes: list[str]) -> Flow[tuple[ApiRoute, str, str]]:
     """Where a phone finds the API server, its key unless chat is withheld, and this host's address on its network."""
-    server = yield from find_api(engine, order.config)
+    server = yield from find_local_api(engine, order.config)
     address = yield from lan_address(engine)
-    host = for_phones(order.host or server.host, address)
-    if host in HERE:
+    host = advertised_host(order.host or server.host, address)
+    if host in LOCAL_HOSTS:
         notes.append("this host has no address on a network, so only programs on this host can use the invite")
     key = server.key if order.meta.grants_chat else ""
     return ApiRoute(host, order.port or server.port, server.tls), key, address

@@ -24,8 +24,8 @@ from svc_proto.facts import Failure
 from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.relay_connection import Link
-from svc_proto.service_clients.service_client import JSON, PeerFault
+from svc_proto.service_clients.relay_connection import RelayConnection
+from svc_proto.service_clients.service_client import JSON, ServiceFault
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [
@@ -47,7 +47,7 @@ PHONE_WITHIN = 60.0  # s: the relay gives a phone 30 s (spec), and some of them 
 _FILE_NAME = re.compile(r'filename="([^"]*)"')
 _RANGE = re.compile(r"bytes [0-9]+-[0-9]+/([0-9]{1,15})")
 QUOTES = "\"'`"  # around a path with blanks
-GONE = {PeerFault.NOT_FOUND: "the relay has no such file: a token lasts a day, and no longer than the relay runs"}
+GONE = {ServiceFault.NOT_FOUND: "the relay has no such file: a token lasts a day, and no longer than the relay runs"}
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
@@ -84,7 +84,9 @@ def _ask_terminals(
 
 
 class _Asked:
-    def __init__(self, engine: Engine, link: Link, kind: str, payload: Mapping[str, object], answered_by: str) -> None:
+    def __init__(
+        self, engine: Engine, link: RelayConnection, kind: str, payload: Mapping[str, object], answered_by: str
+    ) -> None:
         self._engine = engine
         self._answered_by = answered_by
         self.ticket = engine.new_op()
@@ -230,5 +232,5 @@ def call_phone(
     doing(engine, f"waiting for the phone: {method} {path.partition('?')[0]}")
     answer = yield from relay.request(engine, method, path, body, within=PHONE_WITHIN)
     if answer.status == 401:
-        raise Problem(PAIRED[PeerFault.UNAUTHORIZED])
-    return answer.status, relay.value(answer)
+        raise Problem(PAIRED[ServiceFault.UNAUTHORIZED])
+    return answer.status, relay.json_value(answer)

@@ -12,7 +12,7 @@ from attrs import frozen
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.mesh import Mesh
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.service_clients.advertised_address import ANYWHERE, bracketed
+from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.wire.urls import parse_url
 
 __all__ = ["ApiRoute", "Mode", "HostRoute", "candidate", "lan_route", "mesh_route", "prefer", "public_route"]
@@ -38,7 +38,7 @@ class ApiRoute:
     @property
     def url(self) -> str:
         """Its address."""
-        return f"{'https' if self.tls else 'http'}://{bracketed(self.host)}:{self.port}"
+        return f"{'https' if self.tls else 'http'}://{bracket_ipv6(self.host)}:{self.port}"
 
 
 @frozen
@@ -61,7 +61,7 @@ def mesh_route(mesh: Mesh, role: str, api: ApiRoute, *, relay_port: int, relay_t
         return HostRoute(role, ApiRoute(mesh.name, api.port, True), f"wss://{mesh.name}:{relay_port}")
     scheme = "wss" if relay_tls else "ws"
     return HostRoute(
-        role, ApiRoute(mesh.address, api.port, api.tls), f"{scheme}://{bracketed(mesh.address)}:{relay_port}"
+        role, ApiRoute(mesh.address, api.port, api.tls), f"{scheme}://{bracket_ipv6(mesh.address)}:{relay_port}"
     )
 
 
@@ -76,9 +76,9 @@ def public_route(url: str, relay_port: int, root_path: str = "") -> HostRoute:
         raise Problem(f"--public-url cannot be used: {error}", code=MISUSED) from None
     if parsed.scheme not in ("http", "https"):
         raise Problem("--public-url must be an http:// or https:// URL", code=MISUSED)
-    if parsed.host in ANYWHERE:
+    if parsed.host in WILDCARD_ADDRESSES:
         raise Problem(f"--public-url must be where others find this host: nobody can call {parsed.host}", code=MISUSED)
-    scheme, host = "wss" if parsed.tls else "ws", bracketed(parsed.host)
+    scheme, host = "wss" if parsed.tls else "ws", bracket_ipv6(parsed.host)
     path = parsed.target.partition("?")[0].rstrip("/") or root_path
     # With a path a proxy is behind it, on the port that was named; without one the relay has its own port.
     port = "" if parsed.port == (443 if parsed.tls else 80) else f":{parsed.port}"

@@ -27,8 +27,8 @@ from svc_proto.engine.flow import Flow, Task, run_operation, sleep
 from svc_proto.engine.sync import Condition
 from svc_proto.facts import Accepted, Failure
 from svc_proto.schema.envelope import Envelope
-from svc_proto.service_clients.candidate_prober import Routes
-from svc_proto.service_clients.relay_connection import Link
+from svc_proto.service_clients.candidate_prober import CandidateProber
+from svc_proto.service_clients.relay_connection import RelayConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
 __all__ = ["ShellChore", "ShellEnd", "ShellOrder"]
@@ -73,7 +73,7 @@ class ShellChore(Chore[ShellEnd]):
         super().__init__(self._play, watched=watched)
         self._order = order
         self._screen: _Screen | None = None
-        self._link: Link | None = None
+        self._link: RelayConnection | None = None
         self._events: deque[tuple[str, str]] = deque()
         self._keys = codecs.getincrementaldecoder("utf-8")("replace")
         self._attach_id = ""
@@ -105,7 +105,7 @@ class ShellChore(Chore[ShellEnd]):
 
     def _play(self, engine: Engine) -> Flow[ShellEnd]:
         order = self._order
-        routes = Routes(engine, candidates_of(order.session))
+        routes = CandidateProber(engine, candidates_of(order.session))
         nonce = "svc" + engine.entropy(6).hex()
         if order.command is not None:
             typed_line(order.command, nonce, tmux=True, keyboard=False)  # refused before anybody is called
@@ -121,7 +121,7 @@ class ShellChore(Chore[ShellEnd]):
                 if task is not None:
                     task.cancel()
 
-    def _serve(self, routes: Routes) -> Flow[ShellEnd]:
+    def _serve(self, routes: CandidateProber) -> Flow[ShellEnd]:
         while True:
             kind, text = yield from self._event()
             if kind == "ended":
@@ -141,7 +141,7 @@ class ShellChore(Chore[ShellEnd]):
             if kind == "lost":
                 yield from self._come_back(routes, text)
 
-    def _come_back(self, routes: Routes, why: str) -> Flow[None]:
+    def _come_back(self, routes: CandidateProber, why: str) -> Flow[None]:
         if self._exec is not None:
             raise Problem(f"the connection was lost while the command ran: {why}")
         pause = FIRST_PAUSE
@@ -155,10 +155,10 @@ class ShellChore(Chore[ShellEnd]):
             else:
                 return
 
-    def _connect(self, routes: Routes, *, anew: bool) -> Flow[None]:
+    def _connect(self, routes: CandidateProber, *, anew: bool) -> Flow[None]:
         engine, order = self.engine, self._order
         if anew and len(candidates_of(order.session)) > 1:
-            chosen = yield from routes.choose(anew=True)
+            chosen = yield from routes.select(anew=True)
             if chosen is None:
                 raise Unreachable("no route to the relay answers")
             url = chosen.url
@@ -327,7 +327,7 @@ class ShellChore(Chore[ShellEnd]):
     def screen_writable(self, writable: bool) -> None:
         """The screen takes more, or no more for now."""
         if self._link is not None:
-            self._link.hold(not writable)
+            self._link.set_read_paused(not writable)
 
     def screen_empty(self) -> None:
         """All that was shown has left."""

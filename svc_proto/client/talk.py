@@ -44,7 +44,7 @@ from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.service_client import PeerFault
+from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["LIFE", "MAX_SECONDS", "RECORDER_RATE", "TalkChore", "TalkOrder", "TalkState", "TalkTrigger"]
@@ -142,7 +142,7 @@ class TalkChore(Chore[None]):
             body["profile"] = self._order.profile
         if self._order.session:
             body["chat_session_id"] = self._order.session
-        lacking = {PeerFault.LACKING: f"{relay.name} made no voice session"}
+        lacking = {ServiceFault.UNAVAILABLE: f"{relay.name} made no voice session"}
         path = yield from explained(relay.voice_session(engine, body), lacking)
         socket = yield from relay.socket(engine, path, Ear(self.tell), within=OPEN_WITHIN)
         yield from self._get_ready(relay)

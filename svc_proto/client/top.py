@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from attrs import frozen
 
-from svc_proto.service_clients.server_stats import History, Vitals
+from svc_proto.service_clients.server_stats import ServerStats, StatsHistory
 
 __all__ = ["COLUMNS", "HEADS", "Shown", "bars", "once_rows", "shown", "silence"]
 
@@ -27,7 +27,7 @@ class Shown:
     bars: str
 
 
-def shown(history: History, now: Vitals, width: int) -> list[Shown]:
+def shown(history: StatsHistory, now: ServerStats, width: int) -> list[Shown]:
     """The table, with bars for the last `width` looks."""
     return [
         Shown(title, said(getattr(now, name)), beside(now), bars(history.of(name), width))
@@ -35,7 +35,7 @@ def shown(history: History, now: Vitals, width: int) -> list[Shown]:
     ]
 
 
-def once_rows(now: Vitals) -> list[tuple[str, str, str]]:
+def once_rows(now: ServerStats) -> list[tuple[str, str, str]]:
     """The same without bars, in the order of `COLUMNS`."""
     return [(title, said(getattr(now, name)), beside(now)) for title, name, said, beside in _ROWS]
 
@@ -102,7 +102,7 @@ def _time(value: float | None) -> str:
     return f"{_count(float(f'{value * 1000:.2g}'))} ms" if value < 1 else f"{_count(float(f'{value:.2g}'))} s"
 
 
-_ROWS: tuple[tuple[str, str, _Said, Callable[[Vitals], str]], ...] = (
+_ROWS: tuple[tuple[str, str, _Said, Callable[[ServerStats], str]], ...] = (
     ("Phones", "phones", _count, lambda now: f"{_count(now.sessions)} paired"),
     ("Sockets", "sockets", _count, lambda now: f"{_count(now.descriptors)} descriptors open"),
     ("Requests", "requests", _a_second, lambda now: f"{_a_second(now.errors)} fail"),

@@ -57,7 +57,7 @@ def transcribe(
     doing(engine, f"the relay listens to {upload.name} ({size / 1e6:.1f} MB)")
     part = Part(name="audio", filename="voice", content_type=upload.content_type, data=upload.data)
     sent = relay.upload(engine, f"/voice/transcribe{_query(profile)}", part, within=LISTEN_WITHIN)
-    value = relay.members((yield from explained(sent, PAIRED)))
+    value = relay.json_object((yield from explained(sent, PAIRED)))
     text = value.string("text")
     if text is None:
         raise Problem(f"{relay.name} gave no text")

@@ -22,11 +22,11 @@ from svc_proto.engine.response_readers import BodyReader, streamed
 from svc_proto.facts import Failure
 from svc_proto.wire.events import Headers
 
-__all__ = ["FILE", "Hop", "answered", "pass_on", "send", "was_passed_on"]
+__all__ = ["FILE_FORWARD_RULE", "ForwardRule", "response_to_relay", "forward", "send_to_node", "is_forwarded"]
 
-NODE = b"1.1 svc-node"  # our member of `Via`, RFC 9110 section 7.6.3
-CONNECT_WITHIN = 2.0  # s: it is near
-SILENCE = 60.0  # s without a byte, after which it counts as gone
+VIA_NAME = b"1.1 svc-node"  # our member of `Via`, RFC 9110 section 7.6.3
+CONNECT_TIMEOUT = 2.0  # s: it is near
+SILENCE_TIMEOUT = 60.0  # s without a byte, after which it counts as gone
 OURS = (  # what we say ourselves, and what is for one connection alone: RFC 9110 section 7.6.1
     b"date",
     b"connection",
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 @frozen(kw_only=True)
-class Hop:
+class ForwardRule:
     """What of a request goes on to another node, and what of its answer comes back: a success does."""
 
     asked: Collection[bytes]  # header fields of the request, in lower case
@@ -51,7 +51,7 @@ class Hop:
     within: float = 10.0  # s for the head of the answer
 
 
-FILE = Hop(
+FILE_FORWARD_RULE = ForwardRule(
     asked=(
         b"authorization",
         b"range",
@@ -65,23 +65,23 @@ FILE = Hop(
 )
 
 
-def was_passed_on(request: Request) -> bool:
+def is_forwarded(request: Request) -> bool:
     """Whether a node has passed it on to us."""
-    return NODE in request.headers.tokens(b"via")
+    return VIA_NAME in request.headers.tokens(b"via")
 
 
-def pass_on(engine: Engine, request: Request, url: str, hop: Hop) -> Flow[Response | StreamedResponse | None]:
+def forward(engine: Engine, request: Request, url: str, hop: ForwardRule) -> Flow[Response | StreamedResponse | None]:
     """The answer of another node, to the same body; None: it has none for us, or is gone."""
-    answer = yield from send(engine, request, url, hop, into=streamed())
+    answer = yield from send_to_node(engine, request, url, hop, into=streamed())
     if isinstance(answer, BodyReader):
         if request.method == "HEAD":
             answer.abandon()  # nothing more comes, and nobody asks for it
         return StreamedResponse(answer.head.status, _passed(answer.head.headers, *hop.kept_back), _passing(answer))
-    return answered(answer, hop)
+    return response_to_relay(answer, hop)
 
 
-def send(
-    engine: Engine, request: Request, url: str, hop: Hop, *, into: ResponseMode[T]
+def send_to_node(
+    engine: Engine, request: Request, url: str, hop: ForwardRule, *, into: ResponseMode[T]
 ) -> Flow[T | HttpResult | Failure]:
     """The same request, to another node."""
     fields = (f for f in request.headers if f[0] in hop.asked or f[0].startswith(hop.asked_prefixes))
@@ -91,15 +91,15 @@ def send(
             "GET" if into.handler is not None else request.method,
             url,
             into=into,
-            headers=(*fields, (b"via", NODE)),
+            headers=(*fields, (b"via", VIA_NAME)),
             body=request.body,
             within=hop.within,
-            connect_within=CONNECT_WITHIN,
+            connect_within=CONNECT_TIMEOUT,
         )
     )
 
 
-def answered(answer: HttpResult | Failure, hop: Hop) -> Response | None:
+def response_to_relay(answer: HttpResult | Failure, hop: ForwardRule) -> Response | None:
     """A whole answer, if it is one that comes back."""
     if isinstance(answer, Failure) or not hop.answers(answer.status):
         return None
@@ -109,7 +109,7 @@ def answered(answer: HttpResult | Failure, hop: Hop) -> Response | None:
 def _passing(reader: BodyReader) -> Callable[[ResponseWriter], Flow[bool]]:
     def produce(writer: ResponseWriter) -> Flow[bool]:
         try:
-            while isinstance(data := (yield from reader.read(within=SILENCE)), bytes):
+            while isinstance(data := (yield from reader.read(within=SILENCE_TIMEOUT)), bytes):
                 writer.write(data)
                 yield from writer.drained()
         finally:

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from svc_proto.cluster.redis_client import Reply
     from svc_proto.engine.core import Engine
 
-__all__ = ["DROP", "LEASE", "RENEW", "RENEW_EVERY", "SETTLE", "TAKE", "Leases"]
+__all__ = ["DROP", "LEASE", "RENEW", "RENEW_INTERVAL", "TAKEOVER_DELAY", "TAKE", "LeaseManager"]
 
 LEASE = 4.0  # s for which a key lives that is not renewed
-RENEW_EVERY = 1.0  # s
-SETTLE = 1.0  # s after Redis is there, in which who had something before has it again; nobody takes anything new
-AT_ONCE = 500  # keys that are renewed by one command
-ODD = Failure(FailureKind.INTERNAL, "an answer of Redis that makes no sense")
+RENEW_INTERVAL = 1.0  # s
+TAKEOVER_DELAY = (
+    1.0  # s after Redis is there, in which who had something before has it again; nobody takes anything new
+)
+BATCH_SIZE = 500  # keys that are renewed by one command
+UNEXPECTED_REPLY = Failure(FailureKind.INTERNAL, "an answer of Redis that makes no sense")
 
 # Each compares and changes at once, which no command of Redis 6.2 does.
 TAKE = """local lease, fence = KEYS[1], KEYS[2]
@@ -71,7 +73,7 @@ class _Lease:
     lost: bool = False
 
 
-class Leases:
+class LeaseManager:
     """Those of this node, which goes by `owner`.
 
     `lost` is told the name of one that somebody else has taken, `lapsed` of one that we have again after its time was
@@ -96,7 +98,7 @@ class Leases:
         """Renew nothing any more."""
         self._timer.cancel()
 
-    def fence(self, name: str) -> int | None:
+    def fencing_token(self, name: str) -> int | None:
         """What goes with what is written by right of a lease; None without one."""
         lease = self._leases.get(name)
         return lease.fence if lease is not None else None
@@ -106,8 +108,8 @@ class Leases:
         lease = self._leases.get(name)
         return lease is not None and self._node.is_up and lease.until > self._engine.now.mono
 
-    def take(self, name: str) -> Flow[str | Failure]:
-        """Have a lease until `drop`: empty. Else who has it, by what they go by; there is nothing to drop then."""
+    def acquire(self, name: str) -> Flow[str | Failure]:
+        """Have a lease until `release`: empty. Else who has it, by what they go by; there is nothing to drop then."""
         engine, lease, taken = self._engine, self._leases.setdefault(name, _Lease(name)), False
         lease.users += 1
         try:
@@ -115,7 +117,7 @@ class Leases:
             if taken:
                 return ""
             asked, span = engine.now.mono, _span()
-            answer = yield from self._node.redis.ask(
+            answer = yield from self._node.redis.execute(
                 "EVAL", TAKE, 2, self._key(name), self._node.key("fence"), self._owner, span
             )
             match answer:
@@ -125,34 +127,34 @@ class Leases:
                     taken = True
                     lease.fence, lease.until, lease.lost = int(fence), asked + LEASE, False
                     if self._timer.when is None:
-                        self._timer.set(engine.now.mono + RENEW_EVERY)
+                        self._timer.set(engine.now.mono + RENEW_INTERVAL)
                     return ""
                 case Failure():
                     return answer
                 case _:
-                    return ODD
+                    return UNEXPECTED_REPLY
         finally:
             if not taken:
-                self.drop(name)
+                self.release(name)
 
-    def drop(self, name: str) -> None:
+    def release(self, name: str) -> None:
         """One of those who use it does so no more."""
         lease = self._leases[name]
         lease.users -= 1
         if not lease.users:
             del self._leases[name]
-            self._node.redis.tell("EVAL", DROP, 1, self._key(name), self._owner)
+            self._node.redis.send("EVAL", DROP, 1, self._key(name), self._owner)
 
     def renew(self) -> None:
         """Have all for longer; at times, and as soon as Redis is there again."""
         engine, names = self._engine, iter([lease.name for lease in self._leases.values() if lease.fence])
         self._timer.cancel()
         if self._leases:
-            self._timer.set(engine.now.mono + RENEW_EVERY)
-        while some := list(islice(names, AT_ONCE)):
+            self._timer.set(engine.now.mono + RENEW_INTERVAL)
+        while some := list(islice(names, BATCH_SIZE)):
             keys = map(self._key, some)
             take = partial(self._renewed, some, engine.now.mono + LEASE)
-            self._node.redis.tell("EVAL", RENEW, len(some), *keys, self._owner, _span(), take=take)
+            self._node.redis.send("EVAL", RENEW, len(some), *keys, self._owner, _span(), take=take)
 
     def _renewed(self, names: list[str], until: float, answer: Reply) -> None:
         if not isinstance(answer, list):

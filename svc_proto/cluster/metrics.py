@@ -9,12 +9,12 @@ from svc_proto.basics.metrics import MetricFamily, counter, gauge
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
 
-__all__ = ["families"]
+__all__ = ["cluster_metrics"]
 
 
-def families(node: Node, load: str) -> list[MetricFamily]:
+def cluster_metrics(node: Node, load: str) -> list[MetricFamily]:
     """Whom this node reaches, since when each is there, and what it has: so many `load`, such as `phones`."""
-    nodes = {pulse.name: pulse for pulse in (node.pulse(), *node.pulses())}
+    nodes = {pulse.name: pulse for pulse in (node.heartbeat(), *node.heartbeats())}
     return [
         gauge("svc_cluster_up", "Whether Redis is reached: 1, or 0.", node.is_up),
         gauge("svc_cluster_nodes", "Other nodes that are reached.", len(node.members)),

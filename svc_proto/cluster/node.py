@@ -34,7 +34,7 @@ from attrs import define, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.cluster.redis_client import Redis, RedisListener, Reply
+from svc_proto.cluster.redis_client import RedisClient, RedisHandler, Reply
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, FailureKind, OperationId
@@ -44,11 +44,21 @@ from svc_proto.settings import RedisAddress
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["BEAT", "LEASE", "MAX_NODES", "Fellow", "RETRY", "Member", "Node", "Pulse", "unavailable"]
+__all__ = [
+    "HEARTBEAT_INTERVAL",
+    "LEASE",
+    "MAX_NODES",
+    "NodeHandler",
+    "RETRY",
+    "RemoteNode",
+    "Node",
+    "Heartbeat",
+    "cluster_unavailable_error",
+]
 
-BEAT = 0.5  # s
+HEARTBEAT_INTERVAL = 0.5  # s
 LEASE = 3.0  # s without a word, after which a node is taken for gone
-ANSWER_WITHIN = 1.0  # s for what one node asks another
+ANSWER_TIMEOUT = 1.0  # s for what one node asks another
 MAX_NODES = 256  # that are known; a further one is not heard
 RETRY = ((b"retry-after", b"1"),)  # s
 _ID_BYTES = 8
@@ -57,14 +67,14 @@ _LEAVING = -1  # in place of a number: from who has said `bye`, and finishes wha
 _GONE = Failure(FailureKind.UNREACHABLE, "the node is gone")
 
 
-def unavailable(what: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Refused:
+def cluster_unavailable_error(what: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Refused:
     """503 for what needs the others while they are not to be reached."""
     text = f"{what} cannot be agreed on now: the nodes do not reach each other"
     return Refused(503, "cluster_unavailable", text, headers=headers)
 
 
 @frozen(kw_only=True)
-class Pulse:
+class Heartbeat:
     """What a node says of itself with each beat, for people who look."""
 
     name: str  # its address, or its id if it has none
@@ -73,16 +83,16 @@ class Pulse:
 
 
 @define
-class Member:
+class RemoteNode:
     """Another node."""
 
     id: str
     heard: int  # the number of its last message to all
     until: float  # monotonic s, when its lease is over
-    pulse: Pulse | None = None  # with its last beat
+    pulse: Heartbeat | None = None  # with its last beat
 
 
-class Fellow(Protocol):
+class NodeHandler(Protocol):
     """The service that is spread over the nodes."""
 
     def state(self) -> dict[str, object]:
@@ -104,21 +114,21 @@ class Fellow(Protocol):
         """A node is gone, or not to be reached."""
 
 
-class Node(RedisListener):
+class Node(RedisHandler):
     """See the module. `down` and `up` follow the connection; `redis` is there for what has to be agreed on."""
 
     def __init__(
         self,
         engine: Engine,
         where: RedisAddress,
-        fellow: Fellow,
+        fellow: NodeHandler,
         kind: str = "",
         *,
         url: str = "",
         load: Callable[[], int] = int,
     ) -> None:
         """`kind` keeps nodes of several kinds apart that meet at one Redis; those of none are relays. `url` and `load`
-        are told to who looks: see `Pulse`."""
+        are told to who looks: see `Heartbeat`."""
         self._engine = engine
         self._fellow = fellow
         self._url = url
@@ -127,8 +137,8 @@ class Node(RedisListener):
         self.id = engine.entropy(_ID_BYTES).hex()
         self._prefix = f"svc:{where.db}:{kind and kind + ':'}"
         self._all = f"{self._prefix}all"
-        self.redis = Redis(engine, where, (self._all, self._inbox(self.id)), self)
-        self.members: dict[str, Member] = {}
+        self.redis = RedisClient(engine, where, (self._all, self._inbox(self.id)), self)
+        self.members: dict[str, RemoteNode] = {}
         self.up_since = inf  # monotonic s, while the others can be reached
         self._told = 0  # messages to all so far
         self._clock: float | None = None  # s that Redis's clock is ahead of the monotonic one
@@ -152,16 +162,16 @@ class Node(RedisListener):
         """Whether the others can be reached."""
         return self.redis.is_up
 
-    def pulse(self) -> Pulse:
+    def heartbeat(self) -> Heartbeat:
         """Our own."""
-        return Pulse(name=self._url or self.id, since=self._since, load=self._load())
+        return Heartbeat(name=self._url or self.id, since=self._since, load=self._load())
 
-    def pulses(self) -> list[Pulse]:
+    def heartbeats(self) -> list[Heartbeat]:
         """Those of the others that have told theirs."""
         return [member.pulse for member in self.members.values() if member.pulse is not None]
 
     @property
-    def time(self) -> float:
+    def cluster_time(self) -> float:
         """Epoch seconds by the clock that all nodes share, Redis's; by our own while that was never asked."""
         now = self._engine.now
         return now.wall if self._clock is None else now.mono + self._clock
@@ -172,24 +182,24 @@ class Node(RedisListener):
 
     # --- telling ---
 
-    def tell_all(self, word: str, body: Mapping[str, object]) -> None:
+    def broadcast(self, word: str, body: Mapping[str, object]) -> None:
         """Tell every node; one that cannot be reached now will know that it has missed something."""
         if self._told != _LEAVING:
             self._told += 1
         self._publish(self._all, word, body)
 
-    def tell(self, node: str, word: str, body: Mapping[str, object]) -> bool:
+    def send_to(self, node: str, word: str, body: Mapping[str, object]) -> bool:
         """Tell one node, once. False, or its loss, if nobody is there to hear it."""
         return node in self.members and self._publish(self._inbox(node), word, body, partial(self._reached, node))
 
-    def ask(self, node: str, word: str, body: Mapping[str, object]) -> Flow[JsonObject | Failure]:
+    def request(self, node: str, word: str, body: Mapping[str, object]) -> Flow[JsonObject | Failure]:
         """Ask one node something."""
         ticket = self._engine.new_op()
         self._asked[ticket] = node
         try:
-            if not self.tell(node, "asks", {"word": word, "body": body, "ticket": ticket}):
+            if not self.send_to(node, "asks", {"word": word, "body": body, "ticket": ticket}):
                 return _GONE
-            answer = yield from wait(ticket, self._engine.now.mono + ANSWER_WITHIN)
+            answer = yield from wait(ticket, self._engine.now.mono + ANSWER_TIMEOUT)
         finally:
             del self._asked[ticket]
         return cast("JsonObject | Failure", answer)
@@ -198,7 +208,7 @@ class Node(RedisListener):
         self, channel: str, word: str, body: Mapping[str, object], take: Callable[[Reply], object] | None = None
     ) -> bool:
         text = strict_json.dumps_bytes({"from": self.id, "told": self._told, "word": word, "body": body})
-        return self.redis.tell("PUBLISH", channel, text, take=take)
+        return self.redis.send("PUBLISH", channel, text, take=take)
 
     def _inbox(self, node: str) -> str:
         return f"{self._prefix}node:{node}"
@@ -208,9 +218,9 @@ class Node(RedisListener):
     def on_up(self) -> None:
         """Say hello; what was missed meanwhile is asked for."""
         self.up_since = self._engine.now.mono
-        self.redis.tell("TIME", take=self._timed)
+        self.redis.send("TIME", take=self._timed)
         self._publish(self._all, "hello", {})
-        self._timer.set(self._engine.now.mono + BEAT)
+        self._timer.set(self._engine.now.mono + HEARTBEAT_INTERVAL)
         self._fellow.missed()
 
     def on_down(self) -> None:
@@ -236,12 +246,12 @@ class Node(RedisListener):
         if self._told == _LEAVING and word in ("hello", "which", "asks"):
             return  # nobody is to count on us
         if told == _LEAVING:
-            self._take(node, word, JsonObject.of(message.get("body")))
+            self._dispatch(node, word, JsonObject.of(message.get("body")))
             return
         counted = channel == self._all and word not in _UNCOUNTED
         if not self._known(node, told, told - counted):
             return
-        self._take(node, word, JsonObject.of(message.get("body")))
+        self._dispatch(node, word, JsonObject.of(message.get("body")))
 
     # --- hearing ---
 
@@ -252,7 +262,7 @@ class Node(RedisListener):
         if member is None:
             if len(self.members) >= MAX_NODES:
                 return False
-            self.members[node] = Member(node, told, until)
+            self.members[node] = RemoteNode(node, told, until)
             self._engine.log(Level.INFO, "node joined", node=node)
             self._ask_state(node)  # what its like has told before may have been lost with it
             return True
@@ -262,22 +272,22 @@ class Node(RedisListener):
         return True
 
     def _ask_state(self, node: str) -> None:
-        self.tell(node, "which", {})
+        self.send_to(node, "which", {})
         self._fellow.missed()
 
-    def _take(self, node: str, word: str, body: JsonObject) -> None:
+    def _dispatch(self, node: str, word: str, body: JsonObject) -> None:
         match word:
             case "beat":
                 member, since, load = self.members.get(node), body.number("since"), body.integer("load")
                 if member is not None and since is not None and load is not None:
-                    member.pulse = Pulse(name=body.text("name") or node, since=since, load=load)
+                    member.pulse = Heartbeat(name=body.text("name") or node, since=since, load=load)
             case "hello" | "which":
-                self.tell(node, "state", self._fellow.state())
+                self.send_to(node, "state", self._fellow.state())
             case "state":
                 self._fellow.take_state(node, body)
             case "asks":
                 answer = self._fellow.answer(node, body.text("word"), JsonObject.of(body.get("body")))
-                self.tell(node, "says", {"ticket": body.get("ticket"), "body": answer})
+                self.send_to(node, "says", {"ticket": body.get("ticket"), "body": answer})
             case "says":
                 ticket = body.integer("ticket")
                 if ticket is not None and self._asked.get(OperationId(ticket)) == node:
@@ -289,15 +299,15 @@ class Node(RedisListener):
 
     def _beat(self) -> None:
         now = self._engine.now.mono
-        self._timer.set(now + BEAT)
-        pulse = self.pulse()
+        self._timer.set(now + HEARTBEAT_INTERVAL)
+        pulse = self.heartbeat()
         self._publish(self._all, "beat", {"name": pulse.name, "since": pulse.since, "load": pulse.load})
         for member in list(self.members.values()):
             if member.until <= now:
                 self._lose(member.id)
         if self.members:
-            self.redis.tell("PUBSUB", "NUMSUB", *map(self._inbox, self.members), take=self._counted)
-        self.redis.tell("TIME", take=self._timed)  # no two clocks run equally fast
+            self.redis.send("PUBSUB", "NUMSUB", *map(self._inbox, self.members), take=self._counted)
+        self.redis.send("TIME", take=self._timed)  # no two clocks run equally fast
 
     def _timed(self, answer: Reply) -> None:
         match answer:

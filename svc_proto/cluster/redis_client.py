@@ -10,8 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
-from svc_proto.cluster.redis_connection import CONNECT_WITHIN, GONE, PATIENCE, Link, Reply, hello, open_link
-from svc_proto.cluster.sentinel import Sentinels
+from svc_proto.cluster.redis_connection import (
+    CONNECT_TIMEOUT,
+    CONNECTION_LOST,
+    REPLY_TIMEOUT,
+    RedisConnection,
+    Reply,
+    connect_redis,
+    hello_command,
+)
+from svc_proto.cluster.sentinel import SentinelClient
 from svc_proto.commands import Connect, Level
 from svc_proto.engine.flow import Flow, Task, sleep, wait
 from svc_proto.facts import Failure, FailureKind
@@ -21,15 +29,17 @@ from svc_proto.wire.resp import Argument, Push
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["CONNECT_WITHIN", "PATIENCE", "PAUSE", "RedisListener", "Redis", "Reply"]
+__all__ = ["CONNECT_TIMEOUT", "REPLY_TIMEOUT", "PAUSE", "RedisHandler", "RedisClient", "Reply"]
 
 PAUSE = 0.25  # s between two connections
-REPLICA = Failure(FailureKind.UNSUPPORTED, "this Redis is a replica, which takes nothing: name the master or Sentinels")
+IS_REPLICA = Failure(
+    FailureKind.UNSUPPORTED, "this Redis is a replica, which takes nothing: name the master or Sentinels"
+)
 REPLACED = Failure(FailureKind.UNREACHABLE, "the Sentinels have named another master meanwhile")
-CLUSTER = Failure(FailureKind.UNSUPPORTED, "this is a Redis Cluster: name a Redis that is none, or Sentinels")
+IS_REDIS_CLUSTER = Failure(FailureKind.UNSUPPORTED, "this is a Redis Cluster: name a Redis that is none, or Sentinels")
 
 
-class RedisListener:
+class RedisHandler:
     """Who is told what the connection does."""
 
     def on_up(self) -> None:
@@ -42,19 +52,19 @@ class RedisListener:
         """A message of a subscription."""
 
 
-class Redis:
+class RedisClient:
     """See the module. `channels` are what it is subscribed to, whenever it is up."""
 
     def __init__(
-        self, engine: Engine, where: RedisAddress, channels: tuple[str, ...] = (), listener: RedisListener | None = None
+        self, engine: Engine, where: RedisAddress, channels: tuple[str, ...] = (), listener: RedisHandler | None = None
     ) -> None:
         self._engine = engine
         self._where = where
         self._channels = channels
-        self._listener = listener or RedisListener()
+        self._listener = listener or RedisHandler()
         self._at = (where.host, where.port)
-        self._sentinels = Sentinels(engine, where, self._switched)
-        self._link: Link | None = None  # while it is up
+        self._sentinels = SentinelClient(engine, where, self._switched)
+        self._link: RedisConnection | None = None  # while it is up
         self._task: Task | None = None
         self.connections = 0  # that there have been
 
@@ -72,14 +82,14 @@ class Redis:
         if self._task is not None:
             self._task.cancel()
 
-    def ask(self, *arguments: Argument) -> Flow[Reply]:
+    def execute(self, *arguments: Argument) -> Flow[Reply]:
         """One command, and its answer."""
-        return GONE if self._link is None else (yield from self._link.ask(*arguments))
+        return CONNECTION_LOST if self._link is None else (yield from self._link.execute(*arguments))
 
-    def tell(self, *arguments: Argument, take: Callable[[Reply], object] | None = None) -> bool:
+    def send(self, *arguments: Argument, take: Callable[[Reply], object] | None = None) -> bool:
         """One command; `take` hears the answer, if there is one to come. False if it could not be asked."""
         link = self._link
-        return link is not None and link.say(arguments, take) is None
+        return link is not None and link.send_command(arguments, take) is None
 
     def _live(self) -> Flow[NoReturn]:
         engine, told = self._engine, ""
@@ -95,7 +105,7 @@ class Redis:
                 yield from self._serve(answer)
             yield from sleep(engine, PAUSE)
 
-    def _serve(self, link: Link) -> Flow[None]:
+    def _serve(self, link: RedisConnection) -> Flow[None]:
         engine, (host, port) = self._engine, self._at
         engine.log(Level.INFO, "cluster reached", host=host, port=port)
         self._link = link
@@ -106,7 +116,7 @@ class Redis:
         engine.log(Level.WARNING, "cluster lost", host=host, port=port)
         self._listener.on_down()
 
-    def _connect(self) -> Flow[Link | Failure]:
+    def _connect(self) -> Flow[RedisConnection | Failure]:
         engine, where = self._engine, self._where
         if where.sentinels:
             found = yield from self._sentinels.find()
@@ -114,17 +124,17 @@ class Redis:
                 return found
             self._at = found
         order = Connect(engine.new_op(), engine.new_channel(), *self._at, where.tls)
-        greetings = [hello(where.user, where.password)]
+        greetings = [hello_command(where.user, where.password)]
         if where.db:
             greetings.append(("SELECT", where.db))
-        return (yield from open_link(engine, order, greetings, self._channels, self._heard, self._judge))
+        return (yield from connect_redis(engine, order, greetings, self._channels, self._on_push, self._judge))
 
     def _switched(self) -> None:
         """Drop the connection to the server that the Sentinels no longer name."""
         if self._link is not None:
             self._link.abort()
 
-    def _heard(self, push: Push) -> None:
+    def _on_push(self, push: Push) -> None:
         match push:
             case [b"message", bytes(channel), bytes(data)]:
                 self._listener.on_message(channel.decode("utf-8", "replace"), data)
@@ -135,9 +145,9 @@ class Redis:
         """Return why a server that has answered HELLO cannot be used."""
         match greeted:
             case {b"mode": b"cluster"}:
-                return CLUSTER
+                return IS_REDIS_CLUSTER
             case {b"role": b"replica" | b"slave"}:
-                return REPLICA
+                return IS_REPLICA
             case _ if self._where.sentinels and self._sentinels.master != self._at:
                 return REPLACED
             case _:

@@ -1,9 +1,9 @@
 """One connection to a Redis, a Valkey or a Sentinel (RESP3): opened, greeted, watched.
 
 Commands are written in the order in which they are asked for and answered in that order, so as many as one likes are
-under way at once. Those of one `handle` leave together. An answer that is later than `PATIENCE` takes the connection
-with it, and so does one by which the server is not who it was: a master that has become a replica. Whoever waits then
-hears a `Failure`, at once.
+under way at once. Those of one `handle` leave together. An answer that is later than `REPLY_TIMEOUT` takes the
+connection with it, and so does one by which the server is not who it was: a master that has become a replica. Whoever
+waits then hears a `Failure`, at once.
 """
 
 from __future__ import annotations
@@ -24,37 +24,46 @@ from svc_proto.wire.resp import Argument, Push, RespError, RespReader, encode_co
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["CONNECT_WITHIN", "GONE", "MAX_PENDING", "PATIENCE", "Link", "Reply", "hello", "open_link"]
+__all__ = [
+    "CONNECT_TIMEOUT",
+    "CONNECTION_LOST",
+    "MAX_PENDING",
+    "REPLY_TIMEOUT",
+    "RedisConnection",
+    "Reply",
+    "hello_command",
+    "connect_redis",
+]
 
-PATIENCE = 2.0  # s for an answer; the connection is dropped then
-CONNECT_WITHIN = 0.5  # s: it is near, and a network that is whole again has to be noticed soon
+REPLY_TIMEOUT = 2.0  # s for an answer; the connection is dropped then
+CONNECT_TIMEOUT = 0.5  # s: it is near, and a network that is whole again has to be noticed soon
 MAX_PENDING = 10_000  # commands without an answer; a further one fails at once
 LINGER = 0.5  # s from our last word to the server's FIN, when the process stops
 
 Reply: TypeAlias = object
 """What RESP3 has, or a `Failure`: the server's no is one, too."""
 
-GONE = Failure(FailureKind.UNREACHABLE, "no connection to the cluster's Redis")
-FULL = Failure(FailureKind.NO_SPACE, "too many commands wait for the cluster's Redis")
+CONNECTION_LOST = Failure(FailureKind.UNREACHABLE, "no connection to the cluster's Redis")
+TOO_MANY_PENDING = Failure(FailureKind.NO_SPACE, "too many commands wait for the cluster's Redis")
 _DENIED = ("NOAUTH", "WRONGPASS", "NOPERM")
 _DEMOTED = "READONLY"
 
 
-def open_link(
+def connect_redis(
     engine: Engine,
     order: Connect,
     greetings: Sequence[Sequence[Argument]],
     channels: Sequence[str],
     heard: Callable[[Push], None],
     judge: Callable[[Reply], Failure | None] = lambda greeted: None,
-) -> Flow[Link | Failure]:
+) -> Flow[RedisConnection | Failure]:
     """A connection that was greeted and has subscribed, or the first that was refused. `judge` is shown who answers."""
-    opened = yield from run_operation(engine, order, within=CONNECT_WITHIN)
+    opened = yield from run_operation(engine, order, within=CONNECT_TIMEOUT)
     if isinstance(opened, Failure):
         return opened
-    link = Link(engine, order.ch, heard)
+    link = RedisConnection(engine, order.ch, heard)
     engine.attach(link)
-    failure: Failure | None = GONE
+    failure: Failure | None = CONNECTION_LOST
     try:
         failure = yield from _greet(link, greetings, channels, judge)
     finally:
@@ -64,7 +73,7 @@ def open_link(
 
 
 def _greet(
-    link: Link,
+    link: RedisConnection,
     greetings: Sequence[Sequence[Argument]],
     channels: Sequence[str],
     judge: Callable[[Reply], Failure | None],
@@ -79,24 +88,24 @@ def _greet(
             engine.resume(ticket, None)
 
     for greeting in greetings:
-        link.say(greeting, take)
+        link.send_command(greeting, take)
     if channels:
-        link.say(("SUBSCRIBE", *channels), None, answered=False)
-    yield from wait(ticket, engine.now.mono + PATIENCE)
+        link.send_command(("SUBSCRIBE", *channels), None, answered=False)
+    yield from wait(ticket, engine.now.mono + REPLY_TIMEOUT)
     if len(answers) < len(greetings):
-        answers.append(GONE)
+        answers.append(CONNECTION_LOST)
     return next((answer for answer in answers if isinstance(answer, Failure)), None) or judge(answers[0])
 
 
-def hello(user: str, password: str) -> tuple[Argument, ...]:
+def hello_command(user: str, password: str) -> tuple[Argument, ...]:
     """Who we are, and that we speak RESP3."""
     return ("HELLO", 3, "AUTH", user or "default", password) if password else ("HELLO", 3)
 
 
-class Link(Channel):
+class RedisConnection(Channel):
     """One connection. What a process that ends has still to finish may need it."""
 
-    lasting = True
+    survives_stop = True
 
     __slots__ = ("_closing", "_heard", "_out", "_pending", "_reader", "_watch", "over")
 
@@ -110,19 +119,19 @@ class Link(Channel):
         self._watch = engine.timers.timer(self._late)
         self._closing = False
 
-    def say(
+    def send_command(
         self, arguments: Sequence[Argument], take: Callable[[Reply], object] | None, *, answered: bool = True
     ) -> Failure | None:
         """Order a command; `take` hears its answer or its `Failure`, once, unless it cannot be ordered."""
         if self.gone or self._closing:
-            return GONE
+            return CONNECTION_LOST
         if self._is_full:
-            return FULL
+            return TOO_MANY_PENDING
         self._out.append(encode_command(*arguments))
         if answered:
             self._pending.append((self.engine.now.mono, take))
             if self._watch.when is None:
-                self._watch.set(self.engine.now.mono + PATIENCE)
+                self._watch.set(self.engine.now.mono + REPLY_TIMEOUT)
         self.mark_dirty()
         return None
 
@@ -130,13 +139,13 @@ class Link(Channel):
     def _is_full(self) -> bool:
         return len(self._pending) >= MAX_PENDING or self.credit.unsent > self.limits.max_unsent
 
-    def ask(self, *arguments: Argument) -> Flow[Reply]:
+    def execute(self, *arguments: Argument) -> Flow[Reply]:
         """One command, and its answer."""
         ticket = self.engine.new_op()
-        problem = self.say(arguments, partial(self.engine.resume, ticket))
+        problem = self.send_command(arguments, partial(self.engine.resume, ticket))
         if problem is not None:
             return problem
-        return (yield from wait(ticket, self.engine.now.mono + 2 * PATIENCE))
+        return (yield from wait(ticket, self.engine.now.mono + 2 * REPLY_TIMEOUT))
 
     # --- facts ---
 
@@ -146,7 +155,7 @@ class Link(Channel):
             return
         try:
             for value in self._reader.feed(data):
-                self._take(value)
+                self._on_reply(value)
         except RemoteProtocolError as error:
             self.engine.log(Level.ERROR, "cluster speaks no RESP", problem=str(error))
             self.abort()
@@ -162,7 +171,7 @@ class Link(Channel):
         pending, self._pending = self._pending, deque()
         for _, take in pending:
             if take is not None:
-                take(GONE)
+                take(CONNECTION_LOST)
         self.engine.resume(self.over, None)
 
     def stop(self) -> None:
@@ -187,7 +196,7 @@ class Link(Channel):
         if self._closing:
             self.engine.emit(CloseWrite(self.ch))
 
-    def _take(self, value: object) -> None:
+    def _on_reply(self, value: object) -> None:
         if isinstance(value, Push):
             self._heard(value)
         elif self._pending:
@@ -201,10 +210,10 @@ class Link(Channel):
 
     def _late(self) -> None:
         now = self.engine.now.mono
-        if self._closing or (self._pending and self._pending[0][0] + PATIENCE <= now):
+        if self._closing or (self._pending and self._pending[0][0] + REPLY_TIMEOUT <= now):
             self.abort()
         elif self._pending:
-            self._watch.set(self._pending[0][0] + PATIENCE)
+            self._watch.set(self._pending[0][0] + REPLY_TIMEOUT)
 
 
 def _failed(error: RespError) -> Failure:

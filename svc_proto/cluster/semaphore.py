@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.cluster.leases import LEASE, ODD
+from svc_proto.cluster.leases import LEASE, UNEXPECTED_REPLY
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
 
-__all__ = ["GIVE_BACK", "KEEP", "TAKE_PLACE", "Places"]
+__all__ = ["RELEASE_SCRIPT", "RENEW_SCRIPT", "ACQUIRE_SCRIPT", "DistributedSemaphore"]
 
 # One that is nobody's any more counts for nobody: it is taken out, and then all are counted.
-TAKE_PLACE = """local places, place, most, span = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+ACQUIRE_SCRIPT = """local places, place, most, span = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', places, '-inf', now)
@@ -30,17 +30,17 @@ if place ~= '' then
   redis.call('PEXPIRE', places, span)
 end
 return 1"""
-KEEP = """local places, span = KEYS[1], tonumber(ARGV[1])
+RENEW_SCRIPT = """local places, span = KEYS[1], tonumber(ARGV[1])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for number = 2, #ARGV do redis.call('ZADD', places, now + span, ARGV[number]) end
 redis.call('PEXPIRE', places, span)
 return 1"""
-GIVE_BACK = """return redis.call('ZREM', KEYS[1], unpack(ARGV))"""
-AT_ONCE = 500  # places that are kept by one command
+RELEASE_SCRIPT = """return redis.call('ZREM', KEYS[1], unpack(ARGV))"""
+BATCH_SIZE = 500  # places that are kept by one command
 
 
-class Places:
+class DistributedSemaphore:
     """Those of one kind, as one node has them: some of the `most` that there are."""
 
     def __init__(self, node: Node, kind: str, most: int) -> None:
@@ -53,41 +53,41 @@ class Places:
     def __len__(self) -> int:
         return len(self._mine)
 
-    def take(self) -> Flow[bool | Failure]:
+    def acquire(self) -> Flow[bool | Failure]:
         """Have one more; False if there is none."""
         self._next += 1
         place = f"{self._node.id}:{self._next}"
-        answer = yield from self._take(place, self._most)
+        answer = yield from self._acquire_one(place, self._most)
         if answer is True:
             self._mine.append(place)
         return answer
 
-    def are_left(self) -> Flow[bool | Failure]:
+    def has_free(self) -> Flow[bool | Failure]:
         """Whether there are any."""
-        return self._take("", self._most)
+        return self._acquire_one("", self._most)
 
-    def are_all_ours(self) -> Flow[bool | Failure]:
+    def holds_all(self) -> Flow[bool | Failure]:
         """Whether no other node has one."""
-        return self._take("", len(self._mine) + 1)
+        return self._acquire_one("", len(self._mine) + 1)
 
-    def give_back(self, count: int) -> None:
+    def release_down_to(self, count: int) -> None:
         """Have no more than so many."""
         while len(self._mine) > count:
-            over = self._mine[count:][:AT_ONCE]
-            del self._mine[count : count + AT_ONCE]
-            self._node.redis.tell("EVAL", GIVE_BACK, 1, self._key, *over)
+            over = self._mine[count:][:BATCH_SIZE]
+            del self._mine[count : count + BATCH_SIZE]
+            self._node.redis.send("EVAL", RELEASE_SCRIPT, 1, self._key, *over)
 
-    def keep(self) -> None:
+    def renew(self) -> None:
         """Have them for longer; at times, and as soon as Redis is there again."""
-        for first in range(0, len(self._mine), AT_ONCE):
-            some = self._mine[first : first + AT_ONCE]
-            self._node.redis.tell("EVAL", KEEP, 1, self._key, _SPAN, *some)
+        for first in range(0, len(self._mine), BATCH_SIZE):
+            some = self._mine[first : first + BATCH_SIZE]
+            self._node.redis.send("EVAL", RENEW_SCRIPT, 1, self._key, _SPAN, *some)
 
-    def _take(self, place: str, most: int) -> Flow[bool | Failure]:
-        answer = yield from self._node.redis.ask("EVAL", TAKE_PLACE, 1, self._key, place, most, _SPAN)
+    def _acquire_one(self, place: str, most: int) -> Flow[bool | Failure]:
+        answer = yield from self._node.redis.execute("EVAL", ACQUIRE_SCRIPT, 1, self._key, place, most, _SPAN)
         if isinstance(answer, Failure):
             return answer
-        return bool(answer) if answer in (0, 1) else ODD
+        return bool(answer) if answer in (0, 1) else UNEXPECTED_REPLY
 
 
 _SPAN = int(LEASE * 1000)  # ms

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from svc_proto.cluster.redis_connection import Link, Reply, hello, open_link
+from svc_proto.cluster.redis_connection import RedisConnection, Reply, connect_redis, hello_command
 from svc_proto.commands import Connect
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
@@ -23,14 +23,14 @@ from svc_proto.wire.resp import Push
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Sentinels"]
+__all__ = ["SentinelClient"]
 
 SWITCHED = "+switch-master"  # "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT"
 MAX_PORT = 65_535
 UNKNOWN = Failure(FailureKind.UNREACHABLE)
 
 
-class Sentinels:
+class SentinelClient:
     """See the module. `switched` is called when `master` changes between two calls of `find`."""
 
     def __init__(self, engine: Engine, where: RedisAddress, switched: Callable[[], None]) -> None:
@@ -38,7 +38,7 @@ class Sentinels:
         self._where = where
         self._order = list(where.sentinels)
         self._switched = switched
-        self._link: Link | None = None  # to the one that is listened to
+        self._link: RedisConnection | None = None  # to the one that is listened to
         self.master: tuple[str, int] | Failure = UNKNOWN  # as the Sentinels named it last
 
     def find(self) -> Flow[tuple[str, int] | Failure]:
@@ -48,7 +48,7 @@ class Sentinels:
             self._link = None
         failure = UNKNOWN
         for sentinel in list(self._order):
-            found = yield from self._ask(*sentinel)
+            found = yield from self._query(*sentinel)
             if not isinstance(found, Failure):
                 self._order.remove(sentinel)
                 self._order.insert(0, sentinel)
@@ -56,21 +56,21 @@ class Sentinels:
             failure = found
         return failure
 
-    def _ask(self, host: str, port: int) -> Flow[tuple[str, int] | Failure]:
+    def _query(self, host: str, port: int) -> Flow[tuple[str, int] | Failure]:
         engine, where = self._engine, self._where
         order = Connect(engine.new_op(), engine.new_channel(), host, port, where.tls)
-        greetings = [hello(where.sentinel_user, where.sentinel_password)]
-        link = yield from open_link(engine, order, greetings, (SWITCHED,), self._heard)
+        greetings = [hello_command(where.sentinel_user, where.sentinel_password)]
+        link = yield from connect_redis(engine, order, greetings, (SWITCHED,), self._on_push)
         if isinstance(link, Failure):
             return link
-        found = _address((yield from link.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", where.master)))
+        found = _address((yield from link.execute("SENTINEL", "GET-MASTER-ADDR-BY-NAME", where.master)))
         if isinstance(found, Failure):
             link.abort()
         else:
             self._link, self.master = link, found
         return found
 
-    def _heard(self, push: Push) -> None:
+    def _on_push(self, push: Push) -> None:
         match push:
             case [b"message", _, bytes(text)] if text.split(b" ")[0] == self._where.master.encode():
                 known, self.master = self.master, _address(text.split(b" ")[3:])

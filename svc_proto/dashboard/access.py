@@ -17,7 +17,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.message import Request
 from svc_proto.engine.request_origin import TrustedProxies, is_foreign_page, is_from_this_host, is_trusted_host_name
-from svc_proto.engine.security_headers import page_fields
+from svc_proto.engine.security_headers import page_security_headers
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.wire.events import Headers
 
@@ -30,7 +30,7 @@ POLICY = (
     b"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 FIELDS = (
-    *page_fields(POLICY),
+    *page_security_headers(POLICY),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 )
 """What every answer carries. No script runs but the page's own files, and none of them can make markup of text."""

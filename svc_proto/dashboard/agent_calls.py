@@ -22,8 +22,8 @@ from svc_proto.engine.router import Handler, Route
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.api_client import ApiClient
-from svc_proto.service_clients.local_api import host_api_key
-from svc_proto.service_clients.local_secret import operator_fields
+from svc_proto.service_clients.local_api import local_api_key
+from svc_proto.service_clients.local_secret import operator_headers
 from svc_proto.service_clients.service_client import JSON
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent, encode_event
@@ -112,7 +112,7 @@ class _AgentCalls:
         api = self._api()
         engine = self._dashboard.engine
         # With a password it knows who asks; without one it shows the relay's secret to nobody, see `relay_calls`.
-        operator = yield from operator_fields(engine, api.peer.url, secret=bool(self._dashboard.config.password))
+        operator = yield from operator_headers(engine, api.peer.url, secret=bool(self._dashboard.config.password))
         path = f"/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
         fields = (JSON, *operator)
         answer = yield from api.told(
@@ -124,7 +124,7 @@ class _AgentCalls:
 
     def _find_key(self, known: str) -> Flow[str]:
         relay = self._dashboard.config.relay
-        return host_api_key(self._dashboard.engine, relay.config_path, relay.home, known)
+        return local_api_key(self._dashboard.engine, relay.config_path, relay.home, known)
 
     def _api(self) -> Upstream:
         if self._server is None:

@@ -18,7 +18,7 @@ from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import SCOPE_ACT, SCOPE_READ
-from svc_proto.service_clients.service_client import said_in
+from svc_proto.service_clients.service_client import error_message_in
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import encode_segment, parse_query
 
@@ -84,7 +84,7 @@ class _Desk:
         path = f"/mcp/questions/{encode_segment(code)}"
         answer = yield from relay.told(relay.peer.request(engine, method, path, body))
         if 400 <= answer.status < 500:
-            return said_in(answer.body) or "the relay refuses", JsonObject()
+            return error_message_in(answer.body) or "the relay refuses", JsonObject()
         relay.judge(answer)
         return "", answer.members
 

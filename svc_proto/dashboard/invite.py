@@ -23,7 +23,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.advertised_address import for_phones, lan_address, relay_address
+from svc_proto.service_clients.advertised_address import advertised_host, lan_address, relay_address
 
 __all__ = ["Wish", "find_endpoints", "take_wish"]
 
@@ -90,7 +90,7 @@ def _own_route(config: RelayConfig, wish: Wish, address: str) -> HostRoute:
     """The route over the local network."""
     configured = config.webapi
     api = ApiRoute(
-        for_phones(configured.host if wish.host is None else wish.host, address),
+        advertised_host(configured.host if wish.host is None else wish.host, address),
         configured.port if wish.port is None else wish.port,
         configured.tls if wish.tls is None else wish.tls,
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from svc_proto.dashboard.access import Access
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route
-from svc_proto.engine.static_asset import Cached
+from svc_proto.engine.static_asset import StaticAsset
 from svc_proto.wire.events import Headers
 
 __all__ = ["INDEX", "routes"]
@@ -31,7 +31,7 @@ def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
             method="GET",
             pattern="/" if name == INDEX else f"/page/{name}",
             access=Access.OWNER,
-            handler=Cached(KINDS[name.rpartition(".")[2]], body).answer,
+            handler=StaticAsset(KINDS[name.rpartition(".")[2]], body).answer,
         )
         for name, body in files.items()
     ]

@@ -13,8 +13,8 @@ from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Handler, Route
-from svc_proto.service_clients.phone_screen_endpoint import find_phone_door
-from svc_proto.service_clients.service_client import Peer
+from svc_proto.service_clients.phone_screen_endpoint import find_phone_screen
+from svc_proto.service_clients.service_client import ServiceClient
 from svc_proto.wire.urls import encode_segment
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ def _passing(dashboard: Dashboard, method: str, path: str) -> Handler:
     def handler(request: Request) -> Flow[Response]:
         engine, patience = dashboard.engine, dashboard.config.patience
         until = engine.now.mono + patience
-        door = yield from find_phone_door(engine)
+        door = yield from find_phone_screen(engine)
         if door is None:
             raise Refused(404, "no_phone", NO_PHONE)
         seen = request.query.get("seen", "")[:MAX_TAG] if method == "GET" else ""
         target = f"{path}?seen={encode_segment(seen)}" if seen else path
-        phone = Upstream(Peer("phone", door.url, door.secret, patience))
+        phone = Upstream(ServiceClient("phone", door.url, door.secret, patience))
         return (yield from phone.call(engine, method, target, request.body, until=until))
 
     return handler

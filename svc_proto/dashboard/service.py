@@ -23,13 +23,13 @@ from svc_proto.engine.message import ANONYMOUS, AnonymousType, Request, Response
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted, Failure
-from svc_proto.monitoring.monitoring_routes import Monitor
-from svc_proto.openapi.routes import Documents
+from svc_proto.monitoring.monitoring_routes import MonitoringRoutes
+from svc_proto.openapi.routes import OpenApiRoutes
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from svc_proto.openapi.operation_doc import Manual
+    from svc_proto.openapi.operation_doc import ApiDoc
 
 __all__ = ["LIMITS", "Dashboard"]
 
@@ -47,14 +47,16 @@ class Dashboard:
         self.config = config
         self.limits = limits
         self._gate = Gate(config)
-        self._monitor = Monitor(config.metrics_token, self._gate.limiter, address=self._gate.address, store=False)
+        self._monitor = MonitoringRoutes(
+            config.metrics_token, self._gate.limiter, address=self._gate.address, store=False
+        )
         self._watch = VitalsWatch(config)
         drawing = Route(method="POST", pattern="/api/qr", access=Access.OWNER, handler=self._draw, body_limit=MAX_QR)
         calls = (relay_calls, agent_calls, phone_calls)
         rows = [
             *page.routes(files, config.root_path),
             *self._monitor.routes(Access.MONITOR, Access.PUBLIC),
-            *Documents(lambda: _manual((*files,), config.root_path), lambda: self.router, config.root_path).routes(
+            *OpenApiRoutes(lambda: _manual((*files,), config.root_path), lambda: self.router, config.root_path).routes(
                 Access.OWNER
             ),
             drawing,
@@ -141,7 +143,7 @@ class Dashboard:
         return json_response(200, {"rows": rows}, (PRIVATE,))
 
 
-def _manual(files: Iterable[str], prefix: str) -> Manual:
+def _manual(files: Iterable[str], prefix: str) -> ApiDoc:
     from svc_proto.dashboard.says import manual  # noqa: PLC0415, RUF100 - few ask for it
 
     return manual(files, prefix)

@@ -23,7 +23,7 @@ from svc_proto.engine.message import Response
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import json_value
 from svc_proto.service_clients.api_client import ApiClient
-from svc_proto.service_clients.service_client import JSON, Peer, PeerFailed
+from svc_proto.service_clients.service_client import JSON, ServiceCallError, ServiceClient
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import parse_url
 
@@ -41,7 +41,7 @@ PICTURES = (b"image/png", b"image/jpeg", b"image/gif", b"image/webp")  # what ca
 class Upstream:
     """A server, and what becomes of its answers. `patience` of the server is s for a whole answer."""
 
-    peer: Peer
+    peer: ServiceClient
 
     def call(
         self, engine: Engine, method: str, path: str, body: bytes = b"", *, until: float | None = None
@@ -64,7 +64,7 @@ class Upstream:
         """What a call returns. Raises `Refused`."""
         try:
             return (yield from call)
-        except PeerFailed as error:
+        except ServiceCallError as error:
             raise self.unreachable(self.reason(cast("Failure", error.failure))) from None
 
     def judge(self, answer: HttpResult) -> Response:

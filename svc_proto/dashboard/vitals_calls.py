@@ -15,8 +15,15 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.schema.openmetrics import MetricSamples
-from svc_proto.service_clients.server_stats import EVERY, NAMES, SPAN, History, Vitals, VitalsReading
-from svc_proto.service_clients.service_client import Peer, PeerFailed
+from svc_proto.service_clients.server_stats import (
+    NAMES,
+    SAMPLE_INTERVAL,
+    SPAN,
+    MetricsReading,
+    ServerStats,
+    StatsHistory,
+)
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -28,13 +35,13 @@ class VitalsWatch:
     """The looks, and the route that shows them."""
 
     def __init__(self, config: DashboardConfig) -> None:
-        self._history = History()
+        self._history = StatsHistory()
         token, patience = config.metrics_token, config.patience
         # The relay is shown the secret of this host under the same condition as on behalf of the owner: a dashboard
         # without a password has no secret to show.
-        self._peers = {"relay": Peer("relay", config.relay_url, token, patience, local=bool(config.password))}
+        self._peers = {"relay": ServiceClient("relay", config.relay_url, token, patience, local=bool(config.password))}
         if config.api_url is not None:
-            self._peers["api"] = Peer("API server", config.api_url, token, patience)
+            self._peers["api"] = ServiceClient("API server", config.api_url, token, patience)
         self._task: Task | None = None
 
     def bind(self, engine: Engine) -> None:
@@ -53,7 +60,7 @@ class VitalsWatch:
 
     def start(self) -> None:
         """Look from now on."""
-        self._timer.set(self._engine.now.mono + EVERY)
+        self._timer.set(self._engine.now.mono + SAMPLE_INTERVAL)
 
     def stop(self) -> None:
         """No more."""
@@ -72,7 +79,7 @@ class VitalsWatch:
     def _show(self, request: Request) -> Flow[Response]:
         now, servers = yield from self._look()
         body = {
-            "every": EVERY,
+            "every": SAMPLE_INTERVAL,
             "span": SPAN,
             "names": NAMES,
             "rows": self._history.rows(),
@@ -81,13 +88,13 @@ class VitalsWatch:
         }
         return json_response(200, body, (PRIVATE,))
 
-    def _look(self) -> Flow[tuple[Vitals, dict[str, MetricSamples]]]:
+    def _look(self) -> Flow[tuple[ServerStats, dict[str, MetricSamples]]]:
         engine, servers = self._engine, dict[str, MetricSamples]()
         begun = engine.now
         for role, peer in self._peers.items():
             try:
                 answer = yield from peer.success(peer.request(engine, "GET", "/metrics", fields=()))
-            except PeerFailed:
+            except ServiceCallError:
                 continue  # a gap in what is shown, and the other tabs say what is wrong
             servers[role] = MetricSamples(answer.body.decode("utf-8", "replace"))
-        return self._history.take(VitalsReading(begun, servers)), servers
+        return self._history.add(MetricsReading(begun, servers)), servers

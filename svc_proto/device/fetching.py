@@ -18,7 +18,7 @@ from svc_proto.engine.flow import Task
 from svc_proto.engine.http_client import HttpResult, buffered
 from svc_proto.facts import FailureKind
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.service_client import PeerFailed
+from svc_proto.service_clients.service_client import ServiceCallError
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -129,7 +129,7 @@ class Attachments:
         shown.task = self._engine.spawn(flow, on_done=done, on_error=done)
 
     def _answered(self, number: int, shown: _Shown, answer: HttpResult | Exception, most: int) -> None:
-        if isinstance(answer, PeerFailed):
+        if isinstance(answer, ServiceCallError):
             too_large = answer.failure is not None and answer.failure.kind is FailureKind.TOO_LARGE
             shown.attachment.answered(200 if too_large else None, most + 1)
         elif isinstance(answer, Exception):

@@ -13,7 +13,7 @@ from svc_proto.device.preferences import Preferences
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.pairing_codes import MAX_ENDPOINTS
 from svc_proto.machines.pairing_payload import parse_invite
-from svc_proto.service_clients.candidate_prober import is_usable, read_candidate
+from svc_proto.service_clients.candidate_prober import is_usable, parse_candidate
 
 __all__ = ["Invite", "read_invite"]
 
@@ -35,7 +35,7 @@ def read_invite(text: str, preferences: Preferences) -> Invite:
     if not (code and is_usable(url)):
         raise Refused(400, "invalid_invite", "the invite names no relay and code")
     listed = payload.array("endpoints")[:MAX_ENDPOINTS]
-    known = [candidate for candidate in map(read_candidate, listed) if candidate is not None]
+    known = [candidate for candidate in map(parse_candidate, listed) if candidate is not None]
     routes = [candidate for candidate in known if preferences.may_save(candidate.url)]
     if not routes and (known or not preferences.may_save(url)):
         raise Refused(400, "plain_route", "the invite's routes are not encrypted, which has not been allowed")

@@ -25,7 +25,7 @@ from svc_proto.device.safety.settings import Answerer
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.service_client import PeerFailed, PeerFault
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.wire.multipart import Part
 
 if TYPE_CHECKING:
@@ -203,8 +203,8 @@ class Performer:
         kind, name = performed.content_type, performed.file_name
         part = Part(name="file", filename=name, content_type=kind, data=performed.data)
         try:
-            token = yield from relay.keep_file(self._engine, part, within=UPLOAD_WITHIN)
-        except PeerFailed as error:
+            token = yield from relay.upload_file(self._engine, part, within=UPLOAD_WITHIN)
+        except ServiceCallError as error:
             reply = Reply(500, {"error": f"the file could not be uploaded: {_problem(error)}"})
             self._gate.upload_failed(command.request_id, reply)
             return reply
@@ -238,7 +238,7 @@ def _response(command: HandsetCommand, reply: Reply) -> dict[str, object]:
     return {"request_id": command.request_id, "status": reply.status, "result": dict(reply.result)}
 
 
-def _problem(error: PeerFailed) -> str:
-    if error.fault is PeerFault.LACKING:
+def _problem(error: ServiceCallError) -> str:
+    if error.fault is ServiceFault.UNAVAILABLE:
         return "the relay gave no token"
     return error.brief if error.answer is None else f"the relay answered {error.status}"

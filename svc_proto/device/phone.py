@@ -56,10 +56,10 @@ from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.envelope import parse_envelope, write_envelope
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.candidate_prober import Routes
-from svc_proto.service_clients.default_ttl import default_lifetime
+from svc_proto.service_clients.candidate_prober import CandidateProber
+from svc_proto.service_clients.default_ttl import default_ttl
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.relay_url import Remote
+from svc_proto.service_clients.relay_url import RelayUrl
 
 __all__ = ["LIFE", "Phone", "PhoneConfig", "PhoneState", "PhoneTrigger"]
 
@@ -143,7 +143,7 @@ class PhoneConfig:
     @property
     def http_url(self) -> str:
         """The relay's HTTP address, without a path."""
-        return Remote(self.remote).http_url
+        return RelayUrl(self.remote).http_url
 
 
 class Phone:
@@ -191,8 +191,8 @@ class Phone:
         self._reported = (False, False)  # the toggles as the relay knows them
         self._person: PersonChannel | None = None
         self._route = Candidate("", 0, config.remote)  # in use
-        self._remote = Remote(config.remote)
-        self._routes: Routes | None = None
+        self._remote = RelayUrl(config.remote)
+        self._routes: CandidateProber | None = None
         self._finding: Task | None = None
         self._met = False  # the relay has welcomed us once
         self._anew = False  # do not believe what was reachable a moment ago
@@ -247,7 +247,7 @@ class Phone:
             note=self._note,
         )
         if self.config.routes:
-            self._routes = Routes(engine, self.config.routes, probe=self.config.probe)
+            self._routes = CandidateProber(engine, self.config.routes, probe=self.config.probe)
 
     def on_started(self) -> None:
         """Set the switches as the person wants them, and begin to connect."""
@@ -335,7 +335,7 @@ class Phone:
         if self._code is not None:
             payload["pairing_code"] = self._code
             chosen = self.config.ttl_seconds
-            lifetime = default_lifetime(self._route) if chosen is None else chosen
+            lifetime = default_ttl(self._route) if chosen is None else chosen
             if lifetime is not None:
                 payload["ttl_seconds"] = lifetime
         self._send("system", "auth", payload)
@@ -389,16 +389,16 @@ class Phone:
         else:
             self._choose(self._routes)
 
-    def _choose(self, routes: Routes) -> None:
+    def _choose(self, routes: CandidateProber) -> None:
         """Begin, and give up a choice that is under way."""
         if self._finding is not None:
             self._finding.cancel()
-        self._finding = self.engine.spawn(routes.choose(anew=self._anew), on_done=self._chosen, on_error=self._failed)
+        self._finding = self.engine.spawn(routes.select(anew=self._anew), on_done=self._chosen, on_error=self._failed)
 
     def _chosen(self, route: Candidate | None) -> None:
         """The choice is made: for the next connection, or while there is one, after a change of the network."""
         if route is not None and self.state is PhoneState.CONNECTING:
-            self._route, self._remote = route, Remote(route.url)
+            self._route, self._remote = route, RelayUrl(route.url)
             self._tell("route", {"role": route.role, "url": route.url})
             self._open()
         elif self.state is PhoneState.CONNECTING:

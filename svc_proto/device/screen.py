@@ -42,8 +42,12 @@ from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.sync import Condition
 from svc_proto.facts import Accepted, Failure
-from svc_proto.service_clients.local_secret import shows_secret
-from svc_proto.service_clients.phone_screen_endpoint import PhoneDoor, close_phone_door, open_phone_door
+from svc_proto.service_clients.local_secret import has_secret
+from svc_proto.service_clients.phone_screen_endpoint import (
+    PhoneScreenEndpoint,
+    publish_phone_screen,
+    withdraw_phone_screen,
+)
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
@@ -78,7 +82,7 @@ class SeenPhone:
         self.phone = Phone(config, handset, safety, on_news=self._heard, watched=True)
         self._handset = handset
         self._url = url
-        self._door: PhoneDoor | None = None
+        self._door: PhoneScreenEndpoint | None = None
         self._stopping = False
         self._talk = PhoneTranscript()
         rows = (
@@ -114,7 +118,7 @@ class SeenPhone:
         """Leave in good order."""
         self._stopping = True
         self._wake()
-        self.engine.spawn(close_phone_door(self.engine))
+        self.engine.spawn(withdraw_phone_screen(self.engine))
         self.phone.on_stopping()
 
     # --- HttpApp ---
@@ -122,7 +126,7 @@ class SeenPhone:
     def authorize(self, access: Enum, request: Request) -> None:
         """A program of this host that shows the secret."""
         shown = () if self._door is None else bearer_header(self._door.secret)
-        if not is_local(request) or not shown or not shows_secret(request.headers, shown[0][1], b"authorization"):
+        if not is_local(request) or not shown or not has_secret(request.headers, shown[0][1], b"authorization"):
             raise Refused(403, "not_yours", "this screen is for the dashboard of its own host")
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
@@ -228,7 +232,7 @@ class SeenPhone:
     # --- the phone ---
 
     def _begin(self) -> Flow[None]:
-        self._door, problem = yield from open_phone_door(self.engine, self._url)
+        self._door, problem = yield from publish_phone_screen(self.engine, self._url)
         if problem is not None:
             self.engine.log(Level.ERROR, "no dashboard will find the screen", problem=problem.kind.value)
         self.phone.on_started()

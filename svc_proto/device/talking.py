@@ -21,7 +21,7 @@ from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.service_client import PeerFailed, PeerFault
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.wire.limits import MAX_TEXT
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ class PhoneVoice:
             path = yield from source.voice_session(engine, wish, within=MADE_WITHIN)
             does = "opens"
             opened = yield from source.socket(engine, path, hearing, within=READY_WITHIN)
-        except PeerFailed as error:
-            remedy = f"; {PAIR_ANEW}" if error.fault is PeerFault.FORBIDDEN else ""
+        except ServiceCallError as error:
+            remedy = f"; {PAIR_ANEW}" if error.fault is ServiceFault.FORBIDDEN else ""
             return f"the relay {does} no voice session: {error.brief}{remedy}"
         try:
             while hearing.over is None:

@@ -25,7 +25,7 @@ __all__ = ["Channel"]
 class Channel(ABC):
     """Base of the server's and the client's channel; `received`, `read_closed`, `stop` and `flush` are theirs."""
 
-    lasting = False  # at a stop it is there for the others, and is told when they are gone
+    survives_stop = False  # at a stop it is there for the others, and is told when they are gone
     waits_for_peer = False  # the `Sent` of what it writes may come late
 
     __slots__ = ("_holding", "_passing", "_paused", "_stall", "ch", "credit", "engine", "gone", "limits")

@@ -321,11 +321,11 @@ class Engine:
         self._grace.set(self.now.mono + max(fact.grace - STOP_MARGIN, 0.0))
         self._guard(self._service.on_stopping, None)
         for channel in list(self._channels.values()):
-            if not channel.lasting:
+            if not channel.survives_stop:
                 self._guard(channel.stop, channel)
 
     def _stop_the_last(self) -> None:
-        if not self.tasks and all(channel.lasting for channel in self._channels.values()):
+        if not self.tasks and all(channel.survives_stop for channel in self._channels.values()):
             for channel in list(self._channels.values()):
                 self._guard(channel.stop, channel)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["page_fields"]
+__all__ = ["page_security_headers"]
 
 
-def page_fields(policy: bytes) -> tuple[tuple[bytes, bytes], ...]:
+def page_security_headers(policy: bytes) -> tuple[tuple[bytes, bytes], ...]:
     """Content Security Policy 3 as `policy` has it, and what goes with each."""
     return (
         (b"content-security-policy", policy),

@@ -10,13 +10,13 @@ from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.engine.message import Request, Response
 from svc_proto.wire.events import Headers
 
-__all__ = ["Cached"]
+__all__ = ["StaticAsset"]
 
 ASK_AGAIN = (b"cache-control", b"no-cache")  # a new version of the program is seen at once
 
 
 @fast_frozen
-class Cached:
+class StaticAsset:
     """One file of a kind. What has `policy`, header fields for a page, goes out without those of every answer."""
 
     kind: bytes

@@ -22,7 +22,7 @@ from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.service_clients.phone_control import PhoneAnswer, PhoneLink
+    from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
 
 __all__ = ["LOOKS", "looking", "phone_offer"]
 
@@ -33,7 +33,7 @@ INSTRUCTIONS = (
     "confirmed by the phone's owner; a refusal is final."
 )
 Watch: TypeAlias = "Callable[[str, Callable[[], None]], Callable[[], None]]"  # path, whom to tell: how it ends
-Begin: TypeAlias = "Callable[[str, str, Arguments, Callable[[PhoneAnswer], bool]], PhoneAnswer | None]"
+Begin: TypeAlias = "Callable[[str, str, Arguments, Callable[[PhoneResponse], bool]], PhoneResponse | None]"
 DEVICES, NOTIFICATIONS = "/bridge/devices", "/notifications/recent"
 OF_A_DEVICE = ("device_id", "device_name", "aliases", "active")  # what tells one from another, and does not age
 OF_A_COMMAND = ("path", "params", "sent_at", "decision", "error", "response_status", "device_name")
@@ -62,7 +62,7 @@ PROMPTS = (
 
 
 def phone_offer(
-    link: PhoneLink,
+    link: PhoneControl,
     watch: Watch | None = None,
     may_act: Callable[[], bool] = lambda: True,
     begin: Begin | None = None,
@@ -114,13 +114,13 @@ def phone_offer(
     )  # fmt: skip
 
 
-def looking(engine: Engine, link: PhoneLink) -> Watch:
+def looking(engine: Engine, link: PhoneControl) -> Watch:
     """Watching for changes over a link that is told of none."""
     readers = {DEVICES: partial(_devices, link), NOTIFICATIONS: partial(_read, link, NOTIFICATIONS)}
     return lambda path, tell: watch_by_looking(engine, readers[path], tell)
 
 
-def _offered(tool: Tool, row: ToolRow, link: PhoneLink, begin: Begin | None) -> OfferedTool:
+def _offered(tool: Tool, row: ToolRow, link: PhoneControl, begin: Begin | None) -> OfferedTool:
     def shown(arguments: Arguments) -> Flow[Found]:
         kind, data = yield from _picture(link, arguments)
         return [{"type": "image", "data": b64encode(data).decode("ascii"), "mimeType": kind}]
@@ -128,10 +128,10 @@ def _offered(tool: Tool, row: ToolRow, link: PhoneLink, begin: Begin | None) -> 
     def perform_it(arguments: Arguments) -> Flow[Found]:
         return found(arguments, (yield from perform(row, link, SVC, arguments)))
 
-    def found(arguments: Arguments, answer: PhoneAnswer) -> Found:
+    def found(arguments: Arguments, answer: PhoneResponse) -> Found:
         return text_of(row.name, answer, bounds=arguments.get("include_bounds") is True)
 
-    def begun(arguments: Arguments, tell: Callable[[PhoneAnswer], bool]) -> PhoneAnswer | None:
+    def begun(arguments: Arguments, tell: Callable[[PhoneResponse], bool]) -> PhoneResponse | None:
         assert begin is not None
         return begin(row.method, path, {**arguments, **row.always}, tell)
 
@@ -148,29 +148,29 @@ def _offered(tool: Tool, row: ToolRow, link: PhoneLink, begin: Begin | None) -> 
     )
 
 
-def _read(link: PhoneLink, path: str) -> Flow[str]:
+def _read(link: PhoneControl, path: str) -> Flow[str]:
     wanted = {"include_bounds": True} if path == "/screen" else {}
     answer = yield from link.call("GET", path, wanted)
     return text_of(path.strip("/"), answer)
 
 
-def _devices(link: PhoneLink) -> Flow[str]:
+def _devices(link: PhoneControl) -> Flow[str]:
     answer = yield from link.call("GET", DEVICES, {})
     rows = [{name: row.get(name) for name in OF_A_DEVICE} for row in body_of("devices", answer).objects("devices")]
     return strict_json.dumps({"devices": rows})
 
 
-def _activity(link: PhoneLink) -> Flow[str]:
+def _activity(link: PhoneControl) -> Flow[str]:
     rows = yield from link.activity()
     return strict_json.dumps({"activity": [{name: row.get(name) for name in OF_A_COMMAND} for row in rows]})
 
 
-def _picture_alone(link: PhoneLink) -> Flow[bytes]:
+def _picture_alone(link: PhoneControl) -> Flow[bytes]:
     _, data = yield from _picture(link, {})
     return data
 
 
-def _picture(link: PhoneLink, arguments: Arguments) -> Flow[tuple[str, bytes]]:
+def _picture(link: PhoneControl, arguments: Arguments) -> Flow[tuple[str, bytes]]:
     """A fresh one, and its type. Raises `ToolError`."""
     answer = yield from link.call("GET", "/screenshot", arguments)
     data = yield from link.media(body_of("screenshot", answer).text("media").rpartition("/")[2])

@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from svc_proto.engine.admission import AdmissionControl
     from svc_proto.engine.core import Engine
 
-__all__ = ["OPENMETRICS", "Monitor"]
+__all__ = ["OPENMETRICS", "MonitoringRoutes"]
 
 OPENMETRICS = b"application/openmetrics-text; version=1.0.0; charset=utf-8"
-TEXT_WITHIN = 5.0  # s
-STORE_WITHIN = 2.0  # s
-KNOWN_FOR = 1.0  # s for which an answer of the store counts: whoever asks more often costs it nothing
+TEXT_TIMEOUT = 5.0  # s
+STORE_TIMEOUT = 2.0  # s
+KNOWN_TTL = 1.0  # s for which an answer of the store counts: whoever asks more often costs it nothing
 BEARER = ((b"www-authenticate", b"Bearer"),)
-FRESH = ((b"cache-control", b"no-store"),)
+NO_STORE = ((b"cache-control", b"no-store"),)
 
 
-class Monitor:
+class MonitoringRoutes:
     """The routes and their policy."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Monitor:
         self._local = local
         self._address = address
         self._store = store
-        self._asked_at = -KNOWN_FOR
+        self._asked_at = -KNOWN_TTL
         self._reasons: list[str] = []
 
     def bind(self, engine: Engine, door: AdmissionControl, more: Callable[[], Iterable[MetricFamily]] = tuple) -> None:
@@ -81,7 +81,7 @@ class Monitor:
             Route(method="GET", pattern="/readyz", access=anybody, handler=self._readyz, body_limit=0),
         ]
 
-    def families(self) -> tuple[MetricFamily, ...]:
+    def metric_families(self) -> tuple[MetricFamily, ...]:
         """All that there is to show at the moment."""
         return (*self._engine.counts.metric_families(), *self._gauges(), *self._more())
 
@@ -106,24 +106,24 @@ class Monitor:
 
     def _metrics(self, request: Request) -> Flow[Response]:
         engine = self._engine
-        work = Compute(engine.new_op(), "metrics.text", (self.families(),))
-        text = yield from run_operation(engine, work, within=TEXT_WITHIN)
+        work = Compute(engine.new_op(), "metrics.text", (self.metric_families(),))
+        text = yield from run_operation(engine, work, within=TEXT_TIMEOUT)
         if not isinstance(text, bytes):
             raise Refused(503, "metrics_unavailable", "metrics need the package prometheus-client on this host")
-        return Response(200, Headers(((b"content-type", OPENMETRICS), *FRESH)), text)
+        return Response(200, Headers(((b"content-type", OPENMETRICS), *NO_STORE)), text)
 
     def _healthz(self, request: Request) -> Response:
-        return json_response(200, {"status": "ok"}, FRESH)
+        return json_response(200, {"status": "ok"}, NO_STORE)
 
     def _readyz(self, request: Request) -> Flow[Response]:
         engine = self._engine
-        if self._store and engine.now.mono - self._asked_at >= KNOWN_FOR:
+        if self._store and engine.now.mono - self._asked_at >= KNOWN_TTL:
             self._asked_at = engine.now.mono
-            answer = yield from run_operation(engine, Query(engine.new_op(), CheckStore()), within=STORE_WITHIN)
+            answer = yield from run_operation(engine, Query(engine.new_op(), CheckStore()), within=STORE_TIMEOUT)
             self._reasons = [f"store: {answer.kind.value}"] if isinstance(answer, Failure) else []
         reasons = ["stopping", *self._reasons] if engine.stopping else self._reasons
         status, word = (503, "not ready") if reasons else (200, "ready")
-        return json_response(status, {"status": word, "reasons": reasons}, FRESH)
+        return json_response(status, {"status": word, "reasons": reasons}, NO_STORE)
 
     # --- what is there at the moment ---
 

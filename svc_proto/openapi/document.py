@@ -11,23 +11,23 @@ from attrs import field, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.engine.router import Route, RouteKind
-from svc_proto.openapi.operation_doc import Manual, Says, Shape
+from svc_proto.openapi.operation_doc import ApiDoc, OperationDoc, SchemaType
 from svc_proto.schema.json_schema import JsonSchema, SchemaComponents, inline_schema_of, schema_of
 from svc_proto.version import VERSION
 
-__all__ = ["COMMON", "JSON", "STREAM", "describe", "written"]
+__all__ = ["COMMON", "JSON", "STREAM", "build_document", "document_json"]
 
 JSON = "application/json"
 STREAM = "text/event-stream"
 
 
-class Alive(TypedDict):
+class LivenessJson(TypedDict):
     """Answer of a running process."""
 
     status: Literal["ok"]
 
 
-class Ready(TypedDict):
+class ReadinessJson(TypedDict):
     """Whether the server accepts work, with the reasons if not."""
 
     status: Literal["ready", "not ready"]
@@ -36,17 +36,21 @@ class Ready(TypedDict):
 
 COMMON = {
     "Monitoring": {
-        "GET /metrics": Says(
+        "GET /metrics": OperationDoc(
             "Return the metrics in the OpenMetrics format",
             {"application/openmetrics-text": str},
-            no={503: "The metrics cannot be written: prometheus-client is not installed."},
+            error_responses={503: "The metrics cannot be written: prometheus-client is not installed."},
         ),
-        "GET /healthz": Says("Check that the process answers", Alive),
-        "GET /readyz": Says("Check that the server accepts work", Ready, also={503: Ready}),
+        "GET /healthz": OperationDoc("Check that the process answers", LivenessJson),
+        "GET /readyz": OperationDoc(
+            "Check that the server accepts work", ReadinessJson, other_responses={503: ReadinessJson}
+        ),
     },
     "Documents": {
-        "GET /openapi.json": Says("Return this document", dict, also={304: None}, details="The answer has an `ETag`."),
-        "GET /docs": Says("Return this document as a page", {"text/html": str}, also={304: None}),
+        "GET /openapi.json": OperationDoc(
+            "Return this document", dict, other_responses={304: None}, details="The answer has an `ETag`."
+        ),
+        "GET /docs": OperationDoc("Return this document as a page", {"text/html": str}, other_responses={304: None}),
     },
 }
 """The routes that each server has."""
@@ -55,16 +59,16 @@ _BRACES = re.compile(r"{(\w+)}")
 _APART = re.compile(r"\W+")
 
 
-def written(routes: Iterable[Route], manual: Manual, prefix: str = "") -> bytes:
+def document_json(routes: Iterable[Route], manual: ApiDoc, prefix: str = "") -> bytes:
     """The document as JSON. `prefix` is the path under which a proxy serves all of it."""
-    return strict_json.dumps_bytes(describe(routes, manual, prefix))
+    return strict_json.dumps_bytes(build_document(routes, manual, prefix))
 
 
-def describe(routes: Iterable[Route], manual: Manual, prefix: str = "") -> dict[str, object]:
+def build_document(routes: Iterable[Route], manual: ApiDoc, prefix: str = "") -> dict[str, object]:
     """The document. Raises `KeyError` for a route of which the manual says nothing."""
     themes = {label: theme for theme, rows in manual.says.items() for label in rows}
     says = {label: row for rows in manual.says.values() for label, row in rows.items()}
-    writer = _Writer(manual)
+    writer = _DocumentBuilder(manual)
     paths: dict[str, dict[str, object]] = {}
     for route in routes:
         operation = writer.operation(route, says[route.label])
@@ -84,15 +88,15 @@ def describe(routes: Iterable[Route], manual: Manual, prefix: str = "") -> dict[
 
 
 @frozen
-class _Writer:
+class _DocumentBuilder:
     """Writer of one document, which holds each shared schema and refusal once."""
 
-    manual: Manual
+    manual: ApiDoc
     parts: SchemaComponents = field(factory=SchemaComponents)
     refusals: dict[str, object] = field(factory=dict)
 
-    def operation(self, route: Route, says: Says) -> dict[str, object]:
-        door = self.manual.doors[route.access]
+    def operation(self, route: Route, says: OperationDoc) -> dict[str, object]:
+        door = self.manual.access_docs[route.access]
         words = f"{says.details}\n\n{door.words}" if says.details else door.words
         found: dict[str, object] = {
             "operationId": _identity(route),
@@ -111,7 +115,13 @@ class _Writer:
         """What stands in the braces of the path."""
         text = {"type": "string", "minLength": 1}
         return [
-            {"name": name, "in": "path", "required": True, "description": self.manual.places[name], "schema": text}
+            {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "description": self.manual.path_parameters[name],
+                "schema": text,
+            }
             for name in _BRACES.findall(route.pattern)
         ]
 
@@ -126,7 +136,7 @@ class _Writer:
             for name, schema in cast("Mapping[str, object]", whole["properties"]).items()
         ]
 
-    def _content(self, shape: Shape, events: Mapping[str, object]) -> dict[str, object]:
+    def _content(self, shape: SchemaType, events: Mapping[str, object]) -> dict[str, object]:
         by_type = cast("Mapping[str, object]", shape) if isinstance(shape, Mapping) else {JSON: shape}
         content: dict[str, object] = {}
         for media, kind in by_type.items():
@@ -149,27 +159,27 @@ class _Writer:
             return {"schema": told}
         return {"schema": told, "x-events": {name: schema_of(data, self.parts) for name, data in events.items()}}
 
-    def _responses(self, route: Route, says: Says) -> dict[str, object]:
+    def _responses(self, route: Route, says: OperationDoc) -> dict[str, object]:
         if route.kind is RouteKind.WEBSOCKET:
             found: dict[str, object] = {"101": {"description": "WebSocket", **self._messages(says)}}
         else:
-            answers: dict[int | str, Shape] = {says.status: says.answer, **says.also}
+            answers: dict[int | str, SchemaType] = {says.status: says.answer, **says.other_responses}
             found = {str(status): self._answer(status, shape, says.events) for status, shape in answers.items()}
         name, shape = self.manual.refusal(route.pattern)
         content = {"content": self._content(shape, {})}
         self.refusals.setdefault(name, {"description": "The request was refused.", **content})
-        found |= {str(status): {"description": words, **content} for status, words in says.no.items()}
+        found |= {str(status): {"description": words, **content} for status, words in says.error_responses.items()}
         return {**found, "default": {"$ref": f"#/components/responses/{name}"}}
 
-    def _messages(self, says: Says) -> dict[str, object]:
+    def _messages(self, says: OperationDoc) -> dict[str, object]:
         def told(side: Mapping[str, type]) -> dict[str, JsonSchema]:
             return {name: schema_of(kind, self.parts) for name, kind in side.items()}
 
-        if not says.said:
+        if not says.server_messages:
             return {}
-        return {"x-messages": {"from-client": told(says.heard), "from-server": told(says.said)}}
+        return {"x-messages": {"from-client": told(says.client_messages), "from-server": told(says.server_messages)}}
 
-    def _answer(self, status: int | str, shape: Shape, events: Mapping[str, object]) -> dict[str, object]:
+    def _answer(self, status: int | str, shape: SchemaType, events: Mapping[str, object]) -> dict[str, object]:
         told: dict[str, object] = {
             "description": HTTPStatus(status).phrase if isinstance(status, int) else "Any other status of the phone"
         }

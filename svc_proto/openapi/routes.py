@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route, Router
-from svc_proto.engine.static_asset import Cached
+from svc_proto.engine.static_asset import StaticAsset
 
 if TYPE_CHECKING:
-    from svc_proto.openapi.operation_doc import Manual
+    from svc_proto.openapi.operation_doc import ApiDoc
 
-__all__ = ["Documents"]
+__all__ = ["OpenApiRoutes"]
 
 
-class Documents:
+class OpenApiRoutes:
     """The two routes of a service. `manual` is loaded with the first request, and so are all routes of `router`."""
 
-    def __init__(self, manual: Callable[[], Manual], router: Callable[[], Router], prefix: str = "") -> None:
+    def __init__(self, manual: Callable[[], ApiDoc], router: Callable[[], Router], prefix: str = "") -> None:
         self._manual = manual
         self._router = router
         self._prefix = prefix
-        self._written: Cached | None = None
+        self._written: StaticAsset | None = None
 
     def routes(self, access: Enum) -> list[Route]:
         """The rows, with a policy of the service."""
@@ -37,10 +37,10 @@ class Documents:
 
     def _document(self, request: Request) -> Response:
         if self._written is None:
-            from svc_proto.openapi.document import written  # noqa: PLC0415, RUF100 - few ask for it
+            from svc_proto.openapi.document import document_json  # noqa: PLC0415, RUF100 - few ask for it
 
-            body = written(self._router().routes, self._manual(), self._prefix)
-            self._written = Cached(b"application/json", body)
+            body = document_json(self._router().routes, self._manual(), self._prefix)
+            self._written = StaticAsset(b"application/json", body)
         return self._written.answer(request)
 
     def _page(self, request: Request) -> Response:

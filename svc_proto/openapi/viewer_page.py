@@ -8,8 +8,8 @@ from __future__ import annotations
 from base64 import b64encode
 from hashlib import sha256
 
-from svc_proto.engine.security_headers import page_fields
-from svc_proto.engine.static_asset import Cached
+from svc_proto.engine.security_headers import page_security_headers
+from svc_proto.engine.static_asset import StaticAsset
 
 __all__ = ["PAGE"]
 
@@ -173,4 +173,4 @@ POLICY = (
     b"default-src 'none'; script-src %s; style-src %s; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     b"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 ) % (_hash(SCRIPT), _hash(STYLE))
-PAGE = Cached(b"text/html; charset=utf-8", HTML.encode("utf-8"), page_fields(POLICY))
+PAGE = StaticAsset(b"text/html; charset=utf-8", HTML.encode("utf-8"), page_security_headers(POLICY))

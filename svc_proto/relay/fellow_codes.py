@@ -17,7 +17,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
-from svc_proto.cluster.node import unavailable
+from svc_proto.cluster.node import cluster_unavailable_error
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, MAX_CODES, PairingMeta, normalize_code, parse_meta
@@ -45,11 +45,11 @@ class FellowCodes:
         text = strict_json.dumps({name: value for name, value in _described(meta).items() if value is not None})
         if meta.key_hash or code in self._invites:
             self.invited(code, meta.key_hash, 0.0)
-            self._node.tell_all("invited", {"code": code, "key_hash": meta.key_hash})
+            self._node.broadcast("invited", {"code": code, "key_hash": meta.key_hash})
         if isinstance(
-            (yield from self._node.redis.ask("SET", self._key(code), text, "EX", int(CODE_LIFETIME))), Failure
+            (yield from self._node.redis.execute("SET", self._key(code), text, "EX", int(CODE_LIFETIME))), Failure
         ):
-            raise unavailable("a pairing code")
+            raise cluster_unavailable_error("a pairing code")
 
     def take(self, code: str) -> Flow[PairingMeta | None]:
         """Nobody gets what somebody else has got. A lost answer leaves a code that is used up."""
@@ -57,13 +57,13 @@ class FellowCodes:
             code = normalize_code(code)
         except Refused:
             return None
-        text = yield from self._node.redis.ask("GETDEL", self._key(code))
+        text = yield from self._node.redis.execute("GETDEL", self._key(code))
         if isinstance(text, Failure):
-            raise unavailable("a code")
+            raise cluster_unavailable_error("a code")
         meta = _read(text) if isinstance(text, bytes) else None
         if meta is not None and meta.key_hash:
             self.invited(code, "", 0.0)
-            self._node.tell_all("invited", {"code": code})
+            self._node.broadcast("invited", {"code": code})
         return meta
 
     def invited(self, code: str, key_hash: str, age: float) -> None:
@@ -101,7 +101,7 @@ class FellowCodes:
             self._compare(code, key_hash, now - since)
 
     def _compare(self, code: str, key_hash: str, age: float) -> None:
-        self._node.redis.tell("GET", self._key(code), take=partial(self._compared, code, key_hash, age))
+        self._node.redis.send("GET", self._key(code), take=partial(self._compared, code, key_hash, age))
 
     def _compared(self, code: str, key_hash: str, age: float, answer: Reply) -> None:
         if not isinstance(answer, Failure):  # else we missed something again

@@ -109,7 +109,7 @@ class FellowSessions:
         """Whether what this node knows of a session is later, by Redis's clock."""
         now, session = self._relay.engine.now.mono, self._relay.sessions.hashed(token_hash)
         changed = None if session is None else self._relay.unsaved_since(session)
-        if changed is not None and at <= self._node.time - (now - changed):
+        if changed is not None and at <= self._node.cluster_time - (now - changed):
             return True
         known, _ = self._news.get(token_hash, now) or (-inf, 0.0)
         return at < known

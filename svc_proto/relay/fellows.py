@@ -51,9 +51,9 @@ from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.metrics import MetricFamily
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.recency_heap import RecencyHeap
-from svc_proto.cluster.forwarding import was_passed_on
-from svc_proto.cluster.metrics import families
-from svc_proto.cluster.node import LEASE, Node, unavailable
+from svc_proto.cluster.forwarding import is_forwarded
+from svc_proto.cluster.metrics import cluster_metrics
+from svc_proto.cluster.node import LEASE, Node, cluster_unavailable_error
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import HandlerResult
@@ -96,7 +96,7 @@ class _Elsewhere:
     socket: int  # its number there
 
     def send_text(self, text: str) -> bool:
-        return self.fellows.node.tell(self.node, "command", {"socket": self.socket, "text": text})
+        return self.fellows.node.send_to(self.node, "command", {"socket": self.socket, "text": text})
 
 
 class Fellows(Commons):
@@ -139,7 +139,7 @@ class Fellows(Commons):
 
     def tell_all(self, word: str, body: Mapping[str, object]) -> None:
         """Tell every node."""
-        self.node.tell_all(word, body)
+        self.node.broadcast(word, body)
 
     # --- codes ---
 
@@ -155,7 +155,7 @@ class Fellows(Commons):
 
     def session_saved(self, session: PairedSession) -> None:
         """Others take it over."""
-        at = self.node.time
+        at = self.node.cluster_time
         self.sessions.note_news(session.token_hash, at)
         self.tell_all("saved", {**session.to_record(), "at": at})
 
@@ -170,13 +170,13 @@ class Fellows(Commons):
 
     def settle(self) -> Flow[None]:
         """What was said on this connection is with Redis; of what was not, `hello` has told the others that it was."""
-        if isinstance((yield from self.node.redis.ask("PING")), Failure):
+        if isinstance((yield from self.node.redis.execute("PING")), Failure):
             text = "it is done here, but the other nodes were not told and may go on as before: try again"
             raise Refused(503, "cluster_unavailable", text)
 
     def told(self) -> Flow[None]:
         """As `settle`."""
-        yield from self.node.redis.ask("PING")
+        yield from self.node.redis.execute("PING")
 
     def catch_up(self) -> Flow[None]:
         """Read what the store has."""
@@ -189,7 +189,7 @@ class Fellows(Commons):
         self._forget(replaced)
         phone = self.relay.phones.find_by_socket(number)
         assert phone is not None  # it has just been registered
-        self._since.put(number, self.node.time)
+        self._since.put(number, self.node.cluster_time)
         self.tell_all("came", self._entry(phone))
         if self.relay.phones.find_by_device_id(self._active) in (None, phone):
             self._select(phone.device_id)
@@ -224,7 +224,7 @@ class Fellows(Commons):
         """While the others cannot be reached nobody knows what phones there are."""
         if self.node.is_up or refused.status not in (404, 503):
             return refused
-        return unavailable("which phone is where")
+        return cluster_unavailable_error("which phone is where")
 
     def pass_on(self, client: ClientSocket, payload: Mapping[str, object]) -> None:
         """To the node that has asked, if it was this phone that was asked."""
@@ -232,7 +232,7 @@ class Fellows(Commons):
         node, number = self._passing.get(request_id, self.relay.engine.now.mono) or ("", 0)
         if number == client.number:
             self._passing.discard(request_id)
-            self.node.tell(node, "answered", {"socket": number, "payload": dict(payload)})
+            self.node.send_to(node, "answered", {"socket": number, "payload": dict(payload)})
 
     def activity(self, limit: int) -> Flow[list[dict[str, object]]]:
         """Ours and those of the others that say so in time."""
@@ -251,10 +251,10 @@ class Fellows(Commons):
     def elsewhere(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
         """From a node that has it. What was passed on to us is asked for nowhere else."""
         media = what == "media"
-        if was_passed_on(request) or not 0 < len(name) <= MAX_NAME or (media and len(name) != MEDIA_TOKEN_LENGTH):
+        if is_forwarded(request) or not 0 < len(name) <= MAX_NAME or (media and len(name) != MEDIA_TOKEN_LENGTH):
             return None
         if media and not self.node.is_up:
-            raise unavailable("which node has the file")
+            raise cluster_unavailable_error("which node has the file")
         return self._intermediary.answer(what, name, request)
 
     def begun_elsewhere(self, terminal: str) -> Flow[str]:
@@ -279,13 +279,13 @@ class Fellows(Commons):
 
     def _asked(self, word: str, body: Mapping[str, object]) -> Flow[list[JsonObject]]:
         """The answers of those who say something in time."""
-        asked = [self.node.ask(node, word, body) for node in self.node.members]
+        asked = [self.node.request(node, word, body) for node in self.node.members]
         answers = yield from gather(self.relay.engine, asked)
         return [answer for answer in answers if not isinstance(answer, Failure)]
 
     def families(self) -> list[MetricFamily]:
         """Whom this node reaches."""
-        return families(self.node, "phones")
+        return cluster_metrics(self.node, "phones")
 
     def _count_phones(self) -> int:
         """Those of this node."""
@@ -305,7 +305,7 @@ class Fellows(Commons):
             "age": None if phone.reported_at is None else now - phone.reported_at,
         }
 
-    # --- `Fellow`: what the node hears ---
+    # --- `NodeHandler`: what the node hears ---
 
     def state(self) -> dict[str, object]:
         """Our phones, and what has ended."""
@@ -343,7 +343,7 @@ class Fellows(Commons):
             case "failed" | "succeeded" | "cleared":
                 self.limiter.apply_remote(word, body.text("address"), now)
             case "saved":
-                self.sessions.follow(body, body.number("at") or self.node.time)
+                self.sessions.follow(body, body.number("at") or self.node.cluster_time)
             case "ended":
                 self.sessions.cut(body.text("token_hash"))
             case "came":
@@ -385,7 +385,7 @@ class Fellows(Commons):
             case "activity":
                 return {"records": self.relay.bridge.records(body.integer("limit", 1) or 1)}
             case "consent" if (oauth := self.relay.open_oauth) is not None:
-                oauth.give(body.text("by"), body.text("value"), partial(self.node.tell, node, "consent"))
+                oauth.give(body.text("by"), body.text("value"), partial(self.node.send_to, node, "consent"))
                 return {}
             case "online":
                 return {"hashes": sorted(self.relay.online())}
@@ -454,7 +454,7 @@ class Fellows(Commons):
                 del self._numbers[elsewhere.node]
 
     def _select(self, device_id: str) -> None:
-        self._active, self._active_since = device_id, self.node.time
+        self._active, self._active_since = device_id, self.node.cluster_time
         self.tell_all("active", {"device_id": device_id, "since": self._active_since})
 
     def _prefer(self) -> None:
@@ -481,7 +481,7 @@ class Fellows(Commons):
             self._passing.put(envelope.id, (node, client.number), until)
             sent = client.socket.send_text(text)
         if not sent:
-            self.node.tell(node, "left", {"socket": number})
+            self.node.send_to(node, "left", {"socket": number})
 
 
 def _since(entry: JsonObject) -> float:

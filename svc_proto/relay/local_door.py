@@ -17,7 +17,7 @@ from svc_proto.engine.message import Request
 from svc_proto.engine.request_origin import is_local
 from svc_proto.facts import Failure
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
-from svc_proto.service_clients.local_secret import SIZE, make_secret, read_secret, shows_secret
+from svc_proto.service_clients.local_secret import SIZE, create_secret, has_secret, read_secret
 
 __all__ = ["LocalDoor"]
 
@@ -51,7 +51,7 @@ class LocalDoor:
 
     def admits(self, request: Request) -> bool:
         """Whether a program of this host makes the request, and shows what is asked for."""
-        return is_local(request) and (not self._secret or shows_secret(request.headers, self._secret))
+        return is_local(request) and (not self._secret or has_secret(request.headers, self._secret))
 
     def check(self, request: Request) -> None:
         """Raise `Refused` 403 unless the door admits this request."""
@@ -65,7 +65,7 @@ class LocalDoor:
             if not known:
                 engine.log(Level.ERROR, "local secret not read")
             return
-        self._secret, problem = yield from make_secret(engine)
+        self._secret, problem = yield from create_secret(engine)
         if problem is None:
             engine.log(Level.INFO, "programs on this host are asked for the local secret")
         else:  # nobody knows it: the door is shut

@@ -24,7 +24,7 @@ from svc_proto.relay.access import may_look, need_bridge
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.routes.control import ask_phone
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.phone_control import PhoneAnswer, query_text
+from svc_proto.service_clients.phone_control import PhoneResponse, query_text
 
 if TYPE_CHECKING:
     from svc_proto.machines.bridge_commands import CommandOutcome
@@ -49,22 +49,22 @@ def mcp_server(relay: Relay) -> McpServer:
 
 
 class RelayPhones:
-    """A `PhoneLink` for one session."""
+    """A `PhoneControl` for one session."""
 
     def __init__(self, relay: Relay, session: PairedSession) -> None:
         self._relay = relay
         self._session = session
 
-    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         """Have the phone do what the route of that name does."""
         engine = self._relay.engine
         ticket = engine.new_op()
         answer = self.begin(method, path, arguments, partial(engine.resume, ticket))
-        return cast("PhoneAnswer", (yield from wait(ticket, inf))) if answer is None else answer
+        return cast("PhoneResponse", (yield from wait(ticket, inf))) if answer is None else answer
 
     def begin(
-        self, method: str, path: str, arguments: Mapping[str, object], tell: Callable[[PhoneAnswer], bool]
-    ) -> PhoneAnswer | None:
+        self, method: str, path: str, arguments: Mapping[str, object], tell: Callable[[PhoneResponse], bool]
+    ) -> PhoneResponse | None:
         """The same for who is told; not if it is over at once."""
         relay, query, given = self._relay, NOTHING, arguments
         if method == "GET" and arguments:
@@ -73,13 +73,13 @@ class RelayPhones:
             need_bridge(self._session, relay.engine.now, looks=(method, path) in LOOKS)
             if path == DEVICES:
                 relay.drop_lapsed_phones()
-                return PhoneAnswer(200, relay.phones.devices_report(relay.engine.now))
+                return PhoneResponse(200, relay.phones.devices_report(relay.engine.now))
             if path == NOTIFICATIONS:
                 found = relay.notifications.recent(NotificationBuffer.parse_limit(None))
-                return PhoneAnswer(200, {"ok": True, "notifications": found, "count": len(found)})
+                return PhoneResponse(200, {"ok": True, "notifications": found, "count": len(found)})
             told = ask_phone(relay, self._session, method, path, query, given, lambda found: tell(_answer(found)))
         except Refused as refused:
-            return PhoneAnswer(refused.status, {"code": refused.code, "error": refused.message})
+            return PhoneResponse(refused.status, {"code": refused.code, "error": refused.message})
         return None if told is None else _answer(told)
 
     def activity(self) -> Flow[list[JsonObject]]:
@@ -124,8 +124,8 @@ class RelayPhones:
         return {**arguments, ASKS_ITS_USER: True} if phone.asks_its_user else None
 
 
-def _answer(outcome: CommandOutcome) -> PhoneAnswer:
+def _answer(outcome: CommandOutcome) -> PhoneResponse:
     body = outcome.body
     if isinstance(body, dict):
-        return PhoneAnswer(outcome.status, body, outcome.text)
-    return PhoneAnswer(outcome.status, {"value": strict_json.dumps(body)})
+        return PhoneResponse(outcome.status, body, outcome.text)
+    return PhoneResponse(outcome.status, {"value": strict_json.dumps(body)})

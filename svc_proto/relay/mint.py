@@ -15,8 +15,8 @@ from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta, parse_meta
 from svc_proto.machines.pairing_payload import build_payload, relay_block
 from svc_proto.relay_config import RelayConfig
-from svc_proto.service_clients.advertised_address import for_phones, lan_address, relay_address, sealed
-from svc_proto.service_clients.local_api import host_api_key
+from svc_proto.service_clients.advertised_address import advertised_host, lan_address, relay_address, sign_invite
+from svc_proto.service_clients.local_api import local_api_key
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -69,7 +69,7 @@ def key_for(
         key, key_hash = own.new_key(engine.entropy)
         return key, evolve(meta, key_hash=key_hash)
     if key is None:
-        key = yield from host_api_key(
+        key = yield from local_api_key(
             engine, config.config_path, config.home, config.api_key, named=config.key_in_environment
         )
     return key, evolve(meta, carries_key=bool(key))
@@ -80,7 +80,7 @@ def mint_invite(
 ) -> Flow[dict[str, object]]:
     """Build, sign and encode the payload; the answer of the route but for `expires_at`."""
     lan = yield from lan_address(engine)
-    host, relay_url = for_phones(wanted.host, lan), relay_address(config, lan)
+    host, relay_url = advertised_host(wanted.host, lan), relay_address(config, lan)
     payload = build_payload(
         brand=config.brand,
         host=host,
@@ -91,7 +91,7 @@ def mint_invite(
         endpoints=wanted.meta.endpoints,
         dashboard_url=wanted.dashboard_url,
     )
-    qr_text, url, unsigned = yield from sealed(engine, config, payload)
+    qr_text, url, unsigned = yield from sign_invite(engine, config, payload)
     if unsigned is not None:
         engine.log(Level.WARNING, "QR payload not signed", problem=unsigned.kind.value)
     answer: dict[str, object] = {

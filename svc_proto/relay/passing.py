@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from svc_proto.basics.errors import Refused
-from svc_proto.cluster.forwarding import FILE, Hop, answered, pass_on, send
+from svc_proto.cluster.forwarding import FILE_FORWARD_RULE, ForwardRule, forward, response_to_relay, send_to_node
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import websocket_upgrade
@@ -39,13 +39,13 @@ MAX_SOCKETS = 1_024  # WebSockets at a time that are passed on; another: 503
 POLICY = 1008  # RFC 6455 section 7.4.1
 GOING_AWAY = 1001
 UNSAYABLE = {1005: 1000, 1006: GOING_AWAY, 1015: GOING_AWAY}  # codes that stand for a frame that was not there
-MORE = (*FILE.asked, b"accept", b"content-type", b"last-event-id")
+MORE = (*FILE_FORWARD_RULE.asked, b"accept", b"content-type", b"last-event-id")
 HOPS = {
-    "media": FILE,
-    "mcp": Hop(
+    "media": FILE_FORWARD_RULE,
+    "mcp": ForwardRule(
         asked=MORE, asked_prefixes=(b"mcp-",), answers=(202, 204, 400, 406, 409, 413, 415, 429, 503).__contains__
     ),
-    "voice": Hop(asked=MORE, answers=(403, 410).__contains__),
+    "voice": ForwardRule(asked=MORE, answers=(403, 410).__contains__),
 }
 SOCKETS = ("voice",)
 
@@ -66,7 +66,7 @@ class Intermediary:
         self._looking += 1
         try:
             nodes = list(self._node.members)
-            asked = [self._node.ask(node, "has", {"what": what, "name": name}) for node in nodes]
+            asked = [self._node.request(node, "has", {"what": what, "name": name}) for node in nodes]
             answers = yield from gather(self._relay.engine, asked)
             for node, answer in zip(nodes, answers, strict=True):
                 if isinstance(answer, Failure):
@@ -85,12 +85,14 @@ class Intermediary:
         query = f"?{request.raw_query}" if request.raw_query else ""
         where = url + self._relay.router.inner(request.path) + query
         if what not in SOCKETS:
-            return (yield from pass_on(engine, request, where, hop))
+            return (yield from forward(engine, request, where, hop))
         far = _Far()
-        answer = yield from send(engine, request, f"ws{where.removeprefix('http')}", hop, into=websocket_upgrade(far))
+        answer = yield from send_to_node(
+            engine, request, f"ws{where.removeprefix('http')}", hop, into=websocket_upgrade(far)
+        )
         if isinstance(answer, WebSocketConnection):
             return _Near(self, engine, request.credential_id, far)
-        return answered(answer, hop)
+        return response_to_relay(answer, hop)
 
 
 class _Far:

@@ -7,7 +7,7 @@ from enum import Enum
 
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.openapi.document import COMMON, JSON, STREAM
-from svc_proto.openapi.operation_doc import DoorWords, Manual, Says, Shape
+from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, SchemaType
 from svc_proto.relay import shapes
 from svc_proto.relay import shapes_messages as messages
 from svc_proto.relay import shapes_oauth as oauth
@@ -23,8 +23,8 @@ __all__ = ["MANUAL"]
 FORM = "multipart/form-data"
 ENCODED = "application/x-www-form-urlencoded"
 PAGE: dict[str, object] = {"text/html": str}
-FILE: Shape = {"*/*": bytes}
-PARTS: Mapping[int | str, Shape] = {206: FILE, 304: None}
+FILE: SchemaType = {"*/*": bytes}
+PARTS: Mapping[int | str, SchemaType] = {206: FILE, 304: None}
 STORE = "The store of the uploads does not work."
 NO_FILE = {
     404: "The file does not exist or has expired.",
@@ -36,12 +36,12 @@ ONE_SESSION = {
     409: "Several sessions match.",
     500: "The change could not be stored.",
 }
-SOCKET = Says(
+SOCKET = OperationDoc(
     "Open the WebSocket of phones and desktops",
     details="Each message is an object with `channel`, `type`, `id` and `payload`. Payloads are listed by channel and "
     "type. The first message is `system auth`. An answer has the `id` of the message that it answers.",
-    heard=messages.HEARD,
-    said=messages.SAID,
+    client_messages=messages.HEARD,
+    server_messages=messages.SAID,
 )
 CONTROL = {
     404: "No phone matches the selector, or the phone answered 404.",
@@ -95,149 +95,166 @@ COMMANDS = {
     ("POST", "/send_mms"): "Send a text message with files",
 }
 
-SAYS: dict[str, dict[str, Says]] = {
+SAYS: dict[str, dict[str, OperationDoc]] = {
     **COMMON,
     "Relay": {
-        "GET /health": Says("Check that the relay answers", shapes.Health),
+        "GET /health": OperationDoc("Check that the relay answers", shapes.Health),
         "GET /ws": SOCKET,
         "GET /": SOCKET,
-        "GET /relay/info": Says("Return version, capabilities and load of the relay", shapes.Info),
-        "GET /relay/security": Says("Return the runtime security settings", shapes.Security),
-        "PATCH /relay/security": Says(
+        "GET /relay/info": OperationDoc("Return version, capabilities and load of the relay", shapes.Info),
+        "GET /relay/security": OperationDoc("Return the runtime security settings", shapes.Security),
+        "PATCH /relay/security": OperationDoc(
             "Change the runtime security settings until the next restart", shapes.Security, body=shapes.SecurityChange
         ),
     },
     "Phones": {
-        "GET /bridge/status": Says(
+        "GET /bridge/status": OperationDoc(
             "Return the last status of a phone",
             shapes.PhoneStatus,
             query=shapes.Selector,
-            no={404: UNKNOWN, 409: SEVERAL, 503: "No phone has been connected."},
+            error_responses={404: UNKNOWN, 409: SEVERAL, 503: "No phone has been connected."},
         ),
-        "GET /bridge/activity": Says("List recent commands", shapes.Activity, query=shapes.ActivityQuery),
-        "GET /bridge/devices": Says("List the phones that can be controlled", shapes.Phones),
-        "POST /bridge/select-active": Says(
+        "GET /bridge/activity": OperationDoc("List recent commands", shapes.Activity, query=shapes.ActivityQuery),
+        "GET /bridge/devices": OperationDoc("List the phones that can be controlled", shapes.Phones),
+        "POST /bridge/select-active": OperationDoc(
             "Select the phone that is used by default",
             shapes.Selected,
             body=shapes.Selector,
             query=shapes.Selector,
-            no={404: UNKNOWN, 409: SEVERAL},
+            error_responses={404: UNKNOWN, 409: SEVERAL},
         ),
     },
     "Pairing": {
-        "POST /pairing": Says("Create a pairing code", shapes.NewCode),
-        "POST /pairing/register": Says("Register a pairing code", shapes.Registered, body=shapes.Registration),
-        "POST /pairing/approve": Says(
+        "POST /pairing": OperationDoc("Create a pairing code", shapes.NewCode),
+        "POST /pairing/register": OperationDoc("Register a pairing code", shapes.Registered, body=shapes.Registration),
+        "POST /pairing/approve": OperationDoc(
             "Register the pairing code that a phone displays", shapes.Code, body=shapes.Approval
         ),
-        "POST /pairing/mint": Says("Create a pairing code and its invite", shapes.Invite, body=shapes.Mint),
+        "POST /pairing/mint": OperationDoc("Create a pairing code and its invite", shapes.Invite, body=shapes.Mint),
     },
     "Sessions": {
-        "GET /sessions": Says("List the paired devices", shapes.DeviceSessions),
-        "DELETE /sessions/{token_prefix}": Says("Revoke a session", shapes.Revoked, no=ONE_SESSION),
-        "PATCH /sessions/{token_prefix}": Says(
+        "GET /sessions": OperationDoc("List the paired devices", shapes.DeviceSessions),
+        "DELETE /sessions/{token_prefix}": OperationDoc(
+            "Revoke a session", shapes.Revoked, error_responses=ONE_SESSION
+        ),
+        "PATCH /sessions/{token_prefix}": OperationDoc(
             "Change the lifetime or the grants of a session",
             shapes.SessionChanged,
             body=shapes.SessionChange,
-            no=ONE_SESSION,
+            error_responses=ONE_SESSION,
         ),
     },
     "Files": {
-        "POST /media/register": Says("Register a file of this host", shapes.MediaRegistered, body=shapes.MediaPath),
-        "POST /media/upload": Says(
+        "POST /media/register": OperationDoc(
+            "Register a file of this host", shapes.MediaRegistered, body=shapes.MediaPath
+        ),
+        "POST /media/upload": OperationDoc(
             "Upload a file",
             shapes.MediaToken,
             body={FORM: shapes.Form, JSON: shapes.Upload},
-            no={413: LARGE, 503: STORE, 507: "The storage is full."},
+            error_responses={413: LARGE, 503: STORE, 507: "The storage is full."},
         ),
-        "GET /media/by-path": Says("Return a file of this host", FILE, query=shapes.PathQuery, also=PARTS, no=NO_FILE),
-        "GET /media/inspect": Says("List the registered files", shapes.MediaEntries, query=shapes.MediaQuery),
-        "GET /media/inspect/{token}": Says(
-            "Return a file by its token, for the operator", FILE, also=PARTS, no={**NO_FILE, 503: STORE}
+        "GET /media/by-path": OperationDoc(
+            "Return a file of this host", FILE, query=shapes.PathQuery, other_responses=PARTS, error_responses=NO_FILE
         ),
-        "GET /media/{token}": Says(
+        "GET /media/inspect": OperationDoc("List the registered files", shapes.MediaEntries, query=shapes.MediaQuery),
+        "GET /media/inspect/{token}": OperationDoc(
+            "Return a file by its token, for the operator",
+            FILE,
+            other_responses=PARTS,
+            error_responses={**NO_FILE, 503: STORE},
+        ),
+        "GET /media/{token}": OperationDoc(
             "Return a file by its token, from any node",
             FILE,
-            also=PARTS,
-            no={**NO_FILE, 503: f"The node that holds the file cannot be reached. {STORE}"},
+            other_responses=PARTS,
+            error_responses={**NO_FILE, 503: f"The node that holds the file cannot be reached. {STORE}"},
         ),
-        "POST /clipboard/inbox": Says(
+        "POST /clipboard/inbox": OperationDoc(
             "Store a pasted image",
             shapes.Pasted,
             body=shapes.Paste,
-            no={413: LARGE, 500: "The image could not be stored."},
+            error_responses={413: LARGE, 500: "The image could not be stored."},
         ),
-        "GET /notifications/recent": Says(
+        "GET /notifications/recent": OperationDoc(
             "List recent notifications of the phones", shapes.Notifications, query=shapes.NotificationQuery
         ),
     },
     "Device Control": {
-        f"{method} {path}": Says(
+        f"{method} {path}": OperationDoc(
             COMMANDS[method, path],
             object,
             query=QUERIES.get(path, shapes.Selector) if method == "GET" else shapes.Selector,
             body=ARGUMENTS.get(path, shapes.Selector) if method == "POST" else None,
-            also={"2XX": object},
-            no=CONTROL,
+            other_responses={"2XX": object},
+            error_responses=CONTROL,
             details="The phone supplies status and answer. A body that is not an object counts as an empty object.",
         )
         for method, path in DEVICE_CONTROL
     },
     "MCP": {
-        "POST /mcp": Says(
+        "POST /mcp": OperationDoc(
             "Receive a message of the Model Context Protocol",
             {JSON: RpcMessageJson, STREAM: str},
             body=RpcMessageJson,
-            also={202: None},
-            no={406: "`Accept` must contain both types.", 415: "The message is not application/json."},
+            other_responses={202: None},
+            error_responses={406: "`Accept` must contain both types.", 415: "The message is not application/json."},
             details="Transport: Streamable HTTP, see docs/reference/mcp.md.",
         ),
-        "GET /mcp": Says("Stream server messages that answer no request", {STREAM: str}),
-        "DELETE /mcp": Says("End the MCP session", None, 204),
-        "GET /mcp/questions/{code}": Says(
-            "Return the request of a remote agent for access", oauth.OwnersQuestion, no=NO_AGENT
+        "GET /mcp": OperationDoc("Stream server messages that answer no request", {STREAM: str}),
+        "DELETE /mcp": OperationDoc("End the MCP session", None, 204),
+        "GET /mcp/questions/{code}": OperationDoc(
+            "Return the request of a remote agent for access", oauth.OwnersQuestion, error_responses=NO_AGENT
         ),
-        "POST /mcp/questions/{code}": Says(
+        "POST /mcp/questions/{code}": OperationDoc(
             "Allow or refuse access to a remote agent",
             oauth.Taken,
             body=oauth.OwnersAnswer,
-            no={**NO_AGENT, 409: "The answer belongs to another request."},
+            error_responses={**NO_AGENT, 409: "The answer belongs to another request."},
         ),
     },
     "OAuth": {
-        f"GET {METADATA}": Says("Return the protected resource metadata", oauth.ResourceMetadata),
-        f"GET {METADATA}{MCP}": Says("Return the protected resource metadata of MCP", oauth.ResourceMetadata),
-        "GET /.well-known/oauth-authorization-server": Says(
+        f"GET {METADATA}": OperationDoc("Return the protected resource metadata", oauth.ResourceMetadata),
+        f"GET {METADATA}{MCP}": OperationDoc("Return the protected resource metadata of MCP", oauth.ResourceMetadata),
+        "GET /.well-known/oauth-authorization-server": OperationDoc(
             "Return the authorization server metadata", oauth.ServerMetadata
         ),
-        "GET /.well-known/openid-configuration": Says(
+        "GET /.well-known/openid-configuration": OperationDoc(
             "Return the same metadata for OpenID clients", oauth.ServerMetadata
         ),
-        "POST /oauth/register": Says("Register a client", oauth.ClientMetadata, 201, body=oauth.ClientRegistration),
-        "GET /oauth/authorize": Says("Start an authorization in the browser", None, 303, query=oauth.Authorisation),
-        "GET /oauth/wait/{ticket}": Says("Return the page that waits for the owner", PAGE, also={303: None}),
-        "POST /oauth/token": Says(
+        "POST /oauth/register": OperationDoc(
+            "Register a client", oauth.ClientMetadata, 201, body=oauth.ClientRegistration
+        ),
+        "GET /oauth/authorize": OperationDoc(
+            "Start an authorization in the browser", None, 303, query=oauth.Authorisation
+        ),
+        "GET /oauth/wait/{ticket}": OperationDoc(
+            "Return the page that waits for the owner", PAGE, other_responses={303: None}
+        ),
+        "POST /oauth/token": OperationDoc(
             "Exchange an authorization code or a refresh token for tokens",
             oauth.Tokens,
             body={ENCODED: oauth.TokenRequest},
         ),
-        "POST /oauth/revoke": Says("Revoke a token", object, body={ENCODED: oauth.Revocation}),
+        "POST /oauth/revoke": OperationDoc("Revoke a token", object, body={ENCODED: oauth.Revocation}),
     },
     "Voice": {
-        "GET /voice/config": Says("Return the engines of basic voice", voice.VoiceConfig, query=voice.ProfileQuery),
-        "POST /voice/transcribe": Says(
+        "GET /voice/config": OperationDoc(
+            "Return the engines of basic voice", voice.VoiceConfig, query=voice.ProfileQuery
+        ),
+        "POST /voice/transcribe": OperationDoc(
             "Transcribe a recording",
             voice.Transcript,
             body={FORM: voice.Recording},
             query=voice.ProfileQuery,
-            no={413: LARGE, **NO_ENGINE},
+            error_responses={413: LARGE, **NO_ENGINE},
         ),
-        "POST /voice/synthesize": Says(
+        "POST /voice/synthesize": OperationDoc(
             "Synthesize speech from text",
             {"audio/*": bytes},
             body=voice.Speech,
             query=voice.ProfileQuery,
-            no=NO_ENGINE,
+            error_responses=NO_ENGINE,
         ),
     },
 }
@@ -269,44 +286,47 @@ for _base, _name, _settings, _change, _new, _session in (
 ):
     _one = f"{_base}/providers/{{provider_id}}"
     SAYS[_name] = {
-        f"GET {_base}/config": Says("Return the settings", _settings, query=voice.ProfileQuery),
-        f"PATCH {_base}/config": Says(
+        f"GET {_base}/config": OperationDoc("Return the settings", _settings, query=voice.ProfileQuery),
+        f"PATCH {_base}/config": OperationDoc(
             "Change settings",
             _settings,
             body=_change,
             query=voice.ProfileQuery,
-            no={403: "A profile requires the token of a session.", 404: "The configuration file cannot be changed."},
+            error_responses={
+                403: "A profile requires the token of a session.",
+                404: "The configuration file cannot be changed.",
+            },
         ),
-        f"GET {_one}/options": Says(
+        f"GET {_one}/options": OperationDoc(
             "Return the options of a provider", voice.ProviderOptions, query=voice.ProfileQuery
         ),
-        f"POST {_one}/validate": Says(
+        f"POST {_one}/validate": OperationDoc(
             "Validate a choice of options", voice.ChoiceChecked, body=voice.Picked, query=voice.ProfileQuery
         ),
-        f"POST {_base}/session": Says(
-            "Create a voice session", _session, body=_new, query=voice.ProfileQuery, no=NO_VOICE
+        f"POST {_base}/session": OperationDoc(
+            "Create a voice session", _session, body=_new, query=voice.ProfileQuery, error_responses=NO_VOICE
         ),
-        f"GET {_base}/{{session_id}}": Says(
+        f"GET {_base}/{{session_id}}": OperationDoc(
             "Open the WebSocket of a voice session",
-            no={404: "No voice session has this id.", 410: "The voice session has ended."},
+            error_responses={404: "No voice session has this id.", 410: "The voice session has ended."},
             details="Messages: docs/spec/wire/terminal-voice.md.",
         ),
     }
 
 BEARER = "Requires the token of a session"
-LOCAL_OR_BEARER = DoorWords("For programs on this host, or with the token of a session.", ("", "session"))
-DOORS: dict[Enum, DoorWords] = {
-    Access.PUBLIC: DoorWords("No credential is required."),
-    Access.SOCKET: DoorWords("Refused to web pages of other sites. The first message authenticates the client."),
-    Access.LOOPBACK: DoorWords("For programs on this host."),
-    Access.MONITOR: DoorWords("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
-    Access.BEARER: DoorWords(f"{BEARER}.", ("session",)),
+LOCAL_OR_BEARER = AccessDoc("For programs on this host, or with the token of a session.", ("", "session"))
+DOORS: dict[Enum, AccessDoc] = {
+    Access.PUBLIC: AccessDoc("No credential is required."),
+    Access.SOCKET: AccessDoc("Refused to web pages of other sites. The first message authenticates the client."),
+    Access.LOOPBACK: AccessDoc("For programs on this host."),
+    Access.MONITOR: AccessDoc("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
+    Access.BEARER: AccessDoc(f"{BEARER}.", ("session",)),
     Access.LOOPBACK_OR_BEARER: LOCAL_OR_BEARER,
     Access.LOCAL_OR_BEARER: LOCAL_OR_BEARER,
-    Access.BRIDGE: DoorWords(f"{BEARER} with the grant `bridge`.", ("session",)),
-    Access.AGENT: DoorWords(f"{BEARER} with the grant `bridge`. Refused to web pages of other sites.", ("session",)),
+    Access.BRIDGE: AccessDoc(f"{BEARER} with the grant `bridge`.", ("session",)),
+    Access.AGENT: AccessDoc(f"{BEARER} with the grant `bridge`. Refused to web pages of other sites.", ("session",)),
     **{
-        access: DoorWords(f"{BEARER} with the grant `{grant}`, or the API's key.", ("session", "key"))
+        access: AccessDoc(f"{BEARER} with the grant `{grant}`, or the API's key.", ("session", "key"))
         for access, grant in GRANTS.items()
     },
 }
@@ -321,7 +341,7 @@ PLACES = {
 CONTROLLED = {path for _, path in DEVICE_CONTROL}
 
 
-def _refusal(path: str) -> tuple[str, Shape]:
+def _refusal(path: str) -> tuple[str, SchemaType]:
     if path in CONTROLLED:
         return "PhoneRefusal", object
     if path == "/mcp":
@@ -337,18 +357,18 @@ def _refusal(path: str) -> tuple[str, Shape]:
     return "Refusal", shapes.Refusal
 
 
-MANUAL = Manual(
+MANUAL = ApiDoc(
     title="svc-relay relay",
     description="Pairs phones with this host, stores their sessions, and forwards commands of the agent to them. "
     "Every GET route also answers HEAD. Refusals are JSON with `error` for people and `code` for programs; refusals "
     "of voice routes are text.",
     says=SAYS,
-    doors=DOORS,
+    access_docs=DOORS,
     schemes={
         "session": {"type": "http", "scheme": "bearer", "description": "Token of a session, from `auth.ok`"},
         "key": {"type": "http", "scheme": "bearer", "description": "Key of the API"},
         "metrics": {"type": "http", "scheme": "bearer", "description": "`SVC_METRICS_TOKEN`"},
     },
-    places=PLACES,
+    path_parameters=PLACES,
     refusal=_refusal,
 )

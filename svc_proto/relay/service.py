@@ -27,8 +27,8 @@ from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, Pai
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingCodes, PairingMeta
 from svc_proto.machines.phone_registry import ConnectedPhone, PhoneRegistry
-from svc_proto.monitoring.monitoring_routes import Monitor
-from svc_proto.openapi.routes import Documents
+from svc_proto.monitoring.monitoring_routes import MonitoringRoutes
+from svc_proto.openapi.routes import OpenApiRoutes
 from svc_proto.relay.access import BASIC_PATHS, GRANTS, Access, authorize, driver, may_look, session_of, token_of
 from svc_proto.relay.changes import DEVICES, Changes
 from svc_proto.relay.client_socket import ClientSocket
@@ -48,7 +48,7 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from svc_proto.mcp.http import McpServer
-    from svc_proto.openapi.operation_doc import Manual
+    from svc_proto.openapi.operation_doc import ApiDoc
     from svc_proto.relay.oauth import OAuth
     from svc_proto.relay.voice_side import VoiceSide
 
@@ -80,7 +80,7 @@ class Relay:
         self._mentions = LogThrottle()
         self.proxies = TrustedProxies(config.trusted_proxies)
         self.local_door = LocalDoor(config)
-        self._monitor = Monitor(
+        self._monitor = MonitoringRoutes(
             config.metrics_token, self.limiter, local=self.local_door.admits, address=self.proxies.client_address
         )
         self.bridge = BridgeCommands(hide_text=config.hide_typed_text)
@@ -102,7 +102,7 @@ class Relay:
                 *inbox.routes(self),
                 *control.routes(self),
                 *mcp.routes(self),
-                *Documents(_manual, lambda: self.router, config.root_path).routes(Access.LOOPBACK_OR_BEARER),
+                *OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(Access.LOOPBACK_OR_BEARER),
             ],
             config.root_path,
             anybody=Access.PUBLIC,
@@ -558,7 +558,7 @@ def _commons(relay: Relay) -> Commons:
     return Fellows(relay, relay.config.cluster)
 
 
-def _manual() -> Manual:
+def _manual() -> ApiDoc:
     from svc_proto.relay.says import MANUAL  # noqa: PLC0415, RUF100 - few ask for it
 
     return MANUAL

@@ -32,7 +32,7 @@ from svc_proto.engine.http_client import fetch
 from svc_proto.engine.message import Request
 from svc_proto.facts import Failure
 from svc_proto.relay.access import GRANTS, Access
-from svc_proto.service_clients.local_api import host_api_key
+from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY
 from svc_proto.wire.events import Headers
@@ -120,7 +120,7 @@ class VoiceGate:
         if relay.keys is not None:
             until = partial(self._main_until, relay.keys, relay.keys.replaced)
         named = config.key_in_environment
-        key = yield from host_api_key(relay.engine, config.config_path, config.home, config.api_key, named=named)
+        key = yield from local_api_key(relay.engine, config.config_path, config.home, config.api_key, named=named)
         # Any other than this home's may be the one before it, about which the API is asked as of now.
         if not (yield from probe.accepts(token, afresh=key not in ("", token))):
             raise _unauthorized("the bearer is neither a live session token nor one that the API server takes")

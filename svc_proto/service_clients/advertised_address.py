@@ -20,36 +20,46 @@ from svc_proto.relay_config import RelayConfig
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ANYWHERE", "HERE", "bracketed", "for_phones", "lan_address", "relay_address", "sealed"]
+__all__ = [
+    "WILDCARD_ADDRESSES",
+    "LOCAL_HOSTS",
+    "bracket_ipv6",
+    "advertised_host",
+    "lan_address",
+    "relay_address",
+    "sign_invite",
+]
 
-ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # bind addresses that loopback is part of
-HERE = ("localhost", "127.0.0.1", "::1", *ANYWHERE)  # of no use to a phone
-LAN_WITHIN = 1.0  # s
+WILDCARD_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # bind addresses that loopback is part of
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", *WILDCARD_ADDRESSES)  # of no use to a phone
+LAN_TIMEOUT = 1.0  # s
 
 
-def bracketed(host: str) -> str:
+def bracket_ipv6(host: str) -> str:
     """A host as URLs have it."""
     return f"[{host}]" if ":" in host else host
 
 
 def lan_address(engine: Engine) -> Flow[str]:
     """This host's address on its network; 127.0.0.1 where it has none."""
-    found = yield from run_operation(engine, Compute(engine.new_op(), "lan_address"), within=LAN_WITHIN)
+    found = yield from run_operation(engine, Compute(engine.new_op(), "lan_address"), within=LAN_TIMEOUT)
     return found if isinstance(found, str) else "127.0.0.1"
 
 
-def for_phones(host: str, lan: str) -> str:
+def advertised_host(host: str, lan: str) -> str:
     """The host of an API server as a phone can look for it."""
-    return lan if host.strip().lower() in HERE else host.strip()
+    return lan if host.strip().lower() in LOCAL_HOSTS else host.strip()
 
 
 def relay_address(config: RelayConfig, lan: str) -> str:
     """The URL of the relay as an invite has it."""
-    host = lan if config.host in ANYWHERE else config.host
-    return f"{'wss' if config.tls else 'ws'}://{bracketed(host)}:{config.port}"
+    host = lan if config.host in WILDCARD_ADDRESSES else config.host
+    return f"{'wss' if config.tls else 'ws'}://{bracket_ipv6(host)}:{config.port}"
 
 
-def sealed(engine: Engine, config: RelayConfig, payload: Mapping[str, object]) -> Flow[tuple[str, str, Failure | None]]:
+def sign_invite(
+    engine: Engine, config: RelayConfig, payload: Mapping[str, object]
+) -> Flow[tuple[str, str, Failure | None]]:
     """The text of a QR code, and the invite URL with the same: signed, or why they are not."""
     secret = yield from ensure_secret(engine, config.qr_secret_name)
     problem = secret if isinstance(secret, Failure) else None

@@ -13,7 +13,7 @@ from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.response_readers import SILENCE_TIMEOUT, EventReader, event_stream
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, as_object
-from svc_proto.service_clients.service_client import JSON, Fields, Peer, PeerFailed, PeerFault
+from svc_proto.service_clients.service_client import JSON, Fields, ServiceCallError, ServiceClient, ServiceFault
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
 
@@ -27,36 +27,38 @@ NOTHING: Mapping[str, object] = {}
 
 
 @define(eq=False)
-class ApiClient(Peer):
-    """Calls to the API server. Each raises `PeerFailed`."""
+class ApiClient(ServiceClient):
+    """Calls to the API server. Each raises `ServiceCallError`."""
 
     def create_session(self, engine: Engine, wish: Mapping[str, object]) -> Flow[str]:
         """A new session, with what is wished for of `title` and `profile`; its id."""
         answer = self.check((yield from self.request(engine, "POST", "/api/sessions", wish)))
-        found = JsonObject.of(self.value(answer))
+        found = JsonObject.of(self.json_value(answer))
         names = ("id", "session_id")
         identity = found.identifier(*names) or found.get_object("session").identifier(*names)
         if not identity:
-            raise PeerFailed(self, PeerFault.LACKING, answer, lacks="session id")
+            raise ServiceCallError(self, ServiceFault.UNAVAILABLE, answer, lacks="session id")
         return identity
 
-    def listed(self, engine: Engine, path: str, *names: str, within: float | None = None) -> Flow[list[JsonObject]]:
+    def list_objects(
+        self, engine: Engine, path: str, *names: str, within: float | None = None
+    ) -> Flow[list[JsonObject]]:
         """The rows of a list, which servers call by one of these names, or by none."""
-        value = self.value(self.check((yield from self.request(engine, "GET", path, within=within))))
+        value = self.json_value(self.check((yield from self.request(engine, "GET", path, within=within))))
         found = as_object(value)
         return JsonObject.of({"data": value} if found is None else found).objects(*names, "items", "data")
 
     def messages(self, engine: Engine, session: str, *, within: float | None = None) -> Flow[list[JsonObject]]:
         """The messages of a session, oldest first."""
         path = f"/api/sessions/{encode_segment(session)}/messages"
-        return (yield from self.listed(engine, path, "messages", within=within))
+        return (yield from self.list_objects(engine, path, "messages", within=within))
 
     def session(self, engine: Engine, session: str) -> Flow[JsonObject]:
         """What the server has stored of one session."""
         found = yield from self.json(engine, "GET", f"/api/sessions/{encode_segment(session)}")
         return found.get_object("session") or found
 
-    def turn(
+    def stream_turn(
         self,
         engine: Engine,
         session: str,
@@ -83,20 +85,20 @@ class ApiClient(Peer):
             connect_within=connect_within,
         )
         if isinstance(reader, HttpResult):
-            raise PeerFailed.by_status(self, reader)
+            raise ServiceCallError.by_status(self, reader)
         try:
             if on_open is not None:
                 on_open(reader)
             over = False
             while not over and (batch := (yield from reader.read(within=SILENCE_TIMEOUT))) is not None:
                 if isinstance(batch, Failure):
-                    raise PeerFailed(self, PeerFault.CUT, batch)
+                    raise ServiceCallError(self, ServiceFault.CONNECTION_LOST, batch)
                 for event in batch:
                     over = on_event(event) is True or over
         finally:
             reader.abandon()
 
-    def run(
+    def post_run(
         self,
         engine: Engine,
         run: str,

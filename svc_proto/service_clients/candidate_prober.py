@@ -27,18 +27,18 @@ from svc_proto.machines.candidate_selection import (
     SelectionAction,
 )
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.relay_url import DERIVED_PROBE, Remote
+from svc_proto.service_clients.relay_url import DERIVED_PROBE, RelayUrl
 from svc_proto.wire.urls import parse_url
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Routes", "is_usable", "read_candidate"]
+__all__ = ["CandidateProber", "is_usable", "parse_candidate"]
 
-LONGEST_ROLE = 64  # characters; the vocabulary is open
+MAX_ROLE_CHARS = 64  # characters; the vocabulary is open
 
 
-class Routes:
+class CandidateProber:
     """The routes to one relay. What answered is believed for a minute, so keep it as long as they are of interest."""
 
     def __init__(self, engine: Engine, candidates: Sequence[Candidate], *, probe: str = "/health") -> None:
@@ -52,7 +52,7 @@ class Routes:
         self._over = False
         self.problems: dict[Candidate, str] = {}  # why a route was not taken
 
-    def choose(self, *, anew: bool = False) -> Flow[Candidate | None]:
+    def select(self, *, anew: bool = False) -> Flow[Candidate | None]:
         """The best route that answers; None when none does. `anew` asks even those that answered a moment ago."""
         now = self._engine.now.mono
         self._over = False
@@ -99,13 +99,13 @@ class Routes:
                 self.problems[candidate] = f"status {answer.status}"
             self._act(self._choice.failed(candidate, now))
 
-        task = self._engine.spawn(self._ask(candidate), on_done=asked)
+        task = self._engine.spawn(self._probe_url(candidate), on_done=asked)
         if not task.done:
             self._probes[candidate] = task
 
-    def _ask(self, candidate: Candidate) -> Flow[HttpResult | Failure]:
+    def _probe_url(self, candidate: Candidate) -> Flow[HttpResult | Failure]:
         try:
-            url = f"{Remote(candidate.url).http_url}{self._target}"
+            url = f"{RelayUrl(candidate.url).http_url}{self._target}"
         except RemoteProtocolError as error:
             return Failure(FailureKind.INVALID, str(error))
         # The machine gives a probe up after its 4 s; this is only so that no wait is without an end.
@@ -115,12 +115,12 @@ class Routes:
         self._act(self._choice.advance(self._engine.now.mono))
 
 
-def read_candidate(value: object) -> Candidate | None:
+def parse_candidate(value: object) -> Candidate | None:
     """One of an invite's routes (wire core 3.3); None for what cannot be used."""
     members = JsonObject.of(value)
     role, url = members.text("role"), members.get_object("relay").text("url")
     priority = members.integer("priority") if "priority" in members else 0
-    if priority is None or not 0 < len(role) <= LONGEST_ROLE:
+    if priority is None or not 0 < len(role) <= MAX_ROLE_CHARS:
         return None
     return Candidate(role, priority, url) if is_usable(url) else None
 

@@ -6,13 +6,13 @@ from svc_proto.basics.brand import BRANDS
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.wire.urls import parse_url
 
-__all__ = ["PLAIN_LIFETIME", "default_lifetime"]
+__all__ = ["PLAIN_LIFETIME", "default_ttl"]
 
 PLAIN_LIFETIME = 7 * 86_400  # s, over plain ws
 _MESH_ROLES = tuple(brand.mesh_role for brand in BRANDS.values())
 
 
-def default_lifetime(route: Candidate) -> int | None:
+def default_ttl(route: Candidate) -> int | None:
     """Seconds to ask for on a route, None to leave it to the relay, which gives 30 days.
 
     "operator TTL if given; otherwise 30 days on secure or mesh-VPN routes, 7 days on plain ws". The operator's counts

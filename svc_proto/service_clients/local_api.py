@@ -22,7 +22,7 @@ from svc_proto.schema.json_object import JsonObject, as_array, as_identity
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ApiServer", "find_api", "host_api_key", "with_key", "yaml_variables"]
+__all__ = ["LocalApi", "find_local_api", "local_api_key", "with_key", "yaml_variables"]
 
 MAX_PORT = 65_535
 EXTRA = {  # members of `platforms.api_server.extra`, and where some may stand beside `extra`
@@ -34,7 +34,7 @@ EXTRA = {  # members of `platforms.api_server.extra`, and where some may stand b
 
 
 @fast_frozen(kw_only=True)
-class ApiServer:
+class LocalApi:
     """Host, port, key and whether it serves TLS; an empty key means open access."""
 
     host: str = "127.0.0.1"
@@ -43,17 +43,17 @@ class ApiServer:
     tls: bool = False
 
 
-def find_api(engine: Engine, config: RelayConfig) -> Flow[ApiServer]:
+def find_local_api(engine: Engine, config: RelayConfig) -> Flow[LocalApi]:
     """Go through the chain. TLS is what `.env` or the environment gives a certificate for. One that runs has said
     where it is.
     """
-    said = yield from _said(engine, config.config_path, config.home)
+    said = yield from _read_files(engine, config.config_path, config.home)
     key = _key(said, config.api_key, named=config.key_in_environment)
     if config.webapi_inside is not None:
         there = config.webapi
-        return ApiServer(host=there.host, port=there.port, key=key, tls=there.tls)
+        return LocalApi(host=there.host, port=there.port, key=key, tls=there.tls)
     ports = (_port(each.get("API_SERVER_PORT", "")) for each in said)
-    return ApiServer(
+    return LocalApi(
         host=config.api_host or _first(said, "API_SERVER_HOST", "127.0.0.1"),
         port=config.api_port or next(filter(None, ports), 8642),
         key=key,
@@ -61,9 +61,9 @@ def find_api(engine: Engine, config: RelayConfig) -> Flow[ApiServer]:
     )
 
 
-def host_api_key(engine: Engine, config_path: str, home: str, known: str, *, named: bool = False) -> Flow[str]:
+def local_api_key(engine: Engine, config_path: str, home: str, known: str, *, named: bool = False) -> Flow[str]:
     """The key alone: `known` if the environment named it, else that of the files, else `known`; empty: none."""
-    return _key((yield from _said(engine, config_path, home)), known, named=named)
+    return _key((yield from _read_files(engine, config_path, home)), known, named=named)
 
 
 def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
@@ -86,7 +86,7 @@ def with_key(found: Mapping[str, object], key: str) -> dict[str, object]:
     return {"platforms": {"api_server": changed}} if changed else {}
 
 
-def _said(engine: Engine, config_path: str, home: str) -> Flow[tuple[Mapping[str, str], Mapping[str, str]]]:
+def _read_files(engine: Engine, config_path: str, home: str) -> Flow[tuple[Mapping[str, str], Mapping[str, str]]]:
     """What `.env` and the configuration file say. One that cannot be read or understood counts as absent."""
     settings = yield from read_yaml(engine, config_path)
     lines = yield from read_file(engine, f"{home}/.env")

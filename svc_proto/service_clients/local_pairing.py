@@ -13,30 +13,32 @@ from svc_proto.engine.flow import Flow
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.schema.oauth import SCOPE_READ
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.relay_connection import open_link
-from svc_proto.service_clients.service_client import Peer, PeerFailed, PeerFault
+from svc_proto.service_clients.relay_connection import connect_relay
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["DEVICE_NAME", "pair", "refusal_of"]
+__all__ = ["DEVICE_NAME", "pair_locally", "refusal_of"]
 
 DEVICE_NAME = "Agent on this host"
-WITHIN = 10.0  # s for each of the steps
-WITHHELD = dict.fromkeys(CHANNELS, False)
-GRANTS = {**WITHHELD, "bridge": 0}  # s; 0: as long as the session; false: withheld
-LOOKS = {**WITHHELD, SCOPE_READ: 0}  # which only the operator gives
+STEP_TIMEOUT = 10.0  # s for each of the steps
+NO_GRANTS = dict.fromkeys(CHANNELS, False)
+GRANTS = {**NO_GRANTS, "bridge": 0}  # s; 0: as long as the session; false: withheld
+READ_ONLY_GRANTS = {**NO_GRANTS, SCOPE_READ: 0}  # which only the operator gives
 
 
-def pair(
+def pair_locally(
     engine: Engine, relay: RelayClient, name: str = DEVICE_NAME, *, ttl: int | None = None, looks: bool = False
 ) -> Flow[str]:
-    """A fresh session token of a relay on this host, for a device of this name. Raises `PeerFailed`.
+    """A fresh session token of a relay on this host, for a device of this name. Raises `ServiceCallError`.
 
     It lasts for `ttl` seconds; None: as long as the relay thinks fit. With `looks` it may look at the phone only.
     """
     payload = {
-        "pairing_code": (yield from relay.new_code(engine, within=WITHIN, grants=LOOKS if looks else None)),
+        "pairing_code": (
+            yield from relay.new_code(engine, within=STEP_TIMEOUT, grants=READ_ONLY_GRANTS if looks else None)
+        ),
         "device_name": name,
         "device_id": new_uuid(engine.entropy),
         "client_surface": "agent",
@@ -44,17 +46,17 @@ def pair(
         "grants": GRANTS,
         **({} if ttl is None else {"ttl_seconds": ttl}),
     }
-    socket = Peer(relay.name, f"ws{relay.url.removeprefix('http')}/ws")
-    link, welcome = yield from open_link(engine, socket, payload, within=WITHIN)
+    socket = ServiceClient(relay.name, f"ws{relay.url.removeprefix('http')}/ws")
+    link, welcome = yield from connect_relay(engine, socket, payload, within=STEP_TIMEOUT)
     link.close()
     return welcome.token
 
 
-def refusal_of(error: PeerFailed) -> str:
+def refusal_of(error: ServiceCallError) -> str:
     """Why there is no token, for people."""
-    if error.fault is PeerFault.REJECTED:
+    if error.fault is ServiceFault.REJECTED:
         return "the relay refused the pairing code"
-    if error.fault is PeerFault.CUT:
+    if error.fault is ServiceFault.CONNECTION_LOST:
         return "the relay did not answer system/auth"
     if error.answer is None:
         return error.why

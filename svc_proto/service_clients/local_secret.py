@@ -22,23 +22,23 @@ __all__ = [
     "LOCAL_SECRET",
     "OPERATOR",
     "SIZE",
-    "make_secret",
-    "operator_fields",
+    "create_secret",
+    "operator_headers",
     "read_secret",
-    "secret_fields",
-    "shown_fields",
-    "shows_secret",
+    "secret_headers",
+    "forwarded_secret_headers",
+    "has_secret",
 ]
 
 LOCAL_SECRET = "local-secret"  # in the state folder: hexadecimal, without a line end
 HEADER = b"x-svc-local-secret"
 OPERATOR = (b"x-svc-operator", b"1")  # a program speaks for whoever sits at this host, and for no device
 SIZE = 32  # bytes of entropy
-READ_WITHIN = 1.0  # s
+READ_TIMEOUT = 1.0  # s
 _SECRET = re.compile(f"[0-9a-f]{{{2 * SIZE}}}")
 
 
-def make_secret(
+def create_secret(
     engine: Engine, name: str = LOCAL_SECRET, text: Callable[[str], str] = str
 ) -> Flow[tuple[bytes, Failure | None]]:
     """A new secret, and what went wrong when it was put down, as `text` has it; then nobody can know it."""
@@ -49,29 +49,29 @@ def make_secret(
 
 def read_secret(engine: Engine, name: str = LOCAL_SECRET) -> Flow[str]:
     """What was put down; empty if there is nothing that we may read."""
-    text = yield from run_operation(engine, ReadConfig(engine.new_op(), name), within=READ_WITHIN)
+    text = yield from run_operation(engine, ReadConfig(engine.new_op(), name), within=READ_TIMEOUT)
     return "" if isinstance(text, Failure) else text
 
 
-def secret_fields(engine: Engine) -> Flow[tuple[tuple[bytes, bytes], ...]]:
+def secret_headers(engine: Engine) -> Flow[tuple[tuple[bytes, bytes], ...]]:
     """The header field for a request to the relay on this host; none if there is no secret that we may read."""
     text = yield from read_secret(engine)
     return ((HEADER, text.encode("ascii")),) if _SECRET.fullmatch(text) else ()
 
 
-def operator_fields(engine: Engine, url: str, *, secret: bool = True) -> Flow[tuple[tuple[bytes, bytes], ...]]:
+def operator_headers(engine: Engine, url: str, *, secret: bool = True) -> Flow[tuple[tuple[bytes, bytes], ...]]:
     """The header fields by which the API at this URL knows that this host's operator asks; none but on loopback."""
     if not is_loopback_name(url.encode("utf-8")):
         return ()
-    return (OPERATOR, *((yield from secret_fields(engine)) if secret else ()))
+    return (OPERATOR, *((yield from secret_headers(engine)) if secret else ()))
 
 
-def shown_fields(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
+def forwarded_secret_headers(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
     """The header field that a caller has shown, to be shown on."""
     shown = headers.get(HEADER)
     return () if shown is None else ((HEADER, shown),)
 
 
-def shows_secret(headers: Headers, secret: bytes, name: bytes = HEADER) -> bool:
+def has_secret(headers: Headers, secret: bytes, name: bytes = HEADER) -> bool:
     """Whether a request shows it."""
     return hmac.compare_digest(headers.get(name) or b"", secret)

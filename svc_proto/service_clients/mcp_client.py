@@ -47,7 +47,15 @@ from svc_proto.version import VERSION
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["LIFE", "MAX_MESSAGE", "Carrier", "McpClient", "McpFailed", "McpState", "McpTrigger"]
+__all__ = [
+    "MCP_CLIENT_TABLE",
+    "MAX_MESSAGE",
+    "McpTransport",
+    "McpClient",
+    "McpError",
+    "McpClientState",
+    "McpClientTrigger",
+]
 
 MAX_MESSAGE = 8 * 1024 * 1024  # bytes of one message of a server: more ends the connection
 MAX_ASKED = 64  # requests of ours that wait for an answer
@@ -57,7 +65,7 @@ LONGEST = 10  # times the time of a request, for a server that tells of progress
 CLIENT = {"name": "svc-agent", "version": VERSION}
 
 
-class McpFailed(Exception):  # noqa: N818 - what is wrong is not ours
+class McpError(Exception):
     """Nothing came of it. The text is for people and models, in one line, and holds no secret.
 
     `unheard`: the server has not taken the request, so it may be made again.
@@ -68,22 +76,22 @@ class McpFailed(Exception):  # noqa: N818 - what is wrong is not ours
         self.unheard = unheard
 
 
-class Carrier(Protocol):
+class McpTransport(Protocol):
     """What messages go over. It tells a client what was `heard`, which request has `failed`, and that all is `over`."""
 
     def open(self) -> Flow[None]:
-        """Get ready to carry. Raises `McpFailed`."""
+        """Get ready to carry. Raises `McpError`."""
         ...
 
-    def agree(self, version: str, text: bytes) -> Flow[None]:
-        """Have the server know that we speak this version: `text` is heard before anything else. Raises `McpFailed`."""
+    def set_protocol_version(self, version: str, text: bytes) -> Flow[None]:
+        """Have the server know that we speak this version: `text` is heard before anything else. Raises `McpError`."""
         ...
 
     def send(self, text: bytes, identity: RequestId | None) -> None:
         """Carry a message; `identity` is that of a request of ours."""
         ...
 
-    def forget(self, identity: RequestId) -> None:
+    def abandon_request(self, identity: RequestId) -> None:
         """Nobody waits for the answer to this request any more: it came, or it need not come."""
         ...
 
@@ -92,7 +100,7 @@ class Carrier(Protocol):
         ...
 
 
-class McpState(IntEnum):
+class McpClientState(IntEnum):
     """Of one connection."""
 
     NEW = auto()
@@ -101,7 +109,7 @@ class McpState(IntEnum):
     OVER = auto()
 
 
-class McpTrigger(IntEnum):
+class McpClientTrigger(IntEnum):
     """What moves it."""
 
     OPEN = auto()
@@ -109,44 +117,44 @@ class McpTrigger(IntEnum):
     END = auto()
 
 
-LIFE: Table[McpState, McpTrigger] = {
-    (McpState.NEW, McpTrigger.OPEN): McpState.OPENING,
-    (McpState.OPENING, McpTrigger.AGREE): McpState.OPEN,
-    (McpState.OPENING, McpTrigger.END): McpState.OVER,
-    (McpState.OPEN, McpTrigger.END): McpState.OVER,
+MCP_CLIENT_TABLE: Table[McpClientState, McpClientTrigger] = {
+    (McpClientState.NEW, McpClientTrigger.OPEN): McpClientState.OPENING,
+    (McpClientState.OPENING, McpClientTrigger.AGREE): McpClientState.OPEN,
+    (McpClientState.OPENING, McpClientTrigger.END): McpClientState.OVER,
+    (McpClientState.OPEN, McpClientTrigger.END): McpClientState.OVER,
 }
 
 
 @define(eq=False)
-class _Asked:
+class _PendingRequest:
     """A request that waits for its answer."""
 
     ticket: OperationId
     within: float  # s, anew with each word of progress
     until: float  # monotonic seconds
     latest: float  # the same, whatever is told
-    answer: RpcResponse | McpFailed | None = None
+    answer: RpcResponse | McpError | None = None
 
 
 class McpClient:
-    """One connection to one server: `open` it, `ask`, and `close` it. `on_over` hears why it ended by itself."""
+    """One connection to one server: `open` it, `request`, and `close` it. `on_over` hears why it ended by itself."""
 
     def __init__(
         self,
         engine: Engine,
-        carry: Callable[[McpClient], Carrier],
+        carry: Callable[[McpClient], McpTransport],
         *,
-        on_over: Callable[[McpFailed], None] = lambda why: None,
+        on_over: Callable[[McpError], None] = lambda why: None,
         on_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._engine = engine
         self._carrier = carry(self)
         self._on_over = on_over
         self._on_changed = on_changed
-        self._asked: dict[RequestId, _Asked] = {}
+        self._asked: dict[RequestId, _PendingRequest] = {}
         self._count = 0
-        self._why = McpFailed("it is not connected")
-        self.state = McpState.NEW
+        self._why = McpError("it is not connected")
+        self.state = McpClientState.NEW
         self.offers = JsonObject()  # its capabilities
         self.title = ""  # what it calls itself
         self.ignored = 0  # messages that answer nothing, or are none
@@ -154,39 +162,37 @@ class McpClient:
     # --- for whoever uses its tools -------------------------------------------------------------------------------
 
     def open(self, within: float) -> Flow[None]:
-        """Connect, and agree on a version. Raises `McpFailed`."""
-        self._step(McpTrigger.OPEN)
+        """Connect, and agree on a version. Raises `McpError`."""
+        self._step(McpClientTrigger.OPEN)
         try:
             yield from self._carrier.open()
             about = {"protocolVersion": HANDSHAKE_VERSIONS[-1], "capabilities": {}, "clientInfo": CLIENT}
-            answer = yield from self.ask("initialize", about, within=within)
+            answer = yield from self.request("initialize", about, within=within)
             version = answer.text("protocolVersion")
             if version not in HANDSHAKE_VERSIONS:
-                raise McpFailed(
-                    f"it speaks version {safe_excerpt(version)!r} of the protocol, which is not spoken here"
-                )
-            yield from self._carrier.agree(version, write_notification("notifications/initialized", {}))
-        except McpFailed:
+                raise McpError(f"it speaks version {safe_excerpt(version)!r} of the protocol, which is not spoken here")
+            yield from self._carrier.set_protocol_version(version, write_notification("notifications/initialized", {}))
+        except McpError:
             self.close()
             raise
         self.offers, self.title = (
             answer.get_object("capabilities"),
             safe_excerpt(answer.get_object("serverInfo").text("title", "name")),
         )
-        if self.state is McpState.OVER:
+        if self.state is McpClientState.OVER:
             raise self._why
-        self._step(McpTrigger.AGREE)
+        self._step(McpClientTrigger.AGREE)
 
-    def ask(self, method: str, params: Mapping[str, object], *, within: float) -> Flow[JsonObject]:
-        """Make a request; its result. Raises `McpFailed`: what it refuses, no answer in time, or a lost connection."""
+    def request(self, method: str, params: Mapping[str, object], *, within: float) -> Flow[JsonObject]:
+        """Make a request; its result. Raises `McpError`: what it refuses, no answer in time, or a lost connection."""
         engine = self._engine
-        if self.state not in (McpState.OPENING, McpState.OPEN):
-            raise McpFailed(str(self._why), unheard=True)
+        if self.state not in (McpClientState.OPENING, McpClientState.OPEN):
+            raise McpError(str(self._why), unheard=True)
         if len(self._asked) >= MAX_ASKED:
-            raise McpFailed(f"{MAX_ASKED} requests wait for its answer already", unheard=True)
+            raise McpError(f"{MAX_ASKED} requests wait for its answer already", unheard=True)
         self._count += 1
         identity, now = self._count, engine.now.mono
-        asked = self._asked[identity] = _Asked(engine.new_op(), within, now + within, now + within * LONGEST)
+        asked = self._asked[identity] = _PendingRequest(engine.new_op(), within, now + within, now + within * LONGEST)
         patient = method != "initialize"  # which tells of no progress, and may not be cancelled
         told = {**params, "_meta": {"progressToken": identity}} if patient else params
         self._carrier.send(write_request(identity, method, told), identity)
@@ -195,25 +201,25 @@ class McpClient:
                 yield from wait(asked.ticket, asked.until)
         finally:
             del self._asked[identity]
-            self._carrier.forget(identity)
-            if asked.answer is None and patient and self.state is McpState.OPEN:
+            self._carrier.abandon_request(identity)
+            if asked.answer is None and patient and self.state is McpClientState.OPEN:
                 note = {"requestId": identity, "reason": "nobody waits for it any more"}
                 self._carrier.send(write_notification("notifications/cancelled", note), None)
         answer = asked.answer
         if answer is None:
-            raise McpFailed(f"there was no answer in {engine.now.mono - now:g} s")
-        if isinstance(answer, McpFailed):
+            raise McpError(f"there was no answer in {engine.now.mono - now:g} s")
+        if isinstance(answer, McpError):
             raise answer
         if answer.error is not None:
-            raise McpFailed(f"it refuses: {safe_excerpt(answer.error) or 'no reason given'}")
+            raise McpError(f"it refuses: {safe_excerpt(answer.error) or 'no reason given'}")
         return answer.result
 
-    def rows(self, method: str, name: str, *, within: float) -> Flow[list[JsonObject]]:
-        """A list with all of its pages, `MAX_ROWS` at the most. Raises `McpFailed`."""
+    def list_all(self, method: str, name: str, *, within: float) -> Flow[list[JsonObject]]:
+        """A list with all of its pages, `MAX_ROWS` at the most. Raises `McpError`."""
         found: list[JsonObject] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
-            page = yield from self.ask(method, {} if cursor is None else {"cursor": cursor}, within=within)
+            page = yield from self.request(method, {} if cursor is None else {"cursor": cursor}, within=within)
             found += page.objects(name)
             cursor = page.string("nextCursor")
             if cursor is None or len(found) >= MAX_ROWS:
@@ -222,13 +228,13 @@ class McpClient:
 
     def close(self) -> None:
         """It is not wanted any more. Harmless when it is over."""
-        self._end(McpFailed("it is not connected"), lambda why: None)
+        self._end(McpError("it is not connected"), lambda why: None)
 
     # --- for the carrier ------------------------------------------------------------------------------------------
 
-    def heard(self, data: bytes | str) -> None:
+    def receive(self, data: bytes | str) -> None:
         """The server has said something."""
-        if self.state is McpState.OVER:
+        if self.state is McpClientState.OVER:
             return
         try:
             message = parse_mcp_message(data)
@@ -254,13 +260,13 @@ class McpClient:
             case _:
                 self.ignored += 1
 
-    def failed(self, identity: RequestId, why: McpFailed) -> None:
+    def failed(self, identity: RequestId, why: McpError) -> None:
         """There will be no answer to this request."""
         asked = self._asked.get(identity)
         if asked is not None:
             self._answer(asked, why)
 
-    def over(self, why: McpFailed, refused: RequestId | None = None) -> None:
+    def transport_closed(self, why: McpError, refused: RequestId | None = None) -> None:
         """The connection has ended by itself. Harmless when it was over.
 
         One request may be `refused` by that, and not be taken; what became of the others nobody knows.
@@ -274,19 +280,19 @@ class McpClient:
         if asked is not None:
             asked.until = min(self._engine.now.mono + asked.within, asked.latest)
 
-    def _answer(self, asked: _Asked, answer: RpcResponse | McpFailed) -> None:
+    def _answer(self, asked: _PendingRequest, answer: RpcResponse | McpError) -> None:
         if asked.answer is None:
             asked.answer = answer
             self._engine.resume(asked.ticket, None)
 
-    def _end(self, why: McpFailed, tell: Callable[[McpFailed], None], refused: RequestId | None = None) -> None:
-        if self.state in (McpState.OPENING, McpState.OPEN):
-            self._step(McpTrigger.END)
+    def _end(self, why: McpError, tell: Callable[[McpError], None], refused: RequestId | None = None) -> None:
+        if self.state in (McpClientState.OPENING, McpClientState.OPEN):
+            self._step(McpClientTrigger.END)
             self._why = why
             tell(why)  # before those who wait, who may ask again
             for identity, asked in list(self._asked.items()):
-                self._answer(asked, McpFailed(str(why), unheard=True) if identity == refused else why)
+                self._answer(asked, McpError(str(why), unheard=True) if identity == refused else why)
             self._carrier.close()
 
-    def _step(self, trigger: McpTrigger) -> None:
-        self.state = step(LIFE, self.state, trigger)
+    def _step(self, trigger: McpClientTrigger) -> None:
+        self.state = step(MCP_CLIENT_TABLE, self.state, trigger)

@@ -19,24 +19,24 @@ from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.response_readers import EVENT_STREAM, SILENCE_TIMEOUT, EventReader, event_stream
 from svc_proto.schema.mcp_messages import RequestId
-from svc_proto.service_clients.mcp_client import MAX_MESSAGE, McpFailed
-from svc_proto.service_clients.mcp_read_quota import Quota
-from svc_proto.service_clients.service_client import JSON, Fields, Peer, PeerFailed, said_in
+from svc_proto.service_clients.mcp_client import MAX_MESSAGE, McpError
+from svc_proto.service_clients.mcp_read_quota import ReadQuota
+from svc_proto.service_clients.service_client import JSON, Fields, ServiceCallError, ServiceClient, error_message_in
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["HttpCarrier", "HttpParameters"]
+__all__ = ["McpHttpTransport", "HttpParameters"]
 
 BOTH = b"application/json, " + EVENT_STREAM
 SESSION, VERSION = b"mcp-session-id", b"mcp-protocol-version"
-LAST = b"last-event-id"
+LAST_EVENT_ID = b"last-event-id"
 MAX_NOTES = 16  # messages under way that nobody waits for: one more is not sent
 MAX_NUMBER = 1_024  # characters of the number of a session, or of an event
 MAX_RESUMED = 16  # times that one answer is read on
-HEAD_WITHIN = 900.0  # s for the head of an answer: whoever waits for it gives up before
-AGREES_WITHIN = 30.0  # s
-BYE_WITHIN = 2.0  # s for what nobody waits for
+RESPONSE_TIMEOUT = 900.0  # s for the head of an answer: whoever waits for it gives up before
+INITIALIZE_TIMEOUT = 30.0  # s
+CLOSE_TIMEOUT = 2.0  # s for what nobody waits for
 LISTENS_AGAIN, LONGEST_PAUSE = 1.0, 60.0  # s until the next GET, doubled each time
 GONE = "it does not know the session any more"
 STATUSES = {401: "it does not let us in", 403: "it does not let us in", 404: "there is nothing at this address"}
@@ -50,20 +50,20 @@ class HttpParameters:
     headers: Fields = field(default=(), repr=False)
 
 
-class _Ends(Protocol):
-    def heard(self, data: bytes | str) -> None: ...
+class _HttpTransportHandler(Protocol):
+    def receive(self, data: bytes | str) -> None: ...
 
-    def failed(self, identity: RequestId, why: McpFailed) -> None: ...
+    def failed(self, identity: RequestId, why: McpError) -> None: ...
 
-    def over(self, why: McpFailed, refused: RequestId | None = None) -> None: ...
+    def transport_closed(self, why: McpError, refused: RequestId | None = None) -> None: ...
 
 
-class HttpCarrier:
-    """See the module, and `Carrier`."""
+class McpHttpTransport:
+    """See the module, and `McpTransport`."""
 
-    def __init__(self, engine: Engine, place: HttpParameters, ends: _Ends) -> None:
+    def __init__(self, engine: Engine, place: HttpParameters, ends: _HttpTransportHandler) -> None:
         self._engine = engine
-        self._peer = Peer("the MCP server", place.url)
+        self._peer = ServiceClient("the MCP server", place.url)
         self._headers = place.headers
         self._ends = ends
         self._session = b""
@@ -73,78 +73,81 @@ class HttpCarrier:
         self._listener: Task | None = None
 
     def open(self) -> Flow[None]:
-        """See `Carrier`: each message has a connection of its own."""
+        """See `McpTransport`: each message has a connection of its own."""
         yield from ()
 
-    def agree(self, version: str, text: bytes) -> Flow[None]:
-        """See `Carrier`: what is said over other connections could overtake it."""
+    def set_protocol_version(self, version: str, text: bytes) -> Flow[None]:
+        """See `McpTransport`: what is said over other connections could overtake it."""
         self._version = ((VERSION, version.encode("ascii")),)
         try:
-            _drop((yield from self._ask("POST", text, within=AGREES_WITHIN)))
-        except PeerFailed as error:
-            raise McpFailed(f"it cannot be reached: {error.why}") from None
+            _discard_response((yield from self._send_request("POST", text, within=INITIALIZE_TIMEOUT)))
+        except ServiceCallError as error:
+            raise McpError(f"it cannot be reached: {error.why}") from None
         self._listener = self._engine.spawn(self._listen())
 
     def send(self, text: bytes, identity: RequestId | None) -> None:
-        """See `Carrier`."""
+        """See `McpTransport`."""
         if identity is not None:
             self._tasks[identity] = self._engine.spawn(self._carry(text, identity))
         elif self._notes < MAX_NOTES:
             self._notes += 1
-            self._engine.spawn(self._tell(text))
+            self._engine.spawn(self._post_notification(text))
 
-    def forget(self, identity: RequestId) -> None:
-        """See `Carrier`."""
+    def abandon_request(self, identity: RequestId) -> None:
+        """See `McpTransport`."""
         task = self._tasks.pop(identity, None)
         if task is not None:
             task.cancel()
 
     def close(self) -> None:
-        """See `Carrier`."""
+        """See `McpTransport`."""
         if self._listener is not None:
             self._listener.cancel()
         if self._session:
-            self._engine.spawn(self._leave())
+            self._engine.spawn(self._delete_session())
 
     # --- one message ----------------------------------------------------------------------------------------------
 
-    def _tell(self, text: bytes) -> Flow[None]:
+    def _post_notification(self, text: bytes) -> Flow[None]:
         """A message that nobody waits for the answer of."""
-        with suppress(PeerFailed):  # it will be missed, or not
-            _drop((yield from self._ask("POST", text, within=BYE_WITHIN)))
+        with suppress(ServiceCallError):  # it will be missed, or not
+            _discard_response((yield from self._send_request("POST", text, within=CLOSE_TIMEOUT)))
         self._notes -= 1
 
-    def _leave(self) -> Flow[None]:
-        with suppress(PeerFailed):  # then it ends by itself
-            yield from self._peer.request(self._engine, "DELETE", "", fields=self._fields(), within=BYE_WITHIN)
+    def _delete_session(self) -> Flow[None]:
+        with suppress(ServiceCallError):  # then it ends by itself
+            yield from self._peer.request(self._engine, "DELETE", "", fields=self._fields(), within=CLOSE_TIMEOUT)
 
     def _carry(self, text: bytes, identity: RequestId) -> Flow[None]:
         try:
-            answer = yield from self._ask("POST", text, within=HEAD_WITHIN)
+            answer = yield from self._send_request("POST", text, within=RESPONSE_TIMEOUT)
             if isinstance(answer, EventReader):
                 self._begin(answer.head.headers.get(SESSION))
                 yield from self._read_on(answer)
             else:
                 self._begin(answer.headers.get(SESSION))
-                self._take(answer, identity)
-            why = McpFailed("the connection ended before the answer")
-        except PeerFailed as error:
-            why = McpFailed(f"it cannot be reached: {error.why}")
-        except McpFailed as error:
+                self._handle_response(answer, identity)
+            why = McpError("the connection ended before the answer")
+        except ServiceCallError as error:
+            why = McpError(f"it cannot be reached: {error.why}")
+        except McpError as error:
             why = error
         self._tasks.pop(identity, None)
         self._ends.failed(identity, why)
 
-    def _take(self, answer: HttpResult, identity: RequestId) -> None:
+    def _handle_response(self, answer: HttpResult, identity: RequestId) -> None:
         """A whole answer to this request."""
         if answer.status == 404 and self._session:
             self._session = b""
-            self._ends.over(McpFailed(GONE), refused=identity)
+            self._ends.transport_closed(McpError(GONE), refused=identity)
         elif answer.status >= 300:
-            what, said = STATUSES.get(answer.status, "it refuses the request"), safe_excerpt(said_in(answer.body))
-            raise McpFailed(f"{what} (status {answer.status}{f', {said}' if said else ''})")
+            what, said = (
+                STATUSES.get(answer.status, "it refuses the request"),
+                safe_excerpt(error_message_in(answer.body)),
+            )
+            raise McpError(f"{what} (status {answer.status}{f', {said}' if said else ''})")
         elif answer.status != 202:
-            self._ends.heard(answer.body)
+            self._ends.receive(answer.body)
 
     def _begin(self, session: bytes | None) -> None:
         if session is not None and not self._version and _is_number(session.decode("latin-1")):
@@ -159,7 +162,9 @@ class HttpCarrier:
             if not last:
                 return
             yield from sleep(self._engine, LISTENS_AGAIN * attempt if pause is None else min(pause, LONGEST_PAUSE))
-            answer = yield from self._ask("GET", b"", (LAST, last.encode("utf-8")), within=HEAD_WITHIN)
+            answer = yield from self._send_request(
+                "GET", b"", (LAST_EVENT_ID, last.encode("utf-8")), within=RESPONSE_TIMEOUT
+            )
             if not isinstance(answer, EventReader):
                 return
             reader = answer
@@ -167,14 +172,14 @@ class HttpCarrier:
     def _read(self, reader: EventReader) -> Flow[tuple[str, float | None]]:
         """Read a stream to its end: the number of its last event, and how long to wait before coming back, in s."""
         last, pause = "", None
-        quota = Quota(self._engine, reader.set_paused)
+        quota = ReadQuota(self._engine, reader.set_paused)
         try:
             while isinstance(batch := (yield from reader.read(within=SILENCE_TIMEOUT)), tuple):
                 for event in batch:
                     last = event.id if _is_number(event.id) else ""
                     pause = pause if event.retry is None else event.retry / 1_000
                     if event.data:
-                        self._ends.heard(event.data)
+                        self._ends.receive(event.data)
                 quota.count(len(batch), sum(len(event.data) for event in batch))
         finally:
             quota.close()
@@ -185,10 +190,10 @@ class HttpCarrier:
         """What the server says by itself, as long as it has a stream for that."""
         last, wait = "", LISTENS_AGAIN
         while True:
-            more: Sequence[tuple[bytes, bytes]] = ((LAST, last.encode("utf-8")),) if last else ()
+            more: Sequence[tuple[bytes, bytes]] = ((LAST_EVENT_ID, last.encode("utf-8")),) if last else ()
             try:
-                answer = yield from self._ask("GET", b"", *more, within=SILENCE_TIMEOUT)
-            except PeerFailed:
+                answer = yield from self._send_request("GET", b"", *more, within=SILENCE_TIMEOUT)
+            except ServiceCallError:
                 answer = None
             if isinstance(answer, HttpResult):
                 return
@@ -202,7 +207,7 @@ class HttpCarrier:
 
     # --- helpers --------------------------------------------------------------------------------------------------
 
-    def _ask(
+    def _send_request(
         self, method: str, body: bytes, *more: tuple[bytes, bytes], within: float
     ) -> Flow[EventReader | HttpResult]:
         into = event_stream(accept=BOTH if method == "POST" else EVENT_STREAM, longest=MAX_MESSAGE)
@@ -218,6 +223,6 @@ def _is_number(text: str) -> bool:
     return is_printable_ascii(text) and len(text) <= MAX_NUMBER
 
 
-def _drop(answer: EventReader | HttpResult) -> None:
+def _discard_response(answer: EventReader | HttpResult) -> None:
     if isinstance(answer, EventReader):
         answer.abandon()

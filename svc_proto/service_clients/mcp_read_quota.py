@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Quota"]
+__all__ = ["ReadQuota"]
 
 MAX_MESSAGES = 500  # of a server in one second
 MAX_BYTES = 16 * 1024 * 1024  # the same
 SECOND = 1.0  # s
 
 
-class Quota:
+class ReadQuota:
     """Counts, and calls `hold` with whether to stop reading. `close` when nothing is read any more."""
 
     __slots__ = ("_bytes", "_ends", "_engine", "_hold", "_messages", "_timer")

@@ -18,19 +18,19 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.line_buffer import LineBuffer
 from svc_proto.schema.mcp_messages import RequestId
-from svc_proto.service_clients.mcp_client import MAX_MESSAGE, McpFailed
-from svc_proto.service_clients.mcp_read_quota import Quota
+from svc_proto.service_clients.mcp_client import MAX_MESSAGE, McpError
+from svc_proto.service_clients.mcp_read_quota import ReadQuota
 
 if TYPE_CHECKING:
     from svc_proto.engine.channel import Channel
     from svc_proto.engine.core import Engine
 
-__all__ = ["StdioParameters", "StdioCarrier"]
+__all__ = ["StdioParameters", "McpStdioTransport"]
 
 MAX_UNREAD = 16 * 1024 * 1024  # bytes that a server leaves unread: it does not read at all
 MIN_SECRET = 6  # characters of a variable's value that is not repeated
 MAX_COMPLAINT = 1_000  # bytes of its error output that are kept
-LEAVES_WITHIN = 2.0  # s from the end of its input to SIGTERM, and as long again to SIGKILL
+EXIT_TIMEOUT = 2.0  # s from the end of its input to SIGTERM, and as long again to SIGKILL
 PROBLEMS = {FailureKind.NOT_FOUND: "there is no such program, or folder", FailureKind.DENIED: "it may not be run"}
 
 
@@ -43,25 +43,25 @@ class StdioParameters:
     cwd: str | None = None
 
 
-class _Ends(Protocol):
-    def heard(self, data: bytes | str) -> None: ...
+class _StdioTransportHandler(Protocol):
+    def receive(self, data: bytes | str) -> None: ...
 
-    def over(self, why: McpFailed) -> None: ...
+    def transport_closed(self, why: McpError) -> None: ...
 
 
-class StdioCarrier:
-    """See the module, and `Carrier`."""
+class McpStdioTransport:
+    """See the module, and `McpTransport`."""
 
-    def __init__(self, engine: Engine, program: StdioParameters, ends: _Ends) -> None:
+    def __init__(self, engine: Engine, program: StdioParameters, ends: _StdioTransportHandler) -> None:
         self._engine = engine
         self._program = program
         self._ends = ends
         self._lines = LineBuffer(MAX_MESSAGE)
-        self._complaint = _Complaint(self)
+        self._complaint = _StderrTail(self)
         self._child: ChildProcess | None = None
         self._left = False  # we have said goodbye
-        self._quota = Quota(engine, self._hold)
-        self._patience = engine.timers.timer(self._insist)
+        self._quota = ReadQuota(engine, self._set_paused)
+        self._patience = engine.timers.timer(self._terminate)
 
     def open(self) -> Flow[None]:
         """Start it."""
@@ -71,16 +71,16 @@ class StdioCarrier:
         )
         if isinstance(started, Failure):
             problem = PROBLEMS.get(started.kind, started.kind.value)
-            raise McpFailed(f"{program.argv[0]!r} cannot be started: {problem}", unheard=True)
+            raise McpError(f"{program.argv[0]!r} cannot be started: {problem}", unheard=True)
         self._child = started
 
-    def agree(self, version: str, text: bytes) -> Flow[None]:
-        """See `Carrier`: lines are heard in their order, and are lines in each version."""
+    def set_protocol_version(self, version: str, text: bytes) -> Flow[None]:
+        """See `McpTransport`: lines are heard in their order, and are lines in each version."""
         yield from ()
         self.send(text, None)
 
     def send(self, text: bytes, identity: RequestId | None) -> None:
-        """See `Carrier`."""
+        """See `McpTransport`."""
         child = self._child
         if child is None or child.gone:
             return
@@ -88,20 +88,20 @@ class StdioCarrier:
         if child.credit.unsent > MAX_UNREAD:
             self._give_up("it does not read")
 
-    def forget(self, identity: RequestId) -> None:
-        """See `Carrier`: an answer that comes nevertheless is left out."""
+    def abandon_request(self, identity: RequestId) -> None:
+        """See `McpTransport`: an answer that comes nevertheless is left out."""
 
     def close(self) -> None:
-        """See `Carrier`."""
+        """See `McpTransport`."""
         child, left, self._left = self._child, self._left, True
         if child is None or child.gone:
             self._rest()
         elif self._engine.stopping:
-            self._insist()
+            self._terminate()
         elif not left:
-            self._hold(False)
+            self._set_paused(False)
             child.close_input()
-            self._patience.set(self._engine.now.mono + LEAVES_WITHIN)
+            self._patience.set(self._engine.now.mono + EXIT_TIMEOUT)
 
     # --- of the child ---------------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class StdioCarrier:
             return
         for line in lines:
             if line.strip():
-                self._ends.heard(line)
+                self._ends.receive(line)
         self.count(len(lines), len(data))
 
     def on_exit(self, status: int | None) -> None:
@@ -126,7 +126,7 @@ class StdioCarrier:
         how = "it has ended"
         if status is not None:
             how = f"it was ended by signal {-status}" if status < 0 else f"it has exited with status {status}"
-        self._ends.over(McpFailed(f"{how}: {said}" if said else how))
+        self._ends.transport_closed(McpError(f"{how}: {said}" if said else how))
 
     def count(self, messages: int, size: int) -> None:
         """So much was said, on either output."""
@@ -136,16 +136,16 @@ class StdioCarrier:
 
     def _give_up(self, why: str) -> None:
         self._left = True
-        self._insist()
-        self._ends.over(McpFailed(why))
+        self._terminate()
+        self._ends.transport_closed(McpError(why))
 
-    def _insist(self) -> None:
+    def _terminate(self) -> None:
         child = cast("ChildProcess", self._child)
         self._rest()
-        self._hold(False)
-        child.terminate(SignalName.TERMINATE, patience=LEAVES_WITHIN)
+        self._set_paused(False)
+        child.terminate(SignalName.TERMINATE, patience=EXIT_TIMEOUT)
 
-    def _hold(self, holding: bool) -> None:
+    def _set_paused(self, holding: bool) -> None:
         child = cast("ChildProcess", self._child)
         child.set_read_paused(holding)
         cast("Channel", child.errors).set_read_paused(holding)
@@ -155,10 +155,10 @@ class StdioCarrier:
         self._quota.close()
 
 
-class _Complaint:
+class _StderrTail:
     """The end of its error output."""
 
-    def __init__(self, carrier: StdioCarrier) -> None:
+    def __init__(self, carrier: McpStdioTransport) -> None:
         self._carrier = carrier
         self._kept = b""
 

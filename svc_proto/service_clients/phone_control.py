@@ -24,17 +24,17 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.phone_registry import ASKS_ITS_USER
 from svc_proto.schema import coercion
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.local_pairing import DEVICE_NAME, pair, refusal_of
+from svc_proto.service_clients.local_pairing import DEVICE_NAME, pair_locally, refusal_of
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.service_client import PeerFailed
+from svc_proto.service_clients.service_client import ServiceCallError
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["FILE", "PhoneAnswer", "PhoneLink", "RelayLink", "query_text"]
+__all__ = ["FILE", "PhoneResponse", "PhoneControl", "RelayPhoneControl", "query_text"]
 
 FILE = "agent-relay.json"  # `{"url": ..., "token": ...}` in the state folder, mode 0600
-WITHIN = 35.0  # s for one call: above the relay's 30, so that its 504 arrives (wire bridge 6)
+CALL_TIMEOUT = 35.0  # s for one call: above the relay's 30, so that its 504 arrives (wire bridge 6)
 QUICK = 2.0  # s for the questions whether there is a phone, and whether a token is accepted
 _MEDIA_TOKEN = re.compile("[A-Za-z0-9_-]{1,200}")
 NO_RELAY = "the relay cannot be reached (SVC_RELAY_URL)"
@@ -45,7 +45,7 @@ NO_TOKEN = (
 
 
 @fast_frozen
-class PhoneAnswer:
+class PhoneResponse:
     """What came back: the HTTP status, and the body, an object (text that is no JSON is its `error`).
 
     `text` is the body as compact JSON, if that is known.
@@ -56,10 +56,10 @@ class PhoneAnswer:
     text: str = field(default="", eq=False)
 
 
-class PhoneLink(Protocol):
+class PhoneControl(Protocol):
     """A way to the phones: what tools need of it."""
 
-    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         """Call a route of the relay. Raises `ToolError` when there is no way to it."""
         ...
 
@@ -79,7 +79,7 @@ class PhoneLink(Protocol):
         ...
 
 
-class RelayLink:
+class RelayPhoneControl:
     """The way to the relay at one URL. Pairing happens once, whoever waits for it."""
 
     def __init__(self, engine: Engine, url: str, token: str, *, who: str = DEVICE_NAME, file: str = FILE) -> None:
@@ -98,7 +98,7 @@ class RelayLink:
         """Whether there is a token, or a way to one."""
         return bool(self._set) or self._is_here
 
-    def phone_is_there(self) -> Flow[bool]:
+    def is_phone_connected(self) -> Flow[bool]:
         """Whether a phone is connected that can be controlled (wire bridge 4.1, 6); of a relay elsewhere, perhaps."""
         if not self._is_here:
             return self.configured
@@ -119,7 +119,7 @@ class RelayLink:
         try:
             asked = self._here.request(self._engine, "GET", f"/bridge/status{query}", fields=(), within=QUICK)
             return _members((yield from asked))
-        except PeerFailed:
+        except ServiceCallError:
             return JsonObject()
 
     def media(self, token: str) -> Flow[bytes]:
@@ -142,7 +142,7 @@ class RelayLink:
         rows = _members(found).objects("activity")
         return [row for row in rows if row.get("asked_by") == self._who]
 
-    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         """Call a route. Raises `ToolError` when there is no way to the relay.
 
         A phone may answer 401, too, and then it has had the command: only the relay's word ends a token.
@@ -152,7 +152,7 @@ class RelayLink:
             raise ToolError("SVC_RELAY_TOKEN has characters that no token has")
         again = not self._set
         while True:
-            answer = yield from self._ask(method, path, arguments, token)
+            answer = yield from self._send_request(method, path, arguments, token)
             if answer.status != 401 or not (yield from self._is_over(token)):
                 return answer
             if not again:
@@ -163,21 +163,21 @@ class RelayLink:
     def _is_over(self, token: str) -> Flow[bool]:
         try:
             asked = yield from self._as(token).request(self._engine, "GET", "/sessions", within=QUICK)
-        except PeerFailed:
+        except ServiceCallError:
             return False
         return asked.status == 401
 
-    def _ask(self, method: str, path: str, arguments: Mapping[str, object], token: str) -> Flow[PhoneAnswer]:
+    def _send_request(self, method: str, path: str, arguments: Mapping[str, object], token: str) -> Flow[PhoneResponse]:
         body = b""
         if method == "POST":
             body = strict_json.dumps_bytes(arguments)
         elif arguments:
             path = f"{path}?{urlencode({name: query_text(value) for name, value in arguments.items()})}"
         answer = yield from _reached(self._as(token).request(self._engine, method, path, body))
-        return PhoneAnswer(answer.status, _members(answer))
+        return PhoneResponse(answer.status, _members(answer))
 
     def _as(self, token: str) -> RelayClient:
-        return RelayClient("the relay", self._url, token, WITHIN)
+        return RelayClient("the relay", self._url, token, CALL_TIMEOUT)
 
     def _get_token(self, bad: str) -> Flow[str]:
         """A token that is not `bad`. Raises `ToolError` when there is none to be had."""
@@ -197,8 +197,8 @@ class RelayLink:
             raise ToolError(NO_TOKEN)
         engine = self._engine
         try:
-            token = yield from pair(engine, self._here, self._who)
-        except PeerFailed as error:
+            token = yield from pair_locally(engine, self._here, self._who)
+        except ServiceCallError as error:
             engine.log(Level.WARNING, "agent not paired", problem=error.fault.value)
             if error.failure is not None and error.failure.kind is FailureKind.UNREACHABLE:
                 raise _no_relay(error) from None
@@ -224,11 +224,11 @@ class RelayLink:
 def _reached(request: Flow[HttpResult]) -> Flow[HttpResult]:
     try:
         return (yield from request)
-    except PeerFailed as error:
+    except ServiceCallError as error:
         raise _no_relay(error) from None
 
 
-def _no_relay(error: PeerFailed) -> ToolError:
+def _no_relay(error: ServiceCallError) -> ToolError:
     return ToolError(f"{NO_RELAY}: {cast('Failure', error.failure).kind.value}")
 
 

@@ -14,36 +14,42 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.local_secret import make_secret, read_secret
+from svc_proto.service_clients.local_secret import create_secret, read_secret
 
-__all__ = ["PHONE_DOOR", "PhoneDoor", "close_phone_door", "find_phone_door", "open_phone_door"]
+__all__ = [
+    "PHONE_SCREEN_FILE",
+    "PhoneScreenEndpoint",
+    "withdraw_phone_screen",
+    "find_phone_screen",
+    "publish_phone_screen",
+]
 
-PHONE_DOOR = "phone-screen"  # in the state folder
+PHONE_SCREEN_FILE = "phone-screen"  # in the state folder
 
 
 @frozen
-class PhoneDoor:
+class PhoneScreenEndpoint:
     """Its address (`http://127.0.0.1:41233`), and the bearer that it asks for."""
 
     url: str
     secret: str = field(repr=False)
 
 
-def open_phone_door(engine: Engine, url: str) -> Flow[tuple[PhoneDoor, Failure | None]]:
+def publish_phone_screen(engine: Engine, url: str) -> Flow[tuple[PhoneScreenEndpoint, Failure | None]]:
     """Say where the phone is; what went wrong, if nobody can know it now."""
-    secret, problem = yield from make_secret(
-        engine, PHONE_DOOR, lambda secret: strict_json.dumps({"url": url, "secret": secret})
+    secret, problem = yield from create_secret(
+        engine, PHONE_SCREEN_FILE, lambda secret: strict_json.dumps({"url": url, "secret": secret})
     )
-    return PhoneDoor(url, secret.decode("ascii")), problem
+    return PhoneScreenEndpoint(url, secret.decode("ascii")), problem
 
 
-def close_phone_door(engine: Engine) -> Flow[None]:
+def withdraw_phone_screen(engine: Engine) -> Flow[None]:
     """Take it back."""
-    yield from run_operation(engine, WriteConfig(engine.new_op(), PHONE_DOOR, ""))
+    yield from run_operation(engine, WriteConfig(engine.new_op(), PHONE_SCREEN_FILE, ""))
 
 
-def find_phone_door(engine: Engine) -> Flow[PhoneDoor | None]:
+def find_phone_screen(engine: Engine) -> Flow[PhoneScreenEndpoint | None]:
     """The phone of this host; None if there is none."""
-    found = JsonObject.parse_or_empty((yield from read_secret(engine, PHONE_DOOR)))
+    found = JsonObject.parse_or_empty((yield from read_secret(engine, PHONE_SCREEN_FILE)))
     url, secret = found.text("url"), found.text("secret")
-    return PhoneDoor(url, secret) if url.startswith("http://127.0.0.1:") and secret else None
+    return PhoneScreenEndpoint(url, secret) if url.startswith("http://127.0.0.1:") and secret else None

@@ -10,7 +10,7 @@ from attrs import define
 from svc_proto.basics.entropy import new_code
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.service_client import Peer, PeerFailed, PeerFault
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 from svc_proto.wire.multipart import Part
 from svc_proto.wire.urls import encode_segment
 
@@ -21,15 +21,15 @@ __all__ = ["RelayClient"]
 
 
 @define(eq=False)
-class RelayClient(Peer):
-    """Calls to the relay. Each raises `PeerFailed`."""
+class RelayClient(ServiceClient):
+    """Calls to the relay. Each raises `ServiceCallError`."""
 
     def health(self, engine: Engine, *, within: float) -> Flow[JsonObject]:
         """What the relay says of its health, such as its version, when it is well."""
         answer = yield from self.request(engine, "GET", "/health", within=within)
-        found = self.members(answer)
+        found = self.json_object(answer)
         if answer.status != 200 or found.get("status") != "ok":
-            raise PeerFailed(self, PeerFault.ILL, answer)
+            raise ServiceCallError(self, ServiceFault.SERVER_ERROR, answer)
         return found
 
     def new_code(self, engine: Engine, *, within: float, grants: Mapping[str, object] | None = None) -> Flow[str]:
@@ -42,15 +42,15 @@ class RelayClient(Peer):
         answer = yield from self.success(self.request(engine, "POST", "/pairing", fields=(), within=within))
         code = answer.members.text("code")
         if not code:
-            raise PeerFailed(self, PeerFault.LACKING, answer, lacks="pairing code")
+            raise ServiceCallError(self, ServiceFault.UNAVAILABLE, answer, lacks="pairing code")
         return code
 
-    def keep_file(self, engine: Engine, part: Part, *, within: float) -> Flow[str]:
+    def upload_file(self, engine: Engine, part: Part, *, within: float) -> Flow[str]:
         """Have a file kept for whoever has its token, which this is (wire core 6.2)."""
         answer = yield from self.upload(engine, "/media/upload", part, within=within)
         token = answer.members.text("token")
         if not token:
-            raise PeerFailed(self, PeerFault.LACKING, answer, lacks="token")
+            raise ServiceCallError(self, ServiceFault.UNAVAILABLE, answer, lacks="token")
         return token
 
     def sessions(self, engine: Engine) -> Flow[list[JsonObject]]:
@@ -62,7 +62,7 @@ class RelayClient(Peer):
         answer = self.check((yield from self.request(engine, "DELETE", f"/sessions/{encode_segment(prefix)}")))
         if answer.status == 204:
             return JsonObject({"ok": True, "revoked": prefix[:8], "revoked_self": False})
-        return self.members(answer)
+        return self.json_object(answer)
 
     def voice_session(self, engine: Engine, wish: Mapping[str, object], *, within: float | None = None) -> Flow[str]:
         """A session of the realtime agent, as is wished for; the path of its socket."""
@@ -70,5 +70,5 @@ class RelayClient(Peer):
         answer = yield from self.success(asked)
         path = answer.members.text("websocket_path")
         if not path.startswith("/"):
-            raise PeerFailed(self, PeerFault.LACKING, answer, lacks="voice session")
+            raise ServiceCallError(self, ServiceFault.UNAVAILABLE, answer, lacks="voice session")
         return path

@@ -25,18 +25,26 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.service_client import Peer, PeerFailed, PeerFault
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["LIFE", "SIGN_IN_WITHIN", "Link", "LinkState", "LinkTrigger", "Welcome", "open_link"]
+__all__ = [
+    "RELAY_CONNECTION_TABLE",
+    "SIGN_IN_TIMEOUT",
+    "RelayConnection",
+    "RelayConnectionState",
+    "RelayConnectionTrigger",
+    "AuthOk",
+    "connect_relay",
+]
 
-SIGN_IN_WITHIN = 15.0  # s, wire core 1.6; as much for the connection and the handshake
-CLOSE_WITHIN = 1.0  # s for the relay to answer our close frame
+SIGN_IN_TIMEOUT = 15.0  # s, wire core 1.6; as much for the connection and the handshake
+CLOSE_TIMEOUT = 1.0  # s for the relay to answer our close frame
 
 
-class LinkState(Enum):
+class RelayConnectionState(Enum):
     """Where a link to a relay is in its life."""
 
     NEW = "new"
@@ -45,26 +53,26 @@ class LinkState(Enum):
     OVER = "over"
 
 
-class LinkTrigger(Enum):
+class RelayConnectionTrigger(Enum):
     """What moves a link from one state to the next."""
 
     OPENED = "opened"
-    WELCOMED = "welcomed"
+    AUTHENTICATED = "welcomed"
     REJECTED = "rejected"
     LOST = "lost"
 
 
-LIFE: Table[LinkState, LinkTrigger] = {
-    (LinkState.NEW, LinkTrigger.OPENED): LinkState.SIGNING_IN,
-    (LinkState.SIGNING_IN, LinkTrigger.WELCOMED): LinkState.ONLINE,
-    (LinkState.SIGNING_IN, LinkTrigger.REJECTED): LinkState.OVER,
-    (LinkState.SIGNING_IN, LinkTrigger.LOST): LinkState.OVER,
-    (LinkState.ONLINE, LinkTrigger.LOST): LinkState.OVER,
+RELAY_CONNECTION_TABLE: Table[RelayConnectionState, RelayConnectionTrigger] = {
+    (RelayConnectionState.NEW, RelayConnectionTrigger.OPENED): RelayConnectionState.SIGNING_IN,
+    (RelayConnectionState.SIGNING_IN, RelayConnectionTrigger.AUTHENTICATED): RelayConnectionState.ONLINE,
+    (RelayConnectionState.SIGNING_IN, RelayConnectionTrigger.REJECTED): RelayConnectionState.OVER,
+    (RelayConnectionState.SIGNING_IN, RelayConnectionTrigger.LOST): RelayConnectionState.OVER,
+    (RelayConnectionState.ONLINE, RelayConnectionTrigger.LOST): RelayConnectionState.OVER,
 }
 
 
 @frozen(kw_only=True)
-class Welcome:
+class AuthOk:
     """What `auth.ok` said. Times in epoch seconds, None for never."""
 
     token: str = field(repr=False)
@@ -74,8 +82,8 @@ class Welcome:
     transport_hint: str
 
 
-class Link:
-    """One socket's life. After `open_link` it is online; `on_envelope` and `on_lost` get what comes."""
+class RelayConnection:
+    """One socket's life. After `connect_relay` it is online; `on_envelope` and `on_lost` get what comes."""
 
     def __init__(self, engine: Engine, payload: Mapping[str, object]) -> None:
         self._engine = engine
@@ -83,7 +91,7 @@ class Link:
         self._socket: WebSocketConnection | None = None
         self.ticket = engine.new_op()  # of the answer to `system/auth`
         self._end = engine.new_op()
-        self.state = LinkState.NEW
+        self.state = RelayConnectionState.NEW
         self.on_envelope: Callable[[Envelope], None] = _ignore
         self.on_lost: Callable[[str], None] = _ignore
         self.on_drained: Callable[[], None] = _nothing
@@ -102,7 +110,7 @@ class Link:
             self._socket.send_text(write_envelope(channel, kind, identity, payload))
         return identity
 
-    def hold(self, holding: bool) -> None:
+    def set_read_paused(self, holding: bool) -> None:
         """Take no more from the relay for now, or go on."""
         if self._socket is not None:
             self._socket.set_read_paused(holding)
@@ -117,15 +125,15 @@ class Link:
     def finish(self) -> Flow[None]:
         """Close the link in good order: what was sent before has arrived then, unless the relay is slow."""
         self.close()
-        if self.state is not LinkState.OVER:
-            yield from wait(self._end, self._engine.now.mono + CLOSE_WITHIN)
+        if self.state is not RelayConnectionState.OVER:
+            yield from wait(self._end, self._engine.now.mono + CLOSE_TIMEOUT)
 
     # --- SocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
         """The socket is open: say `system/auth`."""
         self._socket = socket
-        self._step(LinkTrigger.OPENED)
+        self._step(RelayConnectionTrigger.OPENED)
         self.send("system", "auth", self._payload)
 
     def on_text(self, text: str) -> None:
@@ -133,13 +141,13 @@ class Link:
         envelope = parse_envelope(text)
         if envelope is None:
             return
-        if self.state is LinkState.ONLINE:
+        if self.state is RelayConnectionState.ONLINE:
             self.on_envelope(envelope)
-        elif self.state is LinkState.SIGNING_IN and envelope.channel == "system":
+        elif self.state is RelayConnectionState.SIGNING_IN and envelope.channel == "system":
             if envelope.type == "auth.ok":
                 self._welcomed(_welcome(envelope.payload))
             elif envelope.type == "auth.fail":
-                self._step(LinkTrigger.REJECTED)
+                self._step(RelayConnectionTrigger.REJECTED)
                 self._engine.resume(self.ticket, Failure(FailureKind.DENIED, envelope.payload.text("reason")))
 
     def on_binary(self, data: bytes) -> None:
@@ -152,51 +160,56 @@ class Link:
     def on_closed(self, code: int, reason: str) -> None:
         """The socket is gone."""
         was, why = self.state, reason or f"closed with {code}"
-        if was is not LinkState.OVER:
-            self._step(LinkTrigger.LOST)
-        if was is LinkState.SIGNING_IN:
+        if was is not RelayConnectionState.OVER:
+            self._step(RelayConnectionTrigger.LOST)
+        if was is RelayConnectionState.SIGNING_IN:
             self._engine.resume(self.ticket, Failure(FailureKind.UNREACHABLE, why))
-        elif was is LinkState.ONLINE:
+        elif was is RelayConnectionState.ONLINE:
             self.on_lost(why)
             self._engine.resume(self._end, None)
 
-    def _welcomed(self, welcome: Welcome | Failure) -> None:
-        self._step(LinkTrigger.WELCOMED if isinstance(welcome, Welcome) else LinkTrigger.REJECTED)
+    def _welcomed(self, welcome: AuthOk | Failure) -> None:
+        self._step(
+            RelayConnectionTrigger.AUTHENTICATED if isinstance(welcome, AuthOk) else RelayConnectionTrigger.REJECTED
+        )
         self._engine.resume(self.ticket, welcome)
 
-    def _step(self, trigger: LinkTrigger) -> None:
-        self.state = step(LIFE, self.state, trigger)
+    def _step(self, trigger: RelayConnectionTrigger) -> None:
+        self.state = step(RELAY_CONNECTION_TABLE, self.state, trigger)
 
 
-def open_link(
-    engine: Engine, relay: Peer, payload: Mapping[str, object], *, within: float = SIGN_IN_WITHIN
-) -> Flow[tuple[Link, Welcome]]:
-    """Connect to the socket at the relay's `url`, and sign in with this payload of `system/auth`. Raises `PeerFailed`.
+def connect_relay(
+    engine: Engine, relay: ServiceClient, payload: Mapping[str, object], *, within: float = SIGN_IN_TIMEOUT
+) -> Flow[tuple[RelayConnection, AuthOk]]:
+    """Connect to the socket at the relay's `url`, and sign in with this payload of `system/auth`. Raises
+    `ServiceCallError`.
 
     Its token is shown at the handshake already: a good one opens the socket even where wrong codes have blocked this
     address. `within` s are for the connection, and as many for the answer.
     """
-    link = Link(engine, payload)
+    link = RelayConnection(engine, payload)
     yield from relay.socket(engine, "", link, within=within)
     try:
-        answer = cast("Welcome | Failure", (yield from wait(link.ticket, engine.now.mono + within)))
+        answer = cast("AuthOk | Failure", (yield from wait(link.ticket, engine.now.mono + within)))
     finally:
-        if link.state is not LinkState.ONLINE:
+        if link.state is not RelayConnectionState.ONLINE:
             link.close()
     if isinstance(answer, Failure):
-        raise PeerFailed(relay, _FAULTS.get(answer.kind, PeerFault.CUT), answer, lacks="session token")
+        raise ServiceCallError(
+            relay, _FAULTS.get(answer.kind, ServiceFault.CONNECTION_LOST), answer, lacks="session token"
+        )
     return link, answer
 
 
-_FAULTS = {FailureKind.DENIED: PeerFault.REJECTED, FailureKind.INVALID: PeerFault.LACKING}
+_FAULTS = {FailureKind.DENIED: ServiceFault.REJECTED, FailureKind.INVALID: ServiceFault.UNAVAILABLE}
 
 
-def _welcome(payload: JsonObject) -> Welcome | Failure:
+def _welcome(payload: JsonObject) -> AuthOk | Failure:
     token, grants = payload.text("session_token"), payload.get_object("grants")
     if not token or not is_printable_ascii(token):
         return Failure(FailureKind.INVALID, "no session token")
     times = {channel: grants.number(channel) for channel in grants}
-    return Welcome(
+    return AuthOk(
         token=token,
         server_version=payload.text("server_version"),
         expires_at=payload.number("expires_at"),

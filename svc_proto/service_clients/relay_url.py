@@ -7,14 +7,14 @@ from attrs import frozen
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.urls import parse_url
 
-__all__ = ["DERIVED_PROBE", "Remote", "derived_relay"]
+__all__ = ["DERIVED_PROBE", "RelayUrl", "derive_relay_url"]
 
 RELAY_PORT = 8767  # spec "Limits"
 DERIVED_PROBE = "/voice/config"  # spec: what the client asks for at a relay whose address it has derived
 
 
 @frozen
-class Remote:
+class RelayUrl:
     """A relay by its ws:// or wss:// URL, which `parse_url` accepts. Its path, without a `/ws` at the end, is before
     every other (wire core 10.4: "keeps other path prefixes"); without a query the WebSocket is at `/ws` there."""
 
@@ -43,7 +43,7 @@ class Remote:
         return f"{schemes[url.tls]}://{host}:{url.port}{path}"
 
 
-def derived_relay(api_url: str) -> str:
+def derive_relay_url(api_url: str) -> str:
     """The relay beside an API server, unless somebody says otherwise: ws for http, wss for https, and port 8767.
 
     Raises `RemoteProtocolError` for what is no http or https URL.

@@ -1,7 +1,8 @@
 """How the servers of a host fare: what counts of their `/metrics`, as rates between two looks, and the last hour of it.
 
     history = History()
-    now = history.take(VitalsReading(moment, {"relay": Numbers(text)}))  # `Vitals`: rates since the last that was kept
+    now = history.take(VitalsReading(moment, {"relay": Numbers(text)}))  # `ServerStats`: rates since the last that was
+    kept
 
 A counter that is lower than before belongs to a server that was started anew: then all of it is new. What two servers
 of one process both tell of that process counts once; it is the process if it was started at the same moment.
@@ -18,17 +19,17 @@ from svc_proto.basics.metrics import HISTOGRAM_BOUNDS
 from svc_proto.basics.moment import Moment
 from svc_proto.schema.openmetrics import MetricSamples
 
-__all__ = ["EVERY", "NAMES", "SPAN", "History", "VitalsReading", "Vitals"]
+__all__ = ["SAMPLE_INTERVAL", "NAMES", "SPAN", "StatsHistory", "MetricsReading", "ServerStats"]
 
-EVERY = 15.0  # s between two looks that are kept
+SAMPLE_INTERVAL = 15.0  # s between two looks that are kept
 SPAN = 3600.0  # s for which they are
-NEARLY = 0.9  # of `EVERY`: a look that comes a little early is kept
+INTERVAL_TOLERANCE = 0.9  # of `SAMPLE_INTERVAL`: a look that comes a little early is kept
 OURS = ("/metrics",)  # the route of the looks themselves, which are nobody's requests
-WELL = ("success", "confirmation", "no status")  # outcomes of commands that are no failure
+GOOD_OUTCOMES = ("success", "confirmation", "no status")  # outcomes of commands that are no failure
 
 
 @frozen
-class VitalsReading:
+class MetricsReading:
     """What servers said when they were asked at one moment, by role (`relay`, `api`); who is silent is not there."""
 
     now: Moment
@@ -36,7 +37,7 @@ class VitalsReading:
 
 
 @frozen(kw_only=True)
-class Vitals:
+class ServerStats:
     """One look. None: nobody said so, or for a rate there is none to compare with."""
 
     at: float  # epoch s
@@ -68,21 +69,21 @@ class Vitals:
         return (self.at, *(None if value is None else float(f"{value:.4g}") for value in others))
 
 
-NAMES = tuple(field.name for field in fields(Vitals))
+NAMES = tuple(field.name for field in fields(ServerStats))
 
 
-class History:
+class StatsHistory:
     """Looks, at most one each `every` seconds, for `span` seconds: the oldest goes for the newest."""
 
-    def __init__(self, *, every: float = EVERY, span: float = SPAN) -> None:
+    def __init__(self, *, every: float = SAMPLE_INTERVAL, span: float = SPAN) -> None:
         self._every = every
-        self._kept: deque[Vitals] = deque(maxlen=int(span / every))
-        self._last: VitalsReading | None = None
+        self._kept: deque[ServerStats] = deque(maxlen=int(span / every))
+        self._last: MetricsReading | None = None
 
-    def take(self, reading: VitalsReading) -> Vitals:
+    def add(self, reading: MetricsReading) -> ServerStats:
         """Look at what was read, and keep it if it is time to. What was overtaken by another look has no rates."""
-        found = _look(self._last, reading)
-        if self._last is None or reading.now.mono - self._last.now.mono >= NEARLY * self._every:
+        found = _stats_between(self._last, reading)
+        if self._last is None or reading.now.mono - self._last.now.mono >= INTERVAL_TOLERANCE * self._every:
             self._kept.append(found)
             self._last = reading
         return found
@@ -96,13 +97,13 @@ class History:
         return [getattr(each, name) for each in self._kept]
 
 
-def _look(before: VitalsReading | None, reading: VitalsReading) -> Vitals:
+def _stats_between(before: MetricsReading | None, reading: MetricsReading) -> ServerStats:
     servers = reading.servers
-    since = _Since(before, reading)
+    since = _MetricsDelta(before, reading)
     within, count, late = since.spread("svc_loop_lag_seconds")
     stored, asked = since.grown("svc_store_duration_seconds_sum"), since.grown("svc_store_duration_seconds_count")
     processes = {each.total("process_start_time_seconds"): each for each in servers.values()}.values()
-    return Vitals(
+    return ServerStats(
         at=round(reading.now.wall, 1),
         phones=_sum(servers.values(), "svc_phones"),
         sessions=_sum(servers.values(), "svc_sessions"),
@@ -131,10 +132,10 @@ def _look(before: VitalsReading | None, reading: VitalsReading) -> Vitals:
 Count = Callable[[MetricSamples, str], float | None]
 
 
-class _Since:
+class _MetricsDelta:
     """What has come since the reading before, of servers that are in both."""
 
-    def __init__(self, before: VitalsReading | None, reading: VitalsReading) -> None:
+    def __init__(self, before: MetricsReading | None, reading: MetricsReading) -> None:
         self._seconds = 0.0 if before is None else reading.now.mono - before.now.mono
         known = {} if before is None or self._seconds <= 0 else before.servers
         self._pairs = [(known[role], numbers) for role, numbers in reading.servers.items() if role in known]
@@ -187,7 +188,7 @@ def _faults(numbers: MetricSamples, name: str) -> float | None:
 
 
 def _failures(numbers: MetricSamples, name: str) -> float | None:
-    return _without(numbers.total(name), numbers.total(name, outcome=WELL))
+    return _without(numbers.total(name), numbers.total(name, outcome=GOOD_OUTCOMES))
 
 
 def _without(total: float | None, part: float | None) -> float | None:

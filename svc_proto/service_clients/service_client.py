@@ -1,10 +1,10 @@
 """A server of this system that is called: its address, what lets us in, and the one error of all that goes wrong.
 
-    found = yield from peer.json(engine, "GET", "/sessions")               # `JsonObject`, or `PeerFailed`
+    found = yield from peer.json(engine, "GET", "/sessions")               # `JsonObject`, or `ServiceCallError`
     answer = yield from peer.request(engine, "GET", "/media/x")            # whatever its status is
     socket = yield from peer.socket(engine, "/ws", handler, within=10.0)
 
-`PeerFailed` says what sort of failure it is, as data. Whoever talks to somebody makes the sentence of it.
+`ServiceCallError` says what sort of failure it is, as data. Whoever talks to somebody makes the sentence of it.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from svc_proto.engine.http_client import HttpResult, bearer_header, fetch, webso
 from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, json_value
-from svc_proto.service_clients.local_secret import secret_fields
+from svc_proto.service_clients.local_secret import secret_headers
 from svc_proto.wire.multipart import Part, encode_multipart
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["JSON", "Fields", "Peer", "PeerFailed", "PeerFault", "said_in"]
+__all__ = ["JSON", "Fields", "ServiceClient", "ServiceCallError", "ServiceFault", "error_message_in"]
 
 Fields = tuple[tuple[bytes, bytes], ...]
 T = TypeVar("T")
-PATIENCE = 10.0  # s, wire terminal-voice 6.7
+TIMEOUT = 10.0  # s, wire terminal-voice 6.7
 JSON = (b"content-type", b"application/json")
 
 
-class PeerFault(Enum):
+class ServiceFault(Enum):
     """The sorts of failure."""
 
     UNREACHABLE = "unreachable"  # there is no answer
-    CUT = "cut"  # an answer that began broke off, or fell silent
+    CONNECTION_LOST = "cut"  # an answer that began broke off, or fell silent
     UNAUTHORIZED = "unauthorized"  # 401
     FORBIDDEN = "forbidden"  # 403
     NOT_FOUND = "not found"  # 404
@@ -50,23 +50,25 @@ class PeerFault(Enum):
     REJECTED = "rejected"  # `auth.fail`: the credential will not get better
     NO_JSON = "no json"
     NO_OBJECT = "no object"  # JSON, and no object
-    ILL = "ill"  # it is there, and does not say that it is well
-    LACKING = "lacking"  # an answer without what matters (`lacks`)
+    SERVER_ERROR = "ill"  # it is there, and does not say that it is well
+    UNAVAILABLE = "lacking"  # an answer without what matters (`lacks`)
 
 
 _BY_STATUS = {
-    401: PeerFault.UNAUTHORIZED,
-    403: PeerFault.FORBIDDEN,
-    404: PeerFault.NOT_FOUND,
-    409: PeerFault.CONFLICT,
-    429: PeerFault.BLOCKED,
+    401: ServiceFault.UNAUTHORIZED,
+    403: ServiceFault.FORBIDDEN,
+    404: ServiceFault.NOT_FOUND,
+    409: ServiceFault.CONFLICT,
+    429: ServiceFault.BLOCKED,
 }
 
 
-class PeerFailed(Exception):  # noqa: N818 - what is wrong is not ours
+class ServiceCallError(Exception):
     """Nothing came of a call. `failure` is there when no whole answer is, else `answer`; no secret is in its text."""
 
-    def __init__(self, peer: Peer, fault: PeerFault, what: Failure | HttpResult, *, lacks: str = "") -> None:
+    def __init__(
+        self, peer: ServiceClient, fault: ServiceFault, what: Failure | HttpResult, *, lacks: str = ""
+    ) -> None:
         self.peer = peer
         self.fault = fault
         self.lacks = lacks
@@ -75,9 +77,9 @@ class PeerFailed(Exception):  # noqa: N818 - what is wrong is not ours
         super().__init__(f"{peer.name}: {fault.value}, {self.brief}")
 
     @classmethod
-    def by_status(cls, peer: Peer, answer: HttpResult) -> PeerFailed:
+    def by_status(cls, peer: ServiceClient, answer: HttpResult) -> ServiceCallError:
         """An answer with another status than was wanted."""
-        return cls(peer, _BY_STATUS.get(answer.status, PeerFault.REFUSED), answer)
+        return cls(peer, _BY_STATUS.get(answer.status, ServiceFault.REFUSED), answer)
 
     @property
     def status(self) -> int:
@@ -95,13 +97,13 @@ class PeerFailed(Exception):  # noqa: N818 - what is wrong is not ours
         return f"status {self.status}" if self.failure is None else self.failure.kind.value
 
     @property
-    def said(self) -> str:
+    def server_message(self) -> str:
         """What the server says is wrong, as it says it, in any of the shapes of wire core 0.4 and wire api 2.1."""
-        return "" if self.answer is None else said_in(self.answer.body)
+        return "" if self.answer is None else error_message_in(self.answer.body)
 
 
 @define(eq=False)
-class Peer:
+class ServiceClient:
     """What people call it, its http(s) address without a slash at the end, and what lets us in.
 
     A token that is refused or missing is asked for where it can be found (`find_token`, given the one that was shown).
@@ -110,7 +112,7 @@ class Peer:
     name: str
     url: str
     token: str = field(default="", repr=False)
-    patience: float = PATIENCE  # s for a call, unless it says otherwise
+    patience: float = TIMEOUT  # s for a call, unless it says otherwise
     remedy: str = ""  # what people can do when it cannot be reached
     local: bool = False  # the relay on this host: it is shown the local secret, if there is one
     find_token: Callable[[str], Flow[str]] | None = field(default=None, repr=False)
@@ -127,9 +129,10 @@ class Peer:
         within: float | None = None,
         connect_within: float | None = None,
     ) -> Flow[T | HttpResult]:
-        """Make one request, to be over in `within` seconds. Raises `PeerFailed` when there is no answer at all."""
+        """Make one request, to be over in `within` seconds. Raises `ServiceCallError` when there is no answer at
+        all."""
         until = engine.now.mono + (self.patience if within is None else within)
-        secret = (yield from secret_fields(engine)) if self.local else ()
+        secret = (yield from secret_headers(engine)) if self.local else ()
         data = body if isinstance(body, bytes) else strict_json.dumps_bytes(body)
         anew = False
         while True:
@@ -145,7 +148,7 @@ class Peer:
                 connect_within=connect_within,
             )
             if isinstance(answer, Failure):
-                raise PeerFailed(self, PeerFault.UNREACHABLE, answer)
+                raise ServiceCallError(self, ServiceFault.UNREACHABLE, answer)
             if anew or self.find_token is None or not isinstance(answer, HttpResult) or answer.status != 401:
                 return answer
             self.token, anew = (yield from self.find_token(shown)), True
@@ -161,11 +164,11 @@ class Peer:
         *,
         within: float | None = None,
     ) -> Flow[JsonObject]:
-        """The object that it answers with. Raises `PeerFailed` for any other answer, and from status 300 on."""
-        return self.members((yield from self.success(self.request(engine, method, path, body, within=within))))
+        """The object that it answers with. Raises `ServiceCallError` for any other answer, and from status 300 on."""
+        return self.json_object((yield from self.success(self.request(engine, method, path, body, within=within))))
 
     def upload(self, engine: Engine, path: str, part: Part, *, within: float) -> Flow[HttpResult]:
-        """Send a file as a form has it (RFC 7578). Raises `PeerFailed`, from status 300 on as well."""
+        """Send a file as a form has it (RFC 7578). Raises `ServiceCallError`, from status 300 on as well."""
         boundary = engine.entropy(16).hex()
         kind = (b"content-type", f"multipart/form-data; boundary={boundary}".encode("ascii"))
         body = encode_multipart((part,), boundary)
@@ -174,39 +177,39 @@ class Peer:
     def socket(
         self, engine: Engine, path: str, handler: WebSocketHandler, *, within: float
     ) -> Flow[WebSocketConnection]:
-        """Open a WebSocket. Raises `PeerFailed`."""
+        """Open a WebSocket. Raises `ServiceCallError`."""
         into = websocket_upgrade(handler)
         opened = yield from self.request(engine, "GET", path, into=into, fields=(), within=within)
         if isinstance(opened, HttpResult):
-            raise PeerFailed.by_status(self, opened)
+            raise ServiceCallError.by_status(self, opened)
         return opened
 
     def success(self, request: Flow[HttpResult]) -> Flow[HttpResult]:
-        """The answer to a request, if it is a success. Raises `PeerFailed` for any other."""
+        """The answer to a request, if it is a success. Raises `ServiceCallError` for any other."""
         return self.check((yield from request))
 
     def check(self, answer: HttpResult) -> HttpResult:
-        """An answer that is a success. Raises `PeerFailed` for any other."""
+        """An answer that is a success. Raises `ServiceCallError` for any other."""
         if answer.status >= 300:
-            raise PeerFailed.by_status(self, answer)
+            raise ServiceCallError.by_status(self, answer)
         return answer
 
-    def members(self, answer: HttpResult) -> JsonObject:
-        """The object in an answer. Raises `PeerFailed`."""
-        found = JsonObject.of_or_none(self.value(answer))
+    def json_object(self, answer: HttpResult) -> JsonObject:
+        """The object in an answer. Raises `ServiceCallError`."""
+        found = JsonObject.of_or_none(self.json_value(answer))
         if found is None:
-            raise PeerFailed(self, PeerFault.NO_OBJECT, answer)
+            raise ServiceCallError(self, ServiceFault.NO_OBJECT, answer)
         return found
 
-    def value(self, answer: HttpResult) -> object:
-        """The JSON in an answer. Raises `PeerFailed`."""
+    def json_value(self, answer: HttpResult) -> object:
+        """The JSON in an answer. Raises `ServiceCallError`."""
         try:
             return strict_json.loads(answer.body)
         except strict_json.JsonError as error:
-            raise PeerFailed(self, PeerFault.NO_JSON, answer) from error
+            raise ServiceCallError(self, ServiceFault.NO_JSON, answer) from error
 
 
-def said_in(body: bytes, *, other: bool = False) -> str:
+def error_message_in(body: bytes, *, other: bool = False) -> str:
     """What the body of a refusal says is wrong; of one without JSON nothing, or all of it."""
     found = JsonObject({"error": json_value(body, body.decode("utf-8", "replace") if other else "")})
     told = found.get_object("error")

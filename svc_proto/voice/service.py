@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
-from svc_proto.service_clients.local_api import host_api_key
+from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.voice.keys import Keys
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.providers.table import Providers
@@ -46,7 +46,7 @@ class Voice:
         if principal.kind == "api":
             return principal.bearer
         config = self.config
-        key = yield from host_api_key(
+        key = yield from local_api_key(
             self.engine, config.config_path, config.service_home, config.api_key, named=config.key_in_environment
         )
         return key or None

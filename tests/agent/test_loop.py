@@ -18,7 +18,7 @@ from svc_proto.agent.setup import AgentParts
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from tests.agent.world import HOME, KEY, AgentWorld
-from tests.support.servers.model_server import DONE, Answer, calls, chunk, huge, plain, refusal, usage, whole
+from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, huge, plain, refusal, usage, whole
 
 
 def test_a_plain_answer() -> None:
@@ -217,7 +217,7 @@ def test_calls_without_ids_or_with_the_same_get_some() -> None:
     assert all(identity.startswith("call_") for identity in ids[:2])
     same = AgentWorld(
         model=[
-            Answer(
+            ModelAnswer(
                 events=(
                     chunk({"tool_calls": [{"index": 0, "id": "same", "function": {"name": "skills_list"}}]}),
                     chunk({"tool_calls": [{"index": 1, "id": "same", "function": {"name": "skills_list"}}]}),
@@ -342,7 +342,7 @@ def test_every_chunking_of_a_stream_tells_the_same(cuts: list[int]) -> None:
     data = b"".join(STREAM)
     edges = [0, *sorted(set(cuts)), len(data)]
     pieces = tuple(data[left:right] for left, right in pairwise(edges) if left < right)
-    worlds = [AgentWorld(model=[Answer(events=events, pause=0.01), plain("Ok")]) for events in (STREAM, pieces)]
+    worlds = [AgentWorld(model=[ModelAnswer(events=events, pause=0.01), plain("Ok")]) for events in (STREAM, pieces)]
     for world in worlds:
         assert world.answer("Go") == TurnOutcome()
     assert [event for event in worlds[0].host.events if not hasattr(event, "seconds")] == [

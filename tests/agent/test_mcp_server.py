@@ -142,7 +142,7 @@ def test_a_bad_server_costs_its_call_alone(why: str) -> None:
                 case "answers others":
                     for number in range(50):
                         if number != self.seen[-1]["id"]:
-                            self.say(id=number, result={"content": [{"type": "text", "text": "of another"}]})
+                            self.send(id=number, result={"content": [{"type": "text", "text": "of another"}]})
                 case "floods":
                     self.child.after(0.0, self.on_room)
                 case _:
@@ -215,7 +215,7 @@ def test_a_list_that_changes_is_asked_for_again_but_not_all_the_time() -> None:
     class Shop(McpProgram):
         def tools_list(self, **params: object) -> Mapping[str, Any] | None:
             if broken:
-                self.say(id=self.seen[-1]["id"], error={"code": -1, "message": "not now"})
+                self.send(id=self.seen[-1]["id"], error={"code": -1, "message": "not now"})
                 return None
             return super().tools_list(**params)
 
@@ -227,13 +227,13 @@ def test_a_list_that_changes_is_asked_for_again_but_not_all_the_time() -> None:
         (shop,) = world.shops
         shop.tools = (tool("sell"),)
         for _ in range(100):
-            shop.say(method="notifications/tools/list_changed")
+            shop.send(method="notifications/tools/list_changed")
             yield from sleep(engine, 0.1)
         names = [each.name for each in servers.toolsets()[0].tools]
         broken.append(True)
-        shop.say(method="notifications/tools/list_changed")
+        shop.send(method="notifications/tools/list_changed")
         yield from sleep(engine, 10.0)
-        shop.say(method="notifications/tools/list_changed")
+        shop.send(method="notifications/tools/list_changed")
         parts.stop()
         yield from sleep(engine, 10.0)
         return names
@@ -265,7 +265,7 @@ def test_a_server_that_starts_slowly_is_waited_for_once() -> None:
     class Slow(McpProgram):
         def initialize(self, protocolVersion: str, **about: object) -> None:  # noqa: N803 - its name
             result = {"protocolVersion": protocolVersion, "capabilities": {"tools": {}}}
-            self.child.after(30.0, lambda: self.say(id=1, result=result))
+            self.child.after(30.0, lambda: self.send(id=1, result=result))
 
     world = Kept(Slow, model=[plain("Hello"), calls(("mcp_shop_read", {})), echo], **READING)
 
@@ -311,7 +311,7 @@ def test_a_call_waits_for_a_server_that_is_starting() -> None:
     class Shop(McpProgram):
         def initialize(self, protocolVersion: str, **about: object) -> None:  # noqa: N803 - its name
             result = {"protocolVersion": protocolVersion, "capabilities": {"tools": {}}}
-            self.child.after(3.0, lambda: self.say(id=1, result=result))
+            self.child.after(3.0, lambda: self.send(id=1, result=result))
 
     world = Kept(Shop)
 

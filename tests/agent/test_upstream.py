@@ -9,13 +9,13 @@ import pytest
 from svc_proto.agent.contract import ModelRoute, TurnOutcome
 from svc_proto.agent.upstream import PATIENT, AnswerProblem, UpstreamLimits
 from tests.agent.world import KEY, ROUTE, AgentWorld
-from tests.support.servers.model_server import DONE, Answer, calls, chunk, event, plain, refusal, usage
+from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, event, plain, refusal, usage
 
 HELLO = plain("Hello there")
 UNREACHABLE = "the model's server cannot be reached (SVC_MODEL_BASE_URL)"
 
 
-def failing(*answers: Answer, route: ModelRoute = ROUTE, **config: Any) -> tuple[AgentWorld, TurnOutcome]:
+def failing(*answers: ModelAnswer, route: ModelRoute = ROUTE, **config: Any) -> tuple[AgentWorld, TurnOutcome]:
     world = AgentWorld(model=answers, **config)
     outcome = world.answer("Hi", model=route)
     assert outcome.finish == "error"
@@ -37,23 +37,23 @@ def failing(*answers: Answer, route: ModelRoute = ROUTE, **config: Any) -> tuple
             "the model's server refused the request: 400, the key [redacted] is odd",
         ),
         (
-            Answer(status=400, body=b'{"error": "' + b"x" * 300 + b'"}'),
+            ModelAnswer(status=400, body=b'{"error": "' + b"x" * 300 + b'"}'),
             f"the model's server refused the request: 400, {'x' * 200}…",
         ),
-        (Answer(status=422, body=b'{"detail": "wrong"}'), "the model's server refused the request: 422, wrong"),
-        (Answer(status=400, body=b"<html>"), "the model's server refused the request: 400"),
+        (ModelAnswer(status=422, body=b'{"detail": "wrong"}'), "the model's server refused the request: 422, wrong"),
+        (ModelAnswer(status=400, body=b"<html>"), "the model's server refused the request: 400"),
         (
-            Answer(status=307, headers=((b"location", b"http://other/"),)),
+            ModelAnswer(status=307, headers=((b"location", b"http://other/"),)),
             "the model's server redirects, which is not followed since a key would go along: 307",
         ),
-        (Answer(status=300), "the model's server redirects, which is not followed since a key would go along: 300"),
-        (Answer(status=399), "the model's server redirects, which is not followed since a key would go along: 399"),
-        (Answer(status=499), "the model's server refused the request: 499"),
-        (Answer(body=b"hello"), "the model's server sent neither an event stream nor JSON; is the base URL right?"),
-        (Answer(body=b'{"ok": true}'), "the model's server sent JSON without an answer; is the base URL right?"),
+        (ModelAnswer(status=300), "the model's server redirects, which is not followed since a key would go along: 300"),
+        (ModelAnswer(status=399), "the model's server redirects, which is not followed since a key would go along: 399"),
+        (ModelAnswer(status=499), "the model's server refused the request: 499"),
+        (ModelAnswer(body=b"hello"), "the model's server sent neither an event stream nor JSON; is the base URL right?"),
+        (ModelAnswer(body=b'{"ok": true}'), "the model's server sent JSON without an answer; is the base URL right?"),
     ],
 )  # fmt: skip
-def test_a_refusal(answer: Answer, error: str) -> None:
+def test_a_refusal(answer: ModelAnswer, error: str) -> None:
     world, outcome = failing(answer)
     (log,) = [fields for name, fields in world.logs if name == "model failed"]
     assert log["status"] == (None if answer.status == 200 else answer.status)
@@ -153,7 +153,7 @@ def test_a_key_that_no_header_can_carry() -> None:
 
 
 def test_no_head_in_time() -> None:
-    world, outcome = failing(Answer(body=b"{}", before=50.0), limits=UpstreamLimits(answer=20.0, connect=1.0))
+    world, outcome = failing(ModelAnswer(body=b"{}", before=50.0), limits=UpstreamLimits(answer=20.0, connect=1.0))
     assert outcome == TurnOutcome(
         finish="error", error="the model's server did not answer in time", code="upstream_timeout"
     )
@@ -161,7 +161,7 @@ def test_no_head_in_time() -> None:
 
 
 def test_an_answer_that_is_too_large() -> None:
-    _, outcome = failing(Answer(status=200, body=b"x" * 9_000_000))
+    _, outcome = failing(ModelAnswer(status=200, body=b"x" * 9_000_000))
     assert outcome.error == "the model's server sent too much"
 
 
@@ -173,7 +173,7 @@ def test_an_answer_that_is_too_large() -> None:
 )
 def test_an_error_in_the_middle(member: object) -> None:
     events = (chunk({"content": "Hello"}), event({"error": member}), chunk({"content": "never"}))
-    world, outcome = failing(Answer(events=events))
+    world, outcome = failing(ModelAnswer(events=events))
     assert outcome.error == "the model's server failed: boom with [redacted]"
     assert outcome.code == "upstream_error"
     assert world.host.text == "Hello"
@@ -181,13 +181,13 @@ def test_an_error_in_the_middle(member: object) -> None:
 
 
 def test_an_error_before_the_first_word_is_tried_again() -> None:
-    world = AgentWorld(model=[Answer(events=(event({"error": {"type": "overloaded"}}),)), HELLO])
+    world = AgentWorld(model=[ModelAnswer(events=(event({"error": {"type": "overloaded"}}),)), HELLO])
     assert world.answer("Hi") == TurnOutcome()
 
 
 @pytest.mark.parametrize("data", [b"data: hello\n\n", b'data: {"a": NaN}\n\n'])
 def test_an_event_that_is_no_json(data: bytes) -> None:
-    _, outcome = failing(Answer(events=(chunk({"content": "a"}), data)))
+    _, outcome = failing(ModelAnswer(events=(chunk({"content": "a"}), data)))
     assert outcome.error == "the model's server failed: it sent an event that is not JSON"
 
 
@@ -218,12 +218,12 @@ def test_it_breaks_off_before_the_first_word() -> None:
 
 
 def test_an_end_without_a_word_of_it() -> None:
-    _, outcome = failing(Answer(events=(chunk({"content": "Hello"}),)))
+    _, outcome = failing(ModelAnswer(events=(chunk({"content": "Hello"}),)))
     assert outcome.error == "the model's answer broke off: the connection ended"
 
 
 def test_the_end_of_an_answer_is_enough() -> None:
-    for answer in (HELLO.dropped(4), HELLO.stuck(4), Answer(events=(HELLO.events or ())[:5])):
+    for answer in (HELLO.dropped(4), HELLO.stuck(4), ModelAnswer(events=(HELLO.events or ())[:5])):
         world = AgentWorld(model=[answer])
         assert world.answer("Hi") == TurnOutcome()
         assert world.host.at[-1] - world.host.at[0] < 10.0
@@ -231,21 +231,21 @@ def test_the_end_of_an_answer_is_enough() -> None:
 
 def test_done_is_the_end_whatever_follows() -> None:
     events = (chunk({"content": "Hi"}), usage(1, 1), DONE + chunk({"content": "never"}))
-    world = AgentWorld(model=[Answer(events=events)])
+    world = AgentWorld(model=[ModelAnswer(events=events)])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "Hi"
 
 
 def test_comments_keep_a_slow_model_alive() -> None:
     events = (chunk({"content": "a"}), *(b": wait\n\n" for _ in range(4)), chunk({"content": "b"}, "stop"), DONE)
-    world = AgentWorld(model=[Answer(events=events, pause=200.0)])
+    world = AgentWorld(model=[ModelAnswer(events=events, pause=200.0)])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "ab"
 
 
 def test_one_that_never_comes_to_an_end() -> None:
     world, outcome = failing(
-        Answer(events=(chunk({"content": "a"}), *(chunk() for _ in range(200))), pause=20.0),
+        ModelAnswer(events=(chunk({"content": "a"}), *(chunk() for _ in range(200))), pause=20.0),
         limits=UpstreamLimits(whole=100.0),
     )
     assert outcome == TurnOutcome(

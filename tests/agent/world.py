@@ -44,7 +44,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from tests.loops.virtual import Overhearing
 from tests.playbook import Life
-from tests.support.servers.model_server import MODEL_PORT, Answer, ScriptedModel
+from tests.support.servers.model_server import MODEL_PORT, ModelAnswer, ScriptedModel
 
 T = TypeVar("T")
 KEY = "sk-secret-of-the-test"
@@ -158,7 +158,7 @@ class AgentWorld:
     def __init__(
         self,
         *,
-        model: Iterable[Answer] = (),
+        model: Iterable[ModelAnswer] = (),
         relay: bool = False,
         phone: bool = False,
         handset: SimulatedHandset | None = None,

@@ -15,7 +15,7 @@ from runtimes.sim.redis import RedisService
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.api.shared_ownership import SharedOwnership
-from svc_proto.cluster.forwarding import NODE
+from svc_proto.cluster.forwarding import VIA_NAME
 from svc_proto.commands import Connect, Level
 from svc_proto.facts import Started, Stopping
 from svc_proto.settings import RedisAddress
@@ -29,7 +29,7 @@ PORT = 8642  # of the first; the others have those behind it
 REDIS = 6379
 DATABASE = 1
 UNAVAILABLE = (503, "cluster_unavailable")
-VIA = ((b"via", NODE),)
+VIA = ((b"via", VIA_NAME),)
 
 
 def _entropy(number: int) -> Callable[[int], bytes]:

@@ -18,7 +18,7 @@ import pytest
 from svc_proto.agent.contract import TextDelta
 from svc_proto.api import shared_places
 from svc_proto.api.shared_ownership import TAKE_WITHIN, SharedOwnership
-from svc_proto.cluster.semaphore import Places
+from svc_proto.cluster.semaphore import DistributedSemaphore
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address
 from svc_proto.machines.auth_rate_limiter import MAX_FAILURES, WINDOW, AuthRateLimiter
@@ -204,32 +204,34 @@ def test_in_a_crowd(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def a_place_is_taken_unasked(patch: pytest.MonkeyPatch) -> None:
-    take = Places.take
+    take = DistributedSemaphore.acquire
 
-    def taken(self: Places) -> Flow[object]:
+    def taken(self: DistributedSemaphore) -> Flow[object]:
         yield from take(self)
         if self._most == CAP:
             self._mine.append("mine")
         return True
 
-    patch.setattr(Places, "take", taken)
+    patch.setattr(DistributedSemaphore, "acquire", taken)
 
 
 def places_are_not_kept(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Places, "keep", lambda self: None)
+    patch.setattr(DistributedSemaphore, "renew", lambda self: None)
 
 
 def places_are_not_given_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Places, "give_back", lambda self, count: self._mine.__delitem__(slice(count, None)))
+    patch.setattr(
+        DistributedSemaphore, "release_down_to", lambda self, count: self._mine.__delitem__(slice(count, None))
+    )
 
 
 def the_line_is_of_each_node(patch: pytest.MonkeyPatch) -> None:
-    init = Places.__init__
+    init = DistributedSemaphore.__init__
 
-    def made(self: Places, node: Any, kind: str, most: int) -> None:
+    def made(self: DistributedSemaphore, node: Any, kind: str, most: int) -> None:
         init(self, node, f"{kind} {node.id}" if kind == "line" else kind, most)
 
-    patch.setattr(Places, "__init__", made)
+    patch.setattr(DistributedSemaphore, "__init__", made)
 
 
 def wrong_keys_are_counted_by_each_node_alone(patch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from svc_proto.agent.contract import TextDelta
 from svc_proto.api import shared_ownership
 from svc_proto.api.shared_ownership import LOOK_EVERY, START_WITHIN, TAKE_WITHIN, WAIT_WITHIN
-from svc_proto.cluster.leases import LEASE, SETTLE
+from svc_proto.cluster.leases import LEASE, TAKEOVER_DELAY
 from svc_proto.cluster.node import LEASE as NODE_LEASE
 from svc_proto.commands import Ready
 from svc_proto.facts import Started
@@ -117,7 +117,7 @@ def test_without_redis_turns_go_on_and_none_begins() -> None:
     assert code(waiting) == UNAVAILABLE
     book.after(1.0)
     waiting = book.chat(session, {"message": "three"})
-    book.after(SETTLE)
+    book.after(TAKEOVER_DELAY)
     assert lease(book, session).endswith(":8642")  # it has again what it had
     book.at(0)
     hand.tell(TextDelta("1"))
@@ -141,7 +141,7 @@ def test_nobody_takes_anything_before_those_who_had_it_may_have_it_again() -> No
     assert book.ownership.node.is_up
     passed = book.chat(session, {"message": "two"})
     book.mend(0)
-    book.after(SETTLE)
+    book.after(TAKEOVER_DELAY)
     assert lease(book, session).endswith(":8642")
     assert (passed.head.status, book.turns) == (200, 1)
 
@@ -218,7 +218,7 @@ def test_a_start_without_redis_opens_the_doors_nevertheless() -> None:
     session = book.session()
     assert code(book.chat(session)) == UNAVAILABLE
     book.servers[6379] = redis
-    book.after(1.0 + SETTLE)
+    book.after(1.0 + TAKEOVER_DELAY)
     assert names(book.chat(session))[0] == "session.created"
 
 
@@ -258,5 +258,5 @@ def test_the_fellows_words() -> None:
 
 
 def test_limits() -> None:
-    assert (SETTLE, START_WITHIN, TAKE_WITHIN, WAIT_WITHIN, LOOK_EVERY) == (1.0, 3.0, 6.0, 600.0, 0.5)
+    assert (TAKEOVER_DELAY, START_WITHIN, TAKE_WITHIN, WAIT_WITHIN, LOOK_EVERY) == (1.0, 3.0, 6.0, 600.0, 0.5)
     assert (shared_ownership.MAX_WAITING, shared_ownership.TURN_WITHIN) == (1_000, 86_400.0)

@@ -9,7 +9,7 @@ import pytest
 from svc_proto.api import shared_places
 from svc_proto.api.shared_places import LOOK_WITHIN
 from svc_proto.basics.errors import Refused
-from svc_proto.cluster.leases import LEASE, SETTLE
+from svc_proto.cluster.leases import LEASE, TAKEOVER_DELAY
 from svc_proto.engine.flow import Flow
 from tests.api.nodes import UNAVAILABLE, NodesBook, code, redis_key
 from tests.api.puppet import Hand, names
@@ -173,7 +173,7 @@ def test_without_redis_the_next_of_the_same_node_has_it_and_nobody_else() -> Non
     assert code(book.at(1).call("POST", "/v1/runs", {"input": "x"})) == UNAVAILABLE
     finish(book, 0, "b")
     book.mend()
-    book.after(1.0 + SETTLE + LOOK_WITHIN)
+    book.after(1.0 + TAKEOVER_DELAY + LOOK_WITHIN)
     assert begun(book) == ["a", "b", "c"]
     assert (places(book, "turns"), places(book, "line")) == (1, 0)
 
@@ -186,7 +186,7 @@ def test_who_was_away_counts_again_and_nobody_is_let_in_beyond_the_cap() -> None
     chat(book, 1, "b")  # nobody knows whether "a" goes on
     assert begun(book) == ["a", "b"]
     book.mend()
-    book.after(1.0 + SETTLE)
+    book.after(1.0 + TAKEOVER_DELAY)
     assert places(book, "turns") == 2
     finish(book, 1, "b")
     assert code(book.at(1).call("POST", "/v1/runs", {"input": "x"})) == FULL
@@ -203,7 +203,7 @@ def test_redis_that_comes_back_empty_hears_of_all_places_before_it_gives_any() -
     book.mend()
     book.after(1.0)
     calls = [book.at(n).call("POST", "/v1/runs", {"input": "x"}) for n in range(2)]
-    book.after(SETTLE)
+    book.after(TAKEOVER_DELAY)
     assert [code(call) for call in calls] == [FULL, FULL]
 
 

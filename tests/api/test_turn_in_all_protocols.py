@@ -14,15 +14,15 @@ from fuzz.part import chunk, round_of
 from fuzz.simulation.checks.support.turn_script import PROTOCOLS, draw_turn, find_differences, request_of
 from svc_proto.api.config import ApiConfig
 from tests.api.world import KEY, ApiBook
-from tests.support.servers.model_server import DONE, MODEL_PORT, Answer, ScriptedModel, refusal
+from tests.support.servers.model_server import DONE, MODEL_PORT, ModelAnswer, ScriptedModel, refusal
 
 
-def answer_of(asked: dict[str, Any]) -> Answer:
+def answer_of(asked: dict[str, Any]) -> ModelAnswer:
     question = next(row["content"] for row in reversed(asked["messages"]) if row["role"] == "user")
     said = round_of(asked["messages"], question)
     if said.status != 200:
         return refusal(said.status)
-    return Answer(events=(*(chunk(delta) for delta in said.deltas), *said.ending(), DONE))
+    return ModelAnswer(events=(*(chunk(delta) for delta in said.deltas), *said.ending(), DONE))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -8,12 +8,12 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.commands import Abort
 from tests.api.puppet import names, text_told
 from tests.api.world import KEY, ApiBook, ApiCall
-from tests.support.servers.model_server import MODEL_PORT, Answer, ScriptedModel, calls, plain, refusal
+from tests.support.servers.model_server import MODEL_PORT, ModelAnswer, ScriptedModel, calls, plain, refusal
 
 MODEL_KEY = "sk-model-51c0"
 
 
-def connected(*answers: Answer) -> tuple[ApiBook, ScriptedModel]:
+def connected(*answers: ModelAnswer) -> tuple[ApiBook, ScriptedModel]:
     model = ScriptedModel(answers)
     config = ApiConfig(
         key=KEY, model_base_url=f"http://127.0.0.1:{MODEL_PORT}/v1", model="small", model_api_key=MODEL_KEY

@@ -21,7 +21,7 @@ from tests.browser.conftest import Site, Visitor
 from tests.browser.walk import FRESH, PROMPT, Line, Terminal, environment, fresh_clone, lines_of
 from tests.ports import free_port
 from tests.servers.support import ROOT
-from tests.support.servers.model_server import Answer, ScriptedModel, calls, plain
+from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls, plain
 
 PAGES = (  # in the order of the walk
     "README.md",
@@ -200,7 +200,7 @@ def test_a_new_user(walk: Walk, model: ScriptedModel, visit: Visitor) -> None:
     dialog.get_by_role("button", name="Done").click()
     page.get_by_role("link", name="Chat").click()
 
-    def said(request: dict[str, object]) -> Answer:
+    def said(request: dict[str, object]) -> ModelAnswer:
         assert MAIL in str(request["messages"])
         return plain("Your mail is open.")
 

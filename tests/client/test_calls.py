@@ -10,11 +10,11 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.service_client import Peer, PeerFault
+from svc_proto.service_clients.service_client import ServiceClient, ServiceFault
 from svc_proto.wire.events import Headers
 from tests.client.world import REFUSED, SILENT, Reply, World, as_json
 
-RELAY = Peer("the relay", "http://127.0.0.1:8767", "t0ken", remedy="start it")
+RELAY = ServiceClient("the relay", "http://127.0.0.1:8767", "t0ken", remedy="start it")
 
 
 def ask(engine: Engine) -> Flow[JsonObject]:
@@ -56,7 +56,7 @@ def test_another_certificate() -> None:
     ],
 )
 def test_sentences_of_ones_own(answer: Reply, text: str) -> None:
-    sentences = PAIRED | {PeerFault.CONFLICT: "{said}, you see", PeerFault.UNREACHABLE: "never"}
+    sentences = PAIRED | {ServiceFault.CONFLICT: "{said}, you see", ServiceFault.UNREACHABLE: "never"}
     assert World(lambda engine: explained(ask(engine), sentences), http=answer).fails() == Exit(1, text)
 
 

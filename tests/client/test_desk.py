@@ -27,7 +27,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.candidate_selection import Candidate
-from svc_proto.service_clients.relay_url import Remote
+from svc_proto.service_clients.relay_url import RelayUrl
 from tests.client.world import REFUSED, Asked, Reply, World, as_json
 
 T = TypeVar("T")
@@ -194,7 +194,7 @@ def test_finding(stored: list[StoredSession], who: WhichRelay, found: StoredSess
     result = world(Host(*stored), lambda engine: find_session(engine, who)).run()
     assert (result.url, result.token) == (found.url, found.token)
     relay = world(Host(*stored), lambda engine: find_relay(engine, who)).run()
-    assert (relay.url, relay.token) == (Remote(found.url).http_url, found.token)
+    assert (relay.url, relay.token) == (RelayUrl(found.url).http_url, found.token)
 
 
 def test_the_only_one_with_another_token() -> None:

@@ -8,13 +8,13 @@ from attrs import evolve
 from svc_proto.basics.moment import Moment
 from svc_proto.client.top import bars, once_rows, shown, silence
 from svc_proto.schema.openmetrics import MetricSamples
-from svc_proto.service_clients.server_stats import NAMES, History, Vitals, VitalsReading
+from svc_proto.service_clients.server_stats import NAMES, MetricsReading, ServerStats, StatsHistory
 
-NOTHING = History().take(VitalsReading(Moment(0.0, 1e9), {}))
+NOTHING = StatsHistory().add(MetricsReading(Moment(0.0, 1e9), {}))
 ALL = evolve(NOTHING, **dict.fromkeys(NAMES[1:], 1.0))
 
 
-def row(title: str, now: Vitals) -> tuple[str, str]:
+def row(title: str, now: ServerStats) -> tuple[str, str]:
     """Its value, and what stands beside it."""
     return {what: (value, beside) for what, value, beside in once_rows(now)}[title]
 
@@ -77,9 +77,9 @@ def test_bars(values: list[float | None], drawn: str) -> None:
 
 
 def test_bars_of_what_was_seen() -> None:
-    history = History(every=1.0, span=10.0)
-    looks = [VitalsReading(Moment(float(at), 1e9), {"relay": MetricSamples(f"svc_phones {at}")}) for at in (1, 2, 4)]
-    *_, now = map(history.take, looks)
+    history = StatsHistory(every=1.0, span=10.0)
+    looks = [MetricsReading(Moment(float(at), 1e9), {"relay": MetricSamples(f"svc_phones {at}")}) for at in (1, 2, 4)]
+    *_, now = map(history.add, looks)
     first, second, *_ = shown(history, now, 2)
     assert (first.title, first.value, first.beside, first.bars) == ("Phones", "4", "- paired", "▅█")
     assert second.bars == "  "

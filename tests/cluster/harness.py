@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from svc_proto.cluster.redis_client import Redis, RedisListener
+from svc_proto.cluster.redis_client import RedisClient, RedisHandler
 from svc_proto.cluster.redis_connection import Reply
 from svc_proto.commands import Command, Connect, Connected, Level, Operation, Send
 from svc_proto.engine.core import Engine
@@ -27,7 +27,7 @@ T = TypeVar("T")
 CommandT = TypeVar("CommandT", bound=Command)
 
 
-class RedisBook(Book, Generic[T]):
+class RedisHarness(Book, Generic[T]):
     """See the module. `made` is what is tested, `ch` the channel of the connection that was opened last; what was sent
     is not among `commands`.
     """
@@ -61,7 +61,7 @@ class RedisBook(Book, Generic[T]):
         """It cannot be had."""
         self.feed(Failed(self.dialled().op, Failure(FailureKind.UNREACHABLE)))
 
-    def stand(self) -> None:
+    def accept_connection(self) -> None:
         """It stands, and nothing was answered."""
         order = self.dialled()
         self.ch, self._reader = order.ch, RespReader()
@@ -70,12 +70,12 @@ class RedisBook(Book, Generic[T]):
 
     def open(self, *more: object) -> list[object]:
         """It stands and is greeted; `more` answers than one to HELLO. What was said until then."""
-        self.stand()
-        said = self.said()
+        self.accept_connection()
+        said = self.new_commands()
         self.answers({b"proto": 3}, *more)
         return said
 
-    def said(self) -> list[object]:
+    def new_commands(self) -> list[object]:
         """The commands since the last look, all of which have left."""
         server = self.node.ends.get(self.ch)
         if server is None:
@@ -101,15 +101,15 @@ class RedisBook(Book, Generic[T]):
         self.settle()
 
 
-def wired(
-    where: RedisAddress = WHERE, channels: tuple[str, ...] = (), listener: RedisListener | None = None
-) -> RedisBook[Redis]:
+def started_client(
+    where: RedisAddress = WHERE, channels: tuple[str, ...] = (), listener: RedisHandler | None = None
+) -> RedisHarness[RedisClient]:
     """A client that was started."""
-    book = RedisBook(lambda engine: Redis(engine, where, channels, listener))
+    book = RedisHarness(lambda engine: RedisClient(engine, where, channels, listener))
     book.within(book.made.start)
     return book
 
 
-def asking(book: RedisBook[Redis], *arguments: str) -> list[Reply]:
+def asking(book: RedisHarness[RedisClient], *arguments: str) -> list[Reply]:
     """Ask something in a flow; the list gets what comes."""
-    return book.spawn(book.made.ask(*arguments))
+    return book.spawn(book.made.execute(*arguments))

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from svc_proto.cluster import forwarding
-from svc_proto.cluster.forwarding import FILE, pass_on, was_passed_on
+from svc_proto.cluster.forwarding import FILE_FORWARD_RULE, forward, is_forwarded
 from svc_proto.commands import Abort, Cancel, Connect, PauseReading, ResumeReading
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.core import Engine
@@ -45,7 +45,7 @@ class Slow:
 
     def flow(self, engine: Engine, request: Request) -> Flow[object]:
         self.engine = engine
-        answer = yield from pass_on(engine, request, URL, FILE)
+        answer = yield from forward(engine, request, URL, FILE_FORWARD_RULE)
         if isinstance(answer, StreamedResponse) and request.method != "HEAD":
             self.ends.append((yield from answer.producer(cast("ResponseWriter", self))))
         return answer
@@ -107,7 +107,7 @@ def test_what_broke_off_is_not_said_to_be_whole(end: Closed | ReadClosed | None)
         book >> end
         book.take()
     book.act(slow.read).take()
-    book.after(forwarding.SILENCE).take()
+    book.after(forwarding.SILENCE_TIMEOUT).take()
     assert (slow.pieces, slow.ends) == ([b"abc"], [False])
 
 
@@ -140,20 +140,20 @@ def test_a_node_that_is_not_there() -> None:
         book, caller = calling(lambda engine, slow=slow: slow.flow(engine, asking()))  # type: ignore[misc]
         book >> Started() << [CONNECT]
         if end is None:
-            book.after(forwarding.CONNECT_WITHIN) << [Cancel(OP)]
+            book.after(forwarding.CONNECT_TIMEOUT) << [Cancel(OP)]
         else:
             book >> end << []
         assert caller.results == [None]
     book, caller, _, _ = passed(asking())
-    book.after(FILE.within) << [Abort(ONE)]
+    book.after(FILE_FORWARD_RULE.within) << [Abort(ONE)]
     assert caller.results == [None]
 
 
 def test_what_was_passed_on_says_so() -> None:
-    assert was_passed_on(asking((b"via", b"1.0 fred, 1.1 SVC-node")))
+    assert is_forwarded(asking((b"via", b"1.0 fred, 1.1 SVC-node")))
     marks: list[Any] = [(), ((b"via", b"1.1 fred"),), ((b"x", b"1.1 svc-node"),)]
-    assert not any(was_passed_on(asking(*fields)) for fields in marks)
+    assert not any(is_forwarded(asking(*fields)) for fields in marks)
 
 
 def test_limits() -> None:
-    assert (forwarding.CONNECT_WITHIN, FILE.within, forwarding.SILENCE) == (2.0, 10.0, 60.0)
+    assert (forwarding.CONNECT_TIMEOUT, FILE_FORWARD_RULE.within, forwarding.SILENCE_TIMEOUT) == (2.0, 10.0, 60.0)

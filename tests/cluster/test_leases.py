@@ -8,21 +8,21 @@ import pytest
 
 from runtimes.sim.redis import RedisService
 from svc_proto.cluster import leases
-from svc_proto.cluster.leases import DROP, LEASE, RENEW, RENEW_EVERY, TAKE, Leases
+from svc_proto.cluster.leases import DROP, LEASE, RENEW, RENEW_INTERVAL, TAKE, LeaseManager
 from svc_proto.cluster.node import Node
-from svc_proto.cluster.redis_client import CONNECT_WITHIN, PAUSE, Redis
-from svc_proto.cluster.semaphore import GIVE_BACK, KEEP, TAKE_PLACE
+from svc_proto.cluster.redis_client import CONNECT_TIMEOUT, PAUSE, RedisClient
+from svc_proto.cluster.semaphore import ACQUIRE_SCRIPT, RELEASE_SCRIPT, RENEW_SCRIPT
 from svc_proto.commands import Connect
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from tests.cluster.harness import WHERE, RedisBook
+from tests.cluster.harness import WHERE, RedisHarness
 
 
 class Quiet:
     """A node that says nothing by itself."""
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: RedisClient) -> None:
         self.redis = redis
 
     @property
@@ -40,18 +40,18 @@ class Owner:
         self.lost: list[str] = []
         self.lapsed: list[str] = []
 
-        def make(engine: Engine) -> Redis:
-            redis = Redis(engine, WHERE)
-            self.leases = Leases(engine, cast("Node", Quiet(redis)), "me", self.lost.append, self.lapsed.append)
+        def make(engine: Engine) -> RedisClient:
+            redis = RedisClient(engine, WHERE)
+            self.leases = LeaseManager(engine, cast("Node", Quiet(redis)), "me", self.lost.append, self.lapsed.append)
             return redis
 
-        self.book: RedisBook[Redis] = RedisBook(make)
+        self.book: RedisHarness[RedisClient] = RedisHarness(make)
         self.results: list[Any] = []
         self.book.within(self.book.made.start)
         self.book.open()
 
     def take(self, name: str = "s") -> None:
-        self.run(self.leases.take(name))
+        self.run(self.leases.acquire(name))
 
     def run(self, flow: Flow[Any]) -> Any:
         tasks: list[Any] = []
@@ -61,14 +61,14 @@ class Owner:
     def have(self, name: str = "s", fence: int = 7) -> None:
         """It is ours now."""
         self.take(name)
-        self.book.said()
+        self.book.new_commands()
         self.book.answers([b"me", b"%d" % fence])
         assert self.results.pop() == ""
 
     def evals(self) -> list[object]:
         """The scripts that were sent, and what they were given."""
         names = {TAKE: "take", RENEW: "renew", DROP: "drop"}
-        said: list[Any] = self.book.said()
+        said: list[Any] = self.book.new_commands()
         return [
             (names[words[1].decode()], *[word.decode() for word in words[3:]])
             for words in said
@@ -83,21 +83,21 @@ def test_who_has_one_has_it_until_all_have_dropped_it() -> None:
     one = Owner()
     one.take()
     assert one.evals() == [("take", KEY, "svc:0:kind:fence", "me", "4000")]
-    assert one.leases.fence("s") == 0
+    assert one.leases.fencing_token("s") == 0
     one.book.answers([b"me", b"12"])
-    assert (one.results, one.leases.fence("s"), len(one.leases)) == ([""], 12, 1)
+    assert (one.results, one.leases.fencing_token("s"), len(one.leases)) == ([""], 12, 1)
     one.take()
     assert (one.results, one.evals()) == (["", ""], [])  # nobody has to be asked
-    one.book.within(lambda: one.leases.drop("s"))
-    assert (one.evals(), one.leases.fence("s")) == ([], 12)
-    one.book.within(lambda: one.leases.drop("s"))
-    assert (one.evals(), one.leases.fence("s"), len(one.leases)) == ([("drop", KEY, "me")], None, 0)
+    one.book.within(lambda: one.leases.release("s"))
+    assert (one.evals(), one.leases.fencing_token("s")) == ([], 12)
+    one.book.within(lambda: one.leases.release("s"))
+    assert (one.evals(), one.leases.fencing_token("s"), len(one.leases)) == ([("drop", KEY, "me")], None, 0)
 
 
 def test_what_another_has_is_not_had() -> None:
     one = Owner()
     one.take()
-    one.book.said()
+    one.book.new_commands()
     one.book.answers([b"you http://b", b"0"])
     assert (one.results, one.evals(), len(one.leases)) == (["you http://b"], [("drop", KEY, "me")], 0)
 
@@ -107,7 +107,7 @@ def test_an_answer_that_makes_no_sense(answer: object) -> None:
     one = Owner()
     one.take()
     one.book.answers(answer)
-    assert (one.results, len(one.leases)) == ([leases.ODD], 0)
+    assert (one.results, len(one.leases)) == ([leases.UNEXPECTED_REPLY], 0)
 
 
 def test_without_redis_there_is_none_and_a_lost_connection_ends_the_wait() -> None:
@@ -118,19 +118,19 @@ def test_without_redis_there_is_none_and_a_lost_connection_ends_the_wait() -> No
     assert [answer.kind for answer in one.results] == [FailureKind.UNREACHABLE]
     one.take()  # it may be another's by now
     assert isinstance(one.results[-1], Failure)
-    assert one.leases.fence("s") == 7  # of who had it before
+    assert one.leases.fencing_token("s") == 7  # of who had it before
 
 
 def test_they_are_renewed_each_second_and_as_soon_as_redis_is_back() -> None:
     one = Owner()
     one.have("a")
     one.have("b", 8)
-    one.book.after(RENEW_EVERY)
+    one.book.after(RENEW_INTERVAL)
     keys = [KEY.removesuffix("s") + name for name in "ab"]
     assert one.evals() == [("renew", *keys, "me", "4000")]
     one.book.close()
     one.book.after(PAUSE)
-    assert one.leases.fence("a") == 7
+    assert one.leases.fencing_token("a") == 7
     one.book.open()
     one.book.within(one.leases.renew)
     assert one.evals() == [("renew", *keys, "me", "4000")]
@@ -138,7 +138,7 @@ def test_they_are_renewed_each_second_and_as_soon_as_redis_is_back() -> None:
     one.take("a")
     assert (one.results, one.evals()) == ([""], [])
     one.book.within(one.leases.stop)
-    one.book.after(RENEW_EVERY)
+    one.book.after(RENEW_INTERVAL)
     assert one.evals() == []
 
 
@@ -153,7 +153,7 @@ def test_one_that_ran_out_has_to_be_asked_for_again() -> None:
     one.take()
     assert one.evals() == [("take", KEY, "svc:0:kind:fence", "me", "4000")]
     one.book.answers([b"me", b"9"])
-    assert one.leases.fence("s") == 9
+    assert one.leases.fencing_token("s") == 9
 
 
 def test_one_lasts_from_when_redis_was_asked() -> None:
@@ -174,16 +174,16 @@ def test_what_somebody_else_has_taken_is_lost_once() -> None:
     one.have("c", 9)
     one.book.within(one.leases.renew)
     one.book.within(one.leases.renew)
-    one.book.within(lambda: one.leases.drop("c"))
+    one.book.within(lambda: one.leases.release("c"))
     one.book.answers([0, 1, 0], [0, 1, 0])
     assert one.lost == ["a"]
-    assert one.leases.fence("a") == 7  # the store refuses it
+    assert one.leases.fencing_token("a") == 7  # the store refuses it
     one.book.answers(1)
-    one.book.said()
+    one.book.new_commands()
     one.take("a")  # it may be free again
     assert one.evals()[0][0] == "take"  # type: ignore[index]
     one.book.answers([b"me", b"11"])
-    assert one.leases.fence("a") == 11
+    assert one.leases.fencing_token("a") == 11
 
 
 def test_what_is_had_again_after_its_time_may_have_been_anothers() -> None:
@@ -197,7 +197,7 @@ def test_what_is_had_again_after_its_time_may_have_been_anothers() -> None:
     one.book.close()
     one.book.after(LEASE)
     one.book.ordered(Connect)
-    one.book.after(CONNECT_WITHIN + PAUSE)
+    one.book.after(CONNECT_TIMEOUT + PAUSE)
     one.book.open()
     one.book.within(one.leases.renew)
     one.book.answers([1])
@@ -223,24 +223,24 @@ def test_a_renewal_that_was_not_answered_changes_nothing() -> None:
     one.have()
     one.book.within(one.leases.renew)
     one.book.close()
-    assert (one.lost, one.leases.fence("s")) == ([], 7)
+    assert (one.lost, one.leases.fencing_token("s")) == ([], 7)
 
 
 def test_many_are_renewed_by_several_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "AT_ONCE", 2)
+    monkeypatch.setattr(leases, "BATCH_SIZE", 2)
     one = Owner()
     for name in "abc":
         one.have(name)
     one.take("d")  # of which nothing is known yet
-    one.book.said()
+    one.book.new_commands()
     one.book.within(one.leases.renew)
     assert [len(each) - 3 for each in one.evals()] == [2, 1]  # type: ignore[arg-type]
 
 
 def test_who_goes_while_it_waits_leaves_nothing() -> None:
     one = Owner()
-    task = one.run(one.leases.take("s"))
-    one.book.said()
+    task = one.run(one.leases.acquire("s"))
+    one.book.new_commands()
     one.book.within(task.cancel)
     assert (one.evals(), len(one.leases)) == ([("drop", KEY, "me")], 0)
     one.book.within(one.leases.renew)
@@ -249,8 +249,8 @@ def test_who_goes_while_it_waits_leaves_nothing() -> None:
 
 
 def test_the_scripts_are_those_that_the_simulator_knows() -> None:
-    assert list(RedisService().scripts) == [TAKE, RENEW, DROP, TAKE_PLACE, KEEP, GIVE_BACK]
+    assert list(RedisService().scripts) == [TAKE, RENEW, DROP, ACQUIRE_SCRIPT, RENEW_SCRIPT, RELEASE_SCRIPT]
 
 
 def test_limits() -> None:
-    assert (LEASE, RENEW_EVERY, leases.AT_ONCE) == (4.0, 1.0, 500)
+    assert (LEASE, RENEW_INTERVAL, leases.BATCH_SIZE) == (4.0, 1.0, 500)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from svc_proto.cluster.metrics import families
-from svc_proto.cluster.node import Node, Pulse
+from svc_proto.cluster.metrics import cluster_metrics
+from svc_proto.cluster.node import Heartbeat, Node
 from svc_proto.engine.core import Engine
-from tests.cluster.harness import WHERE, RedisBook
+from tests.cluster.harness import WHERE, RedisHarness
 
 
 class Nobody:
@@ -19,14 +19,14 @@ class Nobody:
 
 
 def shown(node: Node) -> dict[str, dict[str, object]]:
-    return {each.name: {".".join(of): value for of, value in each.values} for each in families(node, "phones")}
+    return {each.name: {".".join(of): value for of, value in each.values} for each in cluster_metrics(node, "phones")}
 
 
 def test_each_node_is_there_with_what_it_has() -> None:
     def make(engine: Engine) -> Node:
         return Node(engine, WHERE, Nobody(), url="http://a", load=lambda: 3)
 
-    book = RedisBook(make)
+    book = RedisHarness(make)
     node = book.made
     assert shown(node)["svc_cluster_up"] == {"": 0.0}
     book.within(node.start)
@@ -38,12 +38,16 @@ def test_each_node_is_there_with_what_it_has() -> None:
         {"from": "e", "word": "beat", "body": {"since": 8, "load": -1}, "told": -1},  # which leaves
     ):
         book.within(lambda told=told: node.on_message("svc:0:all", _said(told)))  # type: ignore[misc]
-    assert node.pulses() == [Pulse(name="http://b", since=7.5, load=4), Pulse(name="c", since=8, load=0)]
+    assert node.heartbeats() == [Heartbeat(name="http://b", since=7.5, load=4), Heartbeat(name="c", since=8, load=0)]
     found = shown(node)
     assert found["svc_cluster_up"] == {"": 1.0}
     assert found["svc_cluster_nodes"] == {"": 3.0}
     assert found["svc_cluster_node_phones"] == {"http://a": 3.0, "http://b": 4.0, "c": 0.0}
-    assert found["svc_cluster_node_start_time_seconds"] == {"http://a": node.pulse().since, "http://b": 7.5, "c": 8.0}
+    assert found["svc_cluster_node_start_time_seconds"] == {
+        "http://a": node.heartbeat().since,
+        "http://b": 7.5,
+        "c": 8.0,
+    }
 
 
 def _said(told: dict[str, object]) -> bytes:

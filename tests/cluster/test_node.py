@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from svc_proto.cluster import node as module
-from svc_proto.cluster.node import BEAT, LEASE, Node
+from svc_proto.cluster.node import HEARTBEAT_INTERVAL, LEASE, Node
 from svc_proto.cluster.redis_client import PAUSE
 from svc_proto.commands import Abort
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import Push, RespError
-from tests.cluster.harness import RedisBook
+from tests.cluster.harness import RedisHarness
 
 WHERE = RedisAddress("redis.example", db=3)
 ALL = b"svc:3:all"
@@ -55,7 +55,7 @@ class Scene:
 
     def __init__(self, *, up: bool = True) -> None:
         self.town = Town()
-        self.book = RedisBook(lambda engine: Node(engine, WHERE, self.town))
+        self.book = RedisHarness(lambda engine: Node(engine, WHERE, self.town))
         self.node = self.book.made
         self.mine = f"svc:3:node:{self.node.id}".encode()
         self.told: dict[str, int] = {}
@@ -72,12 +72,12 @@ class Scene:
 
     def pulse(self) -> dict[str, object]:
         """What its beats say."""
-        return {"name": self.node.id, "since": self.node.pulse().since, "load": 0}
+        return {"name": self.node.id, "since": self.node.heartbeat().since, "load": 0}
 
     def said(self) -> list[object]:
         """What it told, to whom, and its other commands."""
         found: list[object] = []
-        for words in self.book.said():
+        for words in self.book.new_commands():
             assert isinstance(words, list)
             if words[0] == b"PUBLISH":
                 text = json.loads(words[2])
@@ -161,19 +161,19 @@ def test_the_state_is_told_to_who_asks() -> None:
 
 def test_it_beats_and_asks_who_listens() -> None:
     scene, time = Scene(), [b"1800000101", b"0"]
-    scene.book.after(BEAT)
+    scene.book.after(HEARTBEAT_INTERVAL)
     assert scene.said() == [("all", "beat", scene.pulse()), ["TIME"]]
     scene.book.answers(1, time)
     scene.hear("b", "hello")
     scene.said()
     assert scene.town.news() == ["missed"]
     scene.book.answers(1, 1)
-    scene.book.after(BEAT)
+    scene.book.after(HEARTBEAT_INTERVAL)
     assert scene.said() == [("all", "beat", scene.pulse()), ["PUBSUB", "NUMSUB", "svc:3:node:b"], ["TIME"]]
     scene.book.answers(2, [b"svc:3:node:b", 1], time)
-    assert scene.node.time == 1_800_000_101.0  # whatever our own clock has counted meanwhile
+    assert scene.node.cluster_time == 1_800_000_101.0  # whatever our own clock has counted meanwhile
     assert scene.town.news() == []
-    scene.book.after(BEAT)
+    scene.book.after(HEARTBEAT_INTERVAL)
     scene.said()
     scene.book.answers(2, [b"svc:3:node:b", 0], time)
     assert scene.town.news() == [("b", "lost")]
@@ -184,7 +184,7 @@ def test_it_beats_and_asks_who_listens() -> None:
 @pytest.mark.parametrize("answer", [RespError("ERR", "no"), [b"svc:3:node:b"], [0, 0], [b"other", 0], 7])
 def test_an_answer_that_says_nothing_changes_nothing(answer: object) -> None:
     scene = known()
-    scene.book.after(BEAT)
+    scene.book.after(HEARTBEAT_INTERVAL)
     scene.said()
     scene.book.answers(2, answer, answer)
     assert scene.town.news() == []
@@ -192,7 +192,7 @@ def test_an_answer_that_says_nothing_changes_nothing(answer: object) -> None:
 
 def test_a_node_that_is_silent_for_too_long_is_gone() -> None:
     scene = known()
-    for _ in range(int(LEASE / BEAT) - 1):
+    for _ in range(int(LEASE / HEARTBEAT_INTERVAL) - 1):
         beat(scene)
     assert scene.town.news() == []
     beat(scene)
@@ -200,13 +200,13 @@ def test_a_node_that_is_silent_for_too_long_is_gone() -> None:
 
 
 def beat(scene: Scene) -> None:
-    scene.book.after(BEAT)
+    scene.book.after(HEARTBEAT_INTERVAL)
     scene.book.answers(*(1 if words[0] == "all" else [] for words in scene.said()))  # type: ignore[index]  # words or a tuple
 
 
 def test_a_word_prolongs_the_lease() -> None:
     scene = known()
-    for _ in range(2 * int(LEASE / BEAT)):
+    for _ in range(2 * int(LEASE / HEARTBEAT_INTERVAL)):
         beat(scene)
         scene.hear("b", "beat")
     assert scene.town.news() == []
@@ -222,14 +222,14 @@ def test_who_goes_says_so() -> None:
 
 def test_a_message_that_nobody_hears_is_the_loss_of_its_node() -> None:
     scene = known()
-    scene.book.within(lambda: scene.node.tell("b", "command", {"x": 1}))
+    scene.book.within(lambda: scene.node.send_to("b", "command", {"x": 1}))
     assert scene.said() == [("node:b", "command", {"x": 1})]
     scene.book.answers(1)
     assert scene.town.news() == []
-    scene.book.within(lambda: scene.node.tell("b", "command", {}))
+    scene.book.within(lambda: scene.node.send_to("b", "command", {}))
     scene.book.answers(0)
     assert scene.town.news() == [("b", "lost")]
-    assert not scene.node.tell("b", "command", {})
+    assert not scene.node.send_to("b", "command", {})
     assert scene.said() == [("node:b", "command", {})]
 
 
@@ -238,7 +238,7 @@ def test_all_are_gone_when_the_connection_is() -> None:
     scene.book.close()
     assert scene.town.news() == [("b", "lost")]
     assert not scene.node.is_up
-    scene.book.within(lambda: scene.node.tell_all("news", {}))
+    scene.book.within(lambda: scene.node.broadcast("news", {}))
     scene.book.after(PAUSE)
     scene.book.open("OK")
     assert scene.said()[-1] == ("all", "hello", {})
@@ -248,22 +248,22 @@ def test_it_counts_what_it_tells_though_nobody_hears_it() -> None:
     scene = known()
     texts = []
     for _ in range(2):
-        scene.book.within(lambda: scene.node.tell_all("news", {}))
-        (words,) = scene.book.said()
+        scene.book.within(lambda: scene.node.broadcast("news", {}))
+        (words,) = scene.book.new_commands()
         texts.append(json.loads(words[2])["told"])  # type: ignore[index]  # a command
         scene.book.answers(1)
     assert texts == [1, 2]
     scene.book.close()
-    scene.book.within(lambda: scene.node.tell_all("news", {}))
+    scene.book.within(lambda: scene.node.broadcast("news", {}))
     scene.book.after(PAUSE)
     scene.book.open("OK")
-    hello: Any = scene.book.said()[-1]
+    hello: Any = scene.book.new_commands()[-1]
     assert json.loads(hello[2])["told"] == 3
 
 
 def asked(scene: Scene) -> list[JsonObject | Failure]:
     answers: list[JsonObject | Failure] = []
-    scene.book.within(lambda: scene.book.engine.spawn(scene.node.ask("b", "how", {"x": 1}), on_done=answers.append))
+    scene.book.within(lambda: scene.book.engine.spawn(scene.node.request("b", "how", {"x": 1}), on_done=answers.append))
     return answers
 
 
@@ -348,8 +348,8 @@ def test_at_the_stop_it_says_so() -> None:
 def test_who_goes_tells_what_it_finishes_and_is_counted_on_no_more() -> None:
     scene = known()
     scene.book.within(scene.node.stop)
-    scene.book.within(lambda: scene.node.tell_all("news", {}))
-    words = [json.loads(words[2]) for words in scene.book.said()]  # type: ignore[index]  # PUBLISH, all of them
+    scene.book.within(lambda: scene.node.broadcast("news", {}))
+    words = [json.loads(words[2]) for words in scene.book.new_commands()]  # type: ignore[index]  # PUBLISH, all of them
     assert [(text["word"], text["told"]) for text in words] == [("bye", 0), ("news", -1)]
     scene.book.answers(1, 1)
     for word in ("hello", "which", "asks"):
@@ -369,15 +369,15 @@ def test_what_somebody_tells_who_has_gone_is_heard_and_does_not_bring_it_back() 
 
 def test_one_clock_for_all() -> None:
     scene = Scene(up=False)
-    assert scene.node.time == scene.book.engine.now.wall
+    assert scene.node.cluster_time == scene.book.engine.now.wall
     scene.up()
-    assert scene.node.time == pytest.approx(1_800_000_100.5)
+    assert scene.node.cluster_time == pytest.approx(1_800_000_100.5)
     scene.book.after(0.25)
-    assert scene.node.time == pytest.approx(1_800_000_100.75)
+    assert scene.node.cluster_time == pytest.approx(1_800_000_100.75)
     late = Scene(up=False)
     late.book.open("OK")
     late.book.answers(RespError("ERR", "no"), 1)
-    assert late.node.time == late.book.engine.now.wall
+    assert late.node.cluster_time == late.book.engine.now.wall
 
 
 def test_keys_are_of_this_service() -> None:
@@ -385,4 +385,4 @@ def test_keys_are_of_this_service() -> None:
 
 
 def test_limits() -> None:
-    assert (BEAT, LEASE, module.ANSWER_WITHIN, module.MAX_NODES) == (0.5, 3.0, 1.0, 256)
+    assert (HEARTBEAT_INTERVAL, LEASE, module.ANSWER_TIMEOUT, module.MAX_NODES) == (0.5, 3.0, 1.0, 256)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from svc_proto.cluster.redis_client import PAUSE, Redis, RedisListener
-from svc_proto.cluster.redis_connection import CONNECT_WITHIN, GONE, PATIENCE
+from svc_proto.cluster.redis_client import PAUSE, RedisClient, RedisHandler
+from svc_proto.cluster.redis_connection import CONNECT_TIMEOUT, CONNECTION_LOST, REPLY_TIMEOUT
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Level
 from svc_proto.facts import Closed, Failure, FailureKind, Stopping
 from svc_proto.wire.resp import Push, RespError
-from tests.cluster.harness import WHERE, RedisBook, asking, wired
+from tests.cluster.harness import WHERE, RedisHarness, asking, started_client
 
 
-class Ear(RedisListener):
+class Ear(RedisHandler):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
@@ -31,8 +31,8 @@ class Ear(RedisListener):
 
 def test_it_says_who_it_is_and_is_up() -> None:
     ear = Ear()
-    book = wired(listener=ear)
-    assert asking(book, "PING") == [GONE]
+    book = started_client(listener=ear)
+    assert asking(book, "PING") == [CONNECTION_LOST]
     assert book.open() == [[b"HELLO", b"3"]]
     assert book.made.is_up
     assert book.made.connections == 1
@@ -42,7 +42,7 @@ def test_it_says_who_it_is_and_is_up() -> None:
 
 def test_with_a_password_a_number_and_subscriptions() -> None:
     ear = Ear()
-    book = wired(evolve(WHERE, password="secret", user="svc", db=3), ("a", "b"), ear)
+    book = started_client(evolve(WHERE, password="secret", user="svc", db=3), ("a", "b"), ear)
     hello = [b"HELLO", b"3", b"AUTH", b"svc", b"secret"]
     assert book.open("OK") == [hello, [b"SELECT", b"3"], [b"SUBSCRIBE", b"a", b"b"]]
     book.answers(Push([b"subscribe", b"a", 1]), Push([b"message", b"a", b"text"]), Push([b"later", 1]))
@@ -51,7 +51,7 @@ def test_with_a_password_a_number_and_subscriptions() -> None:
 
 
 def test_every_connection_selects_the_database() -> None:
-    book = wired(evolve(WHERE, db=3))
+    book = started_client(evolve(WHERE, db=3))
     for _ in range(2):
         assert book.open("OK") == [[b"HELLO", b"3"], [b"SELECT", b"3"]]
         book.close()
@@ -59,15 +59,15 @@ def test_every_connection_selects_the_database() -> None:
 
 
 def test_a_password_without_a_name_is_that_of_the_default_user() -> None:
-    book = wired(evolve(WHERE, password="secret"))
+    book = started_client(evolve(WHERE, password="secret"))
     assert book.open() == [[b"HELLO", b"3", b"AUTH", b"default", b"secret"]]
 
 
 @pytest.mark.parametrize("code", ["WRONGPASS", "NOAUTH", "NOPERM", "NOPROTO"])
 def test_who_is_refused_tries_again_and_says_so_once(code: str) -> None:
-    book = wired(evolve(WHERE, db=1))
+    book = started_client(evolve(WHERE, db=1))
     for _ in range(2):
-        book.stand()
+        book.accept_connection()
         book.answers(RespError(code, "no"), RespError("NOAUTH", "no"))
         assert [type(order) for order in book.commands] == [Abort]
         book.close()
@@ -79,9 +79,9 @@ def test_who_is_refused_tries_again_and_says_so_once(code: str) -> None:
 
 
 def test_a_server_that_says_nothing_is_left() -> None:
-    book = wired()
-    book.stand()
-    book.after(PATIENCE)
+    book = started_client()
+    book.accept_connection()
+    book.after(REPLY_TIMEOUT)
     assert [type(order) for order in book.commands] == [Abort]
     book.close()
     book.after(PAUSE)
@@ -89,8 +89,8 @@ def test_a_server_that_says_nothing_is_left() -> None:
 
 
 def test_a_connection_that_goes_while_it_is_greeted() -> None:
-    book = wired(evolve(WHERE, db=1))
-    book.stand()
+    book = started_client(evolve(WHERE, db=1))
+    book.accept_connection()
     book.answers({b"proto": 3})
     book.close()
     book.after(PAUSE)
@@ -99,22 +99,22 @@ def test_a_connection_that_goes_while_it_is_greeted() -> None:
 
 
 def test_what_cannot_be_reached_is_tried_again_after_a_pause() -> None:
-    book = wired()
+    book = started_client()
     book.turn_away()
     book.after(PAUSE - 0.01)
     assert not book.commands
     book.after(0.01)
     assert book.commands
-    book.after(CONNECT_WITHIN)  # nobody answers
+    book.after(CONNECT_TIMEOUT)  # nobody answers
     dialled, given_up = book.commands
     assert isinstance(dialled, Connect)
     assert given_up == Cancel(dialled.op)
 
 
 def test_a_flow_waits_for_its_answer() -> None:
-    book = wired()
+    book = started_client()
     nothing = asking(book, "GET", "x")
-    assert nothing == [GONE]
+    assert nothing == [CONNECTION_LOST]
     book.open()
     answers = asking(book, "GET", "x")
     assert not answers
@@ -124,7 +124,7 @@ def test_a_flow_waits_for_its_answer() -> None:
 
 def test_a_late_answer_takes_the_connection_and_all_that_waits() -> None:
     ear = Ear()
-    book = wired(listener=ear)
+    book = started_client(listener=ear)
     book.open()
     first = asking(book, "GET", "a")
     book.after(1.5)
@@ -137,9 +137,9 @@ def test_a_late_answer_takes_the_connection_and_all_that_waits() -> None:
     book.after(0.5)
     assert book.ordered(Abort) == [Abort(book.ch)]
     assert not second
-    assert not book.made.tell("GET", "d")
+    assert not book.made.send("GET", "d")
     book.close()
-    assert (second, third) == ([GONE], [GONE])
+    assert (second, third) == ([CONNECTION_LOST], [CONNECTION_LOST])
     assert ear.heard == ["up", "down"]
     book.after(PAUSE)
     book.open()
@@ -147,32 +147,32 @@ def test_a_late_answer_takes_the_connection_and_all_that_waits() -> None:
 
 
 def test_when_all_is_answered_nothing_is_late() -> None:
-    book = wired()
+    book = started_client()
     book.open()
     answers = asking(book, "GET", "a")
     book.answers(b"1")
     assert answers == [b"1"]
-    book.after(10 * PATIENCE)
+    book.after(10 * REPLY_TIMEOUT)
     assert book.made.is_up
 
 
 def test_at_the_stop_the_last_words_are_said() -> None:
-    book = wired()
+    book = started_client()
     book.open()
     book.within(book.made.stop)
-    book.within(lambda: book.made.tell("PUBLISH", "all", "bye"))
+    book.within(lambda: book.made.send("PUBLISH", "all", "bye"))
     book.feed(Stopping(5.0))
-    assert book.said() == [[b"PUBLISH", b"all", b"bye"]]
+    assert book.new_commands() == [[b"PUBLISH", b"all", b"bye"]]
     assert CloseWrite(book.ch) in book.commands
-    assert not book.made.tell("GET", "a")
+    assert not book.made.send("GET", "a")
     book.answers(1)
-    assert not book.said()
+    assert not book.new_commands()
     book.feed(Closed(book.ch, "done"))
     assert not book.ordered(Connect)
 
 
 def test_a_stop_before_the_start_is_none() -> None:
-    book = RedisBook(lambda engine: Redis(engine, WHERE))
+    book = RedisHarness(lambda engine: RedisClient(engine, WHERE))
     book.within(book.made.stop)
     assert not book.commands
 
@@ -182,9 +182,9 @@ def test_a_stop_before_the_start_is_none() -> None:
     [({b"role": b"replica"}, "master or Sentinels"), ({b"mode": b"cluster", b"role": b"master"}, "Redis Cluster")],
 )
 def test_who_is_no_master_is_left_and_named(who: dict[bytes, bytes], told: str) -> None:
-    book = wired()
+    book = started_client()
     for _ in range(2):
-        book.stand()
+        book.accept_connection()
         book.answers(who)
         assert [type(order) for order in book.commands] == [Abort]
         book.close()
@@ -196,7 +196,7 @@ def test_who_is_no_master_is_left_and_named(who: dict[bytes, bytes], told: str) 
 
 
 def test_a_master_that_becomes_a_replica_is_left() -> None:
-    book = wired()
+    book = started_client()
     book.open()
     answers = asking(book, "SET", "a", "b")
     book.answers(RespError("READONLY", "no"))

@@ -7,76 +7,76 @@ from typing import cast
 import pytest
 
 from svc_proto.cluster import redis_connection as module
-from svc_proto.cluster.redis_connection import CONNECT_WITHIN, PATIENCE, Link, Reply, hello
+from svc_proto.cluster.redis_connection import CONNECT_TIMEOUT, REPLY_TIMEOUT, RedisConnection, Reply, hello_command
 from svc_proto.commands import Abort
 from svc_proto.facts import Failure, FailureKind, ReadClosed, Stopping
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.resp import RespError, encode_command
-from tests.cluster.harness import asking, wired
+from tests.cluster.harness import asking, started_client
 
 
 def test_who_we_are() -> None:
-    assert hello("", "") == ("HELLO", 3)
-    assert hello("", "secret") == ("HELLO", 3, "AUTH", "default", "secret")
-    assert hello("me", "secret") == ("HELLO", 3, "AUTH", "me", "secret")
+    assert hello_command("", "") == ("HELLO", 3)
+    assert hello_command("", "secret") == ("HELLO", 3, "AUTH", "default", "secret")
+    assert hello_command("me", "secret") == ("HELLO", 3, "AUTH", "me", "secret")
 
 
 def test_answers_come_in_order_and_commands_of_one_go_leave_together() -> None:
-    book = wired()
+    book = started_client()
     book.open()
     answers: list[Reply] = []
 
     def ask() -> None:
         for key in ("a", "b"):
-            assert book.made.tell("GET", key, take=answers.append)
-        assert book.made.tell("PUBLISH", "c", b"d")
+            assert book.made.send("GET", key, take=answers.append)
+        assert book.made.send("PUBLISH", "c", b"d")
 
     book.within(ask)
-    assert book.said() == [[b"GET", b"a"], [b"GET", b"b"], [b"PUBLISH", b"c", b"d"]]
+    assert book.new_commands() == [[b"GET", b"a"], [b"GET", b"b"], [b"PUBLISH", b"c", b"d"]]
     book.answers(b"1", RespError("WRONGTYPE", "no"), 0)
     assert answers == [b"1", Failure(FailureKind.INTERNAL, "Redis says WRONGTYPE")]
 
 
 def test_too_many_commands_fail_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_PENDING", 2)
-    book = wired()
+    book = started_client()
     book.open()
     asking(book, "GET", "a")
     asking(book, "GET", "b")
-    assert asking(book, "GET", "c") == [module.FULL]
+    assert asking(book, "GET", "c") == [module.TOO_MANY_PENDING]
     book.answers(b"1")
     waits = asking(book, "GET", "c")
     assert not waits
 
 
 def test_what_is_said_to_a_connection_that_is_given_up_at_once_is_not_sent() -> None:
-    book = wired()
+    book = started_client()
     book.open()
     redis = book.made
 
     def give_up() -> None:
-        redis.tell("PING")
-        cast("Link", redis._link).abort()
+        redis.send("PING")
+        cast("RedisConnection", redis._link).abort()
 
     book.within(give_up)
-    assert (book.ordered(Abort), book.said()) == ([Abort(book.ch)], [])
+    assert (book.ordered(Abort), book.new_commands()) == ([Abort(book.ch)], [])
 
 
 def test_too_many_bytes_fail_at_once() -> None:
-    book = wired()
+    book = started_client()
     book.open()
     most = DEFAULT_LIMITS.max_unsent
     around = len(encode_command("SET", "a", "x" * most)) - most
     assert not asking(book, "SET", "a", "x" * (most - around))
     assert not asking(book, "GET", "b")  # it was not too many yet
-    assert asking(book, "GET", "c") == [module.FULL]
+    assert asking(book, "GET", "c") == [module.TOO_MANY_PENDING]
 
 
 @pytest.mark.parametrize(
     ("data", "problem"), [(b"hello\r\n", "no known type"), (b":1\r\n", "an answer that nobody has asked for")]
 )
 def test_a_server_that_speaks_otherwise_is_left(data: bytes, problem: str) -> None:
-    book = wired()
+    book = started_client()
     book.open()
     book.bytes(data)
     assert problem in str(book.logs[-1].fields["problem"])
@@ -88,7 +88,7 @@ def test_a_server_that_speaks_otherwise_is_left(data: bytes, problem: str) -> No
 
 
 def test_the_servers_end_is_the_end() -> None:
-    book = wired()
+    book = started_client()
     book.open()
     book.feed(ReadClosed(book.ch))
     assert book.ordered(Abort) == [Abort(book.ch)]
@@ -97,14 +97,14 @@ def test_the_servers_end_is_the_end() -> None:
 
 
 def test_it_is_read_however_much_is_unsent() -> None:
-    book = wired()
+    book = started_client()
     book.open()
-    book.within(lambda: book.made.tell("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
+    book.within(lambda: book.made.send("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
     assert not book.commands
 
 
 def test_a_server_that_does_not_go_is_left_at_the_stop() -> None:
-    book = wired()
+    book = started_client()
     book.open()
     book.within(book.made.stop)
     book.feed(Stopping(5.0))
@@ -113,4 +113,4 @@ def test_a_server_that_does_not_go_is_left_at_the_stop() -> None:
 
 
 def test_limits() -> None:
-    assert (PATIENCE, CONNECT_WITHIN, module.MAX_PENDING, module.LINGER) == (2.0, 0.5, 10_000, 0.5)
+    assert (REPLY_TIMEOUT, CONNECT_TIMEOUT, module.MAX_PENDING, module.LINGER) == (2.0, 0.5, 10_000, 0.5)

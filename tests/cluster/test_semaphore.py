@@ -7,14 +7,14 @@ from typing import Any, cast
 import pytest
 
 from svc_proto.cluster import semaphore
-from svc_proto.cluster.leases import ODD
+from svc_proto.cluster.leases import UNEXPECTED_REPLY
 from svc_proto.cluster.node import Node
-from svc_proto.cluster.redis_client import Redis
-from svc_proto.cluster.semaphore import GIVE_BACK, KEEP, TAKE_PLACE, Places
+from svc_proto.cluster.redis_client import RedisClient
+from svc_proto.cluster.semaphore import ACQUIRE_SCRIPT, RELEASE_SCRIPT, RENEW_SCRIPT, DistributedSemaphore
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from tests.cluster.harness import WHERE, RedisBook
+from tests.cluster.harness import WHERE, RedisHarness
 
 KEY = "svc:0:kind:places:turns"
 
@@ -24,7 +24,7 @@ class Quiet:
 
     id = "me"
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: RedisClient) -> None:
         self.redis = redis
 
     def key(self, *parts: str) -> str:
@@ -35,12 +35,12 @@ class Owner:
     """A node with some of three places."""
 
     def __init__(self) -> None:
-        def make(engine: Engine) -> Redis:
-            redis = Redis(engine, WHERE)
-            self.places = Places(cast("Node", Quiet(redis)), "turns", 3)
+        def make(engine: Engine) -> RedisClient:
+            redis = RedisClient(engine, WHERE)
+            self.places = DistributedSemaphore(cast("Node", Quiet(redis)), "turns", 3)
             return redis
 
-        self.book: RedisBook[Redis] = RedisBook(make)
+        self.book: RedisHarness[RedisClient] = RedisHarness(make)
         self.book.within(self.book.made.start)
         self.book.open()
 
@@ -56,21 +56,21 @@ class Owner:
     def have(self, count: int) -> None:
         """So many are ours."""
         for _ in range(count):
-            assert self.asks(self.places.take(), 1) is True
-        self.book.said()
+            assert self.asks(self.places.acquire(), 1) is True
+        self.book.new_commands()
 
     def evals(self) -> list[object]:
         """The scripts that were sent, and what they were given."""
-        names = {TAKE_PLACE: "take", KEEP: "keep", GIVE_BACK: "give back"}
-        said: list[Any] = self.book.said()
+        names = {ACQUIRE_SCRIPT: "take", RENEW_SCRIPT: "keep", RELEASE_SCRIPT: "give back"}
+        said: list[Any] = self.book.new_commands()
         assert all((words[0], words[2]) == (b"EVAL", b"1") for words in said)
         return [(names[words[1].decode()], *[word.decode() for word in words[3:]]) for words in said]
 
 
 def test_one_is_taken_while_there_are_some() -> None:
     one = Owner()
-    assert one.asks(one.places.take(), 1) is True
-    assert one.asks(one.places.take(), 0) is False
+    assert one.asks(one.places.acquire(), 1) is True
+    assert one.asks(one.places.acquire(), 0) is False
     assert one.evals() == [("take", KEY, "me:1", "3", "4000"), ("take", KEY, "me:2", "3", "4000")]
     assert len(one.places) == 1
 
@@ -78,8 +78,8 @@ def test_one_is_taken_while_there_are_some() -> None:
 def test_one_may_look_without_taking() -> None:
     one = Owner()
     one.have(1)
-    assert [one.asks(one.places.are_left(), answer) for answer in (0, 1)] == [False, True]
-    assert [one.asks(one.places.are_all_ours(), answer) for answer in (0, 1)] == [False, True]
+    assert [one.asks(one.places.has_free(), answer) for answer in (0, 1)] == [False, True]
+    assert [one.asks(one.places.holds_all(), answer) for answer in (0, 1)] == [False, True]
     assert one.evals() == [("take", KEY, "", "3", "4000")] * 2 + [("take", KEY, "", "2", "4000")] * 2
     assert len(one.places) == 1
 
@@ -87,7 +87,7 @@ def test_one_may_look_without_taking() -> None:
 @pytest.mark.parametrize("answer", [None, 2, b"1", [1]])
 def test_an_answer_that_makes_no_sense(answer: object) -> None:
     one = Owner()
-    assert one.asks(one.places.take(), answer) is ODD
+    assert one.asks(one.places.acquire(), answer) is UNEXPECTED_REPLY
     assert len(one.places) == 0
 
 
@@ -95,35 +95,35 @@ def test_without_redis_there_is_none_and_what_one_has_one_keeps() -> None:
     one = Owner()
     one.have(2)
     one.book.close()
-    assert isinstance(one.asks(one.places.take()), Failure)
-    one.book.within(one.places.keep)
+    assert isinstance(one.asks(one.places.acquire()), Failure)
+    one.book.within(one.places.renew)
     assert len(one.places) == 2
 
 
 def test_what_is_over_is_given_back_the_newest_first() -> None:
     one = Owner()
     one.have(3)
-    one.book.within(lambda: one.places.give_back(3))
+    one.book.within(lambda: one.places.release_down_to(3))
     assert one.evals() == []
-    one.book.within(lambda: one.places.give_back(1))
+    one.book.within(lambda: one.places.release_down_to(1))
     assert one.evals() == [("give back", KEY, "me:2", "me:3")]
-    one.book.within(one.places.keep)
+    one.book.within(one.places.renew)
     assert one.evals() == [("keep", KEY, "4000", "me:1")]
-    one.book.within(lambda: one.places.give_back(0))
-    one.book.within(one.places.keep)
+    one.book.within(lambda: one.places.release_down_to(0))
+    one.book.within(one.places.renew)
     assert one.evals() == [("give back", KEY, "me:1")]
 
 
 def test_a_command_names_so_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(semaphore, "AT_ONCE", 2)
+    monkeypatch.setattr(semaphore, "BATCH_SIZE", 2)
     one = Owner()
     one.have(3)
-    one.book.within(one.places.keep)
+    one.book.within(one.places.renew)
     assert one.evals() == [("keep", KEY, "4000", "me:1", "me:2"), ("keep", KEY, "4000", "me:3")]
-    one.book.within(lambda: one.places.give_back(0))
+    one.book.within(lambda: one.places.release_down_to(0))
     assert one.evals() == [("give back", KEY, "me:1", "me:2"), ("give back", KEY, "me:3")]
     assert len(one.places) == 0
 
 
 def test_the_limits() -> None:
-    assert semaphore.AT_ONCE == 500
+    assert semaphore.BATCH_SIZE == 500

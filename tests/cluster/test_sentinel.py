@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from svc_proto.cluster.redis_client import PAUSE, Redis
+from svc_proto.cluster.redis_client import PAUSE, RedisClient
 from svc_proto.commands import Abort, Command
 from svc_proto.facts import Received
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import Push, RespError, encode_reply
-from tests.cluster.harness import RedisBook, wired
+from tests.cluster.harness import RedisHarness, started_client
 
 WHERE = RedisAddress(
     password="master-secret", sentinels=(("one", 26379), ("two", 26380)), master="svc", sentinel_password="secret"
@@ -24,7 +24,7 @@ class Town:
     """A client that asks Sentinels, and the channel of the one that it listens to."""
 
     def __init__(self, where: RedisAddress = WHERE) -> None:
-        self.book: RedisBook[Redis] = wired(where)
+        self.book: RedisHarness[RedisClient] = started_client(where)
 
     def dialled(self, host: str, port: int) -> None:
         order = self.book.dialled()
@@ -36,7 +36,7 @@ class Town:
         self.dialled(host, port)
         assert self.book.open() == [HELLO, [b"SUBSCRIBE", b"+switch-master"]]
         self.book.answers(Push([b"subscribe", b"+switch-master", 1]))
-        assert self.book.said() == [ASKED]
+        assert self.book.new_commands() == [ASKED]
         self.listened = self.book.ch
         self.book.answers(answer)
 
@@ -149,7 +149,7 @@ def test_a_master_that_is_replaced_while_it_is_connected_to_is_left_again() -> N
     town = Town()
     town.asked(MASTER)
     town.publish(b"svc 10.0.0.1 6379 10.0.0.2 6379")
-    town.book.stand()
+    town.book.accept_connection()
     town.book.answers({b"role": b"master"})
     assert not town.book.made.is_up
     assert town.book.ordered(Abort) == [Abort(town.book.ch)]

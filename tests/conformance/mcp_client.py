@@ -16,9 +16,9 @@ from svc_proto.client.chore import Chore
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.mcp_client import Carrier, McpClient, McpFailed
-from svc_proto.service_clients.mcp_http_transport import HttpCarrier, HttpParameters
-from svc_proto.service_clients.mcp_stdio_transport import StdioCarrier
+from svc_proto.service_clients.mcp_client import McpClient, McpError, McpTransport
+from svc_proto.service_clients.mcp_http_transport import HttpParameters, McpHttpTransport
+from svc_proto.service_clients.mcp_stdio_transport import McpStdioTransport
 from svc_proto.service_clients.mcp_stdio_transport import StdioParameters as Child
 
 WITHIN = 20.0  # s
@@ -29,21 +29,21 @@ def main(runtime: str, target: Sequence[str]) -> int:
     """Do it; what each call led to is printed."""
 
     def plan(engine: Engine) -> Flow[dict[str, object]]:
-        def carry(client: McpClient) -> Carrier:
+        def carry(client: McpClient) -> McpTransport:
             if target[0].startswith("http"):
-                return HttpCarrier(engine, HttpParameters(url=target[0]), client)
-            return StdioCarrier(engine, Child(argv=tuple(target)), client)
+                return McpHttpTransport(engine, HttpParameters(url=target[0]), client)
+            return McpStdioTransport(engine, Child(argv=tuple(target)), client)
 
         client = McpClient(engine, carry)
         told: dict[str, object] = {}
         try:
             yield from client.open(WITHIN)
-            for row in (yield from client.rows("tools/list", "tools", within=WITHIN)):
+            for row in (yield from client.list_all("tools/list", "tools", within=WITHIN)):
                 properties = row.get_object("inputSchema").get_object("properties")
                 given = {name: OF_A_TYPE.get(properties.get_object(name).text("type"), "x") for name in properties}
-                called = client.ask("tools/call", {"name": row["name"], "arguments": given}, within=WITHIN)
+                called = client.request("tools/call", {"name": row["name"], "arguments": given}, within=WITHIN)
                 told[row.text("name")] = JsonObject((yield from called))
-        except McpFailed as failed:
+        except McpError as failed:
             told["problem"] = str(failed)
         client.close()
         yield from sleep(engine, 1.0)  # to say goodbye

@@ -14,7 +14,7 @@ from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
 from tests.support.http_client import Response
 from tests.support.servers.api_server import ScriptedApi, hello
-from tests.support.servers.canned_server import Canned, http
+from tests.support.servers.canned_server import CannedServer, http
 
 KEY = "sk-board-4e1"
 
@@ -65,14 +65,14 @@ def test_the_calls_of_a_chat(virtual: VirtualWorld) -> None:
     ],
 )
 def test_nothing_else_of_the_api(virtual: VirtualWorld, method: str, path: str) -> None:
-    peer = Canned(http(200, b"{}"))
+    peer = CannedServer(http(200, b"{}"))
     assert board_before(virtual, peer).ask(method, PREFIX + path).status in (404, 405)
     assert peer.heard == []
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
 def test_undoing_a_note(virtual: VirtualWorld, method: str) -> None:
-    peer = Canned(http(200, b'{"success": true}'))
+    peer = CannedServer(http(200, b'{"success": true}'))
     body = {"target": "memory", "old_text": "Tea"}
     assert board_before(virtual, peer).ask(method, f"{PREFIX}/memory", body).json == {"success": True}
     heard = b"".join(peer.heard)
@@ -92,7 +92,7 @@ def test_undoing_a_note(virtual: VirtualWorld, method: str) -> None:
 def test_the_models_name_and_nothing_else_of_the_settings(
     virtual: VirtualWorld, config: bytes, model: str | None
 ) -> None:
-    peer = Canned(http(200, config))
+    peer = CannedServer(http(200, config))
     board = board_before(virtual, peer)
     assert board.ask("GET", f"{PREFIX}/model").json == {"chat": True, "model": model}
     assert b"".join(peer.heard).startswith(b"GET /api/config HTTP/1.1")
@@ -103,7 +103,7 @@ def test_no_model_where_there_is_no_chat(virtual: VirtualWorld) -> None:
 
 
 def test_renaming_and_searching(virtual: VirtualWorld) -> None:
-    peer = Canned(http(200, b'{"results": []}'))
+    peer = CannedServer(http(200, b'{"results": []}'))
     board = board_before(virtual, peer)
     assert board.ask("PATCH", f"{PREFIX}/sessions/s-1", {"title": "Two"}).status == 200
     assert b"".join(peer.heard).startswith(b"PATCH /api/sessions/s-1 HTTP/1.1")
@@ -113,7 +113,7 @@ def test_renaming_and_searching(virtual: VirtualWorld) -> None:
 
 
 def test_a_message_with_pictures_may_be_large(virtual: VirtualWorld) -> None:
-    peer = Canned(http(200, b"{}"))
+    peer = CannedServer(http(200, b"{}"))
     board = board_before(virtual, peer)
     path = f"{PREFIX}/sessions/s-1/chat/stream"
     assert board.ask("POST", path, b"x" * 3_000_000).status == 200
@@ -121,7 +121,7 @@ def test_a_message_with_pictures_may_be_large(virtual: VirtualWorld) -> None:
 
 
 def test_deleting(virtual: VirtualWorld) -> None:
-    peer = Canned(http(204))
+    peer = CannedServer(http(204))
     assert board_before(virtual, peer).ask("DELETE", f"{PREFIX}/sessions/a%20b").status == 204
     assert b"".join(peer.heard).startswith(b"DELETE /api/sessions/a%20b HTTP/1.1")
 
@@ -171,7 +171,7 @@ def test_a_key_that_was_replaced_is_read_anew_and_kept(virtual: VirtualWorld) ->
 
 
 def test_what_is_no_stream_is_passed_on(virtual: VirtualWorld) -> None:
-    answer = board_before(virtual, Canned(http(404, b'{"error":{"message":"No such session"}}'))).ask(
+    answer = board_before(virtual, CannedServer(http(404, b'{"error":{"message":"No such session"}}'))).ask(
         "POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"}
     )
     assert answer.status == 404
@@ -179,7 +179,7 @@ def test_what_is_no_stream_is_passed_on(virtual: VirtualWorld) -> None:
 
 
 def test_a_server_that_never_answers(virtual: VirtualWorld) -> None:
-    board = board_before(virtual, Canned())
+    board = board_before(virtual, CannedServer())
     began = virtual.clock()
     answer = board.ask("POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"})
     assert answer.status == 502
@@ -190,7 +190,7 @@ def test_a_server_that_never_answers(virtual: VirtualWorld) -> None:
 def test_a_stream_that_breaks_off_says_so(virtual: VirtualWorld) -> None:
     """The name of an event cannot be used to smuggle lines either."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 999\r\n\r\n"
-    peer = Canned(head + encode_event("1", event="a") + b"event: b\x00c\ndata: 2\n\n", closes=True)
+    peer = CannedServer(head + encode_event("1", event="a") + b"event: b\x00c\ndata: 2\n\n", closes=True)
     told = events_of(board_before(virtual, peer).ask("POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"}))
     assert [(event.event, event.data) for event in told[:2]] == [("a", "1"), ("bc", "2")]
     (last,) = told[2:]
@@ -200,7 +200,7 @@ def test_a_stream_that_breaks_off_says_so(virtual: VirtualWorld) -> None:
 
 def test_a_browser_that_goes_away_ends_the_call(virtual: VirtualWorld) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 999\r\n\r\n"
-    board = board_before(virtual, Canned(head + encode_event("1")))
+    board = board_before(virtual, CannedServer(head + encode_event("1")))
     client = board.client()
     client.begin("POST", f"{PREFIX}/sessions/x/chat/stream", body=b"{}")
     client.wire.read_until(b"data: 1")

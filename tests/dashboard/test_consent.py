@@ -13,7 +13,7 @@ import pytest
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
 from tests.support.http_client import Response
-from tests.support.servers.canned_server import Canned, http
+from tests.support.servers.canned_server import CannedServer, http
 
 QUESTION = {
     "ok": True, "code": "ABC123", "ballot": "b4llot", "client_name": "<script>alert('x')</script>",
@@ -22,12 +22,12 @@ QUESTION = {
 FORM = {"content-type": "application/x-www-form-urlencoded", "origin": "http://127.0.0.1:9119"}
 
 
-def asked(virtual: VirtualWorld, *, status: int = 200, **more: object) -> tuple[Board, Canned]:
-    peer = Canned(http(status, json.dumps({**QUESTION, **more}).encode()))
+def asked(virtual: VirtualWorld, *, status: int = 200, **more: object) -> tuple[Board, CannedServer]:
+    peer = CannedServer(http(status, json.dumps({**QUESTION, **more}).encode()))
     return Board(virtual, relay_url=virtual.peer(peer)), peer
 
 
-def sent(peer: Canned) -> tuple[str, Any]:
+def sent(peer: CannedServer) -> tuple[str, Any]:
     head, _, body = b"".join(peer.heard).partition(b"\r\n\r\n")
     return head.split(b" HTTP/1.1", 1)[0].decode(), json.loads(body) if body else None
 
@@ -110,7 +110,7 @@ def test_what_the_relay_refuses(virtual: VirtualWorld, method: str) -> None:
 
 @pytest.mark.parametrize("status", [400, 404, 499])
 def test_a_relay_that_says_nothing(virtual: VirtualWorld, status: int) -> None:
-    board = Board(virtual, relay_url=virtual.peer(Canned(http(status, b""))))
+    board = Board(virtual, relay_url=virtual.peer(CannedServer(http(status, b""))))
     assert b"the relay refuses" in board.ask("GET", "/allow?code=ABC123").body
 
 

@@ -10,7 +10,7 @@ from svc_proto.basics.brand import HERMES
 from svc_proto.relay_config import RelayConfig
 from tests.loops.boards import Board
 from tests.loops.virtual import ADDRESS, VirtualWorld
-from tests.support.servers.canned_server import Canned, http
+from tests.support.servers.canned_server import CannedServer, http
 
 API = {"host": ADDRESS, "port": 8642, "tls": False}
 MESH_ADDRESS = "100.64.0.9"
@@ -56,7 +56,7 @@ class Minting:
     """A dashboard before a relay that makes any invite."""
 
     def __init__(self, world: VirtualWorld, **config: Any) -> None:
-        self._relay = Canned(http(200, b'{"ok":true}'))
+        self._relay = CannedServer(http(200, b'{"ok":true}'))
         self._board = Board(world, relay_url=world.peer(self._relay), **config)
 
     def __call__(self, body: dict[str, object]) -> list[Any]:
@@ -137,7 +137,7 @@ def test_without_an_address_on_a_network(virtual: VirtualWorld) -> None:
     ids=str,
 )
 def test_wishes_that_cannot_be_meant(virtual: VirtualWorld, body: dict[str, object], status: int, word: str) -> None:
-    peer = Canned(http(200, b"{}"))
+    peer = CannedServer(http(200, b"{}"))
     board = Board(virtual, relay_url=virtual.peer(peer))
     answer = board.relay("POST", "/pairing", body)
     assert answer.status == status
@@ -149,7 +149,7 @@ def test_wishes_that_cannot_be_meant(virtual: VirtualWorld, body: dict[str, obje
 
 def test_a_mesh_that_hangs_leaves_the_relay_its_share_of_the_time(virtual: VirtualWorld) -> None:
     mesh_of(virtual, Silent)
-    board = Board(virtual, relay_url=virtual.peer(Canned()))
+    board = Board(virtual, relay_url=virtual.peer(CannedServer()))
     began = virtual.clock()
     assert board.relay("POST", "/pairing", {"mode": "auto"}).status == 502
     assert 4.9 < virtual.clock() - began < 5.1

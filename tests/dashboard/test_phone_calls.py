@@ -7,18 +7,18 @@ import json
 import pytest
 
 from svc_proto.dashboard.phone_calls import PREFIX
-from svc_proto.service_clients.phone_screen_endpoint import PHONE_DOOR
+from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
 from tests.loops.boards import Board
 from tests.loops.seen import Seen
 from tests.loops.virtual import VirtualWorld
-from tests.support.servers.canned_server import Canned, http
+from tests.support.servers.canned_server import CannedServer, http
 
 
 def point_at(world: VirtualWorld, port: int) -> None:
     """A phone has said that it is there."""
     host = world.relay_host
     text = json.dumps({"url": f"http://127.0.0.1:{port}", "secret": "5ec4e7"})
-    host.disk.replace(f"{host.state}/{PHONE_DOOR}", text.encode())
+    host.disk.replace(f"{host.state}/{PHONE_SCREEN_FILE}", text.encode())
 
 
 def test_a_phone_that_is_seen_and_touched(virtual: VirtualWorld) -> None:
@@ -55,7 +55,7 @@ def test_a_phone_that_is_spoken_to(virtual: VirtualWorld) -> None:
 
 
 def test_what_goes_to_the_phone(virtual: VirtualWorld) -> None:
-    peer = Canned(http(200, b"{}"))
+    peer = CannedServer(http(200, b"{}"))
     board = Board(virtual)
     port = virtual.start_service("canned", lambda port, home: peer, port=41_234).port
     point_at(virtual, port)

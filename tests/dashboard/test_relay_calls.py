@@ -8,10 +8,10 @@ import pytest
 from svc_proto.dashboard.relay_calls import PREFIXES
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
-from tests.support.servers.canned_server import Canned, http
+from tests.support.servers.canned_server import CannedServer, http
 
 
-def heard(peer: Canned) -> tuple[str, Any]:
+def heard(peer: CannedServer) -> tuple[str, Any]:
     """The request line and the body of the only call."""
     head, _, body = b"".join(peer.heard).partition(b"\r\n\r\n")
     return head.split(b" HTTP/1.1", 1)[0].decode(), json.loads(body) if body else None
@@ -36,7 +36,7 @@ def heard(peer: Canned) -> tuple[str, Any]:
     ],
 )
 def test_the_fixed_set_of_calls(virtual: VirtualWorld, prefix: str, method: str, path: str, forwarded: str) -> None:
-    peer = Canned(http(200, b'{"ok":true}'))
+    peer = CannedServer(http(200, b'{"ok":true}'))
     board = Board(virtual, relay_url=virtual.peer(peer))
     answer = board.ask(method, prefix + path)
     assert (answer.status, answer.json) == (200, {"ok": True})
@@ -44,7 +44,7 @@ def test_the_fixed_set_of_calls(virtual: VirtualWorld, prefix: str, method: str,
 
 
 def test_nothing_else_is_passed_on(virtual: VirtualWorld) -> None:
-    peer = Canned(http(200, b"{}"))
+    peer = CannedServer(http(200, b"{}"))
     board = Board(virtual, relay_url=virtual.peer(peer))
     for method, path, status in (
         ("GET", "/bridge/activity", 404),
@@ -75,7 +75,7 @@ def test_push_asks_nobody(virtual: VirtualWorld) -> None:
     "body", [None, {}, {"ttl_seconds": 60, "grants": {"bridge": 5}, "prefer": "lan", "public_url": ""}]
 )
 def test_an_invite_without_a_mode_is_the_relays_own(virtual: VirtualWorld, body: Any) -> None:
-    peer = Canned(http(200, b'{"ok":true}'))
+    peer = CannedServer(http(200, b'{"ok":true}'))
     answer = Board(virtual, relay_url=virtual.peer(peer)).relay("POST", "/pairing", body)
     assert answer.json == {"ok": True}
     kept = {name: value for name, value in (body or {}).items() if name not in ("prefer", "public_url")}
@@ -84,7 +84,7 @@ def test_an_invite_without_a_mode_is_the_relays_own(virtual: VirtualWorld, body:
 
 def test_a_revoked_session_is_logged_by_its_prefix(virtual: VirtualWorld) -> None:
     token = "1c2d3e4f-0000-4000-8000-000000000000"
-    board = Board(virtual, relay_url=virtual.peer(Canned(http(200, b"{}"))))
+    board = Board(virtual, relay_url=virtual.peer(CannedServer(http(200, b"{}"))))
     board.relay("DELETE", f"/sessions/{token}")
     (line,) = [line for line in board.server.logs if "revoked" in line.event]
     assert line.fields == {"session": "1c2d3e4f"}
@@ -92,7 +92,7 @@ def test_a_revoked_session_is_logged_by_its_prefix(virtual: VirtualWorld) -> Non
 
 @pytest.mark.parametrize("kind", ["image/png", "image/jpeg", "image/gif", "image/webp"])
 def test_a_picture(virtual: VirtualWorld, kind: str) -> None:
-    peer = Canned(http(200, b"\x89PNG", kind=kind))
+    peer = CannedServer(http(200, b"\x89PNG", kind=kind))
     answer = Board(virtual, relay_url=virtual.peer(peer)).relay("GET", "/media/a%2Fb")
     assert (answer.status, answer.body) == (200, b"\x89PNG")
     assert answer.headers.get(b"content-type") == kind.encode()
@@ -105,7 +105,7 @@ def test_a_picture(virtual: VirtualWorld, kind: str) -> None:
     ("name", "kind"), [("a b.PNG", "image/png"), ("x.jpg", "image/jpeg"), ("y.webp", "image/webp")]
 )
 def test_a_picture_of_the_host(virtual: VirtualWorld, name: str, kind: str) -> None:
-    peer = Canned(http(200, b'{"ok":true,"token":"t0ken"}'))
+    peer = CannedServer(http(200, b'{"ok":true,"token":"t0ken"}'))
     answer = Board(virtual, relay_url=virtual.peer(peer)).relay("POST", "/media", {"path": f"/srv/{name}", "x": 1})
     assert answer.json["token"] == "t0ken"
     assert heard(peer) == (
@@ -116,7 +116,7 @@ def test_a_picture_of_the_host(virtual: VirtualWorld, name: str, kind: str) -> N
 
 @pytest.mark.parametrize("path", [None, "", "/etc/passwd", "/srv/a.svg", "/srv/png"])
 def test_no_other_file_of_the_host(virtual: VirtualWorld, path: str | None) -> None:
-    peer = Canned(http(200, b"{}"))
+    peer = CannedServer(http(200, b"{}"))
     assert Board(virtual, relay_url=virtual.peer(peer)).relay("POST", "/media", {"path": path}).status == 415
     assert peer.heard == []
 
@@ -133,5 +133,5 @@ def test_no_other_file_of_the_host(virtual: VirtualWorld, path: str | None) -> N
     ],
 )
 def test_what_is_no_picture(virtual: VirtualWorld, answer: bytes, status: int) -> None:
-    board = Board(virtual, relay_url=virtual.peer(Canned(answer)))
+    board = Board(virtual, relay_url=virtual.peer(CannedServer(answer)))
     assert board.relay("GET", "/media/t0ken").status == status

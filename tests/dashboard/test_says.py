@@ -10,7 +10,7 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.relay_calls import PREFIXES
 from svc_proto.dashboard.says import manual
 from svc_proto.dashboard.service import Dashboard
-from svc_proto.openapi.document import describe
+from svc_proto.openapi.document import build_document
 from tests.documented import Documented
 from tests.loops.boards import FILES, Board
 from tests.loops.virtual import VirtualWorld
@@ -22,7 +22,7 @@ NAMES = {"id": "none", "token": "none", "prefix": "none"}
 @pytest.mark.parametrize("prefix", ["", "/board"])
 def test_it_has_every_route_and_nothing_else(prefix: str) -> None:
     routes = Dashboard(DashboardConfig(root_path=prefix), FILES).router.routes
-    document: Any = describe(routes, manual(FILES, prefix), prefix)
+    document: Any = build_document(routes, manual(FILES, prefix), prefix)
     Documented(document).hold(routes)
     if not prefix:
         assert_shown(DASHBOARD, document)

@@ -6,15 +6,15 @@ import pytest
 
 from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.http_client import MAX_ANSWER
-from svc_proto.service_clients.service_client import Peer
+from svc_proto.service_clients.service_client import ServiceClient
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
-from tests.support.servers.canned_server import Canned, http
+from tests.support.servers.canned_server import CannedServer, http
 
 NESTED = b"[" * 100 + b"]" * 100
 
 
-def board_before(world: VirtualWorld, peer: Canned) -> Board:
+def board_before(world: VirtualWorld, peer: CannedServer) -> Board:
     return Board(world, relay_url=world.peer(peer))
 
 
@@ -39,7 +39,7 @@ def board_before(world: VirtualWorld, peer: Canned) -> Board:
     ids=lambda value: repr(value)[:40],
 )
 def test_what_becomes_of_an_answer(virtual: VirtualWorld, answer: bytes, status: int, detail: object) -> None:
-    board = board_before(virtual, Canned(answer))
+    board = board_before(virtual, CannedServer(answer))
     found = board.relay("GET", "/overview")
     assert found.status == status
     told = board.detail(found)
@@ -52,19 +52,19 @@ def test_what_becomes_of_an_answer(virtual: VirtualWorld, answer: bytes, status:
 
 def test_a_body_is_passed_on_to_the_byte(virtual: VirtualWorld) -> None:
     body = '{ "name" : "Zoë <b>\\u0000",\n "n": 1.0 }'.encode()
-    answer = board_before(virtual, Canned(http(201, body))).relay("GET", "/media")
+    answer = board_before(virtual, CannedServer(http(201, body))).relay("GET", "/media")
     assert (answer.status, answer.body) == (201, body)
     assert answer.headers.get(b"cache-control") == b"no-store"
     assert answer.headers.get(b"content-type") == b"application/json"
 
 
 def test_an_answer_without_a_body(virtual: VirtualWorld) -> None:
-    answer = board_before(virtual, Canned(http(204))).relay("DELETE", "/sessions/abcd")
+    answer = board_before(virtual, CannedServer(http(204))).relay("DELETE", "/sessions/abcd")
     assert (answer.status, answer.body) == (204, b"")
 
 
 def test_nothing_of_the_browser_reaches_the_relay(virtual: VirtualWorld) -> None:
-    peer = Canned(http(200, b"{}"))
+    peer = CannedServer(http(200, b"{}"))
     headers = {"cookie": "a=b", "x-secret": "1", "user-agent": "me", "authorization": "Bearer mine"}
     assert board_before(virtual, peer).ask("GET", "/api/plugins/svc-relay/sessions", headers=headers).status == 200
     said = b"".join(peer.heard).lower()
@@ -76,14 +76,14 @@ def test_nothing_of_the_browser_reaches_the_relay(virtual: VirtualWorld) -> None
 @pytest.mark.parametrize(
     ("peer", "reason"),
     [
-        (Canned(http(200, b"{}", length=50), closes=True), "the connection ended within a message"),
-        (Canned(http(200, b"x" * (MAX_ANSWER + 1))), f"the answer has more than {MAX_ANSWER} bytes"),
-        (Canned(http(200, b"{", length=50)), "no answer within 5 seconds"),
-        (Canned(), "no answer within 5 seconds"),
+        (CannedServer(http(200, b"{}", length=50), closes=True), "the connection ended within a message"),
+        (CannedServer(http(200, b"x" * (MAX_ANSWER + 1))), f"the answer has more than {MAX_ANSWER} bytes"),
+        (CannedServer(http(200, b"{", length=50)), "no answer within 5 seconds"),
+        (CannedServer(), "no answer within 5 seconds"),
     ],
     ids=["cut", "huge", "stuck", "silent"],
 )
-def test_a_relay_that_does_not_answer_as_it_should(virtual: VirtualWorld, peer: Canned, reason: str) -> None:
+def test_a_relay_that_does_not_answer_as_it_should(virtual: VirtualWorld, peer: CannedServer, reason: str) -> None:
     board = board_before(virtual, peer)
     began = virtual.clock()
     for path in ("/overview", "/sessions", "/bridge-activity", "/media"):
@@ -103,10 +103,10 @@ def test_no_relay(virtual: VirtualWorld) -> None:
 
 
 def test_the_address_as_people_write_it() -> None:
-    assert "at [::1]:8767: gone" in Upstream(Peer("relay", "http://[::1]:8767")).unreachable("gone").message
+    assert "at [::1]:8767: gone" in Upstream(ServiceClient("relay", "http://[::1]:8767")).unreachable("gone").message
 
 
 def test_a_key_is_not_shown() -> None:
-    api = Upstream(Peer("API server", "http://127.0.0.1:8642", "sk-secret"))
+    api = Upstream(ServiceClient("API server", "http://127.0.0.1:8642", "sk-secret"))
     assert "secret" not in repr(api)
     assert json.dumps(api.unreachable("x").message).count("secret") == 0

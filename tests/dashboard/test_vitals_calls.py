@@ -11,7 +11,7 @@ from svc_proto.relay_config import LocalTrustPolicy
 from svc_proto.service_clients.server_stats import NAMES
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
-from tests.support.servers.canned_server import Canned, http
+from tests.support.servers.canned_server import CannedServer, http
 
 TEXT = b'svc_phones 2\nsvc_deltas_total 5\nsvc_runs{state="running"} 1\n# EOF\n'
 
@@ -52,7 +52,7 @@ def test_looks_are_made_while_nobody_asks(virtual: VirtualWorld) -> None:
 
 
 def test_who_does_not_answer_leaves_a_gap(virtual: VirtualWorld) -> None:
-    silent, well = Canned(), Canned(http(200, TEXT))
+    silent, well = CannedServer(), CannedServer(http(200, TEXT))
     board = Board(virtual, relay_url=virtual.peer(silent), api_url=virtual.peer(well, port=9001))
     found = seen(board)
     assert found["answers"] == {"relay": False, "api": True}
@@ -64,7 +64,7 @@ def test_who_does_not_answer_leaves_a_gap(virtual: VirtualWorld) -> None:
 
 def test_a_look_goes_on_for_as_long_as_it_takes(virtual: VirtualWorld) -> None:
     """None is begun beside it by the timer."""
-    silent = Canned()
+    silent = CannedServer()
     board = Board(virtual, relay_url=virtual.peer(silent), patience=40.0)
     virtual.pass_time(50)
     assert b"".join(silent.heard).count(b"GET ") == 1
@@ -72,7 +72,7 @@ def test_a_look_goes_on_for_as_long_as_it_takes(virtual: VirtualWorld) -> None:
 
 
 def test_it_shows_the_monitors_token(virtual: VirtualWorld) -> None:
-    peer = Canned(http(403, b"{}"))
+    peer = CannedServer(http(403, b"{}"))
     token = "monitor-0123456789"
     board = Board(virtual, relay_url=virtual.peer(peer), metrics_token=token)
     assert seen(board)["answers"] == {"relay": False}
@@ -91,7 +91,7 @@ def test_a_dashboard_with_a_password_shows_the_secret_of_this_host(virtual: Virt
 
 
 def test_nothing_is_looked_at_once_it_stops(virtual: VirtualWorld) -> None:
-    peer = Canned(http(200, TEXT))
+    peer = CannedServer(http(200, TEXT))
     board = Board(virtual, relay_url=virtual.peer(peer))
     board.server.stop()
     virtual.pass_time(60)

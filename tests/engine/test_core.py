@@ -66,7 +66,7 @@ def test_unwanted_peers_are_turned_away() -> None:
 class Last(Channel):
     """What others need until they are gone."""
 
-    lasting = True
+    survives_stop = True
     stopped = 0
 
     def received(self, data: bytes) -> None: ...

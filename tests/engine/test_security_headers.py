@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from svc_proto.dashboard.access import FIELDS
-from svc_proto.engine.security_headers import page_fields
+from svc_proto.engine.security_headers import page_security_headers
 from svc_proto.openapi.viewer_page import PAGE
 
 
 def test_a_page_is_framed_by_nobody_and_tells_nobody_where_it_leads() -> None:
-    fields = dict(page_fields(b"default-src 'none'"))
+    fields = dict(page_security_headers(b"default-src 'none'"))
     assert fields[b"content-security-policy"] == b"default-src 'none'"
     assert (fields[b"x-frame-options"], fields[b"referrer-policy"]) == (b"DENY", b"no-referrer")
 
 
 def test_each_page_has_them() -> None:
-    names = {name for name, _ in page_fields(b"")}
+    names = {name for name, _ in page_security_headers(b"")}
     assert names <= {name for name, _ in FIELDS}
     assert names <= {name for name, _ in PAGE.policy}

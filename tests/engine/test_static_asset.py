@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.engine.message import Request
-from svc_proto.engine.static_asset import Cached
+from svc_proto.engine.static_asset import StaticAsset
 from svc_proto.facts import Address
 from svc_proto.wire.events import Headers
 
@@ -13,21 +13,21 @@ def asked(*fields: tuple[bytes, bytes]) -> Request:
 
 
 def test_it_is_sent_with_a_tag_and_not_again() -> None:
-    file = Cached(b"text/plain", b"hello")
+    file = StaticAsset(b"text/plain", b"hello")
     answer = file.answer(asked())
     assert not answer.only_these_headers
     assert (answer.status, answer.body) == (200, b"hello")
     assert answer.headers.get(b"content-type") == b"text/plain"
     assert answer.headers.get(b"cache-control") == b"no-cache"
     tag = answer.headers.get(b"etag")
-    assert tag == file.tag != Cached(b"text/plain", b"hello!").tag
+    assert tag == file.tag != StaticAsset(b"text/plain", b"hello!").tag
     again = file.answer(asked((b"if-none-match", b'"other", ' + file.tag)))
     assert (again.status, again.body, again.headers.get(b"etag")) == (304, b"", tag)
 
 
 def test_a_page_brings_its_own_policy() -> None:
     policy = (b"content-security-policy", b"default-src 'none'")
-    page = Cached(b"text/html", b"<p>", (policy,))
+    page = StaticAsset(b"text/html", b"<p>", (policy,))
     for answer in (page.answer(asked()), page.answer(asked((b"if-none-match", page.tag)))):
         assert answer.only_these_headers
         assert policy in list(answer.headers)

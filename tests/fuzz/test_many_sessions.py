@@ -8,13 +8,13 @@ from fuzz.cluster import ClusterWorld
 from fuzz.cluster_law import BACK, Violated
 from runtimes.sim.cost import HandleCost
 from svc_proto.cluster.node import LEASE
-from svc_proto.cluster.redis_connection import PATIENCE
+from svc_proto.cluster.redis_connection import REPLY_TIMEOUT
 
 NODES = 3
 BUSY = HandleCost.MEASURED.times(2.0)  # three nodes, Redis, a store and their clients share two processors
 JOINED = 3.0  # s after which the nodes have nothing more to tell each other
 AWAY = 1.0  # s for which Redis is away
-STAYS = 3 * max(PATIENCE, LEASE)  # s, longer than it takes to notice that an answer or a node is missing
+STAYS = 3 * max(REPLY_TIMEOUT, LEASE)  # s, longer than it takes to notice that an answer or a node is missing
 
 
 def losses(world: ClusterWorld) -> int:

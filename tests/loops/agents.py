@@ -11,7 +11,7 @@ from svc_proto.basics.brand import SVC, Brand
 from tests.loops.voices import VoiceClient, create
 from tests.loops.world import ApiHandle, World
 from tests.support.servers.api_server import ScriptedApi
-from tests.support.servers.realtime_server import Called, OpenAiPeer, RealtimeSession, Turn
+from tests.support.servers.realtime_server import FunctionCallTurn, OpenAiRealtimeServer, RealtimeSession, Turn
 
 KEY = "sk-agent-77f1"
 ANSWER = "The disk of this computer is 62 percent used."
@@ -36,7 +36,7 @@ class Agent:
             api = f"http://127.0.0.1:{self.api.server.port}"
         else:
             api = world.peer(scripted, port=9001)
-        self.peer = OpenAiPeer(turns=turns)
+        self.peer = OpenAiRealtimeServer(turns=turns)
         url = world.peer(self.peer).replace("http", "ws", 1)
         variables = {"OPENAI_API_KEY": "sk-voice", "OPENAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
         world.set_variables(**variables)
@@ -69,8 +69,8 @@ class Agent:
         return outputs or [{"ok": None, "cancelled": None}]
 
 
-def run(text: str, **more: Any) -> Called:
-    return Called("svc_run_task", {"text": text}, **more)
+def run(text: str, **more: Any) -> FunctionCallTurn:
+    return FunctionCallTurn("svc_run_task", {"text": text}, **more)
 
 
 def talk(client: VoiceClient) -> None:

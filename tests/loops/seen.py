@@ -8,7 +8,7 @@ from clients.phone.handset import SimulatedHandset
 from svc_proto.device.phone import PhoneConfig, PhoneState
 from svc_proto.device.safety.settings import SafetySettings
 from svc_proto.device.screen import SeenPhone
-from svc_proto.service_clients.phone_screen_endpoint import PHONE_DOOR
+from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
 from tests.loops.world import Served, World
 
 PORT = 41_233
@@ -49,7 +49,7 @@ class Seen(Served):
         """What it shows."""
         return self.ask("GET", "/screen").json
 
-    def written(self, name: str = PHONE_DOOR) -> str:
+    def written(self, name: str = PHONE_SCREEN_FILE) -> str:
         """A file of the home, in the simulator."""
         host = self._world.relay_host  # type: ignore[attr-defined]  # virtual worlds have it
         return str(host.disk.get(f"{host.state}/{name}").decode())

@@ -9,7 +9,7 @@ import pytest
 
 from tests.loops.streams import chat
 from tests.loops.world import ApiHandle, World
-from tests.support.servers.model_server import Answer, ScriptedModel, plain
+from tests.support.servers.model_server import ModelAnswer, ScriptedModel, plain
 
 KEY = "sk-events-77aa"
 MODEL_KEY = "sk-model-0d1e"
@@ -21,7 +21,7 @@ Start = Callable[..., ApiHandle]
 def start(world: World) -> Start:
     """Start the API with a model that gives these answers; without any, with the built-in agent."""
 
-    def started(*answers: Answer, **config: Any) -> ApiHandle:
+    def started(*answers: ModelAnswer, **config: Any) -> ApiHandle:
         if answers:
             url = world.peer(ScriptedModel(answers))
             config |= {"model_base_url": f"{url}/v1", "model": "small", "model_api_key": MODEL_KEY}

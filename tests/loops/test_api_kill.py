@@ -17,7 +17,7 @@ from tests.loops.stored import check_history, check_rows, events_in
 from tests.loops.streams import Told, UnreadStream, chat, open_stream
 from tests.loops.virtual import VirtualRelay, VirtualWorld
 from tests.loops.world import ApiHandle, World
-from tests.support.servers.model_server import Answer, ScriptedModel, calls, plain
+from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls, plain
 
 KEY = "sk-kill-a6d3"
 REMEMBER = ("memory", {"action": "add", "target": "memory", "content": "likes tea"})
@@ -26,7 +26,7 @@ EVENTS = 18  # of the turn of `script`, or more
 LIVE = "asyncio"  # the loop on which they are
 
 
-def script() -> list[Answer]:
+def script() -> list[ModelAnswer]:
     """A turn with everything: reasoning, text, three tools of which one fails, text."""
     skills: tuple[str, dict[str, object]] = ("skills_list", {})
     return [

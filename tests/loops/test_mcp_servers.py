@@ -16,8 +16,8 @@ from svc_proto.client.chore import Chore
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients import mcp_stdio_transport
-from svc_proto.service_clients.mcp_client import McpClient, McpFailed
-from svc_proto.service_clients.mcp_stdio_transport import StdioCarrier
+from svc_proto.service_clients.mcp_client import McpClient, McpError
+from svc_proto.service_clients.mcp_stdio_transport import McpStdioTransport
 
 SERVER = r"""
 import json, os, sys
@@ -53,11 +53,11 @@ def play(runtime: str, talk: Callable[[McpClient, Engine], Flow[Any]]) -> Any:
     program = mcp_stdio_transport.StdioParameters(argv=(sys.executable, "-I", "-S", "-c", SERVER), env=(("MINE", "1"),))
 
     def plan(engine: Engine) -> Flow[Any]:
-        client = McpClient(engine, lambda client: StdioCarrier(engine, program, client))
+        client = McpClient(engine, lambda client: McpStdioTransport(engine, program, client))
         try:
             yield from client.open(20.0)
             return (yield from talk(client, engine))
-        except McpFailed as failed:
+        except McpError as failed:
             return str(failed)
         finally:
             client.close()
@@ -68,7 +68,7 @@ def play(runtime: str, talk: Callable[[McpClient, Engine], Flow[Any]]) -> Any:
 
 
 def asked(client: McpClient, name: str, within: float = 20.0) -> Flow[Any]:
-    return (yield from client.ask("tools/call", {"name": name, "arguments": {}}, within=within))
+    return (yield from client.request("tools/call", {"name": name, "arguments": {}}, within=within))
 
 
 def test_it_sees_what_children_see(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_a_flood_does_not_keep_it_from_its_time(runtime: str) -> None:
 
     def talk(client: McpClient, engine: Engine) -> Flow[Any]:
         while not client.ignored:  # on a busy machine the server may not have begun yet
-            with suppress(McpFailed):
+            with suppress(McpError):
                 yield from asked(client, "flood", within=0.1)
         return client.ignored
 

@@ -16,7 +16,7 @@ from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.conftest import open_world
 from tests.loops.wires import PATIENCE
 from tests.loops.world import ApiHandle, World
-from tests.support.servers.model_server import Answer, ScriptedModel, calls, plain, refusal
+from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls, plain, refusal
 
 if TYPE_CHECKING:
     import openai
@@ -47,7 +47,7 @@ def live(runtime: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.
         yield world, world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", relay_url=NOWHERE), model
 
 
-def script(live: Live, *answers: Answer) -> ApiHandle:
+def script(live: Live, *answers: ModelAnswer) -> ApiHandle:
     """What the model is to say next."""
     _, api, model = live
     model.answers[:] = answers

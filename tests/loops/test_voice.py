@@ -17,7 +17,7 @@ from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import seconds
 from tests.loops.world import World, bearer
 from tests.support.http_client import Response
-from tests.support.servers.realtime_server import OpenAiPeer
+from tests.support.servers.realtime_server import OpenAiRealtimeServer
 from tests.support.servers.speech_server import Sound
 from tests.voice.sounds import CLEAR_VOICE, SENTENCE, needs_decoder, needs_engines, understood
 
@@ -88,7 +88,7 @@ def test_a_sentence_is_spoken_and_understood_offline(host: World, tmp_path: Path
 
 
 def test_a_vendor_speaks(world: World, tmp_path: Path) -> None:
-    url = world.peer(OpenAiPeer([Sound(b"ID3 sound")]))
+    url = world.peer(OpenAiRealtimeServer([Sound(b"ID3 sound")]))
     world.set_variables(OPENAI_API_KEY=KEY, OPENAI_BASE_URL=f"{url}/v1")
     world.write_home("config.yaml", "tts: {provider: openai, openai: {voice: nova}}\nstt: {provider: elevenlabs}\n")
     world.start_relay()

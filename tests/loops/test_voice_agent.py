@@ -15,7 +15,7 @@ from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, log_of
 from tests.loops.wires import Declined
 from tests.loops.world import World
-from tests.support.servers.realtime_server import Called, Dropped, Said
+from tests.support.servers.realtime_server import DroppedTurn, FunctionCallTurn, SpokenTurn
 from tests.voice.sounds import CLEAR_VOICE, needs_engines, spoken, understood
 
 GOLDEN = """
@@ -38,8 +38,8 @@ def test_the_same_for_a_stock_phone() -> None:
 
 
 def speech_becomes_a_run(world: World, brand: Brand) -> None:
-    called = Called(f"{brand.name}_run_task", {"text": f"/echo {ANSWER}"}, before="Let me look.")
-    agent = Agent(world, called, Said(ANSWER), brand=brand)
+    called = FunctionCallTurn(f"{brand.name}_run_task", {"text": f"/echo {ANSWER}"}, before="Let me look.")
+    agent = Agent(world, called, SpokenTurn(ANSWER), brand=brand)
     client = agent.open()
     talk(client)
     events = play(client, ends)
@@ -71,7 +71,7 @@ def speech_becomes_a_run(world: World, brand: Brand) -> None:
 
 
 def test_a_provider_that_drops_its_socket(world: World) -> None:
-    client = Agent(world, Dropped(code=None)).ask("hello")
+    client = Agent(world, DroppedTurn(code=None)).ask("hello")
     assert "closed the connection" in client.until("voice.error")[-1]["message"]
     assert client.hear()["type"] == "voice.response.done"
     assert client.ws.wait_closed().code == 1011

@@ -7,14 +7,14 @@ import json
 
 from tests.loops.voices import VoiceClient, create, log_of
 from tests.loops.world import World
-from tests.support.servers.realtime_server import OpenAiPeer
+from tests.support.servers.realtime_server import OpenAiRealtimeServer
 from tests.support.servers.speech_server import Sound
 
 SPEECH = b"\x00\x10\x00\xf0" * 6_000  # half a second at 24 kHz
 
 
 def test_a_socket_that_breaks_in_the_middle(relayed: World) -> None:
-    peer = relayed.peer(OpenAiPeer([Sound(SPEECH, pause=0.02)]))
+    peer = relayed.peer(OpenAiRealtimeServer([Sound(SPEECH, pause=0.02)]))
     relayed.set_variables(OPENAI_API_KEY="key", OPENAI_BASE_URL=f"{peer}/v1")
     token = relayed.pair().token
     answer = create(relayed, token, provider="openai_tts")

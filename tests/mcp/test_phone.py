@@ -17,7 +17,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.mcp.answers import Direct, Offer
 from svc_proto.mcp.phone import LOOKS, looking, phone_offer
-from svc_proto.service_clients.phone_control import PhoneAnswer, RelayLink
+from svc_proto.service_clients.phone_control import PhoneResponse, RelayPhoneControl
 from tests.agent.world import AgentWorld
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -36,7 +36,7 @@ def test_who_may_only_look_may_do_this_and_no_more() -> None:
 
 def with_offer(world: AgentWorld, plan: Callable[[Offer], Flow[Any]]) -> Any:
     def run(parts: AgentParts, engine: Engine) -> Flow[Any]:
-        link = RelayLink(engine, "http://127.0.0.1:8767", "", who="MCP on this host", file="mcp-relay.json")
+        link = RelayPhoneControl(engine, "http://127.0.0.1:8767", "", who="MCP on this host", file="mcp-relay.json")
         return (yield from plan(phone_offer(link)))
 
     return world.run(run)
@@ -55,7 +55,7 @@ def read(offer: Offer, uri: str) -> Flow[Any]:
 
 
 def test_every_route_is_a_tool_and_says_what_it_does() -> None:
-    offer = phone_offer(RelayLink(cast("Engine", None), "http://x", "t"))
+    offer = phone_offer(RelayPhoneControl(cast("Engine", None), "http://x", "t"))
     by_name = {each.tool.name: each for each in offer.tools}
     assert len(by_name) == len(ROWS)
     assert [name for name, each in by_name.items() if each.destructive] == [
@@ -116,14 +116,14 @@ class FakeLink:
     """A phone that answers what it likes."""
 
     def __init__(self, answer: Mapping[str, object], data: bytes) -> None:
-        self.answer = PhoneAnswer(200, answer)
+        self.answer = PhoneResponse(200, answer)
         self.data = data
         self.configured = True
-        self.phone_is_there = self.bound_to_gates = None
+        self.is_phone_connected = self.bound_to_gates = None
         self.asked: list[str] = []
         self.given: Mapping[str, object] = {}  # with the last call
 
-    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         yield from ()
         self.given = arguments
         return self.answer
@@ -152,7 +152,7 @@ def run(flow: Flow[Any]) -> Any:
 @pytest.mark.parametrize("marker", ["MEDIA:hermes-relay://t0", "MEDIA:svc-relay://t0"])
 def test_what_kind_of_picture_it_is(data: bytes, kind: str, marker: str) -> None:
     link = FakeLink({"media": marker}, data)
-    (block,) = run(call(phone_offer(cast("RelayLink", link)), "phone_screenshot"))
+    (block,) = run(call(phone_offer(cast("RelayPhoneControl", link)), "phone_screenshot"))
     assert block["mimeType"] == kind
     assert link.asked == ["t0"]
 
@@ -160,13 +160,13 @@ def test_what_kind_of_picture_it_is(data: bytes, kind: str, marker: str) -> None
 def test_what_is_no_picture() -> None:
     link = FakeLink({"media": 5}, b"<svg")
     with pytest.raises(ToolError, match="could not be had"):
-        next(call(phone_offer(cast("RelayLink", link)), "phone_screenshot"))
+        next(call(phone_offer(cast("RelayPhoneControl", link)), "phone_screenshot"))
     assert link.asked == [""]
 
 
 def test_a_screen_is_told_without_bounds_unless_they_are_wanted() -> None:
     link = FakeLink({"nodes": [{"nodeId": "w0:1", "bounds": {"left": 0}, "clickable": False}]}, b"")
-    offer = phone_offer(cast("RelayLink", link))
+    offer = phone_offer(cast("RelayPhoneControl", link))
     assert run(call(offer, "phone_screen")) == {"nodes": [{"nodeId": "w0:1"}]}
     assert run(call(offer, "phone_screen", {"include_bounds": True}))["nodes"][0]["bounds"] == {"left": 0}
     assert run(read(offer, "phone://screen")) == '{"nodes":[{"nodeId":"w0:1"}]}'
@@ -177,7 +177,7 @@ def test_who_is_told_of_nothing_looks() -> None:
     world, told = AgentWorld(phone=True), list[str]()
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
-        link = RelayLink(engine, "http://127.0.0.1:8767", "")
+        link = RelayPhoneControl(engine, "http://127.0.0.1:8767", "")
         offer = phone_offer(link, looking(engine, link))
         watched = [each for each in offer.resources if each.watch is not None]
         stops = [each.watch(partial(told.append, each.name)) for each in watched if each.watch]
@@ -194,6 +194,6 @@ def test_who_is_told_of_nothing_looks() -> None:
 
 def test_phones_that_are_not_told_of() -> None:
     link = FakeLink({"error": "local callers only"}, b"")
-    link.answer = PhoneAnswer(403, link.answer.body)
+    link.answer = PhoneResponse(403, link.answer.body)
     with pytest.raises(ToolError, match="403: local callers only"):
-        next(read(phone_offer(cast("RelayLink", link)), "phone://devices"))
+        next(read(phone_offer(cast("RelayPhoneControl", link)), "phone://devices"))

@@ -9,8 +9,8 @@ from openapi_spec_validator import validate
 from svc_proto.basics import strict_json
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route, RouteKind
-from svc_proto.openapi.document import describe, written
-from svc_proto.openapi.operation_doc import DoorWords, Manual, Says
+from svc_proto.openapi.document import build_document, document_json
+from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc
 from svc_proto.version import VERSION
 
 
@@ -41,28 +41,31 @@ class Refusal(TypedDict):
 
 SAYS = {
     "Things": {
-        "GET /things/{id}": Says("A thing", Thing, no={404: "there is none"}),
-        "POST /things/{id}": Says(
+        "GET /things/{id}": OperationDoc("A thing", Thing, error_responses={404: "there is none"}),
+        "POST /things/{id}": OperationDoc(
             "Change it",
             Thing,
             201,
             body={"multipart/form-data": Thing, "text/plain": str},
             query=Which,
             headers=Fields,
-            also={202: None, "2XX": {"image/*": bytes}},
+            other_responses={202: None, "2XX": {"image/*": bytes}},
             details="At once.",
         ),
-        "GET /stream": Says("Told", {"text/event-stream": str}, events={"thing": Thing}),
+        "GET /stream": OperationDoc("Told", {"text/event-stream": str}, events={"thing": Thing}),
     },
-    "Sockets": {"GET /ws": Says("A socket", heard={"say": Thing}, said={"told": Thing}), "GET /raw": Says("Another")},
+    "Sockets": {
+        "GET /ws": OperationDoc("A socket", client_messages={"say": Thing}, server_messages={"told": Thing}),
+        "GET /raw": OperationDoc("Another"),
+    },
 }
-MANUAL = Manual(
+MANUAL = ApiDoc(
     title="A server",
     description="Of things.",
     says=SAYS,
-    doors={Access.OPEN: DoorWords("For anybody."), Access.KEY: DoorWords("For some.", ("", "key"))},
+    access_docs={Access.OPEN: AccessDoc("For anybody."), Access.KEY: AccessDoc("For some.", ("", "key"))},
     schemes={"key": {"type": "http", "scheme": "bearer"}},
-    places={"id": "its id"},
+    path_parameters={"id": "its id"},
     refusal=lambda path: ("Refused", Refusal),
 )
 
@@ -87,7 +90,7 @@ THING = {"$ref": "#/components/schemas/Thing"}
 
 @pytest.fixture(scope="module")
 def document() -> Any:
-    return describe(ROUTES, MANUAL)
+    return build_document(ROUTES, MANUAL)
 
 
 def test_it_is_a_document(document: Any) -> None:
@@ -102,8 +105,8 @@ def test_it_is_a_document(document: Any) -> None:
 
 
 def test_behind_a_proxy() -> None:
-    assert strict_json.loads(written(ROUTES, MANUAL, "/relay")) == {
-        **describe(ROUTES, MANUAL),
+    assert strict_json.loads(document_json(ROUTES, MANUAL, "/relay")) == {
+        **build_document(ROUTES, MANUAL),
         "servers": [{"url": "/relay"}],
     }
 
@@ -183,4 +186,4 @@ def test_a_stream_and_a_socket(document: Any) -> None:
 
 def test_a_route_that_says_nothing() -> None:
     with pytest.raises(KeyError, match="GET /more"):
-        describe([*ROUTES, route("GET", "/more")], MANUAL)
+        build_document([*ROUTES, route("GET", "/more")], MANUAL)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from svc_proto.openapi.operation_doc import DoorWords, Says
+from svc_proto.openapi.operation_doc import AccessDoc, OperationDoc
 
 
 def test_what_is_not_said() -> None:
-    says = Says("Something")
+    says = OperationDoc("Something")
     assert (says.answer, says.status, says.body, says.query, says.headers) == (None, 200, None, None, None)
-    assert (says.also, says.no, says.details, says.events, says.heard, says.said) == ({}, {}, "", {}, {}, {})
-    assert says == Says("Something", None, 200)
-    assert DoorWords("For anybody.").schemes == ()
+    assert (
+        says.other_responses,
+        says.error_responses,
+        says.details,
+        says.events,
+        says.client_messages,
+        says.server_messages,
+    ) == ({}, {}, "", {}, {}, {})
+    assert says == OperationDoc("Something", None, 200)
+    assert AccessDoc("For anybody.").schemes == ()

@@ -16,7 +16,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.resp import Push
 from tests.book import HOME
-from tests.cluster.harness import WHERE, RedisBook
+from tests.cluster.harness import WHERE, RedisHarness
 from tests.playbook import counting_entropy
 
 
@@ -50,7 +50,7 @@ class Alone:
             relay.bind(engine)
             return relay
 
-        self.book: RedisBook[Relay] = RedisBook(make)
+        self.book: RedisHarness[Relay] = RedisHarness(make)
         self.relay = self.book.made
         fellows = self.relay.commons
         assert isinstance(fellows, Fellows)
@@ -59,13 +59,13 @@ class Alone:
         self.started: list[object] = []
         self.run(fellows.start(), self.started)
         self.book.open()
-        self.book.said()
+        self.book.new_commands()
         self.book.answers([b"1800000000", b"0"], 1)
         self.loads()
         assert self.started == [None]
         self.hear("hello")
         self.loads()
-        self.book.said()
+        self.book.new_commands()
         self.book.answers(1, 1)
 
     def run(self, flow: Flow[Any], into: list[Any]) -> None:
@@ -90,7 +90,7 @@ class Alone:
     def said(self) -> list[tuple[str, Any]]:
         """What it told since the last look, each of which somebody has heard."""
         found: list[tuple[str, Any]] = []
-        for words in self.book.said():
+        for words in self.book.new_commands():
             assert isinstance(words, list)
             assert words[0] == b"PUBLISH"
             text = json.loads(words[2])

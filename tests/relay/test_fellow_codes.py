@@ -30,17 +30,17 @@ def test_what_is_attached_to_a_code_comes_back() -> None:
     done: list[Any] = []
     for given in (meta, PairingMeta()):
         one.run(one.fellows.put_code("abc123", given), done)
-        *told, (verb, key, text, *life) = one.book.said()  # type: ignore[misc]  # a command
+        *told, (verb, key, text, *life) = one.book.new_commands()  # type: ignore[misc]  # a command
         assert (verb, key, life) == (b"SET", AT_REDIS, [b"EX", b"600"])  # type: ignore[has-type]
         one.book.answers(*([1] * len(told)), "OK")
         one.run(one.fellows.take_code(" abc123 "), done)
-        assert one.book.said() == [[b"GETDEL", AT_REDIS]]
+        assert one.book.new_commands() == [[b"GETDEL", AT_REDIS]]
         one.book.answers(text)  # type: ignore[has-type]
         one.said()
     assert done == [None, meta, None, PairingMeta()]
     one.run(one.fellows.take_code("no code"), done)
     one.run(one.fellows.take_code("abc123"), done)
-    one.book.said()
+    one.book.new_commands()
     one.book.answers(None)
     assert done[4:] == [None, None]
 
@@ -57,7 +57,7 @@ def put(one: Alone, meta: PairingMeta, answer: object = "OK") -> list[Any]:
     """What came of it; others hear of a key before anybody can pair."""
     done: list[Any] = []
     one.run(one.fellows.put_code(CODE.lower(), meta), done)
-    *told, kept = one.book.said()
+    *told, kept = one.book.new_commands()
     assert [words[0] for words in told] == [b"PUBLISH"] * len(told)  # type: ignore[index]
     assert kept[:2] == [b"SET", AT_REDIS]  # type: ignore[index]
     one.book.answers(*([1] * len(told)), answer)
@@ -71,7 +71,7 @@ def test_the_key_of_an_invite_is_good_from_its_mint_until_its_code_is_shown() ->
     assert one.fellows.state()["invites"] == [{"code": CODE, "key_hash": KEY, "age": 0.0}]
     done: list[Any] = []
     one.run(one.fellows.take_code(CODE), done)
-    assert one.book.said() == [[b"GETDEL", AT_REDIS]]
+    assert one.book.new_commands() == [[b"GETDEL", AT_REDIS]]
     one.book.answers(INVITE)
     assert done == [PairingMeta(own_key=True, key_hash=KEY)]
     assert one.said() == [("invited", {"code": CODE})]
@@ -124,7 +124,7 @@ def test_what_a_node_says_of_itself_is_compared_with_redis(there: object, so: bo
     one = Alone()
     one.hear("state", {"invites": [{"code": CODE, "key_hash": KEY, "age": 500}]}, to_me=True)
     assert not good(one)
-    assert one.book.said() == [[b"GET", AT_REDIS]]
+    assert one.book.new_commands() == [[b"GET", AT_REDIS]]
     one.book.answers(there)
     assert good(one) is so
     one.book.after(CODE_LIFETIME - 500)
@@ -136,7 +136,7 @@ def test_who_has_missed_something_compares_what_it_knows(there: object, so: bool
     one = Alone()
     invited(one)
     one.book.within(one.fellows.missed)
-    assert one.book.said() == [[b"GET", AT_REDIS]]
+    assert one.book.new_commands() == [[b"GET", AT_REDIS]]
     one.book.answers(there)
     assert good(one) is so
     one.loads()

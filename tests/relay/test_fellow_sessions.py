@@ -160,7 +160,7 @@ def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told(
     one.loads(before)
     assert session.grants == {}
     one.book.feed(Done(save.op, None))
-    commands = [words for words in one.book.said() if isinstance(words, list)]
+    commands = [words for words in one.book.new_commands() if isinstance(words, list)]
     told = [json.loads(words[2]) for words in commands if words[0] == b"PUBLISH"]
     assert [each["body"]["grants"] for each in told if each["word"] == "saved"] == [{}]
     one.book.within(one.fellows.missed)
@@ -173,7 +173,7 @@ def test_news_that_come_late_are_none() -> None:
     one = Alone()
     before = one.record()
     session = one.shared(before)
-    now = one.fellows.node.time
+    now = one.fellows.node.cluster_time
     one.hear("saved", {**before, "grants": {}, "at": now + 0.2})
     one.hear("saved", {**before, "at": now + 0.1})
     assert session.grants == {}
@@ -182,7 +182,10 @@ def test_news_that_come_late_are_none() -> None:
     one.book.after(1.0)
     session.grants = {}
     one.book.spawn(one.relay.save(session))
-    for at in (now + 0.9, one.fellows.node.time):  # it was parted when it told that, or tells it at the same time
+    for at in (
+        now + 0.9,
+        one.fellows.node.cluster_time,
+    ):  # it was parted when it told that, or tells it at the same time
         one.hear("saved", {**before, "at": at})
         assert session.grants == {}
     one.hear("saved", {**before, "at": now + 1.1})

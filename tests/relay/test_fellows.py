@@ -18,7 +18,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import RedisAddress
 from tests.book import HOME
-from tests.cluster.harness import WHERE, RedisBook
+from tests.cluster.harness import WHERE, RedisHarness
 from tests.relay.fellow import Alone, Line
 
 
@@ -506,7 +506,7 @@ def test_who_is_asked_for_something_says_where_it_is() -> None:
 
 
 def test_without_the_others_the_doors_are_opened_after_a_while() -> None:
-    book: RedisBook[Relay] = RedisBook(lambda engine: Relay(RelayConfig(home=HOME, cluster=WHERE)))
+    book: RedisHarness[Relay] = RedisHarness(lambda engine: Relay(RelayConfig(home=HOME, cluster=WHERE)))
     relay, started = book.made, list[object]()
     book.within(lambda: relay.bind(book.engine))
     book.within(lambda: book.engine.spawn(relay.commons.start(), on_done=started.append))

@@ -10,7 +10,7 @@ import pytest
 from runtimes.sim.redis import redis_core
 from runtimes.sim.world import World
 from svc_proto.cluster.leases import DROP, RENEW, TAKE
-from svc_proto.cluster.semaphore import GIVE_BACK, KEEP, TAKE_PLACE
+from svc_proto.cluster.semaphore import ACQUIRE_SCRIPT, RELEASE_SCRIPT, RENEW_SCRIPT
 from svc_proto.wire.resp import Push, RespError, RespReader, encode_command
 from tests.runtimes.redis_server import PASSWORD, RedisServer, needs_redis
 from tests.runtimes.support import TIMEOUT
@@ -80,20 +80,20 @@ SCRIPT: list[tuple[str | int | bytes, ...]] = [
     ("EVAL", RENEW, 2, "lease", "other", "me", 100000),
     ("EVAL", DROP, 1, "lease", "you"),
     ("EVAL", DROP, 1, "lease", "me"),
-    ("EVAL", TAKE_PLACE, 1, "places", "", 2, 100000),
-    ("EVAL", TAKE_PLACE, 1, "places", "a", 2, 100000),
-    ("EVAL", TAKE_PLACE, 1, "places", "", 2, 100000),
-    ("EVAL", TAKE_PLACE, 1, "places", "b", 2, 100000),
-    ("EVAL", TAKE_PLACE, 1, "places", "", 2, 100000),
-    ("EVAL", TAKE_PLACE, 1, "places", "c", 2, 100000),
-    ("EVAL", KEEP, 1, "places", 100000, "a", "d"),
-    ("EVAL", TAKE_PLACE, 1, "places", "c", 4, 100000),
-    ("EVAL", GIVE_BACK, 1, "places", "a", "b", "none"),
-    ("EVAL", TAKE_PLACE, 1, "places", "", 3, 100000),
-    ("EVAL", GIVE_BACK, 1, "places", "c", "d"),
-    ("EVAL", GIVE_BACK, 1, "places", "c"),
+    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "", 2, 100000),
+    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "a", 2, 100000),
+    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "", 2, 100000),
+    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "b", 2, 100000),
+    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "", 2, 100000),
+    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "c", 2, 100000),
+    ("EVAL", RENEW_SCRIPT, 1, "places", 100000, "a", "d"),
+    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "c", 4, 100000),
+    ("EVAL", RELEASE_SCRIPT, 1, "places", "a", "b", "none"),
+    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "", 3, 100000),
+    ("EVAL", RELEASE_SCRIPT, 1, "places", "c", "d"),
+    ("EVAL", RELEASE_SCRIPT, 1, "places", "c"),
     ("GET", "places"),
-    ("EVAL", KEEP, 1, "places", 1, "a"),
+    ("EVAL", RENEW_SCRIPT, 1, "places", 1, "a"),
     ("EVAL", DROP, 1, "lease", "me"),
     ("GET", "other"),
     ("EVAL", "return 1", "x"),

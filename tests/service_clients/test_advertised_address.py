@@ -6,7 +6,7 @@ from svc_proto.commands import EnsureSecret
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from svc_proto.relay_config import RelayConfig
-from svc_proto.service_clients.advertised_address import for_phones, lan_address, relay_address, sealed
+from svc_proto.service_clients.advertised_address import advertised_host, lan_address, relay_address, sign_invite
 from tests.book import SECRET
 from tests.client.world import World
 
@@ -15,11 +15,11 @@ LAN = "192.0.2.9"
 
 @pytest.mark.parametrize("host", ["", " ", "localhost", "LocalHost", "127.0.0.1", "::1", "::", " 0.0.0.0 "])
 def test_no_phone_can_use_these(host: str) -> None:
-    assert for_phones(host, LAN) == LAN
+    assert advertised_host(host, LAN) == LAN
 
 
 def test_any_other_host_stays() -> None:
-    assert for_phones(" box.example ", LAN) == "box.example"
+    assert advertised_host(" box.example ", LAN) == "box.example"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_this_host_on_its_network(found: object, address: str) -> None:
 
 def test_sealed() -> None:
     config = RelayConfig(home="/h", config_path="/c")
-    world = World(lambda engine: sealed(engine, config, {"svc": 1, "host": "h"}))
+    world = World(lambda engine: sign_invite(engine, config, {"svc": 1, "host": "h"}))
     text, url, problem = world.run()
     assert problem is None
     assert parse_invite(text) == parse_invite(url)
@@ -54,7 +54,7 @@ def test_sealed() -> None:
 
 def test_unsigned() -> None:
     config = RelayConfig(home="/h", config_path="/c")
-    world = World(lambda engine: sealed(engine, config, {"svc": 1}))
+    world = World(lambda engine: sign_invite(engine, config, {"svc": 1}))
     world.refuse = (EnsureSecret,)
     text, url, problem = world.run()
     assert (parse_invite(url), text, problem) == ({"svc": 1}, '{"svc":1}', Failure(FailureKind.NO_SPACE))

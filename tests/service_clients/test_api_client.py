@@ -11,7 +11,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.response_readers import EventReader
 from svc_proto.service_clients.api_client import ApiClient
-from svc_proto.service_clients.service_client import PeerFault
+from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent
 from tests.client.world import REFUSED, SILENT, Reply, World, as_json
@@ -37,7 +37,7 @@ def test_a_new_session(answer: object) -> None:
 @pytest.mark.parametrize("answer", [{}, {"id": True}, {"session": {"id": ""}}, []])
 def test_a_session_without_a_name(answer: object) -> None:
     error, _ = failure(lambda engine: API.create_session(engine, {}), as_json(answer))
-    assert (error.fault, error.lacks) == (PeerFault.LACKING, "session id")
+    assert (error.fault, error.lacks) == (ServiceFault.UNAVAILABLE, "session id")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_session(answer: object) -> None:
      (("r", "approval", {"choice": "once"}), "POST /v1/runs/r/approval", b'{"choice":"once"}')],
 )  # fmt: skip
 def test_a_run(order: tuple[Any, ...], request_line: str, body: bytes) -> None:
-    found = asked(lambda engine: API.run(engine, *order), as_json({}, 404))
+    found = asked(lambda engine: API.post_run(engine, *order), as_json({}, 404))
     assert (found[0].status, *found[1:]) == (404, request_line, body)
 
 
@@ -85,7 +85,7 @@ def turn(engine: Engine, enough: str = "") -> Flow[str]:
         heard.append(event)
         return event.event == enough
 
-    yield from API.turn(engine, "s/1", {"message": "hi"}, take, readers.append, fields=((b"x", b"y"),))
+    yield from API.stream_turn(engine, "s/1", {"message": "hi"}, take, readers.append, fields=((b"x", b"y"),))
     assert readers[0].gone
     return "".join(event.event for event in heard)
 
@@ -106,7 +106,7 @@ def test_a_reader_that_has_had_enough() -> None:
 
 def test_without_a_word_of_its_reader() -> None:
     heard: list[str] = []
-    plan: Plan = lambda engine: API.turn(engine, "s", {}, lambda event: heard.append(event.event))  # noqa: E731
+    plan: Plan = lambda engine: API.stream_turn(engine, "s", {}, lambda event: heard.append(event.event))  # noqa: E731
     World(plan, http=(200, STREAM)).run()
     assert heard == ["a", "b"]
 
@@ -123,13 +123,13 @@ def test_a_connection_that_is_lost_with_its_last_events() -> None:
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [
-        (REFUSED, PeerFault.UNREACHABLE),
-        (SILENT, PeerFault.UNREACHABLE),
-        ((404, b"{}"), PeerFault.NOT_FOUND),
-        ((200, b"{}"), PeerFault.REFUSED),
+        (REFUSED, ServiceFault.UNREACHABLE),
+        (SILENT, ServiceFault.UNREACHABLE),
+        ((404, b"{}"), ServiceFault.NOT_FOUND),
+        ((200, b"{}"), ServiceFault.REFUSED),
     ],
 )
-def test_a_turn_that_does_not_begin(answer: Reply, fault: PeerFault) -> None:
+def test_a_turn_that_does_not_begin(answer: Reply, fault: ServiceFault) -> None:
     assert failure(turn, answer)[0].fault is fault
 
 

@@ -5,7 +5,7 @@ import pytest
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.candidate_selection import Candidate
-from svc_proto.service_clients.candidate_prober import Routes, read_candidate
+from svc_proto.service_clients.candidate_prober import CandidateProber, parse_candidate
 from svc_proto.service_clients.relay_url import DERIVED_PROBE
 from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json
 
@@ -16,13 +16,13 @@ WELL = as_json({"status": "ok"})
 
 def world(answers: dict[str, Reply], *, again: bool = False) -> World[list[Candidate | None]]:
     def plan(engine: Engine) -> Flow[list[Candidate | None]]:
-        routes = Routes(engine, [PUBLIC, LAN, LAN_2])
-        first = yield from routes.choose()
+        routes = CandidateProber(engine, [PUBLIC, LAN, LAN_2])
+        first = yield from routes.select()
         assert set(routes.problems) <= {LAN, LAN_2, PUBLIC}
         if not again:
             return [first]
-        second, before = (yield from routes.choose()), len(made.asked)
-        third = yield from routes.choose(anew=True)
+        second, before = (yield from routes.select()), len(made.asked)
+        third = yield from routes.select(anew=True)
         assert before < len(made.asked)
         return [first, second, third]
 
@@ -66,7 +66,7 @@ def test_what_answered_is_believed_until_the_network_changes() -> None:
 )
 def test_what_counts_as_an_answer(status: int, probe: str, there: bool) -> None:
     """A relay that was derived is asked for its voice, and may want to know who asks."""
-    plan = lambda engine: Routes(engine, [LAN], probe=probe).choose()  # noqa: E731
+    plan = lambda engine: CandidateProber(engine, [LAN], probe=probe).select()  # noqa: E731
     world = World(plan, http=(status, b""))
     assert world.run() == (LAN if there else None)
     assert [asked.path for asked in world.asked] == [probe]
@@ -77,8 +77,8 @@ def test_why_a_route_was_not_taken() -> None:
     answers: dict[str, Reply] = {"192.0.2.1": SILENT, "192.0.2.2": (500, b""), "home.example": REFUSED}
 
     def plan(engine: Engine) -> Flow[dict[Candidate, str]]:
-        routes = Routes(engine, [none, LAN, LAN_2, PUBLIC])
-        assert (yield from routes.choose()) is None
+        routes = CandidateProber(engine, [none, LAN, LAN_2, PUBLIC])
+        assert (yield from routes.select()) is None
         return routes.problems
 
     world = World(plan, http=lambda asked: next(answer for host, answer in answers.items() if host in asked.url))
@@ -105,17 +105,17 @@ def test_why_a_route_was_not_taken() -> None:
     ],
 )
 def test_a_route_of_an_invite(change: dict[str, object], candidate: Candidate | None) -> None:
-    assert read_candidate({"role": "lan", "priority": 2, "relay": {"url": LAN.url}} | change) == candidate
+    assert parse_candidate({"role": "lan", "priority": 2, "relay": {"url": LAN.url}} | change) == candidate
 
 
 def test_a_route_of_an_invite_that_says_least() -> None:
-    assert read_candidate({"role": "lan", "relay": {"url": LAN.url}}) == LAN
-    assert read_candidate(None) is None
+    assert parse_candidate({"role": "lan", "relay": {"url": LAN.url}}) == LAN
+    assert parse_candidate(None) is None
 
 
 def test_once_there_is_a_route_nobody_else_is_asked() -> None:
     def plan(engine: Engine) -> Flow[Candidate | None]:
-        chosen = yield from Routes(engine, [LAN, LAN_2]).choose()
+        chosen = yield from CandidateProber(engine, [LAN, LAN_2]).select()
         yield from sleep(engine, 0.0)
         assert [line.gone for line in there.upstreams] == [True, True]
         return chosen
@@ -126,14 +126,14 @@ def test_once_there_is_a_route_nobody_else_is_asked() -> None:
 
 def test_given_up_with_whoever_asked() -> None:
     def plan(engine: Engine) -> Flow[str]:
-        routes = Routes(engine, [LAN])
-        task = engine.spawn(routes.choose())
+        routes = CandidateProber(engine, [LAN])
+        task = engine.spawn(routes.select())
         yield from sleep(engine, 1.0)
         assert [line.gone for line in there.upstreams] == [False]
         task.cancel()
         yield from sleep(engine, 1.0)
         assert [line.gone for line in there.upstreams] == [True]
-        yield from routes.choose()
+        yield from routes.select()
         return "done"
 
     there = World(plan, http=SILENT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.machines.candidate_selection import Candidate
-from svc_proto.service_clients.default_ttl import default_lifetime
+from svc_proto.service_clients.default_ttl import default_ttl
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from svc_proto.service_clients.default_ttl import default_lifetime
     ],
 )
 def test_a_week_over_plain_ws_and_else_what_the_relay_gives(role: str, url: str, seconds: int | None) -> None:
-    assert default_lifetime(Candidate(role, 0, url)) == seconds
+    assert default_ttl(Candidate(role, 0, url)) == seconds

@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.relay_config import RelayConfig
-from svc_proto.service_clients.local_api import ApiServer, find_api, host_api_key, with_key, yaml_variables
+from svc_proto.service_clients.local_api import LocalApi, find_local_api, local_api_key, with_key, yaml_variables
 from tests.client.world import World
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="env-key")
@@ -20,36 +20,36 @@ def found(yaml: object = None, dotenv: str | None = None, config: RelayConfig = 
     if dotenv is not None:
         files["/h/.env"] = dotenv.encode()
     world = World(
-        plan or (lambda engine: find_api(engine, config)), files=files, compute={"yaml.load": lambda text: yaml}
+        plan or (lambda engine: find_local_api(engine, config)), files=files, compute={"yaml.load": lambda text: yaml}
     )
     return world.run()
 
 
 def test_env_file_first() -> None:
     dotenv = "API_SERVER_KEY=k3\nAPI_SERVER_HOST=h3\nAPI_SERVER_PORT=83"
-    assert found(FULL, dotenv) == ApiServer(host="h3", port=83, key="k3")
+    assert found(FULL, dotenv) == LocalApi(host="h3", port=83, key="k3")
 
 
 def test_then_the_configuration() -> None:
-    assert found(FULL, "A=1") == ApiServer(host="h1", port=81, key="k1")
+    assert found(FULL, "A=1") == LocalApi(host="h1", port=81, key="k1")
 
 
 def test_what_the_environment_names_goes_before_both() -> None:
-    assert found(FULL, "API_SERVER_KEY=k3\nAPI_SERVER_HOST=h3\nAPI_SERVER_PORT=83", NAMED) == ApiServer(
+    assert found(FULL, "API_SERVER_KEY=k3\nAPI_SERVER_HOST=h3\nAPI_SERVER_PORT=83", NAMED) == LocalApi(
         host="env", port=3, key="env-key"
     )
 
 
 def test_each_value_falls_through_for_itself() -> None:
     yaml = {"platforms": {"api_server": {"extra": {"key": "", "port": 0}, "api_key": "k2", "host": None}}}
-    assert found(
-        yaml, "# a comment\nexport API_SERVER_PORT='82'\nAPI_SERVER_HOST=h2\n#API_SERVER_KEY=x\n"
-    ) == ApiServer(host="h2", port=82, key="k2")
+    assert found(yaml, "# a comment\nexport API_SERVER_PORT='82'\nAPI_SERVER_HOST=h2\n#API_SERVER_KEY=x\n") == LocalApi(
+        host="h2", port=82, key="k2"
+    )
 
 
 @pytest.mark.parametrize("yaml", [None, {}, {"platforms": []}, {"platforms": {"api_server": None}}, [1]])
 def test_the_environment(yaml: object) -> None:
-    assert found(yaml, config=NAMED) == ApiServer(host="env", port=3, key="env-key")
+    assert found(yaml, config=NAMED) == LocalApi(host="env", port=3, key="env-key")
 
 
 @pytest.mark.parametrize("port", [1, 65_535, "1", " 65535 "])
@@ -72,15 +72,15 @@ def test_one_that_runs_has_said_where_it_is_and_not_its_key() -> None:
     runs = RelayConfig(
         home="/h", config_path="/h/config.yaml", webapi_url="https://0.0.0.0:9", webapi_inside="http://127.0.0.1:8"
     )
-    assert found(FULL, "API_SERVER_PORT=1", runs) == ApiServer(host="0.0.0.0", port=9, key="k1", tls=True)
+    assert found(FULL, "API_SERVER_PORT=1", runs) == LocalApi(host="0.0.0.0", port=9, key="k1", tls=True)
 
 
 def test_defaults() -> None:
-    assert found(config=RelayConfig(home="/h", config_path="/h/config.yaml")) == ApiServer()
+    assert found(config=RelayConfig(home="/h", config_path="/h/config.yaml")) == LocalApi()
 
 
 def test_the_key_is_not_shown() -> None:
-    assert "secret" not in repr(ApiServer(key="secret"))
+    assert "secret" not in repr(LocalApi(key="secret"))
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_the_key_is_not_shown() -> None:
 )
 def test_one_key_for_all_who_look_for_it(yaml: Any, dotenv: str | None, key: str) -> None:
     assert found(yaml, dotenv).key == key
-    assert found(yaml, dotenv, plan=lambda engine: host_api_key(engine, "/h/config.yaml", "/h", "env-key")) == key
-    named = partial(host_api_key, config_path="/h/config.yaml", home="/h", known="env-key", named=True)
+    assert found(yaml, dotenv, plan=lambda engine: local_api_key(engine, "/h/config.yaml", "/h", "env-key")) == key
+    named = partial(local_api_key, config_path="/h/config.yaml", home="/h", known="env-key", named=True)
     assert found(yaml, dotenv, plan=named) == "env-key"
 
 

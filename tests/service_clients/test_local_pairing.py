@@ -11,10 +11,10 @@ import pytest
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.grants import CHANNELS
-from svc_proto.service_clients.local_pairing import DEVICE_NAME, pair, refusal_of
+from svc_proto.service_clients.local_pairing import DEVICE_NAME, pair_locally, refusal_of
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.service_client import PeerFailed
+from svc_proto.service_clients.service_client import ServiceCallError
 from tests.book import HOME
 from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json
 
@@ -27,8 +27,8 @@ def pairing(*says: tuple[str, object], made: Reply = MADE, refuses: int = 0, **h
 
     def plan(engine: Engine) -> Flow[str]:
         try:
-            return (yield from pair(engine, RELAY, **how))
-        except PeerFailed as error:
+            return (yield from pair_locally(engine, RELAY, **how))
+        except ServiceCallError as error:
             return refusal_of(error)
 
     said = [{"channel": "system", "type": kind, "id": "1", "payload": payload} for kind, payload in says]

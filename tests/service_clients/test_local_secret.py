@@ -14,11 +14,11 @@ from svc_proto.service_clients.local_secret import (
     HEADER,
     LOCAL_SECRET,
     OPERATOR,
-    make_secret,
-    operator_fields,
-    secret_fields,
-    shown_fields,
-    shows_secret,
+    create_secret,
+    forwarded_secret_headers,
+    has_secret,
+    operator_headers,
+    secret_headers,
 )
 from svc_proto.wire.events import Headers
 from tests.engine.test_flow import Owner
@@ -43,7 +43,7 @@ def asking(flow: Callable[[Engine], Flow[object]]) -> tuple[ToyPlaybook, Owner]:
 
 @pytest.mark.parametrize("problem", [None, FULL])
 def test_it_is_made_and_put_down(problem: Failure | None) -> None:
-    book, owner = asking(make_secret)
+    book, owner = asking(create_secret)
     (order,) = book.take()
     assert isinstance(order, WriteConfig)
     assert (order.name, len(order.text)) == (LOCAL_SECRET, 64)
@@ -63,7 +63,7 @@ def test_it_is_made_and_put_down(problem: Failure | None) -> None:
     ],
 )
 def test_it_is_read_anew_for_each_call(found: str | Failure, shown: object) -> None:
-    book, owner = asking(secret_fields)
+    book, owner = asking(secret_headers)
     book << [ReadConfig(ONE, LOCAL_SECRET)]
     book >> (Failed(ONE, found) if isinstance(found, Failure) else Done(ONE, found)) << []
     assert owner.told == [shown]
@@ -71,29 +71,29 @@ def test_it_is_read_anew_for_each_call(found: str | Failure, shown: object) -> N
 
 def test_showing_it() -> None:
     secret = SECRET.encode()
-    assert shows_secret(Headers([(HEADER, secret)]), secret)
+    assert has_secret(Headers([(HEADER, secret)]), secret)
     for headers in (Headers(), Headers([(HEADER, b"")]), Headers([(HEADER, b"\xff")]), Headers([(b"x", secret)])):
-        assert not shows_secret(headers, secret)
+        assert not has_secret(headers, secret)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8642", "https://localhost:8642", "http://[::1]:1"])
 def test_the_operator_shows_it_on_loopback(url: str) -> None:
-    book, owner = asking(lambda engine: operator_fields(engine, url))
+    book, owner = asking(lambda engine: operator_headers(engine, url))
     book << [ReadConfig(ONE, LOCAL_SECRET)]
     book >> Done(ONE, SECRET) << []
     assert owner.told == [(OPERATOR, (HEADER, SECRET.encode()))]
-    book, owner = asking(lambda engine: operator_fields(engine, url, secret=False))
+    book, owner = asking(lambda engine: operator_headers(engine, url, secret=False))
     book << []
     assert owner.told == [(OPERATOR,)]
 
 
 @pytest.mark.parametrize("url", ["http://192.0.2.7:8642", "https://localhost.example", "nonsense"])
 def test_nowhere_else(url: str) -> None:
-    book, owner = asking(lambda engine: operator_fields(engine, url))
+    book, owner = asking(lambda engine: operator_headers(engine, url))
     book << []
     assert owner.told == [()]
 
 
 def test_what_was_shown_is_shown_on() -> None:
-    assert shown_fields(Headers()) == ()
-    assert shown_fields(Headers([(b"x", b"y"), (HEADER, b"5ec")])) == ((HEADER, b"5ec"),)
+    assert forwarded_secret_headers(Headers()) == ()
+    assert forwarded_secret_headers(Headers([(b"x", b"y"), (HEADER, b"5ec")])) == ((HEADER, b"5ec"),)

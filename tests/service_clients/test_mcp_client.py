@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.mcp_messages import HANDSHAKE_VERSIONS, RequestId
 from svc_proto.service_clients import mcp_client
-from svc_proto.service_clients.mcp_client import LIFE, LONGEST, MAX_ASKED, McpClient, McpFailed, McpState, McpTrigger
+from svc_proto.service_clients.mcp_client import (
+    LONGEST,
+    MAX_ASKED,
+    MCP_CLIENT_TABLE,
+    McpClient,
+    McpClientState,
+    McpClientTrigger,
+    McpError,
+)
 from tests.engine.test_flow import Owner
 from tests.engine.toy_service import open_book
 
@@ -21,7 +29,7 @@ ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "server
 
 
 class Bag:
-    """A `Carrier`, and the server behind it."""
+    """A `McpTransport`, and the server behind it."""
 
     def __init__(self, client: McpClient) -> None:
         self.client = client
@@ -34,12 +42,12 @@ class Bag:
     def open(self) -> Flow[None]:
         yield from ()
 
-    def agree(self, version: str, text: bytes) -> Flow[None]:
+    def set_protocol_version(self, version: str, text: bytes) -> Flow[None]:
         yield from ()
         self.version = version
         self.send(text, None)
         if self.ends:
-            self.client.over(McpFailed("it has ended"))
+            self.client.transport_closed(McpError("it has ended"))
 
     def send(self, text: bytes, identity: RequestId | None) -> None:
         message = json.loads(text)
@@ -47,7 +55,7 @@ class Bag:
         assert message.get("id") == identity or "method" not in message
         self.sent.append(message)
 
-    def forget(self, identity: RequestId) -> None:
+    def abandon_request(self, identity: RequestId) -> None:
         self.forgotten.append(identity)
 
     def close(self) -> None:
@@ -86,7 +94,7 @@ class Talk:
         return self.act(lambda: self.owner.spawn(flow))
 
     def hear(self, **members: object) -> list[dict[str, Any]]:
-        return self.act(lambda: self.client.heard(json.dumps({"jsonrpc": "2.0", **members}).encode()))
+        return self.act(lambda: self.client.receive(json.dumps({"jsonrpc": "2.0", **members}).encode()))
 
     def after(self, seconds: float) -> list[dict[str, Any]]:
         before = len(self.bag.sent)
@@ -98,7 +106,7 @@ class Talk:
         """Results, and failures as text."""
         told = [*self.owner.told]
         self.owner.told.clear()
-        return [str(each) if isinstance(each, McpFailed) else each for each in told]
+        return [str(each) if isinstance(each, McpError) else each for each in told]
 
 
 def opened() -> Talk:
@@ -110,14 +118,14 @@ def opened() -> Talk:
 
 
 def test_the_table_is_what_it_says() -> None:
-    assert {(state.name, trigger.name): to.name for (state, trigger), to in LIFE.items()} == {
+    assert {(state.name, trigger.name): to.name for (state, trigger), to in MCP_CLIENT_TABLE.items()} == {
         ("NEW", "OPEN"): "OPENING",
         ("OPENING", "AGREE"): "OPEN",
         ("OPENING", "END"): "OVER",
         ("OPEN", "END"): "OVER",
     }
-    assert len(McpState) == 4
-    assert len(McpTrigger) == 3
+    assert len(McpClientState) == 4
+    assert len(McpClientTrigger) == 3
 
 
 def test_the_handshake() -> None:
@@ -130,7 +138,7 @@ def test_the_handshake() -> None:
     (noted,) = talk.hear(id=1, result=ABOUT)
     assert noted == {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {}}
     assert (talk.bag.version, talk.client.title, dict(talk.client.offers)) == ("2025-06-18", "A shop", {"tools": {}})
-    assert talk.client.state is McpState.OPEN
+    assert talk.client.state is McpClientState.OPEN
 
 
 @pytest.mark.parametrize(
@@ -148,8 +156,8 @@ def test_a_handshake_that_fails(answer: dict[str, object], why: str) -> None:
     talk.hear(id=1, **answer)
     (failed,) = talk.told
     assert failed.startswith(why)
-    assert (talk.client.state, talk.bag.closed, talk.over) == (McpState.OVER, 1, [])
-    talk.do(talk.client.ask("ping", {}, within=1.0))
+    assert (talk.client.state, talk.bag.closed, talk.over) == (McpClientState.OVER, 1, [])
+    talk.do(talk.client.request("ping", {}, within=1.0))
     assert talk.told == ["it is not connected"]
 
 
@@ -158,7 +166,7 @@ def test_a_server_that_ends_with_the_handshake() -> None:
     talk.bag.ends = True
     talk.do(talk.client.open(10.0))
     talk.hear(id=1, result=ABOUT)
-    assert (talk.told, talk.client.state) == (["it has ended"], McpState.OVER)
+    assert (talk.told, talk.client.state) == (["it has ended"], McpClientState.OVER)
 
 
 def test_a_server_that_says_nothing_at_first() -> None:
@@ -171,8 +179,8 @@ def test_a_server_that_says_nothing_at_first() -> None:
 
 def test_an_answer_is_that_of_its_number() -> None:
     talk = opened()
-    (one,) = talk.do(talk.client.ask("tools/call", {"name": "a"}, within=60.0))
-    (two,) = talk.do(talk.client.ask("tools/call", {"name": "b"}, within=60.0))
+    (one,) = talk.do(talk.client.request("tools/call", {"name": "a"}, within=60.0))
+    (two,) = talk.do(talk.client.request("tools/call", {"name": "b"}, within=60.0))
     assert one["params"] == {"name": "a", "_meta": {"progressToken": one["id"]}}
     for wrong in (99, "2", str(one["id"]), 1, -1, 10**30):
         talk.hear(id=wrong, result={"stolen": True})
@@ -188,12 +196,12 @@ def test_an_answer_is_that_of_its_number() -> None:
 @pytest.mark.parametrize("closed", [False, True])
 def test_of_what_was_under_way_only_what_the_server_refused_may_be_made_again(closed: bool) -> None:
     talk = opened()
-    failures: list[McpFailed] = []
+    failures: list[McpError] = []
 
     def call(name: str) -> Flow[None]:
         try:
-            yield from talk.client.ask("tools/call", {"name": name}, within=60.0)
-        except McpFailed as failed:
+            yield from talk.client.request("tools/call", {"name": name}, within=60.0)
+        except McpError as failed:
             failures.append(failed)
 
     talk.do(call("a"))
@@ -201,7 +209,7 @@ def test_of_what_was_under_way_only_what_the_server_refused_may_be_made_again(cl
     if closed:
         talk.book.act(talk.client.close)
     else:
-        talk.book.act(lambda: talk.client.over(McpFailed("it forgot us"), refused=refused["id"]))
+        talk.book.act(lambda: talk.client.transport_closed(McpError("it forgot us"), refused=refused["id"]))
     assert [failed.unheard for failed in failures] == [False, not closed]
     talk.do(call("c"))
     assert (failures[-1].unheard, str(failures[-1])) == (True, str(failures[0]))
@@ -218,7 +226,7 @@ def test_what_a_server_may_ask() -> None:
 def test_what_is_left_out() -> None:
     talk = opened()
     for text in (b"hello", b"[]", b"{", b'{"jsonrpc":"2.0","method":7}', b"\xff"):
-        talk.act(lambda text=text: talk.client.heard(text))  # type: ignore[misc]  # a default of a lambda
+        talk.act(lambda text=text: talk.client.receive(text))  # type: ignore[misc]  # a default of a lambda
     talk.hear(method="notifications/message", params={"data": "x"})
     assert talk.client.ignored == 6
     talk.hear(method="notifications/tools/list_changed")
@@ -227,7 +235,7 @@ def test_what_is_left_out() -> None:
 
 def test_a_call_has_its_time_and_is_cancelled_then() -> None:
     talk = opened()
-    (asked,) = talk.do(talk.client.ask("tools/call", {}, within=60.0))
+    (asked,) = talk.do(talk.client.request("tools/call", {}, within=60.0))
     assert talk.after(59.9) == []
     (cancelled,) = talk.after(0.1)
     assert cancelled["method"] == "notifications/cancelled"
@@ -239,7 +247,7 @@ def test_a_call_has_its_time_and_is_cancelled_then() -> None:
 
 def test_progress_gives_time_but_not_for_ever() -> None:
     talk = opened()
-    (asked,) = talk.do(talk.client.ask("tools/call", {}, within=60.0))
+    (asked,) = talk.do(talk.client.request("tools/call", {}, within=60.0))
     for token in (asked["id"], 99, "x", None, True):
         talk.hear(method="notifications/progress", params={"progressToken": token, "progress": 1})
     for _ in range(11):
@@ -250,7 +258,7 @@ def test_progress_gives_time_but_not_for_ever() -> None:
 
 def test_whoever_waits_no_more_has_it_cancelled() -> None:
     talk = opened()
-    talk.do(talk.client.ask("tools/call", {}, within=60.0))
+    talk.do(talk.client.request("tools/call", {}, within=60.0))
     (cancelled,) = talk.act(talk.owner.cancel)
     assert cancelled["method"] == "notifications/cancelled"
 
@@ -258,36 +266,38 @@ def test_whoever_waits_no_more_has_it_cancelled() -> None:
 def test_too_many_at_once() -> None:
     talk = opened()
     for _ in range(MAX_ASKED):
-        talk.do(talk.client.ask("tools/call", {}, within=60.0))
-    assert talk.do(talk.client.ask("tools/call", {}, within=60.0)) == []
+        talk.do(talk.client.request("tools/call", {}, within=60.0))
+    assert talk.do(talk.client.request("tools/call", {}, within=60.0)) == []
     assert talk.told == [f"{MAX_ASKED} requests wait for its answer already"]
 
 
 def test_a_request_that_fails_and_a_connection_that_does() -> None:
     talk = opened()
-    talk.do(talk.client.ask("tools/call", {}, within=60.0))
-    talk.do(talk.client.ask("tools/call", {}, within=60.0))
-    talk.act(lambda: talk.client.failed(2, McpFailed("broken")))
-    talk.act(lambda: talk.client.failed(2, McpFailed("again")))
+    talk.do(talk.client.request("tools/call", {}, within=60.0))
+    talk.do(talk.client.request("tools/call", {}, within=60.0))
+    talk.act(lambda: talk.client.failed(2, McpError("broken")))
+    talk.act(lambda: talk.client.failed(2, McpError("again")))
     assert talk.told == ["broken"]
-    assert talk.act(lambda: talk.client.over(McpFailed("it has ended"))) == []  # nobody is there to hear of it
-    talk.act(lambda: talk.client.over(McpFailed("again")))
+    assert (
+        talk.act(lambda: talk.client.transport_closed(McpError("it has ended"))) == []
+    )  # nobody is there to hear of it
+    talk.act(lambda: talk.client.transport_closed(McpError("again")))
     talk.act(talk.client.close)
     assert (talk.told, talk.over, talk.bag.closed) == (["it has ended"], ["it has ended"], 1)
     talk.hear(id=3, method="ping")
     assert "method" in talk.bag.sent[-1]
-    talk.do(talk.client.ask("tools/call", {}, within=60.0))
+    talk.do(talk.client.request("tools/call", {}, within=60.0))
     assert talk.told == ["it has ended"]
 
 
 def test_the_first_word_about_a_request_counts() -> None:
     talk = opened()
-    talk.do(talk.client.ask("tools/call", {}, within=60.0))
+    talk.do(talk.client.request("tools/call", {}, within=60.0))
 
     def both() -> None:
         asked = talk.client._asked[2]
-        talk.client._answer(asked, McpFailed("first"))
-        talk.client._answer(asked, McpFailed("second"))
+        talk.client._answer(asked, McpError("first"))
+        talk.client._answer(asked, McpError("second"))
 
     talk.act(both)
     assert talk.told == ["first"]
@@ -295,22 +305,22 @@ def test_the_first_word_about_a_request_counts() -> None:
 
 def test_a_list_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     talk = opened()
-    (asked,) = talk.do(talk.client.rows("tools/list", "tools", within=60.0))
+    (asked,) = talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
     assert "cursor" not in asked["params"]
     (asked,) = talk.hear(id=2, result={"tools": [{"name": "a"}, 7], "nextCursor": "c"})
     assert asked["params"]["cursor"] == "c"
     talk.hear(id=3, result={"tools": [{"name": "b"}], "nextCursor": 7})
     assert talk.told == [[{"name": "a"}, {"name": "b"}]]
     monkeypatch.setattr(mcp_client, "MAX_PAGES", 3)
-    talk.do(talk.client.rows("tools/list", "tools", within=60.0))
+    talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
     for number in (4, 5, 6):
         talk.hear(id=number, result={"tools": [{}], "nextCursor": "c"})
     assert talk.told == [[{}, {}, {}]]  # a list without an end
     monkeypatch.setattr(mcp_client, "MAX_ROWS", 2)
-    talk.do(talk.client.rows("tools/list", "tools", within=60.0))
+    talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
     talk.hear(id=7, result={"tools": [{}, {}, {}], "nextCursor": "c"})
     assert talk.told == [[{}, {}]]
-    talk.do(talk.client.rows("tools/list", "tools", within=60.0))
+    talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
     assert talk.hear(id=8, result={"tools": [{}, {}], "nextCursor": "c"}) == []  # these are all that are wanted
     assert talk.told == [[{}, {}]]
 
@@ -332,10 +342,10 @@ def test_a_list_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_whatever_a_server_says_is_no_bug(values: list[Any]) -> None:
     talk = opened()
-    talk.do(talk.client.rows("tools/list", "tools", within=60.0))
+    talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
     for value in values:
         members = value if isinstance(value, dict) else {"id": 2, "result": value}
         for said in (value, {"jsonrpc": "2.0", **members}, {"jsonrpc": "2.0", "method": "ping", **members}):
-            talk.act(lambda said=said: talk.client.heard(json.dumps(said)))  # type: ignore[misc]  # a default
+            talk.act(lambda said=said: talk.client.receive(json.dumps(said)))  # type: ignore[misc]  # a default
     talk.after(1_000.0)
     assert len(talk.told) == 1

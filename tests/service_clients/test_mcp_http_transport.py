@@ -16,8 +16,8 @@ from svc_proto.engine.message import Request, Response, StreamedResponse, empty_
 from svc_proto.engine.router import Router
 from svc_proto.mcp.http import McpServer
 from svc_proto.service_clients import mcp_http_transport
-from svc_proto.service_clients.mcp_client import McpClient, McpFailed
-from svc_proto.service_clients.mcp_http_transport import GONE, MAX_NOTES, HttpCarrier, HttpParameters
+from svc_proto.service_clients.mcp_client import McpClient, McpError
+from svc_proto.service_clients.mcp_http_transport import GONE, MAX_NOTES, HttpParameters, McpHttpTransport
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import encode_event
 from tests.agent.world import AgentWorld
@@ -113,11 +113,11 @@ def run(server: Any, talk: Talk, place: HttpParameters = SHOP) -> tuple[Any, lis
 
     def plan(parts: object, engine: Engine) -> Flow[object]:
         client = McpClient(
-            engine, lambda client: HttpCarrier(engine, place, client), on_over=lambda why: ended.append(str(why))
+            engine, lambda client: McpHttpTransport(engine, place, client), on_over=lambda why: ended.append(str(why))
         )
         try:
             result = yield from talk(client, engine)
-        except McpFailed as failed:
+        except McpError as failed:
             result = str(failed)
         client.close()
         yield from sleep(engine, 3.0)
@@ -128,7 +128,7 @@ def run(server: Any, talk: Talk, place: HttpParameters = SHOP) -> tuple[Any, lis
 
 def call(client: McpClient, engine: Engine) -> Flow[Any]:
     yield from client.open(10.0)
-    return (yield from client.ask("tools/call", {"name": "echo", "arguments": {"word": "hi"}}, within=10.0))
+    return (yield from client.request("tools/call", {"name": "echo", "arguments": {"word": "hi"}}, within=10.0))
 
 
 class Ours(Server):
@@ -156,13 +156,13 @@ def test_our_own_server() -> None:
     def talk(client: McpClient, engine: Engine) -> Flow[Any]:
         first = yield from call(client, engine)
         try:
-            yield from client.ask("tools/call", {"name": "wait", "arguments": {}}, within=7.0)
-        except McpFailed as failed:
+            yield from client.request("tools/call", {"name": "wait", "arguments": {}}, within=7.0)
+        except McpError as failed:
             why: object = str(failed)
         else:
             why = None
         yield from sleep(engine, 1.0)
-        rows = yield from client.rows("tools/list", "tools", within=5.0)
+        rows = yield from client.list_all("tools/list", "tools", within=5.0)
         client.close()
         yield from sleep(engine, 1.0)
         return first["content"], why, len(rows)
@@ -391,7 +391,7 @@ def test_a_server_that_is_away_for_a_while() -> None:
     process = world.serve(server, PORT)
 
     def plan(parts: object, engine: Engine) -> Flow[None]:
-        client = McpClient(engine, lambda client: HttpCarrier(engine, SHOP, client))
+        client = McpClient(engine, lambda client: McpHttpTransport(engine, SHOP, client))
         yield from client.open(10.0)
         yield from sleep(engine, 0.5)
         process.stop(0.0)
@@ -435,7 +435,7 @@ def test_a_flood_of_events_is_read_a_second_at_a_time() -> None:
     def count(client: McpClient, engine: Engine) -> Flow[Any]:
         yield from client.open(10.0)
         try:
-            return (yield from client.ask("tools/call", {"name": "a"}, within=3.0))
+            return (yield from client.request("tools/call", {"name": "a"}, within=3.0))
         finally:
             seen.append(client.ignored)
 

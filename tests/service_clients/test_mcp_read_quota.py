@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.service_clients.mcp_read_quota import MAX_BYTES, MAX_MESSAGES, Quota
+from svc_proto.service_clients.mcp_read_quota import MAX_BYTES, MAX_MESSAGES, ReadQuota
 from tests.engine.toy_service import open_book
 
 
@@ -10,7 +10,7 @@ from tests.engine.toy_service import open_book
 def test_a_second_of_a_server(messages: int, size: int) -> None:
     book = open_book()
     held: list[bool] = []
-    quota = Quota(book.engine, held.append)
+    quota = ReadQuota(book.engine, held.append)
     book.act(lambda: quota.count(messages, size)).take()
     assert held == []
     book.act(lambda: quota.count(bool(messages), bool(size))).take()

@@ -12,8 +12,8 @@ from svc_proto.commands import SignalName
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.service_clients import mcp_stdio_transport
-from svc_proto.service_clients.mcp_client import McpClient, McpFailed
-from svc_proto.service_clients.mcp_stdio_transport import StdioCarrier, StdioParameters
+from svc_proto.service_clients.mcp_client import McpClient, McpError
+from svc_proto.service_clients.mcp_stdio_transport import McpStdioTransport, StdioParameters
 from tests.agent.world import AgentWorld
 from tests.support.servers.mcp_program import McpProgram, install
 
@@ -32,11 +32,11 @@ def run(kind: type[McpProgram] | None, talk: Talk) -> tuple[Any, list[str], list
 
     def plan(parts: object, engine: Engine) -> Flow[object]:
         client = McpClient(
-            engine, lambda client: StdioCarrier(engine, SHOP, client), on_over=lambda why: ended.append(str(why))
+            engine, lambda client: McpStdioTransport(engine, SHOP, client), on_over=lambda why: ended.append(str(why))
         )
         try:
             return (yield from talk(client, engine))
-        except McpFailed as failed:
+        except McpError as failed:
             return str(failed)
 
     return world.run(plan), ended, started
@@ -44,7 +44,7 @@ def run(kind: type[McpProgram] | None, talk: Talk) -> tuple[Any, list[str], list
 
 def call(client: McpClient, engine: Engine) -> Flow[Any]:
     yield from client.open(10.0)
-    return (yield from client.ask("tools/call", {"name": "read", "arguments": {"a": 1}}, within=3.0))
+    return (yield from client.request("tools/call", {"name": "read", "arguments": {"a": 1}}, within=3.0))
 
 
 def leave(client: McpClient, engine: Engine) -> Flow[Any]:
@@ -133,12 +133,12 @@ def test_an_exit_without_a_word() -> None:
 
 def test_whose_exit_is_not_known() -> None:
     world = AgentWorld()
-    told: list[McpFailed] = []
+    told: list[McpError] = []
 
     def plan(parts: object, engine: Engine) -> Flow[None]:
-        client = McpClient(engine, lambda client: StdioCarrier(engine, SHOP, client))
-        client.over = told.append  # type: ignore[method-assign, assignment]  # to hear of it
-        StdioCarrier(engine, SHOP, client).on_exit(None)
+        client = McpClient(engine, lambda client: McpStdioTransport(engine, SHOP, client))
+        client.transport_closed = told.append  # type: ignore[method-assign, assignment]  # to hear of it
+        McpStdioTransport(engine, SHOP, client).on_exit(None)
         yield from ()
 
     world.run(plan)
@@ -210,8 +210,8 @@ def test_who_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
         for size in (1, 1, 200_000):
             try:
                 params = {"name": "x" * size, "arguments": {}}
-                yield from client.ask("tools/call", params, within=1.0)
-            except McpFailed as failed:
+                yield from client.request("tools/call", params, within=1.0)
+            except McpError as failed:
                 last = str(failed)
         client.close()
         return last
@@ -223,7 +223,7 @@ def test_who_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_said_over_nothing() -> None:
     def plan(client: McpClient, engine: Engine) -> Flow[Any]:
         yield from ()
-        carrier = StdioCarrier(engine, SHOP, client)
+        carrier = McpStdioTransport(engine, SHOP, client)
         carrier.send(b"x", None)
         carrier.close()
         return "fine"

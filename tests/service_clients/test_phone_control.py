@@ -17,7 +17,7 @@ from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.service_clients import phone_control
-from svc_proto.service_clients.phone_control import FILE, NO_RELAY, NO_TOKEN, PhoneAnswer, RelayLink
+from svc_proto.service_clients.phone_control import FILE, NO_RELAY, NO_TOKEN, PhoneResponse, RelayPhoneControl
 from svc_proto.wire.events import Headers
 from tests.agent.world import HOME, AgentWorld
 from tests.support.servers.model_server import ScriptedModel
@@ -29,14 +29,14 @@ URL = "http://127.0.0.1:8767"
 def call(world: AgentWorld, *, url: str = URL, token: str = "", times: int = 1, path: str = "/ping") -> list[Any]:
     """Answers or refusals of calls at once; the world's relay has no phone unless it was given one."""
 
-    def one(link: RelayLink) -> Flow[object]:
+    def one(link: RelayPhoneControl) -> Flow[object]:
         try:
             return (yield from link.call("GET", path, {"a": True, "b": "x y"}))
         except ToolError as failure:
             return str(failure)
 
     def plan(parts: object, engine: Engine) -> Flow[list[object]]:
-        link = RelayLink(engine, url, token)
+        link = RelayPhoneControl(engine, url, token)
         return (yield from gather(engine, [one(link) for _ in range(times)]))
 
     return world.run(plan)
@@ -47,7 +47,7 @@ def devices(world: AgentWorld) -> list[str]:
 
 
 def codes(answers: list[Any]) -> list[object]:
-    return [answer.body.get("code") if isinstance(answer, PhoneAnswer) else answer for answer in answers]
+    return [answer.body.get("code") if isinstance(answer, PhoneResponse) else answer for answer in answers]
 
 
 def test_it_pairs_by_itself_once_and_keeps_the_token() -> None:
@@ -169,7 +169,7 @@ def test_no_relay() -> None:
 
 
 def there(world: AgentWorld, *, url: str = URL, token: str = "") -> bool:
-    return world.run(lambda parts, engine: RelayLink(engine, url, token).phone_is_there())
+    return world.run(lambda parts, engine: RelayPhoneControl(engine, url, token).is_phone_connected())
 
 
 def test_whether_a_phone_is_there() -> None:
@@ -205,7 +205,8 @@ def test_whether_it_is_configured() -> None:
     def plan(parts: object, engine: Engine) -> Flow[list[bool]]:
         yield from ()
         return [
-            RelayLink(engine, url, token).configured for url, token in ((URL, ""), ("http://x", ""), ("http://x", "t"))
+            RelayPhoneControl(engine, url, token).configured
+            for url, token in ((URL, ""), ("http://x", ""), ("http://x", "t"))
         ]
 
     assert AgentWorld().run(plan) == [True, False, True]
@@ -225,7 +226,7 @@ def test_a_relay_that_refuses_a_fresh_token_too(monkeypatch: pytest.MonkeyPatch)
         yield from ()
         return "00000000-made-up"
 
-    monkeypatch.setattr(phone_control, "pair", pair)
+    monkeypatch.setattr(phone_control, "pair_locally", pair)
     assert call(world, times=2) == ["the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)"] * 2
 
 
@@ -250,7 +251,7 @@ def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatc
         return HttpResult(status, Headers([]), body)
 
     monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
-    assert call(AgentWorld(), token="t") == [PhoneAnswer(status, members)]
+    assert call(AgentWorld(), token="t") == [PhoneResponse(status, members)]
     assert asked == [(f"{URL}/ping?a=true&b=x+y", b"")]
 
 
@@ -260,7 +261,7 @@ def test_a_401_of_a_relay_that_is_gone_when_it_is_asked_again(monkeypatch: pytes
         return Failure(FailureKind.UNREACHABLE) if url.endswith("/sessions") else HttpResult(401, Headers([]), b"{}")
 
     monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
-    assert call(AgentWorld(), token="t") == [PhoneAnswer(401, {})]
+    assert call(AgentWorld(), token="t") == [PhoneResponse(401, {})]
 
 
 @pytest.mark.parametrize(
@@ -281,7 +282,7 @@ def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, m
 
     def plan(parts: object, engine: Engine) -> Flow[bytes | str]:
         try:
-            return (yield from RelayLink(engine, URL, "mine").media(token))
+            return (yield from RelayPhoneControl(engine, URL, "mine").media(token))
         except ToolError as failed:
             return str(failed)
 
@@ -306,7 +307,7 @@ def test_what_was_asked_for_over_it(url: str, answer: object, outcome: object, m
 
     def plan(parts: object, engine: Engine) -> Flow[object]:
         try:
-            return [row["path"] for row in (yield from RelayLink(engine, url, "mine", who="Me").activity())]
+            return [row["path"] for row in (yield from RelayPhoneControl(engine, url, "mine", who="Me").activity())]
         except ToolError as failed:
             return str(failed)
 

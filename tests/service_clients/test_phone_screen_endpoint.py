@@ -10,30 +10,30 @@ import pytest
 from svc_proto.commands import ReadConfig, WriteConfig
 from svc_proto.facts import Done, Failed, Failure, FailureKind
 from svc_proto.service_clients.phone_screen_endpoint import (
-    PHONE_DOOR,
-    PhoneDoor,
-    close_phone_door,
-    find_phone_door,
-    open_phone_door,
+    PHONE_SCREEN_FILE,
+    PhoneScreenEndpoint,
+    find_phone_screen,
+    publish_phone_screen,
+    withdraw_phone_screen,
 )
 from tests.service_clients.test_local_secret import ONE, asking
 
 URL = "http://127.0.0.1:41233"
-DOOR = PhoneDoor(URL, "5ec4e7")
+DOOR = PhoneScreenEndpoint(URL, "5ec4e7")
 
 
 @pytest.mark.parametrize("problem", [None, Failure(FailureKind.NO_SPACE)])
 def test_it_is_opened_and_shut(problem: Failure | None) -> None:
-    book, owner = asking(partial(open_phone_door, url=URL))
+    book, owner = asking(partial(publish_phone_screen, url=URL))
     (order,) = book.take()
     assert isinstance(order, WriteConfig)
     said = json.loads(order.text)
-    assert (order.name, said["url"], len(said["secret"])) == (PHONE_DOOR, URL, 64)
+    assert (order.name, said["url"], len(said["secret"])) == (PHONE_SCREEN_FILE, URL, 64)
     book >> (Done(ONE, None) if problem is None else Failed(ONE, problem)) << []
-    assert owner.told == [(PhoneDoor(URL, said["secret"]), problem)]
+    assert owner.told == [(PhoneScreenEndpoint(URL, said["secret"]), problem)]
     assert said["secret"] not in repr(owner.told)
-    book, _ = asking(close_phone_door)
-    assert book.take() == [WriteConfig(ONE, PHONE_DOOR, "")]
+    book, _ = asking(withdraw_phone_screen)
+    assert book.take() == [WriteConfig(ONE, PHONE_SCREEN_FILE, "")]
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_it_is_opened_and_shut(problem: Failure | None) -> None:
         (Failure(FailureKind.NOT_FOUND), None),
     ],
 )
-def test_it_is_found(found: str | Failure, door: PhoneDoor | None) -> None:
-    book, owner = asking(find_phone_door)
+def test_it_is_found(found: str | Failure, door: PhoneScreenEndpoint | None) -> None:
+    book, owner = asking(find_phone_screen)
     (order,) = book.take()
-    assert order == ReadConfig(ONE, PHONE_DOOR)
+    assert order == ReadConfig(ONE, PHONE_SCREEN_FILE)
     book >> (Failed(ONE, found) if isinstance(found, Failure) else Done(ONE, found)) << []
     assert owner.told == [door]

@@ -9,7 +9,7 @@ import pytest
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.service_client import PeerFault
+from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.multipart import Part
 from tests.client.world import REFUSED, Asked, Reply, World, as_json
 from tests.service_clients.test_service_client import Plan, failure
@@ -28,13 +28,13 @@ def test_it_is_well() -> None:
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [
-        (REFUSED, PeerFault.UNREACHABLE),
-        (as_json({"status": "ill"}), PeerFault.ILL),
-        (as_json({"status": "ok"}, 500), PeerFault.ILL),
-        ((200, b"x"), PeerFault.NO_JSON),
+        (REFUSED, ServiceFault.UNREACHABLE),
+        (as_json({"status": "ill"}), ServiceFault.SERVER_ERROR),
+        (as_json({"status": "ok"}, 500), ServiceFault.SERVER_ERROR),
+        ((200, b"x"), ServiceFault.NO_JSON),
     ],
 )
-def test_it_is_not(answer: Reply, fault: PeerFault) -> None:
+def test_it_is_not(answer: Reply, fault: ServiceFault) -> None:
     assert failure(health, answer)[0].fault is fault
 
 
@@ -65,11 +65,11 @@ def test_what_it_gave_is_none(name: str, value: object) -> None:
     calls: dict[str, tuple[Plan, str]] = {
         "websocket_path": (lambda engine: RELAY.voice_session(engine, {}), "voice session"),
         "code": (lambda engine: RELAY.new_code(engine, within=1.0), "pairing code"),
-        "token": (lambda engine: RELAY.keep_file(engine, PART, within=1.0), "token"),
+        "token": (lambda engine: RELAY.upload_file(engine, PART, within=1.0), "token"),
     }
     call, lacks = calls[name]
     error, _ = failure(call, as_json({name: value}))
-    assert (error.fault, error.lacks) == (PeerFault.LACKING, lacks)
+    assert (error.fault, error.lacks) == (ServiceFault.UNAVAILABLE, lacks)
 
 
 PART = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hello")
@@ -79,7 +79,7 @@ PART = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hel
     ("call", "asked", "answer", "result"),
     [
         (lambda engine: RELAY.new_code(engine, within=1.0), "POST /pairing", {"code": "x-1"}, "x-1"),
-        (lambda engine: RELAY.keep_file(engine, PART, within=1.0), "POST /media/upload", {"token": "x-1"}, "x-1"),
+        (lambda engine: RELAY.upload_file(engine, PART, within=1.0), "POST /media/upload", {"token": "x-1"}, "x-1"),
         (RELAY.sessions, "GET /sessions", {"sessions": [{"a": 1}, 2], "items": []}, [{"a": 1}]),
     ],
 )

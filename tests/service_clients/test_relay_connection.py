@@ -12,12 +12,18 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.relay_connection import LIFE, Link, LinkState, Welcome, open_link
-from svc_proto.service_clients.service_client import Peer, PeerFailed, PeerFault
+from svc_proto.service_clients.relay_connection import (
+    RELAY_CONNECTION_TABLE,
+    AuthOk,
+    RelayConnection,
+    RelayConnectionState,
+    connect_relay,
+)
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 from tests.client.world import REFUSED, Asked, World
 from tests.playbook import Idle, counting_entropy
 
-RELAY = Peer("the relay", "ws://h:8767/ws", "t0ken")
+RELAY = ServiceClient("the relay", "ws://h:8767/ws", "t0ken")
 SAID = {"session_token": "t0ken", "device_name": "Desk"}
 OK = {
     "session_token": "t0ken-1",
@@ -32,7 +38,7 @@ def envelope(kind: str, payload: object, channel: str = "system") -> dict[str, A
     return {"channel": channel, "type": kind, "id": "1", "payload": payload}
 
 
-Outcome = tuple[Link, Welcome] | PeerFailed
+Outcome = tuple[RelayConnection, AuthOk] | ServiceCallError
 
 
 def link_world(*answers: Mapping[str, Any] | None, **more: Any) -> World[Outcome]:
@@ -40,8 +46,8 @@ def link_world(*answers: Mapping[str, Any] | None, **more: Any) -> World[Outcome
 
     def opening(engine: Engine) -> Flow[Outcome]:
         try:
-            return (yield from open_link(engine, RELAY, SAID, within=15.0))
-        except PeerFailed as error:
+            return (yield from connect_relay(engine, RELAY, SAID, within=15.0))
+        except ServiceCallError as error:
             yield from sleep(engine, 0.0)
             return error
 
@@ -52,14 +58,14 @@ def link_world(*answers: Mapping[str, Any] | None, **more: Any) -> World[Outcome
 def test_signing_in() -> None:
     there = link_world(envelope("hello", {}), envelope("ok", {}, "tui"), envelope("auth.ok", OK))
     outcome = there.run()
-    assert not isinstance(outcome, PeerFailed)
-    assert outcome[1] == Welcome(
+    assert not isinstance(outcome, ServiceCallError)
+    assert outcome[1] == AuthOk(
         token="t0ken-1", server_version="1.0.0", expires_at=5.5, grants={"chat": 5.5, "tui": None}, transport_hint="ws"
     )
     assert "t0ken" not in repr(outcome[1])
     (said,) = there.said
     assert (said["channel"], said["type"], said["payload"]) == ("system", "auth", SAID)
-    assert outcome[0].state is LinkState.ONLINE
+    assert outcome[0].state is RelayConnectionState.ONLINE
 
 
 def test_a_token_is_shown_at_the_handshake() -> None:
@@ -72,40 +78,40 @@ def test_a_token_is_shown_at_the_handshake() -> None:
 
     outcome = link_world(http=declined, socket=None).run()
     assert seen == [b"Bearer t0ken"]
-    assert isinstance(outcome, PeerFailed)
-    assert outcome.fault is PeerFault.BLOCKED
+    assert isinstance(outcome, ServiceCallError)
+    assert outcome.fault is ServiceFault.BLOCKED
 
 
 def test_a_bare_welcome() -> None:
     outcome = link_world(envelope("auth.ok", {"session_token": "t", "expires_at": True, "grants": []})).run()
-    assert not isinstance(outcome, PeerFailed)
-    assert outcome[1] == Welcome(token="t", server_version="", expires_at=None, grants={}, transport_hint="unknown")
+    assert not isinstance(outcome, ServiceCallError)
+    assert outcome[1] == AuthOk(token="t", server_version="", expires_at=None, grants={}, transport_hint="unknown")
 
 
 @pytest.mark.parametrize(
     ("answer", "fault", "why", "seconds"),
     [
-        (envelope("auth.fail", {"reason": "no\x1b good"}), PeerFault.REJECTED, "no\x1b good", 0.0),
-        (envelope("auth.fail", {}), PeerFault.REJECTED, "denied", 0.0),
-        *((envelope("auth.ok", {"session_token": token}), PeerFault.LACKING, "no session token", 0.0)
+        (envelope("auth.fail", {"reason": "no\x1b good"}), ServiceFault.REJECTED, "no\x1b good", 0.0),
+        (envelope("auth.fail", {}), ServiceFault.REJECTED, "denied", 0.0),
+        *((envelope("auth.ok", {"session_token": token}), ServiceFault.UNAVAILABLE, "no session token", 0.0)
           for token in (None, "", "a b", 7)),
-        (None, PeerFault.CUT, "reset", 0.0),
-        (envelope("later", {}), PeerFault.CUT, "no answer in time", 15.0),
+        (None, ServiceFault.CONNECTION_LOST, "reset", 0.0),
+        (envelope("later", {}), ServiceFault.CONNECTION_LOST, "no answer in time", 15.0),
     ],
 )  # fmt: skip
-def test_a_link_that_does_not_come_about(answer: Any, fault: PeerFault, why: str, seconds: float) -> None:
+def test_a_link_that_does_not_come_about(answer: Any, fault: ServiceFault, why: str, seconds: float) -> None:
     there = link_world(answer)
     began = there.now.mono
     outcome = there.run()
-    assert isinstance(outcome, PeerFailed)
+    assert isinstance(outcome, ServiceCallError)
     assert (outcome.fault, outcome.why, there.now.mono - began) == (fault, why, seconds)
 
 
 def test_no_relay() -> None:
     outcome = link_world(dial=lambda host, port: REFUSED).run()
-    assert isinstance(outcome, PeerFailed)
+    assert isinstance(outcome, ServiceCallError)
     assert (outcome.fault, outcome.failure) == (
-        PeerFault.UNREACHABLE,
+        ServiceFault.UNREACHABLE,
         Failure(FailureKind.UNREACHABLE, "connection refused"),
     )
 
@@ -129,9 +135,9 @@ class Wire:
         self.closed = True
 
 
-def fresh() -> tuple[Link, Wire, list[object]]:
+def fresh() -> tuple[RelayConnection, Wire, list[object]]:
     engine = Engine(Idle(), entropy=counting_entropy())
-    link, heard = Link(engine, {"session_token": "t"}), list[object]()
+    link, heard = RelayConnection(engine, {"session_token": "t"}), list[object]()
     link.on_envelope = heard.append
     link.on_lost = heard.append
     link.on_drained = lambda: heard.append("drained")
@@ -141,14 +147,14 @@ def fresh() -> tuple[Link, Wire, list[object]]:
 def test_a_life() -> None:
     link, wire, heard = fresh()
     before = link.writable
-    link.hold(True)
+    link.set_read_paused(True)
     link.send("system", "early", {})
     link.on_open(wire)  # type: ignore[arg-type] # stands in
     link.on_text("no JSON")
     link.on_text('{"channel": "system", "type": "auth.ok", "payload": {"session_token": "t"}}')
     link.on_text('{"channel": "terminal", "type": "x", "id": "7", "payload": {}}')
     link.on_binary(b"x")
-    link.hold(True)
+    link.set_read_paused(True)
     assert wire.held
     link.on_writable()
     assert (before, link.writable) == (False, True)
@@ -183,4 +189,4 @@ def test_what_comes_while_a_link_closes_is_told_to_nobody() -> None:
 
 
 def test_the_table_ends() -> None:
-    assert all(state is not LinkState.OVER for state, _ in LIFE)
+    assert all(state is not RelayConnectionState.OVER for state, _ in RELAY_CONNECTION_TABLE)

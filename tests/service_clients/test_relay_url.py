@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.device.phone import PhoneConfig
-from svc_proto.service_clients.relay_url import Remote, derived_relay
+from svc_proto.service_clients.relay_url import RelayUrl, derive_relay_url
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from svc_proto.service_clients.relay_url import Remote, derived_relay
     ],
 )
 def test_urls(remote: str, socket_url: str, http_url: str) -> None:
-    assert (Remote(remote).socket_url, Remote(remote).http_url) == (socket_url, http_url)
+    assert (RelayUrl(remote).socket_url, RelayUrl(remote).http_url) == (socket_url, http_url)
     assert PhoneConfig(remote=remote, code="ABC123").http_url == http_url
 
 
@@ -37,17 +37,17 @@ def test_urls(remote: str, socket_url: str, http_url: str) -> None:
     ],
 )
 def test_the_relay_beside_an_api(api: str, relay: str) -> None:
-    assert derived_relay(api) == relay
+    assert derive_relay_url(api) == relay
 
 
 @pytest.mark.parametrize("api", ["ws://h:8642", "h:8642", "http://", "ftp://h"])
 def test_what_is_no_address_of_an_api(api: str) -> None:
     with pytest.raises(RemoteProtocolError):
-        derived_relay(api)
+        derive_relay_url(api)
 
 
 @pytest.mark.parametrize(
     ("remote", "where"), [("wss://h", ("h", 443)), ("wss://[::1]:1/x", ("::1", 1)), ("ws://h", None)]
 )
 def test_whose_certificate_is_pinned(remote: str, where: tuple[str, int] | None) -> None:
-    assert Remote(remote).pinned == where
+    assert RelayUrl(remote).pinned == where

@@ -9,28 +9,28 @@ import pytest
 
 from svc_proto.basics.moment import Moment
 from svc_proto.schema.openmetrics import MetricSamples
-from svc_proto.service_clients.server_stats import NAMES, History, Vitals, VitalsReading
+from svc_proto.service_clients.server_stats import NAMES, MetricsReading, ServerStats, StatsHistory
 
 WALL = 1_700_000_000.0
 PROCESS = "process_start_time_seconds 100\nprocess_resident_memory_bytes 5e7\nprocess_open_fds 20\n"
 
 
-def reading(mono: float, **servers: str) -> VitalsReading:
-    return VitalsReading(Moment(mono, WALL + mono), {role: MetricSamples(text) for role, text in servers.items()})
+def reading(mono: float, **servers: str) -> MetricsReading:
+    return MetricsReading(Moment(mono, WALL + mono), {role: MetricSamples(text) for role, text in servers.items()})
 
 
-def look(before: str, after: str, seconds: float = 10.0) -> Vitals:
+def look(before: str, after: str, seconds: float = 10.0) -> ServerStats:
     """What a relay that said one thing and then another is seen to do."""
-    history = History()
-    history.take(reading(0, relay=before))
-    return history.take(reading(seconds, relay=after))
+    history = StatsHistory()
+    history.add(reading(0, relay=before))
+    return history.add(reading(seconds, relay=after))
 
 
 def test_a_first_look_has_no_rates() -> None:
     text = 'svc_phones 2\nsvc_sessions 3\nsvc_sockets{channel="client"} 4\nsvc_sockets{channel="tui"} 1\n'
     text += 'svc_http_requests_total{route="/health",status="200"} 9\nsvc_bridge_commands_waiting 1\n'
     text += "svc_strangers_held_bytes 7\nsvc_loop_lag_seconds_count 3\nsvc_store_duration_seconds_count 2\n" + PROCESS
-    found = History().take(reading(5, relay=text, api='svc_runs{state="queued"} 1\nsvc_runs{state="running"} 2\n'))
+    found = StatsHistory().add(reading(5, relay=text, api='svc_runs{state="queued"} 1\nsvc_runs{state="running"} 2\n'))
     known = {name: value for name, value in zip(NAMES, found.numbers(), strict=True) if value is not None}
     gauges = {"phones": 2, "sessions": 3, "sockets": 4, "waiting": 1, "turns": 3, "strangers": 7}
     assert known == gauges | {"at": WALL + 5, "memory": 5e7, "descriptors": 20}
@@ -73,18 +73,18 @@ def test_two_looks_at_one_moment_are_no_time_to_measure_by(seconds: float, rate:
 
 
 def test_a_process_of_two_servers_counts_once() -> None:
-    history = History()
+    history = StatsHistory()
     other = PROCESS.replace(" 100", " 200")
     for cpu, at in ((1.0, 0.0), (3.0, 20.0)):
         text = f"{PROCESS}process_cpu_seconds_total {cpu}\n"
-        history.take(reading(at, relay=text, api=text))
-    history.take(reading(40.0, relay=f"{PROCESS}process_cpu_seconds_total 4\n", api=other))
+        history.add(reading(at, relay=text, api=text))
+    history.add(reading(40.0, relay=f"{PROCESS}process_cpu_seconds_total 4\n", api=other))
     assert history.of("processor") == [None, 0.1, 0.05]
     assert history.of("memory") == [5e7, 5e7, 1e8]
     assert history.of("descriptors") == [20, 20, 40]
 
 
-def named(history: History) -> list[Mapping[str, float | None]]:
+def named(history: StatsHistory) -> list[Mapping[str, float | None]]:
     return [dict(zip(NAMES, row, strict=True)) for row in history.rows()]
 
 
@@ -120,9 +120,9 @@ def test_the_store() -> None:
 
 
 def test_looks_are_kept_each_fifteen_seconds_for_an_hour() -> None:
-    history = History()
+    history = StatsHistory()
     for at in range(0, 4000, 5):  # a page asks more often
-        history.take(reading(at, relay=f"svc_deltas_total {at}"))
+        history.add(reading(at, relay=f"svc_deltas_total {at}"))
     kept = named(history)
     assert len(kept) == 240
     assert [kept[0]["at"], kept[1]["at"], kept[-1]["at"]] == [WALL + 405, WALL + 420, WALL + 3990]
@@ -132,24 +132,24 @@ def test_looks_are_kept_each_fifteen_seconds_for_an_hour() -> None:
 
 @pytest.mark.parametrize(("seconds", "kept"), [(13.4, 1), (13.5, 2)])
 def test_one_that_comes_a_little_early_is_kept(seconds: float, kept: int) -> None:
-    history = History()
-    history.take(reading(0))
-    history.take(reading(seconds))
+    history = StatsHistory()
+    history.add(reading(0))
+    history.add(reading(seconds))
     assert len(history.rows()) == kept
 
 
 def test_a_server_that_is_away_leaves_a_gap() -> None:
-    history = History()
+    history = StatsHistory()
     for at, servers in enumerate(({"relay": "svc_deltas_total 5"}, {}, {"relay": "svc_deltas_total 9"})):
-        history.take(reading(15.0 * at, **servers))
+        history.add(reading(15.0 * at, **servers))
     assert history.of("deltas") == [None, None, None]
-    assert history.take(reading(46, relay="svc_deltas_total 24")).deltas == pytest.approx(15 / 16)
+    assert history.add(reading(46, relay="svc_deltas_total 24")).deltas == pytest.approx(15 / 16)
 
 
 def test_a_look_that_was_overtaken_has_no_rates_and_is_not_kept() -> None:
-    history = History()
-    history.take(reading(20, relay="svc_deltas_total 50"))
-    assert history.take(reading(18, relay="svc_deltas_total 40")).deltas is None
+    history = StatsHistory()
+    history.add(reading(20, relay="svc_deltas_total 50"))
+    assert history.add(reading(18, relay="svc_deltas_total 40")).deltas is None
     assert len(history.rows()) == 1
 
 

@@ -11,22 +11,22 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import FailureKind
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
-from svc_proto.service_clients.service_client import Peer, PeerFailed, PeerFault
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 from svc_proto.wire.multipart import Part
 from tests.book import HOME
 from tests.client.world import REFUSED, SILENT, Reply, World, as_json
 
-PEER = Peer("it", "http://h:1", "t0ken", 5.0)
+PEER = ServiceClient("it", "http://h:1", "t0ken", 5.0)
 Plan = Callable[[Engine], Flow[Any]]
 
 
-def failure(plan: Plan, answer: Reply) -> tuple[PeerFailed, float]:
+def failure(plan: Plan, answer: Reply) -> tuple[ServiceCallError, float]:
     """How a call failed, and after how many seconds."""
 
-    def caught(engine: Engine) -> Flow[PeerFailed]:
+    def caught(engine: Engine) -> Flow[ServiceCallError]:
         try:
             found = yield from plan(engine)
-        except PeerFailed as error:
+        except ServiceCallError as error:
             return error
         raise AssertionError(found)
 
@@ -48,20 +48,20 @@ def test_a_request() -> None:
 @pytest.mark.parametrize(
     ("answer", "fault", "status", "said"),
     [
-        ((300, b"{}"), PeerFault.REFUSED, 300, ""),
-        ((400, b'{"error": "why"}'), PeerFault.REFUSED, 400, "why"),
-        ((401, b'{"error": {"message": "why"}}'), PeerFault.UNAUTHORIZED, 401, "why"),
-        ((403, b'{"detail": "why"}'), PeerFault.FORBIDDEN, 403, "why"),
-        ((404, b'"why"'), PeerFault.NOT_FOUND, 404, "why"),
-        ((409, b"404: Not Found"), PeerFault.CONFLICT, 409, ""),
-        ((429, b"[]"), PeerFault.BLOCKED, 429, ""),
-        ((200, b"<html>"), PeerFault.NO_JSON, 200, ""),
-        ((200, b"[]"), PeerFault.NO_OBJECT, 200, ""),
+        ((300, b"{}"), ServiceFault.REFUSED, 300, ""),
+        ((400, b'{"error": "why"}'), ServiceFault.REFUSED, 400, "why"),
+        ((401, b'{"error": {"message": "why"}}'), ServiceFault.UNAUTHORIZED, 401, "why"),
+        ((403, b'{"detail": "why"}'), ServiceFault.FORBIDDEN, 403, "why"),
+        ((404, b'"why"'), ServiceFault.NOT_FOUND, 404, "why"),
+        ((409, b"404: Not Found"), ServiceFault.CONFLICT, 409, ""),
+        ((429, b"[]"), ServiceFault.BLOCKED, 429, ""),
+        ((200, b"<html>"), ServiceFault.NO_JSON, 200, ""),
+        ((200, b"[]"), ServiceFault.NO_OBJECT, 200, ""),
     ],
 )
-def test_an_answer_that_is_no_success(answer: Reply, fault: PeerFault, status: int, said: str) -> None:
+def test_an_answer_that_is_no_success(answer: Reply, fault: ServiceFault, status: int, said: str) -> None:
     error, _ = failure(lambda engine: PEER.json(engine, "GET", "/"), answer)
-    assert (error.fault, error.status, error.said, error.why, error.lacks) == (fault, status, said, "", "")
+    assert (error.fault, error.status, error.server_message, error.why, error.lacks) == (fault, status, said, "", "")
     assert str(error) == f"it: {fault.value}, status {status}"
 
 
@@ -74,7 +74,7 @@ def test_an_answer_that_is_no_success(answer: Reply, fault: PeerFault, status: i
 )
 def test_no_answer(answer: Reply, why: str, kind: FailureKind, seconds: float) -> None:
     error, after = failure(lambda engine: PEER.request(engine, "GET", "/"), answer)
-    assert (error.fault, error.status, error.said, error.why) == (PeerFault.UNREACHABLE, 0, "", why)
+    assert (error.fault, error.status, error.server_message, error.why) == (ServiceFault.UNREACHABLE, 0, "", why)
     assert error.failure is not None
     assert (error.failure.kind, after) == (kind, seconds)
 
@@ -85,7 +85,7 @@ def test_a_call_may_have_a_time_of_its_own() -> None:
 
 @pytest.mark.parametrize(("local", "shown"), [(True, b"5e" * 32), (False, None)])
 def test_the_local_secret(local: bool, shown: bytes | None) -> None:
-    peer = Peer("it", "http://h:1", local=local)
+    peer = ServiceClient("it", "http://h:1", local=local)
     world = World(lambda engine: peer.request(engine, "GET", "/"), http=(204, b""))
     world.disk.put(f"{HOME}/{LOCAL_SECRET}", b"5e" * 32)
     assert world.run().status == 204
@@ -112,7 +112,7 @@ def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str
         yield from ()
         return found
 
-    peer = Peer("it", "http://h:1", shown, find_token=find)
+    peer = ServiceClient("it", "http://h:1", shown, find_token=find)
 
     def plan(engine: Engine) -> Flow[tuple[int, int]]:
         first = yield from peer.request(engine, "GET", "/")
@@ -144,9 +144,9 @@ def test_a_socket() -> None:
     opening: Plan = lambda engine: PEER.socket(engine, "/ws", Ear(), within=1.0)  # noqa: E731
     world = World(opening, socket=lambda message: [])
     assert world.run().writable
-    assert failure(opening, (503, b""))[0].fault is PeerFault.REFUSED
+    assert failure(opening, (503, b""))[0].fault is ServiceFault.REFUSED
 
 
 def test_each_sort_has_a_word_for_the_log() -> None:
     words = "unreachable cut unauthorized forbidden not-found conflict blocked refused rejected no-json no-object ill"
-    assert [fault.value for fault in PeerFault] == [word.replace("-", " ") for word in (*words.split(), "lacking")]
+    assert [fault.value for fault in ServiceFault] == [word.replace("-", " ") for word in (*words.split(), "lacking")]

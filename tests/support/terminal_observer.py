@@ -21,11 +21,11 @@ def main() -> None:
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        say(f"<pid {os.getpid()}>")  # before whatever the command says
+        print_line(f"<pid {os.getpid()}>")  # before whatever the command says
         run(words)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     after = seen()
-    say(f"<status {status}, {'restored' if after == before else f'{before} became {after}'}>")
+    print_line(f"<status {status}, {'restored' if after == before else f'{before} became {after}'}>")
 
 
 def seen() -> str:
@@ -50,7 +50,7 @@ def run(words: list[str]) -> None:
     sys.exit(0)
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

@@ -19,7 +19,7 @@ from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.phone_control import PhoneAnswer, PhoneLink, RelayLink
+from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse, RelayPhoneControl
 
 __all__ = ["ROWS", "ToolRow", "path_of", "perform", "phone_tools", "tools_of"]
 
@@ -43,7 +43,7 @@ class ToolRow:
     asks_there: bool = False  # a phone with gates asks its user by itself (wire bridge 5.2, "always confirm")
     asks_by: tuple[str, ...] = ()
     always: Arguments = NONE  # what its route is told besides
-    prepare: Callable[[PhoneLink, Arguments], Flow[Arguments]] | None = None
+    prepare: Callable[[PhoneControl, Arguments], Flow[Arguments]] | None = None
     parameters: Mapping[str, object] = field(init=False)  # made once, whoever is offered the tool
 
     @parameters.default
@@ -51,24 +51,24 @@ class ToolRow:
         return schema(self.required, **self.properties, device=DEVICE)
 
 
-def phone_tools(link: RelayLink, brand: Brand) -> Toolset:
+def phone_tools(link: RelayPhoneControl, brand: Brand) -> Toolset:
     """All of them."""
     return Toolset(
         name="phone",
         label="Phone",
         description="Device Control: look at the paired phone and act on it",
         configured=link.configured,
-        there=link.phone_is_there,
+        there=link.is_phone_connected,
         tools=tools_of(link, brand),
     )
 
 
-def tools_of(link: PhoneLink, brand: Brand) -> tuple[Tool, ...]:
+def tools_of(link: PhoneControl, brand: Brand) -> tuple[Tool, ...]:
     """The tools alone."""
     return tuple(_tool(row, link, brand) for row in ROWS)
 
 
-def perform(row: ToolRow, link: PhoneLink, brand: Brand, arguments: Arguments) -> Flow[PhoneAnswer]:
+def perform(row: ToolRow, link: PhoneControl, brand: Brand, arguments: Arguments) -> Flow[PhoneResponse]:
     """Have the phone do what a row says. Raises `ToolError` where it cannot be asked."""
     given = arguments if row.prepare is None else (yield from row.prepare(link, arguments))
     return (yield from link.call(row.method, path_of(row, brand), {**given, **row.always}))
@@ -79,7 +79,7 @@ def path_of(row: ToolRow, brand: Brand) -> str:
     return brand.self_foreground if row.name == "return_to_app" else row.path
 
 
-def _tool(row: ToolRow, link: PhoneLink, brand: Brand) -> Tool:
+def _tool(row: ToolRow, link: PhoneControl, brand: Brand) -> Tool:
     def run(arguments: Arguments) -> Flow[str]:
         answer = yield from perform(row, link, brand, arguments)
         return result_of(row.name, answer, brand, bounds=arguments.get("include_bounds") is True)
@@ -98,7 +98,7 @@ def _tool(row: ToolRow, link: PhoneLink, brand: Brand) -> Tool:
     )
 
 
-def _swipe(link: PhoneLink, arguments: Arguments) -> Flow[Arguments]:
+def _swipe(link: PhoneControl, arguments: Arguments) -> Flow[Arguments]:
     """A direction becomes coordinates, since phones in use know no directions (wire bridge 3.9)."""
     if all(name in arguments for name in ("start_x", "start_y", "end_x", "end_y")):
         return arguments

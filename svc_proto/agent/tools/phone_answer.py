@@ -6,7 +6,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.basics.errors import ToolError
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.phone_control import PhoneAnswer
+from svc_proto.service_clients.phone_control import PhoneResponse
 
 __all__ = ["MEANINGS", "body_of", "result_of", "text_of"]
 MAX_ERROR = 500  # characters of what the phone or the relay says
@@ -38,7 +38,7 @@ MEANINGS = {
 """By the `code` of the relay or the `error_code` of the phone (wire bridge 2.2, 5.9)."""
 
 
-def result_of(name: str, answer: PhoneAnswer, brand: Brand, *, bounds: bool = False) -> str:
+def result_of(name: str, answer: PhoneResponse, brand: Brand, *, bounds: bool = False) -> str:
     """The text of a result. Raises as `body_of` does."""
     body = body_of(name, answer, bounds=bounds)
     if name == "screenshot" and (marker := JsonObject.of(body).string("media")) is not None:
@@ -48,14 +48,14 @@ def result_of(name: str, answer: PhoneAnswer, brand: Brand, *, bounds: bool = Fa
     return strict_json.dumps(body)
 
 
-def text_of(name: str, answer: PhoneAnswer, *, bounds: bool = False) -> str:
+def text_of(name: str, answer: PhoneResponse, *, bounds: bool = False) -> str:
     """What a result says, as JSON. Raises as `body_of` does."""
     if answer.text and answer.status < 400 and name != "screen":
         return answer.text
     return strict_json.dumps(body_of(name, answer, bounds=bounds))
 
 
-def body_of(name: str, answer: PhoneAnswer, *, bounds: bool = False) -> JsonObject:
+def body_of(name: str, answer: PhoneResponse, *, bounds: bool = False) -> JsonObject:
     """What a result says, of a screen without its `bounds` unless wanted. Raises `ToolError` from status 400 on."""
     if answer.status >= 400:
         raise ToolError(*_failure(answer))
@@ -63,7 +63,7 @@ def body_of(name: str, answer: PhoneAnswer, *, bounds: bool = False) -> JsonObje
     return _lean(body, bounds) if name == "screen" else body
 
 
-def _failure(answer: PhoneAnswer) -> tuple[str, str]:
+def _failure(answer: PhoneResponse) -> tuple[str, str]:
     """Return the failure for people, and what else the model needs to react to it."""
     body = JsonObject.of(answer.body)
     code = body.text("error_code", "code")

@@ -17,7 +17,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route
-from svc_proto.service_clients.local_secret import OPERATOR, shown_fields
+from svc_proto.service_clients.local_secret import OPERATOR, forwarded_secret_headers
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -119,4 +119,6 @@ def _operator(request: Request) -> tuple[tuple[bytes, bytes], ...] | None:
     Who speaks for a device, as the TUI gateway and voice do, does not say so, and a device's own key never may.
     """
     says = request.headers.get(OPERATOR[0]) == OPERATOR[1]
-    return shown_fields(request.headers) if says and request.principal is None and is_local(request) else None
+    return (
+        forwarded_secret_headers(request.headers) if says and request.principal is None and is_local(request) else None
+    )

@@ -1,7 +1,7 @@
 """One chat run on the API server: begun, read, stopped, its questions answered (terminal-voice 6.7, 6.8; api 4, 6).
 
     run = ApiRun(engine, order, tell, word="svc")
-    yield from run.perform(api)    # returns at the run's end; `ProviderError` or `PeerFailed` when there is none
+    yield from run.perform(api)    # returns at the run's end; `ProviderError` or `ServiceCallError` when there is none
 
 Whoever stops reading does not stop the run; `stop` does.
 """
@@ -20,7 +20,7 @@ from svc_proto.machines.confirmations import Confirmation
 from svc_proto.schema import chat_events as events
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.api_client import ApiClient
-from svc_proto.service_clients.service_client import PeerFailed, PeerFault
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunBegan, RunEvent, SessionBound, ToolEvent, ToolTold
@@ -69,7 +69,7 @@ class ApiRun:
         session_id = self._order.session_id or (yield from self._new_session(api, None))
         try:
             yield from self._read(api, session_id)
-        except PeerFailed as error:
+        except ServiceCallError as error:
             if not self._order.session_id or not _is_lost(error):
                 raise
             yield from self._read(api, (yield from self._new_session(api, "session_not_found")))
@@ -100,7 +100,7 @@ class ApiRun:
         body: dict[str, object] = {"message": order.text, "approvals": True}
         if self._system:
             body["system_message"] = self._system
-        yield from api.turn(
+        yield from api.stream_turn(
             self._engine,
             session_id,
             _with_profile(body, order.profile),
@@ -185,8 +185,8 @@ def _told(data: JsonObject, name: str, event: ToolEvent) -> ToolTold:
 def stop_run(engine: Engine, api: ApiClient, run_id: str) -> Flow[None]:
     """`POST /v1/runs/{run_id}/stop`. A run that is over already is as good as stopped."""
     try:
-        answer = yield from api.run(engine, run_id, "stop")
-    except PeerFailed as error:
+        answer = yield from api.post_run(engine, run_id, "stop")
+    except ServiceCallError as error:
         engine.log(Level.WARNING, "run not stopped", problem=error.fault.value)
         return
     if answer.status not in (200, 202, 204, 404):
@@ -197,23 +197,23 @@ def read_history(engine: Engine, api: ApiClient, session_id: str) -> Flow[list[J
     """The messages of a chat session, for context; none when they cannot be had."""
     try:
         return (yield from api.messages(engine, session_id, within=HISTORY_WITHIN))
-    except PeerFailed:
+    except ServiceCallError:
         return []
 
 
-def said_of(error: PeerFailed) -> str:
+def said_of(error: ServiceCallError) -> str:
     """The line for people, who may hear it."""
     match error.fault:
-        case PeerFault.UNREACHABLE:
+        case ServiceFault.UNREACHABLE:
             text = f"The API server cannot be reached: {error.why}"
-        case PeerFault.CUT:
+        case ServiceFault.CONNECTION_LOST:
             text = "The API server's answer broke off."
-        case PeerFault.UNAUTHORIZED | PeerFault.FORBIDDEN:
+        case ServiceFault.UNAUTHORIZED | ServiceFault.FORBIDDEN:
             text = "The API server does not accept the credential of this session."
-        case PeerFault.LACKING | PeerFault.NO_JSON | PeerFault.NO_OBJECT:
+        case ServiceFault.UNAVAILABLE | ServiceFault.NO_JSON | ServiceFault.NO_OBJECT:
             text = "The API server gave no session id."
         case _:
-            said = f": {error.said}" if error.said and error.said.isprintable() else ""
+            said = f": {error.server_message}" if error.server_message and error.server_message.isprintable() else ""
             text = f"The API server answers with status {error.status}{said}"
     return text[:MAX_SHOWN]
 
@@ -222,9 +222,9 @@ def _with_profile(body: dict[str, object], profile: str | None) -> dict[str, obj
     return body if profile in (None, "", DEFAULT_PROFILE) else {**body, "profile": profile}
 
 
-def _is_lost(error: PeerFailed) -> bool:
+def _is_lost(error: ServiceCallError) -> bool:
     """404 for the session, not for the route (wire api 2.1)."""
-    if error.fault is not PeerFault.NOT_FOUND or error.answer is None:
+    if error.fault is not ServiceFault.NOT_FOUND or error.answer is None:
         return False
     found = JsonObject.parse_or_empty(error.answer.body).get_object("error")
     return found.get("code") == "session_not_found" or "session not found" in found.text("message").lower()

@@ -14,7 +14,7 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.confirmations import Confirmation
 from svc_proto.schema.chat_events import AssistantDelta
 from svc_proto.service_clients.api_client import ApiClient
-from svc_proto.service_clients.service_client import PeerFailed, PeerFault
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.voice.agent.chat_run import ApiRun, said_of
 from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, Note, StartRun
@@ -112,9 +112,9 @@ class ApiRuns:
 
     def _failed(self, call_id: str, run: ApiRun, error: Exception) -> None:
         code = None
-        if isinstance(error, PeerFailed):
+        if isinstance(error, ServiceCallError):
             message = said_of(error)
-            if error.fault in (PeerFault.UNAUTHORIZED, PeerFault.FORBIDDEN):
+            if error.fault in (ServiceFault.UNAUTHORIZED, ServiceFault.FORBIDDEN):
                 code = f"{self._word}_broker_auth_failed"
         else:
             message = problem_of(self._engine, error)
@@ -125,8 +125,8 @@ class ApiRuns:
     def _ask_about(self, order: AskAboutApproval) -> Flow[None]:
         """A run that waits for an approval says so (wire api 6.2). What cannot be found out is a no."""
         api = yield from api_target(self._voice, self._principal)
-        with suppress(PeerFailed):
-            answer = yield from api.success(api.run(self._engine, order.run_id))
+        with suppress(ServiceCallError):
+            answer = yield from api.success(api.post_run(self._engine, order.run_id))
             if answer.members.get("status") == "waiting_for_approval":
                 self._tell(order.call_id, Confirmation(order.tool_call_id, order.message))
 
@@ -135,10 +135,10 @@ class ApiRuns:
         api = yield from api_target(self._voice, self._principal)
         answer, told = {"choice": order.choice, "call_id": order.confirmation_id}, None
         try:
-            yield from api.success(api.run(self._engine, order.run_id, "approval", answer))
+            yield from api.success(api.post_run(self._engine, order.run_id, "approval", answer))
             told = order.answer
-        except PeerFailed as error:
-            if error.fault not in (PeerFault.NOT_FOUND, PeerFault.CONFLICT):
+        except ServiceCallError as error:
+            if error.fault not in (ServiceFault.NOT_FOUND, ServiceFault.CONFLICT):
                 self._talk.out.append(Note("voice.realtime_agent.approval_failed", {"message": said_of(error)}))
         self._talk.approved(order.call_id, order.confirmation_id, told)
         self._carry_out()

@@ -17,7 +17,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.machines.device_control_arguments import ARGUMENT_RULES
 from svc_proto.machines.phone_registry import ASKS_ITS_USER
 from svc_proto.relay.routes.control import DEVICE_CONTROL
-from svc_proto.service_clients.phone_control import PhoneAnswer, RelayLink
+from svc_proto.service_clients.phone_control import PhoneResponse, RelayPhoneControl
 from tests.agent.world import AgentWorld
 
 SMS = {"to": "+15550100", "body": "Hello"}
@@ -38,7 +38,7 @@ def call(world: AgentWorld, tool: str, /, **arguments: Any) -> str:
     return finished.output
 
 
-def no_gates(self: RelayLink, arguments: Arguments) -> Flow[None]:
+def no_gates(self: RelayPhoneControl, arguments: Arguments) -> Flow[None]:
     yield from ()
 
 
@@ -192,13 +192,13 @@ def test_a_swipe_from_point_to_point(world: AgentWorld) -> None:
 
 def test_the_screen_of_a_swipe_is_the_phone_s_that_swipes(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, object]] = []
-    through = RelayLink.call
+    through = RelayPhoneControl.call
 
-    def call_of(self: RelayLink, method: str, path: str, arguments: Arguments) -> Flow[PhoneAnswer]:
+    def call_of(self: RelayPhoneControl, method: str, path: str, arguments: Arguments) -> Flow[PhoneResponse]:
         asked.append((path, arguments.get("device")))
         return (yield from through(self, method, path, arguments))
 
-    monkeypatch.setattr(RelayLink, "call", call_of)
+    monkeypatch.setattr(RelayPhoneControl, "call", call_of)
     call(world, "phone_swipe", direction="up", device="the other")
     assert asked[0] == ("/screen", "the other")
 
@@ -206,12 +206,12 @@ def test_the_screen_of_a_swipe_is_the_phone_s_that_swipes(world: AgentWorld, mon
 def test_a_swipe_where_there_is_no_screen(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(world, "phone_swipe", direction="up", device="nobody").startswith("error: 404 unknown_device")
 
-    def blank(self: RelayLink, method: str, path: str, arguments: object) -> Flow[PhoneAnswer]:
+    def blank(self: RelayPhoneControl, method: str, path: str, arguments: object) -> Flow[PhoneResponse]:
         yield from ()
-        return PhoneAnswer(statuses.pop(0), {})
+        return PhoneResponse(statuses.pop(0), {})
 
     statuses = [200, 400]
-    monkeypatch.setattr(RelayLink, "call", blank)
+    monkeypatch.setattr(RelayPhoneControl, "call", blank)
     assert call(world, "phone_swipe", direction="up") == "error: the screen has no bounds"
     assert call(world, "phone_swipe", direction="up") == "error: 400: no reason given."
 
@@ -237,15 +237,15 @@ def test_a_phone_with_gates_is_asked_there_and_not_here(
 
 def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody was asked here, so the call is not for the next phone, which may ask nobody."""
-    judge = RelayLink.bound_to_gates
+    judge = RelayPhoneControl.bound_to_gates
 
-    def judge_and_lose(self: RelayLink, arguments: Arguments) -> Flow[Arguments | None]:
+    def judge_and_lose(self: RelayPhoneControl, arguments: Arguments) -> Flow[Arguments | None]:
         bound = yield from judge(self, arguments)
         (phone,) = world.relay.phones._phones.values()
         phone.status = {}  # as of another one
         return bound
 
-    monkeypatch.setattr(RelayLink, "bound_to_gates", judge_and_lose)
+    monkeypatch.setattr(RelayPhoneControl, "bound_to_gates", judge_and_lose)
     refused = call(world, "phone_send_sms", **SMS)
     assert refused.startswith("error: 409 phone_asks_nobody")
     assert "try once more" in refused
@@ -277,14 +277,14 @@ def test_a_phone_that_has_not_said_that_it_has_gates(
 ) -> None:
     """It is a relay elsewhere, or an old phone, or one that has not reported yet, or is gone."""
 
-    def told(self: RelayLink, query: str = "") -> Flow[dict[str, object]]:
+    def told(self: RelayPhoneControl, query: str = "") -> Flow[dict[str, object]]:
         yield from ()
         return status
 
-    monkeypatch.setattr(RelayLink, "_status", told)
+    monkeypatch.setattr(RelayPhoneControl, "_status", told)
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[Arguments | None, Arguments | None]]:
-        here, there = (RelayLink(engine, f"http://{host}:8767", "") for host in ("127.0.0.1", "relay.example"))
+        here, there = (RelayPhoneControl(engine, f"http://{host}:8767", "") for host in ("127.0.0.1", "relay.example"))
         return (yield from here.bound_to_gates(SMS)), (yield from there.bound_to_gates(SMS))
 
     assert AgentWorld().run(plan) == (None, None)
@@ -293,7 +293,7 @@ def test_a_phone_that_has_not_said_that_it_has_gates(
 
 
 def test_a_text_message_asks_first(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RelayLink, "bound_to_gates", no_gates)
+    monkeypatch.setattr(RelayPhoneControl, "bound_to_gates", no_gates)
     assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)
     (asked,) = world.host.asked
     assert (asked.pattern, asked.description[:14]) == ("phone_send_sms +15550100", "A text message")

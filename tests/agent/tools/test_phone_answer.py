@@ -10,40 +10,40 @@ import pytest
 from svc_proto.agent.tools.phone_answer import MEANINGS, STOP, result_of
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import ToolError
-from svc_proto.service_clients.phone_control import PhoneAnswer
+from svc_proto.service_clients.phone_control import PhoneResponse
 
 
 def failed(status: int, **body: Any) -> str:
     with pytest.raises(ToolError) as failure:
-        result_of("tap", PhoneAnswer(status, body), SVC)
+        result_of("tap", PhoneResponse(status, body), SVC)
     return str(failure.value)
 
 
 def test_a_result_is_json() -> None:
-    assert result_of("ping", PhoneAnswer(399, {}), SVC) == "{}"
+    assert result_of("ping", PhoneResponse(399, {}), SVC) == "{}"
     assert failed(400).startswith("400: ")
-    assert result_of("ping", PhoneAnswer(200, {"pong": True}), SVC) == '{"pong":true}'
+    assert result_of("ping", PhoneResponse(200, {"pong": True}), SVC) == '{"pong":true}'
 
 
 @pytest.mark.parametrize("scheme", ["svc-relay", "hermes-relay"])
 @pytest.mark.parametrize("brand", [SVC, HERMES])
 def test_a_screenshot_is_a_marker_on_its_own_line(scheme: str, brand: Any) -> None:
-    text = result_of("screenshot", PhoneAnswer(200, {"media": f"MEDIA:{scheme}://abc"}), brand)
+    text = result_of("screenshot", PhoneResponse(200, {"media": f"MEDIA:{scheme}://abc"}), brand)
     assert text.splitlines()[-1] == f"MEDIA:{brand.scheme}://abc"
 
 
 def test_a_screenshot_of_another_kind() -> None:
-    assert result_of("screenshot", PhoneAnswer(200, {"media": "/tmp/a.png"}), SVC).endswith("\nMEDIA:/tmp/a.png")
-    assert result_of("screenshot", PhoneAnswer(200, {"image": "x"}), SVC) == '{"image":"x"}'
+    assert result_of("screenshot", PhoneResponse(200, {"media": "/tmp/a.png"}), SVC).endswith("\nMEDIA:/tmp/a.png")
+    assert result_of("screenshot", PhoneResponse(200, {"image": "x"}), SVC) == '{"image":"x"}'
 
 
 def test_a_screen_is_made_lean() -> None:
     node = {"nodeId": "w0:0", "text": "Hi", "viewId": None, "clickable": False, "enabled": True, "bounds": {"left": 0}}
-    answer = PhoneAnswer(200, {"nodes": [node, 5], "truncated": False})
+    answer = PhoneResponse(200, {"nodes": [node, 5], "truncated": False})
     lean = {"nodeId": "w0:0", "text": "Hi", "enabled": True}
     assert json.loads(result_of("screen", answer, SVC)) == {"nodes": [lean], "truncated": False}
     assert json.loads(result_of("screen", answer, SVC, bounds=True))["nodes"] == [{**lean, "bounds": {"left": 0}}]
-    assert result_of("screen", PhoneAnswer(200, {"nodes": 5}), SVC) == '{"nodes":5}'
+    assert result_of("screen", PhoneResponse(200, {"nodes": 5}), SVC) == '{"nodes":5}'
 
 
 @pytest.mark.parametrize("code", sorted(MEANINGS))

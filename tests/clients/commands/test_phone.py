@@ -7,7 +7,7 @@ import signal
 
 from runtimes.running import claim
 from svc_proto.device.screen import PHONE_SESSION
-from svc_proto.service_clients.phone_screen_endpoint import PHONE_DOOR
+from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
 from tests.clients.commands.support import Shelf
 from tests.servers.support import call, running
 
@@ -57,9 +57,9 @@ def test_a_phone_of_this_host(lonely: Shelf) -> None:
                     assert "`phone_ping` answered" in answers[-1]["text"]
                     taken = lonely.run("svc", "phone")
                     assert "runs already" in taken.problem
-                    modes = [(home / name).stat().st_mode & 0o777 for name in (PHONE_DOOR, PHONE_SESSION)]
+                    modes = [(home / name).stat().st_mode & 0o777 for name in (PHONE_SCREEN_FILE, PHONE_SESSION)]
                     assert modes == [0o600, 0o600]
-                    assert json.loads((home / PHONE_DOOR).read_text())["secret"] not in "".join(phone.seen)
+                    assert json.loads((home / PHONE_SCREEN_FILE).read_text())["secret"] not in "".join(phone.seen)
                     phone.process.send_signal(signal.SIGINT)
                 else:
                     status = lonely.run("svc", "status").out.splitlines()
@@ -68,5 +68,5 @@ def test_a_phone_of_this_host(lonely: Shelf) -> None:
                     assert f"pid {phone.process.pid}, " in status[3]
                     assert lonely.run("svc", "down").out == "Stopped: relay, api, dashboard, phone.\n"
                 assert phone.wait() == 0
-            assert (home / PHONE_DOOR).read_text() == ""
+            assert (home / PHONE_SCREEN_FILE).read_text() == ""
         assert servers.wait() == 0

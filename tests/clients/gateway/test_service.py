@@ -348,14 +348,14 @@ def test_notifications_and_empty_lines_are_not_answered() -> None:
 
 def test_a_bug_is_an_error_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     book = greeted()
-    monkeypatch.setattr(ApiClient, "listed", lambda *_: 1 / 0)
+    monkeypatch.setattr(ApiClient, "list_objects", lambda *_: 1 / 0)
     code, message = book.error("session.list")
     assert (code, message) == (-32000, "internal error bug-1")
 
 
 def test_a_bug_is_an_error_of_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     book = opened()
-    monkeypatch.setattr(ApiClient, "turn", lambda *_: 1 / 0)
+    monkeypatch.setattr(ApiClient, "stream_turn", lambda *_: 1 / 0)
     messages = submit(book)
     assert said(messages, "error") == [{"message": "internal error bug-1"}]
     assert said(messages, "message.complete")[0]["status"] == "error"

@@ -15,7 +15,7 @@ def http(status: int, body: bytes = b"", *, length: int | None = None, kind: str
     return b"HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%b" % (status, kind.encode(), length, body)
 
 
-class Canned(Idle):
+class CannedServer(Idle):
     """The service. With `closes` the connection ends behind the bytes; `heard` is what callers said."""
 
     def __init__(self, answer: bytes = b"", *, closes: bool = False) -> None:
@@ -31,7 +31,7 @@ class Canned(Idle):
 
 
 class _CannedChannel(Channel):
-    def __init__(self, service: Canned, fact: Accepted) -> None:
+    def __init__(self, service: CannedServer, fact: Accepted) -> None:
         super().__init__(service.engine, fact.ch, DEFAULT_LIMITS)
         self._service = service
         self._said = False

@@ -53,17 +53,17 @@ class McpProgram(Script):
         for line in lines:
             message = json.loads(line)
             self.seen.append(message)
-            self.take(message)
+            self.on_message(message)
 
     # --- what a test may change ---
 
-    def take(self, message: dict[str, Any]) -> None:
+    def on_message(self, message: dict[str, Any]) -> None:
         """A message came."""
         answer = getattr(self, str(message.get("method")).replace("/", "_"), None)
         if answer is not None:
             result = answer(**message.get("params", {}))
             if result is not None:
-                self.say(id=message["id"], result=result)
+                self.send(id=message["id"], result=result)
 
     def initialize(self, protocolVersion: str, **about: object) -> Mapping[str, Any] | None:  # noqa: N803 - its name
         info = {"name": "shop", "version": "1"}
@@ -77,7 +77,7 @@ class McpProgram(Script):
 
     # --- saying ---
 
-    def say(self, **members: object) -> None:
+    def send(self, **members: object) -> None:
         self.say_bytes(json.dumps({"jsonrpc": "2.0", **members}).encode() + b"\n")
 
     def say_bytes(self, data: bytes) -> None:

@@ -18,14 +18,14 @@ from attrs import evolve, frozen
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.wire.events import Headers
-from tests.support.servers.scripted_service import Paced, ScriptedService, row
+from tests.support.servers.scripted_service import PacedAnswer, ScriptedService, row
 
 MODEL_PORT = 9000
 DONE = b"data: [DONE]\n\n"
 
 
 @frozen(kw_only=True)
-class Answer(Paced):
+class ModelAnswer(PacedAnswer):
     """One answer. With `events` an event stream, else `body`."""
 
     events: tuple[bytes, ...] | None = None
@@ -33,16 +33,16 @@ class Answer(Paced):
     headers: tuple[tuple[bytes, bytes], ...] = ()
     body: bytes = b""
 
-    def dropped(self, after: int) -> Answer:
+    def dropped(self, after: int) -> ModelAnswer:
         """The connection drops after so many events."""
         return evolve(self, events=(self.events or ())[:after], breaks=True)
 
-    def stuck(self, after: int) -> Answer:
+    def stuck(self, after: int) -> ModelAnswer:
         """Nothing comes after so many events."""
         return evolve(self, events=(self.events or ())[:after], hangs=True)
 
 
-Scripted: TypeAlias = "Answer | Callable[[dict[str, Any]], Answer]"
+Scripted: TypeAlias = "ModelAnswer | Callable[[dict[str, Any]], ModelAnswer]"
 
 
 # --- events -------------------------------------------------------------------------------------------------------
@@ -68,16 +68,18 @@ def usage(asked: int, answered: int) -> bytes:
 # --- answers ------------------------------------------------------------------------------------------------------
 
 
-def plain(text: str, *, reasoning: str = "", name: str = "reasoning_content", finish: str | None = "stop") -> Answer:
+def plain(
+    text: str, *, reasoning: str = "", name: str = "reasoning_content", finish: str | None = "stop"
+) -> ModelAnswer:
     """Words, one event each."""
     events = [chunk({"role": "assistant", "content": ""})]
     events += [chunk({name: f"{word} "}) for word in reasoning.split()]
     words = text.split(" ")
     events += [chunk({"content": word + (" " if place < len(words) - 1 else "")}) for place, word in enumerate(words)]
-    return Answer(events=(*events, chunk(finish=finish), usage(7, len(words)), DONE))
+    return ModelAnswer(events=(*events, chunk(finish=finish), usage(7, len(words)), DONE))
 
 
-def calls(*wanted: tuple[str, object], text: str = "") -> Answer:
+def calls(*wanted: tuple[str, object], text: str = "") -> ModelAnswer:
     """Calls of tools, side by side, with their arguments in two pieces; arguments of type str are sent as they are."""
     events = [chunk({"content": text})] if text else []
     for place, (name, arguments) in enumerate(wanted):
@@ -87,25 +89,25 @@ def calls(*wanted: tuple[str, object], text: str = "") -> Answer:
         events.append(chunk({"tool_calls": [first]}))
         pieces = [{"index": place, "function": {"arguments": piece}} for piece in (written[:half], written[half:])]
         events += [chunk({"tool_calls": [piece]}) for piece in pieces]
-    return Answer(events=(*events, chunk(finish="tool_calls"), usage(11, 5), DONE))
+    return ModelAnswer(events=(*events, chunk(finish="tool_calls"), usage(11, 5), DONE))
 
 
-def whole(message: Mapping[str, object], finish: str = "stop") -> Answer:
+def whole(message: Mapping[str, object], finish: str = "stop") -> ModelAnswer:
     """An answer that is not streamed."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
     counts = {"prompt_tokens": 3, "completion_tokens": 4}
-    return Answer(body=json.dumps({"id": "c-1", "choices": [choice], "usage": counts}).encode())
+    return ModelAnswer(body=json.dumps({"id": "c-1", "choices": [choice], "usage": counts}).encode())
 
 
-def refusal(status: int, message: str = "no", *, retry_after: str | None = None) -> Answer:
+def refusal(status: int, message: str = "no", *, retry_after: str | None = None) -> ModelAnswer:
     """An error before any word."""
     headers = ((b"retry-after", retry_after.encode()),) if retry_after is not None else ()
-    return Answer(status=status, headers=headers, body=json.dumps({"error": {"message": message}}).encode())
+    return ModelAnswer(status=status, headers=headers, body=json.dumps({"error": {"message": message}}).encode())
 
 
-def huge(events: int, size: int) -> Answer:
+def huge(events: int, size: int) -> ModelAnswer:
     """Much text."""
-    return Answer(events=(*(chunk({"content": "x" * size}) for _ in range(events)), chunk(finish="stop"), DONE))
+    return ModelAnswer(events=(*(chunk({"content": "x" * size}) for _ in range(events)), chunk(finish="stop"), DONE))
 
 
 def last_result(request: Mapping[str, Any]) -> str:
@@ -113,11 +115,11 @@ def last_result(request: Mapping[str, Any]) -> str:
     return next(str(row["content"]) for row in reversed(request["messages"]) if row["role"] == "tool")
 
 
-def counting(start: int, deltas: int, *, size: int = 0, together: int = 10) -> Answer:
+def counting(start: int, deltas: int, *, size: int = 0, together: int = 10) -> ModelAnswer:
     """So many pieces, numbered from `start` and at least `size` characters long; the server writes some together."""
     pieces = [chunk({"content": counted(number, size)}) for number in range(start, start + deltas)]
     batches = [b"".join(pieces[at : at + together]) for at in range(0, len(pieces), together)]
-    return Answer(events=(*batches, chunk(finish="stop"), usage(1, deltas), DONE))
+    return ModelAnswer(events=(*batches, chunk(finish="stop"), usage(1, deltas), DONE))
 
 
 def counted(number: int, size: int = 0) -> str:
@@ -145,7 +147,7 @@ class ScriptedModel(ScriptedService):
         self.keys.append(request.headers.get(b"authorization"))
         channel = self.channels[-1]
         answer = self.answers.pop(0) if self.answers else plain("The script is over.")
-        if not isinstance(answer, Answer):
+        if not isinstance(answer, ModelAnswer):
             answer = answer(asked)
         yield from sleep(self.engine, answer.before)
         if answer.events is None:

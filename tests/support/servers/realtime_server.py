@@ -20,14 +20,14 @@ from svc_proto.engine.message import Request
 from svc_proto.engine.router import RouteKind
 from svc_proto.engine.websocket import WebSocketConnection
 from tests.support.servers.scripted_service import row
-from tests.support.servers.speech_server import Asked, Reply, VendorPeer
+from tests.support.servers.speech_server import Reply, SpeechServer, SpeechServerRequest
 
 Event: TypeAlias = "dict[str, Any]"
 HEARD = "how full"
 
 
 @frozen
-class Said:
+class SpokenTurn:
     """The model speaks: words, and so much sound."""
 
     text: str
@@ -38,7 +38,7 @@ class Said:
 
 
 @frozen
-class Called:
+class FunctionCallTurn:
     """The model wants a function."""
 
     name: str
@@ -48,30 +48,30 @@ class Called:
 
 
 @frozen
-class Failed:
+class FailedTurn:
     """The response fails."""
 
     message: str = "Rate limit reached"
 
 
 @frozen
-class Dropped:
+class DroppedTurn:
     """The socket ends in the middle of the response: with a close frame, or without."""
 
     code: int | None = None
 
 
 @frozen
-class Noise:
+class RawMessageTurn:
     """Whatever a test wants to be said, as it is."""
 
     events: tuple[Any, ...]  # text is sent as it is
 
 
-Turn: TypeAlias = "Said | Called | Failed | Dropped | Noise"
+Turn: TypeAlias = "SpokenTurn | FunctionCallTurn | FailedTurn | DroppedTurn | RawMessageTurn"
 
 
-class OpenAiPeer(VendorPeer):
+class OpenAiRealtimeServer(SpeechServer):
     """The vendor. `sessions` are its sockets, the newest last; together they play the `turns`."""
 
     paths: ClassVar[tuple[str, ...]] = ("POST /v1/audio/speech", "POST /v1/audio/transcriptions")
@@ -83,7 +83,7 @@ class OpenAiPeer(VendorPeer):
         self.sessions: list[RealtimeSession] = []
 
     def _opened(self, request: Request) -> RealtimeSession:
-        self.sessions.append(RealtimeSession(self, Asked.of(request)))
+        self.sessions.append(RealtimeSession(self, SpeechServerRequest.of(request)))
         return self.sessions[-1]
 
     def understanding(self) -> Iterable[tuple[str, Event]]:
@@ -91,7 +91,7 @@ class OpenAiPeer(VendorPeer):
         return [("delta", {"content_index": 0, "delta": HEARD})]
 
 
-class XaiPeer(OpenAiPeer):
+class XaiRealtimeServer(OpenAiRealtimeServer):
     """The same in another dialect, with paths of its own."""
 
     paths = ("POST /v1/tts", "POST /v1/stt", "GET /v1/tts/voices", "GET /v1/custom-voices")
@@ -105,7 +105,7 @@ class XaiPeer(OpenAiPeer):
 class RealtimeSession:
     """A `WebSocketHandler`: one socket. `said` is every message of the client."""
 
-    def __init__(self, peer: OpenAiPeer, asked: Asked) -> None:
+    def __init__(self, peer: OpenAiRealtimeServer, asked: SpeechServerRequest) -> None:
         self._peer = peer
         self._engine = peer.engine
         self.asked = asked
@@ -129,7 +129,7 @@ class RealtimeSession:
                 kinds.append(kind)
         return kinds
 
-    def tell(self, kind: str, **fields: Any) -> None:
+    def send_event(self, kind: str, **fields: Any) -> None:
         """Send an event."""
         self.socket.send_text(json.dumps({"type": kind, "event_id": self._number("event"), **fields}))
 
@@ -137,7 +137,7 @@ class RealtimeSession:
 
     def on_open(self, socket: WebSocketConnection) -> None:
         self.socket = socket
-        self.tell(self._peer.greeting, session={"id": "sess_1", "model": "resolved-model"})
+        self.send_event(self._peer.greeting, session={"id": "sess_1", "model": "resolved-model"})
 
     def on_text(self, text: str) -> None:
         message = json.loads(text)
@@ -162,7 +162,7 @@ class RealtimeSession:
     # --- what the client says ---
 
     def _update(self, message: Event) -> None:
-        self.tell("session.updated", session={**message["session"], "model": "resolved-model"})
+        self.send_event("session.updated", session={**message["session"], "model": "resolved-model"})
 
     def _append(self, message: Event) -> None:
         self.sound += b64decode(message["audio"], validate=True)
@@ -174,27 +174,27 @@ class RealtimeSession:
         self.heard.append(bytes(self.sound))
         self.sound.clear()
         item = self._number("item")
-        self.tell("input_audio_buffer.committed", item_id=item)
+        self.send_event("input_audio_buffer.committed", item_id=item)
         prefix = "conversation.item.input_audio_transcription"
         for kind, told in self._peer.understanding():
-            self.tell(f"{prefix}.{kind}", item_id=item, **told)
-        self.tell(f"{prefix}.completed", item_id=item, content_index=0, transcript=HEARD)
+            self.send_event(f"{prefix}.{kind}", item_id=item, **told)
+        self.send_event(f"{prefix}.completed", item_id=item, content_index=0, transcript=HEARD)
 
     def _clear(self, message: Event) -> None:
         self.sound.clear()
-        self.tell("input_audio_buffer.cleared")
+        self.send_event("input_audio_buffer.cleared")
 
     def _create_item(self, message: Event) -> None:
         item = message["item"]
-        self.tell("conversation.item.added", item={"id": self._number("item"), **item})
+        self.send_event("conversation.item.added", item={"id": self._number("item"), **item})
         if item["type"] == "force_message":
-            self._play(Said(item["content"][0]["text"]))
+            self._play(SpokenTurn(item["content"][0]["text"]))
 
     def _create_response(self, message: Event) -> None:
         if self._playing is not None and not self._playing.done:
             self._refuse("Conversation already has an active response", "conversation_already_has_active_response")
             return
-        self._play(self._peer.turns.pop(0) if self._peer.turns else Said("The script is over."))
+        self._play(self._peer.turns.pop(0) if self._peer.turns else SpokenTurn("The script is over."))
 
     def _cancel(self, message: Event) -> None:
         if self._playing is None or self._playing.done:
@@ -219,68 +219,68 @@ class RealtimeSession:
         self._playing = self._engine.spawn(self._respond(turn))
 
     def _respond(self, turn: Turn) -> Flow[None]:
-        if isinstance(turn, Noise):
+        if isinstance(turn, RawMessageTurn):
             for event in turn.events:
                 self.socket.send_text(event if isinstance(event, str) else json.dumps(event))
             return
         response = self._number("resp")
-        self.tell("response.created", response={"id": response, "status": "in_progress", "output": []})
+        self.send_event("response.created", response={"id": response, "status": "in_progress", "output": []})
         match turn:
-            case Failed(message=message):
+            case FailedTurn(message=message):
                 error = {"type": "requests", "code": "rate_limit_exceeded", "message": message}
                 details = {"type": "failed", "error": error}
                 self._done(response, "failed", [], status_details=details)
-            case Called():
+            case FunctionCallTurn():
                 if turn.before:
-                    yield from self._speak(response, Said(turn.before))
+                    yield from self._speak(response, SpokenTurn(turn.before))
                 self._call(response, turn)
-            case Dropped(code=code):
-                self.tell("response.output_audio_transcript.delta", response_id=response, delta="Hel")
+            case DroppedTurn(code=code):
+                self.send_event("response.output_audio_transcript.delta", response_id=response, delta="Hel")
                 yield from sleep(self._engine, 0.05)
                 if code is None:
                     self.socket._carrier.abort()
                 else:
                     self.socket.close(code, "over")
-            case Said():
+            case SpokenTurn():
                 item = yield from self._speak(response, turn)
                 if not turn.forgets_done:
                     self._done(response, "completed", [item])
 
-    def _speak(self, response: str, said: Said) -> Flow[Event]:
+    def _speak(self, response: str, said: SpokenTurn) -> Flow[Event]:
         item = {"id": self._number("item"), "type": "message", "role": "assistant", "content": []}
         here = {"response_id": response, "item_id": item["id"], "output_index": 0, "content_index": 0}
-        self.tell("response.output_item.added", response_id=response, output_index=0, item=item)
+        self.send_event("response.output_item.added", response_id=response, output_index=0, item=item)
         for number in range(said.pieces):
             yield from sleep(self._engine, said.pause)
             words = said.text[_share(len(said.text), number, said.pieces)]
-            self.tell("response.output_audio_transcript.delta", **here, delta=words)
+            self.send_event("response.output_audio_transcript.delta", **here, delta=words)
             samples = len(said.sound) // 2
             part = _share(samples, number, said.pieces)
             sound = said.sound[2 * part.start : 2 * part.stop]
-            self.tell("response.output_audio.delta", **here, delta=b64encode(sound).decode())
-        self.tell("response.output_audio.done", **here)
-        self.tell("response.output_audio_transcript.done", **here, transcript=said.text)
-        self.tell("response.output_item.done", response_id=response, output_index=0, item=item)
+            self.send_event("response.output_audio.delta", **here, delta=b64encode(sound).decode())
+        self.send_event("response.output_audio.done", **here)
+        self.send_event("response.output_audio_transcript.done", **here, transcript=said.text)
+        self.send_event("response.output_item.done", response_id=response, output_index=0, item=item)
         return item
 
-    def _call(self, response: str, called: Called) -> None:
+    def _call(self, response: str, called: FunctionCallTurn) -> None:
         arguments = json.dumps(called.arguments)
         item = {"id": self._number("item"), "type": "function_call", "call_id": called.call_id, "name": called.name}
         here = {"response_id": response, "item_id": item["id"], "output_index": 0, "call_id": called.call_id}
         empty = {**item, "status": "in_progress", "arguments": ""}
         full = {**item, "status": "completed", "arguments": arguments}
-        self.tell("response.output_item.added", response_id=response, output_index=0, item=empty)
-        self.tell("response.function_call_arguments.delta", **here, delta=arguments)
-        self.tell("response.function_call_arguments.done", **here, arguments=arguments)
-        self.tell("response.output_item.done", response_id=response, output_index=0, item=full)
+        self.send_event("response.output_item.added", response_id=response, output_index=0, item=empty)
+        self.send_event("response.function_call_arguments.delta", **here, delta=arguments)
+        self.send_event("response.function_call_arguments.done", **here, arguments=arguments)
+        self.send_event("response.output_item.done", response_id=response, output_index=0, item=full)
         self._done(response, "completed", [full])
 
     def _done(self, response: str, status: str, output: list[Event], **more: Any) -> None:
-        self.tell("response.done", response={"id": response, "status": status, "output": output, **more})
+        self.send_event("response.done", response={"id": response, "status": status, "output": output, **more})
 
     def _refuse(self, message: str, code: str) -> None:
         error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
-        self.tell("error", error=error)
+        self.send_event("error", error=error)
 
     def _number(self, kind: str) -> str:
         self._numbers += 1

@@ -24,12 +24,12 @@ from tests.playbook import Idle
 FOR_EVER = 86_400.0  # s
 
 
-class Access(Enum):
+class ScriptedAccess(Enum):
     ANYBODY = "anybody"
 
 
 @frozen(kw_only=True)
-class Paced:
+class PacedAnswer:
     """An answer that comes in pieces, and how."""
 
     pause: float = 0.0  # s before each piece but the first
@@ -43,7 +43,7 @@ class Paced:
 
 def row(method: str, pattern: str, handler: Any, **more: Any) -> Route:
     """A route for everybody."""
-    return Route(method=method, pattern=pattern, access=Access.ANYBODY, handler=handler, **more)
+    return Route(method=method, pattern=pattern, access=ScriptedAccess.ANYBODY, handler=handler, **more)
 
 
 class ScriptedService(Idle):
@@ -71,7 +71,9 @@ class ScriptedService(Idle):
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         return ()
 
-    def write(self, writer: ResponseWriter, channel: ServerChannel, pieces: Iterable[bytes], how: Paced) -> Flow[None]:
+    def write(
+        self, writer: ResponseWriter, channel: ServerChannel, pieces: Iterable[bytes], how: PacedAnswer
+    ) -> Flow[None]:
         """The body of an answer."""
         for place, piece in enumerate(pieces):
             if place and how.pause:

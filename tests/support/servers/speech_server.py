@@ -20,13 +20,13 @@ from svc_proto.engine.message import Request, Response, StreamedResponse, json_r
 from svc_proto.engine.router import Route
 from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
-from tests.support.servers.scripted_service import Paced, ScriptedService, row
+from tests.support.servers.scripted_service import PacedAnswer, ScriptedService, row
 
 BODY_LIMIT = 30 * 1024 * 1024  # bytes
 
 
 @frozen(kw_only=True)
-class Asked:
+class SpeechServerRequest:
     """One request."""
 
     method: str
@@ -39,14 +39,14 @@ class Asked:
         return json.loads(self.body)
 
     @classmethod
-    def of(cls, request: Request) -> Asked:
+    def of(cls, request: Request) -> SpeechServerRequest:
         """As the service got it."""
         query = f"?{request.raw_query}" if request.raw_query else ""
         return cls(method=request.method, target=request.path + query, headers=request.headers, body=request.body)
 
 
 @frozen
-class Sound(Paced):
+class Sound(PacedAnswer):
     """An answer of bytes."""
 
     data: bytes
@@ -79,14 +79,14 @@ class Refusal:
 Reply: TypeAlias = "Sound | Plain | Refusal"
 
 
-class VendorPeer(ScriptedService):
+class SpeechServer(ScriptedService):
     """The service. Each vendor has its own `paths`, and perhaps `sockets`."""
 
     paths: ClassVar[tuple[str, ...]]
 
     def __init__(self, replies: Iterable[Reply] = (), sockets: Iterable[Route] = ()) -> None:
         self.replies = list(replies)
-        self.seen: list[Asked] = []
+        self.seen: list[SpeechServerRequest] = []
         super().__init__([*map(self._route, self.paths), *sockets])
 
     def _route(self, path: str) -> Route:
@@ -96,7 +96,7 @@ class VendorPeer(ScriptedService):
     # --- answers ---
 
     def _answer(self, request: Request) -> Flow[Response | StreamedResponse]:
-        self.seen.append(Asked.of(request))
+        self.seen.append(SpeechServerRequest.of(request))
         channel = self.channels[-1]
         reply = self.replies.pop(0) if self.replies else Refusal(500, {"error": "the script is over"})
         match reply:
@@ -117,7 +117,7 @@ class VendorPeer(ScriptedService):
                 return Response(status, Headers(fields), data)
 
 
-class ElevenLabsPeer(VendorPeer):
+class ElevenLabsServer(SpeechServer):
     """Speech streamed and whole, transcripts, voices, models."""
 
     paths = (
@@ -129,7 +129,7 @@ class ElevenLabsPeer(VendorPeer):
     )
 
 
-def form(asked: Asked) -> dict[str, bytes]:
+def form(asked: SpeechServerRequest) -> dict[str, bytes]:
     """The parts of a multipart request by their names."""
     decoder = MultipartDecoder(asked.headers.get(b"content-type") or b"")
     decoder.receive_data(asked.body)

@@ -15,7 +15,7 @@ from svc_proto.machines.confirmations import Confirmation
 from svc_proto.schema import chat_events as events
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.api_client import ApiClient
-from svc_proto.service_clients.service_client import PeerFailed, PeerFault
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.voice.agent.chat_run import (
     ApiRun,
     map_event,
@@ -28,7 +28,7 @@ from svc_proto.voice.realtime import story
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunEvent
 from tests.support.servers.api_server import ScriptedApi, hello
-from tests.support.servers.canned_server import Canned, http
+from tests.support.servers.canned_server import CannedServer, http
 from tests.voice.rig import Rig
 
 ORDER = StartRun(call_id="k1", text="hi")
@@ -52,7 +52,7 @@ class Bench(Rig):
         self.within(lambda: self.engine.spawn(flow, on_done=ends.append, on_error=ends.append))
         self.after(60.0)
         (end,) = ends
-        assert not isinstance(end, Exception) or isinstance(end, PeerFailed | ProviderError), end
+        assert not isinstance(end, Exception) or isinstance(end, ServiceCallError | ProviderError), end
         return end
 
     def run(self, *, port: int = 9001, system: str = "", **order: Any) -> Any:
@@ -109,7 +109,7 @@ def test_answers_that_begin_no_run(bench: Bench, end: str, status: int, value: o
     bench.api.fixed[end] = (status, value)
     trouble = bench.run()
     assert problem in said_of(trouble)
-    assert (trouble.fault in (PeerFault.UNAUTHORIZED, PeerFault.FORBIDDEN)) is (status in (401, 403))
+    assert (trouble.fault in (ServiceFault.UNAUTHORIZED, ServiceFault.FORBIDDEN)) is (status in (401, 403))
 
 
 def test_an_answer_that_is_no_json(bench: Bench) -> None:
@@ -143,7 +143,7 @@ def test_a_stream_that_ends_early(bench: Bench) -> None:
 
 def test_a_stream_that_breaks_off(bench: Bench) -> None:
     begun = b'event: run.started\ndata: {"run_id":"n1"}\n\n'
-    bench.serve(9002, Canned(http(200, begun, length=999, kind="text/event-stream"), closes=True))
+    bench.serve(9002, CannedServer(http(200, begun, length=999, kind="text/event-stream"), closes=True))
     trouble = bench.run(port=9002, session_id="c1")
     assert said_of(trouble) == "The API server's answer broke off."
     assert bench.types() == ["RunBegan"]

@@ -18,7 +18,15 @@ from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, t
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, create, log_of
 from tests.support.servers.api_server import SSE, ScriptedApi, hello
-from tests.support.servers.realtime_server import Failed, Noise, OpenAiPeer, RealtimeSession, Said, Turn, XaiPeer
+from tests.support.servers.realtime_server import (
+    FailedTurn,
+    OpenAiRealtimeServer,
+    RawMessageTurn,
+    RealtimeSession,
+    SpokenTurn,
+    Turn,
+    XaiRealtimeServer,
+)
 
 QUESTION: list[tuple[str, dict[str, object]]] = [
     ("run.started", {"run_id": "n1"}),
@@ -39,7 +47,7 @@ def logged(agent: Agent, kind: str) -> list[dict[str, Any]]:
 
 
 def test_the_microphone(world: VirtualWorld) -> None:
-    agent = Agent(world, Said("Hello there."))
+    agent = Agent(world, SpokenTurn("Hello there."))
     client = agent.open()
     client.say("input_audio.append", chunk_id=1, sample_rate=16_000, audio_base64=audio())
     client.say("input_audio.append", chunk_id=1, sample_rate=16_000, audio_base64=audio())
@@ -129,7 +137,7 @@ def test_a_chat_that_goes_on(world: VirtualWorld) -> None:
     api = ScriptedApi()
     api.sessions["c1"] = [{"role": "user", "content": "what I said"}, {"role": "assistant", "content": "yes"}]
     api.turns.append([*QUESTION, *hello(ANSWER)[3:]])
-    agent = Agent(world, run("call mum"), Said(ANSWER), scripted=api)
+    agent = Agent(world, run("call mum"), SpokenTurn(ANSWER), scripted=api)
     events = play(agent.ask("call mum", chat_session_id="c1"), ends)
     assert (agent.answer["context_message_count"], agent.answer["chat_session_id"]) == (2, "c1")
     assert "what I said" in agent.provider.said[0]["session"]["instructions"]
@@ -147,7 +155,7 @@ def test_an_answer_to_a_question(world: VirtualWorld, status: int, answer: str |
         [("run.started", {"run_id": "n1"}), ("tool.pending", {"tool_name": "phone_call", "call_id": "t1"})]
     )
     api.run_status = "waiting_for_approval"
-    agent = Agent(world, run("call mum"), Said(ANSWER), scripted=api)
+    agent = Agent(world, run("call mum"), SpokenTurn(ANSWER), scripted=api)
     slow_ending(api)
     client = agent.ask("call mum")
     play(client, lambda event: event["type"] == "svc.confirmation.requested")
@@ -197,9 +205,9 @@ def test_a_bug_in_a_run_is_told(world: VirtualWorld, monkeypatch: pytest.MonkeyP
     assert "internal error, reference" in client.until("voice.error")[-1]["message"]
 
 
-@pytest.mark.parametrize(("turn", "delivery"), [(Said("One shot."), "fallback"), (Failed(), "visual_only")])
+@pytest.mark.parametrize(("turn", "delivery"), [(SpokenTurn("One shot."), "fallback"), (FailedTurn(), "visual_only")])
 def test_an_answer_that_the_provider_does_not_speak(world: VirtualWorld, turn: Turn, delivery: str) -> None:
-    agent = Agent(world, run(f"/echo {ANSWER}"), Said("What did you say?"), turn)
+    agent = Agent(world, run(f"/echo {ANSWER}"), SpokenTurn("What did you say?"), turn)
     events = play(agent.ask("x"), ends)
     done = events[-1]
     assert (done["delivery"], done["source"], done["final_text"]) == (delivery, "svc", ANSWER)
@@ -209,8 +217,8 @@ def test_an_answer_that_the_provider_does_not_speak(world: VirtualWorld, turn: T
 
 
 def test_the_person_speaks_up_while_the_relay_speaks(world: VirtualWorld) -> None:
-    slow = Said("Another one.", pause=5.0)
-    agent = Agent(world, run(f"/echo {ANSWER}"), Said("What did you say?"), slow, Said("Yes?"))
+    slow = SpokenTurn("Another one.", pause=5.0)
+    agent = Agent(world, run(f"/echo {ANSWER}"), SpokenTurn("What did you say?"), slow, SpokenTurn("Yes?"))
     client = agent.ask("x")
     play(client, lambda event: event["type"] == "voice.output_audio.delta")
     client.say("response.create", text="stop that")
@@ -221,7 +229,7 @@ def test_the_person_speaks_up_while_the_relay_speaks(world: VirtualWorld) -> Non
 def test_notices_and_errors_of_the_provider(world: VirtualWorld) -> None:
     notice = {"type": "error", "error": {"message": "Cancellation failed: no active response found"}}
     error = {"type": "error", "error": {"message": "quota exceeded", "code": "insufficient_quota"}}
-    agent = Agent(world, Noise((notice, error)))
+    agent = Agent(world, RawMessageTurn((notice, error)))
     client = agent.ask("x")
     events = client.until("voice.error")
     assert "quota" in events[-1]["message"]
@@ -236,7 +244,7 @@ def test_a_provider_that_leaves_between_turns(world: VirtualWorld, monkeypatch: 
         session.socket.close(1001, "maintenance")
 
     monkeypatch.setitem(RealtimeSession._handlers, "input_audio_buffer.clear", leave)
-    agent = Agent(world, Said("Hi."))
+    agent = Agent(world, SpokenTurn("Hi."))
     client = agent.ask("x")
     play(client, ends)
     client.say("input_audio.clear")
@@ -244,11 +252,11 @@ def test_a_provider_that_leaves_between_turns(world: VirtualWorld, monkeypatch: 
 
 
 def test_a_client_that_leaves_before_the_session_is_ready(world: VirtualWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    def think(peer: OpenAiPeer, *_: object) -> Flow[None]:
+    def think(peer: OpenAiRealtimeServer, *_: object) -> Flow[None]:
         yield from sleep(peer.engine, 5.0)
 
-    agent = Agent(world, Said("Hi."))
-    monkeypatch.setattr(OpenAiPeer, "authorize", think)
+    agent = Agent(world, SpokenTurn("Hi."))
+    monkeypatch.setattr(OpenAiRealtimeServer, "authorize", think)
     answer = create(world, agent.token, "realtime-agent", provider="openai_realtime")
     VoiceClient(world, agent.token, answer).break_off()
     world.pass_time(1.0)
@@ -287,7 +295,7 @@ def test_any_messages(world: VirtualWorld, provider: str) -> None:
     names += "played_audio_event_id"
     values: list[object] = [None, True, -1, 3, 2.5, 10**30, [], {}, 16_000]
     values += ["", "x", "AAAA", "/echo hi", "\u0000", "allow"]
-    agent = Agent(world, *[Said("Fine.")] * 50)
+    agent = Agent(world, *[SpokenTurn("Fine.")] * 50)
     client = agent.open(provider=provider)
     for _ in range(300):
         fields = {name: chance.choice(values) for name in chance.sample(names.split(), 3)}
@@ -305,7 +313,7 @@ def test_any_messages(world: VirtualWorld, provider: str) -> None:
 def test_the_other_vendor(world: VirtualWorld) -> None:
     """xAI reads a result aloud without inference: what was asked for is what is said."""
     agent = Agent(world, run(f"/echo {ANSWER}", before="One moment."))
-    url = world.peer(XaiPeer(turns=agent.peer.turns), port=9002).replace("http", "ws", 1)
+    url = world.peer(XaiRealtimeServer(turns=agent.peer.turns), port=9002).replace("http", "ws", 1)
     variables = {"XAI_API_KEY": "sk-x", "XAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
     world.set_variables(**variables)
     client = agent.open(provider="xai_realtime")
@@ -345,7 +353,7 @@ def test_a_run_that_is_stopped_and_never_gets_a_name(world: VirtualWorld) -> Non
 
 
 def test_a_client_that_reads_nothing_makes_nobody_late(world: VirtualWorld) -> None:
-    long = Said("A long story. " * 50, sound=bytes(24_000 * 2 * 120), pieces=400)
+    long = SpokenTurn("A long story. " * 50, sound=bytes(24_000 * 2 * 120), pieces=400)
     agent = Agent(world, long)
     client = agent.ask("tell me a story")
     client.until("voice.output_audio.delta")

@@ -14,10 +14,10 @@ from tests.loops.agents import Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, log_of
 from tests.loops.world import bearer
-from tests.support.servers.realtime_server import Called, Said, Turn
+from tests.support.servers.realtime_server import FunctionCallTurn, SpokenTurn, Turn
 
-HAND_OFF = Said("I go on with that, and tell you.")
-WAITED = Said("It is done: demo_wait waited 9 s.")
+HAND_OFF = SpokenTurn("I go on with that, and tell you.")
+WAITED = SpokenTurn("It is done: demo_wait waited 9 s.")
 
 PROMOTED = """
 type: svc.run.promoted, source: svc, session_id: $chat, chat_session_id: $chat, tier: promoted, promote_after_ms: 6000,
@@ -44,7 +44,7 @@ def configure(agent: Agent, **change: object) -> None:
 
 
 def test_the_person_talks_while_a_run_goes_on(world: VirtualWorld) -> None:
-    agent = Agent(world, run("/wait 9"), HAND_OFF, Said("It is noon."), WAITED)
+    agent = Agent(world, run("/wait 9"), HAND_OFF, SpokenTurn("It is noon."), WAITED)
     client = agent.ask("wait")
     events = play(client, ends)
     told = of(events, "svc.run.promoted")
@@ -82,8 +82,8 @@ def test_a_second_task(world: VirtualWorld) -> None:
     """A quick one is done on a chat session of its own; one that takes long waits until the first is done."""
     turns: list[Turn] = [run("/wait 9"), HAND_OFF, run("/echo four plus four is eight", call_id="call_2")]
     later = {"text": "/echo done at last, here it is", "mode": "background"}
-    turns += [Said("Four plus four is eight."), Called("svc_run_task", later, call_id="call_3")]
-    turns += [Said("I keep that for later."), WAITED, Said("Done at last, here it is.")]
+    turns += [SpokenTurn("Four plus four is eight."), FunctionCallTurn("svc_run_task", later, call_id="call_3")]
+    turns += [SpokenTurn("I keep that for later."), WAITED, SpokenTurn("Done at last, here it is.")]
     agent = Agent(world, *turns)
     client = promoted(agent)
     client.say("response.create", text="four plus four")
@@ -110,7 +110,7 @@ def test_a_second_task(world: VirtualWorld) -> None:
 
 def test_progress_is_spoken(world: VirtualWorld) -> None:
     """It is sound that the relay has made; the turn goes on."""
-    agent = Agent(world, run("/wait 9"), Said("Using demo wait."), WAITED)
+    agent = Agent(world, run("/wait 9"), SpokenTurn("Using demo wait."), WAITED)
     configure(agent, promotion_enabled=False, progress_spoken_after_ms=1000)
     client = agent.ask("wait")
     events = play(client, ends)

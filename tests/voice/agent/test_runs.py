@@ -21,7 +21,7 @@ from svc_proto.voice.principal import Principal
 from svc_proto.voice.realtime.orders import StartRun
 from tests.loops.agents import Agent, ends, of, play, run, talk
 from tests.loops.virtual import VirtualWorld
-from tests.support.servers.realtime_server import Said
+from tests.support.servers.realtime_server import SpokenTurn
 from tests.voice.rig import PHONE, Rig
 
 NOBODY = cast("Any", SimpleNamespace(run_event=pytest.fail, drafts=pytest.fail))  # is told anything
@@ -70,7 +70,7 @@ def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(monkeypatch: p
         return b"event: assistant.delta\n" in data and data.endswith(b"\n\n\r\n") and data.count(b"event: ") == 1
 
     counts = counted(monkeypatch, piece)
-    agent = Agent(world, run(f"/echo {words}"), Said(words))
+    agent = Agent(world, run(f"/echo {words}"), SpokenTurn(words))
     events = play(agent.ask("go on"), ends)
     assert of(events, "voice.response.delta")["delivery"] == "forced_summary"
     assert agent.outputs()[0]["text"] == words
@@ -83,7 +83,7 @@ def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(monkeypatch: p
 def test_a_task_that_is_spoken_is_six_thousand_calls_of_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the first sound to the last word of the answer. It was 17,117 when a run had nine names."""
     words = "The disk is 62 percent used and that is how it stands"
-    agent = Agent(VirtualWorld(), run(f"/echo {words}"), Said(words))
+    agent = Agent(VirtualWorld(), run(f"/echo {words}"), SpokenTurn(words))
     client = agent.open()
     counts = counted(monkeypatch, lambda engine, fact: isinstance(engine._service, Relay))
     talk(client)

@@ -11,11 +11,11 @@ from svc_proto.voice.session import MAX_DELTA
 from svc_proto.voice.settings import RealtimeSettings
 from tests.loops.agents import Agent, ends, of, play
 from tests.loops.virtual import VirtualWorld
-from tests.support.servers.realtime_server import Said
+from tests.support.servers.realtime_server import SpokenTurn
 
 
 def test_what_each_kind_of_event_carries() -> None:
-    agent = Agent(VirtualWorld(), Said("Hello.", sound=bytes(3 * MAX_DELTA), pieces=1))
+    agent = Agent(VirtualWorld(), SpokenTurn("Hello.", sound=bytes(3 * MAX_DELTA), pieces=1))
     client = agent.ask("hello")
     events = play(client, ends)
     started, done = of(events, "voice.response.started"), events[-1]

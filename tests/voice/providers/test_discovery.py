@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from svc_proto.voice.providers.discovery import MAX_PAGES, Discovered, OfferedVoice
-from tests.support.servers.realtime_server import XaiPeer
-from tests.support.servers.speech_server import ElevenLabsPeer, Plain, Refusal, Reply, Sound
+from tests.support.servers.realtime_server import XaiRealtimeServer
+from tests.support.servers.speech_server import ElevenLabsServer, Plain, Refusal, Reply, Sound
 from tests.voice.providers.studio import KEY, Studio, problem
 
 VOICES = f"""
@@ -40,7 +40,7 @@ def found(peer: Any, provider: str, **variables: str) -> Discovered | None:
 
 
 def test_elevenlabs_voices_and_models() -> None:
-    peer = ElevenLabsPeer([Plain(yaml.safe_load(VOICES)), Plain(yaml.safe_load(MODELS))])
+    peer = ElevenLabsServer([Plain(yaml.safe_load(VOICES)), Plain(yaml.safe_load(MODELS))])
     assert found(peer, "elevenlabs_tts") == Discovered(
         source="elevenlabs_api",
         voices=(OfferedVoice("v1", "Twice"), OfferedVoice("v2", "Me", custom=True), OfferedVoice("x" * 160, "x" * 160)),
@@ -54,7 +54,7 @@ def test_elevenlabs_voices_and_models() -> None:
 
 
 def test_xais_voices_and_those_of_the_account() -> None:
-    peer = XaiPeer(map(Plain, yaml.safe_load(PAGES)))
+    peer = XaiRealtimeServer(map(Plain, yaml.safe_load(PAGES)))
     own = (OfferedVoice("mine", "mine", custom=True), OfferedVoice("other", "Other", custom=True))
     assert found(peer, "xai_tts") == Discovered(source="xai_api", voices=(OfferedVoice("eve", "Eve"), *own))
     pages = ["/v1/custom-voices?limit=100", "/v1/custom-voices?limit=100&pagination_token=p%202"]
@@ -63,7 +63,7 @@ def test_xais_voices_and_those_of_the_account() -> None:
 
 @pytest.mark.parametrize("status", [403, 404])
 def test_an_account_without_voices_of_its_own(status: int) -> None:
-    peer = XaiPeer([Plain({"voices": [{"voice_id": "eve"}]}), Refusal(status)])
+    peer = XaiRealtimeServer([Plain({"voices": [{"voice_id": "eve"}]}), Refusal(status)])
     assert found(peer, "xai_realtime") == Discovered(source="xai_api", voices=(OfferedVoice("eve", "eve"),))
 
 
@@ -72,7 +72,7 @@ def test_an_account_without_voices_of_its_own(status: int) -> None:
     [({"voices": []}, [f"p{number}" for number in range(30)], MAX_PAGES + 1), ([], ["same"] * 5, 3)],
 )
 def test_pages_come_to_an_end(first: object, tokens: list[str], asked: int) -> None:
-    peer = XaiPeer([Plain(first), *(Plain({"voices": [], "pagination_token": token}) for token in tokens)])
+    peer = XaiRealtimeServer([Plain(first), *(Plain({"voices": [], "pagination_token": token}) for token in tokens)])
     found(peer, "xai")
     assert len(peer.seen) == asked
 
@@ -86,12 +86,12 @@ def test_pages_come_to_an_end(first: object, tokens: list[str], asked: int) -> N
     ],
 )
 def test_what_goes_wrong_is_told_in_words(reply: Reply, words: str) -> None:
-    assert str(problem(lambda: found(ElevenLabsPeer([reply]), "elevenlabs"))) == words
+    assert str(problem(lambda: found(ElevenLabsServer([reply]), "elevenlabs"))) == words
 
 
 @pytest.mark.parametrize("value", [None, 5, [], {"voices": {}}, {"voices": [None, [], {}]}])
 def test_a_list_that_is_none(value: Any) -> None:
-    assert found(ElevenLabsPeer([Plain(value), Plain(value)]), "elevenlabs") == Discovered(source="elevenlabs_api")
+    assert found(ElevenLabsServer([Plain(value), Plain(value)]), "elevenlabs") == Discovered(source="elevenlabs_api")
 
 
 def test_without_a_key_nobody_is_asked() -> None:

@@ -6,16 +6,27 @@ from typing import Any
 
 import pytest
 
-from tests.support.servers.realtime_server import Called, Dropped, Failed, Noise, OpenAiPeer, Said, Turn, XaiPeer
+from tests.support.servers.realtime_server import (
+    DroppedTurn,
+    FailedTurn,
+    FunctionCallTurn,
+    OpenAiRealtimeServer,
+    RawMessageTurn,
+    SpokenTurn,
+    Turn,
+    XaiRealtimeServer,
+)
 from tests.voice.providers.studio import KEY, Studio, problem
 
-VENDORS = pytest.mark.parametrize(("provider", "make"), [("openai_realtime", OpenAiPeer), ("xai_realtime", XaiPeer)])
+VENDORS = pytest.mark.parametrize(
+    ("provider", "make"), [("openai_realtime", OpenAiRealtimeServer), ("xai_realtime", XaiRealtimeServer)]
+)
 SOUND = bytes(range(256)) * 40
 
 
 @VENDORS
 def test_a_text_is_answered_with_sound(provider: str, make: Any) -> None:
-    peer = make(turns=[Said("Hello to you.", SOUND, pieces=4, pause=0.2)])
+    peer = make(turns=[SpokenTurn("Hello to you.", SOUND, pieces=4, pause=0.2)])
     studio = Studio(peer)
     done = studio.render(provider, model="voice-1", voice="v", expression={"emotion": "warm"})
     assert studio.sink.pcm == SOUND
@@ -31,26 +42,26 @@ def test_a_text_is_answered_with_sound(provider: str, make: Any) -> None:
 TEXT = '{"type": "response.output_text.delta", "response_id": "r", "delta": "mute"}'
 DONE = {"type": "response.done", "response": {"id": "r"}}
 FAULTS: list[tuple[Turn, str]] = [
-    (Failed("Rate limit reached"), "Rate limit reached"),
-    (Noise(({"type": "error", "error": {"message": "Bad voice"}},)), "Bad voice"),
-    (Noise((TEXT, DONE)), "openai_realtime sent no audio (completed)"),
-    (Called("svc_run_task", {}), "openai_realtime sent no audio (completed)"),
-    (Dropped(), "the provider closed the connection with code 1006"),
-    (Dropped(code=1013), "the provider closed the connection with code 1013"),
-    (Said("Hm", forgets_done=True), "the provider says nothing any more"),
-    (Noise(("no JSON", "[1]", "{", {"type": "error", "error": {"message": "after noise"}})), "after noise"),
+    (FailedTurn("Rate limit reached"), "Rate limit reached"),
+    (RawMessageTurn(({"type": "error", "error": {"message": "Bad voice"}},)), "Bad voice"),
+    (RawMessageTurn((TEXT, DONE)), "openai_realtime sent no audio (completed)"),
+    (FunctionCallTurn("svc_run_task", {}), "openai_realtime sent no audio (completed)"),
+    (DroppedTurn(), "the provider closed the connection with code 1006"),
+    (DroppedTurn(code=1013), "the provider closed the connection with code 1013"),
+    (SpokenTurn("Hm", forgets_done=True), "the provider says nothing any more"),
+    (RawMessageTurn(("no JSON", "[1]", "{", {"type": "error", "error": {"message": "after noise"}})), "after noise"),
 ]
 
 
 @pytest.mark.parametrize(("turn", "words"), FAULTS)
 def test_what_goes_wrong_is_told_in_words(turn: Turn, words: str) -> None:
-    studio = Studio(OpenAiPeer(turns=[turn]))
+    studio = Studio(OpenAiRealtimeServer(turns=[turn]))
     assert str(problem(lambda: studio.render("openai_realtime"))) == words
 
 
 def test_a_benign_notice_changes_nothing() -> None:
     notice = {"type": "error", "error": {"message": "Cancellation failed: no active response found"}}
     sound = {"type": "response.output_audio.delta", "response_id": "r", "delta": "AAAA"}
-    studio = Studio(OpenAiPeer(turns=[Noise((notice, sound, DONE, sound))]))
+    studio = Studio(OpenAiRealtimeServer(turns=[RawMessageTurn((notice, sound, DONE, sound))]))
     studio.render("openai_realtime")
     assert studio.sink.pcm == b"\0\0"

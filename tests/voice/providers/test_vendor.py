@@ -9,7 +9,7 @@ import pytest
 
 from svc_proto.voice.contract import Rendered
 from svc_proto.voice.providers import vendor
-from tests.support.servers.realtime_server import OpenAiPeer
+from tests.support.servers.realtime_server import OpenAiRealtimeServer
 from tests.support.servers.speech_server import Plain, Refusal, Reply, Sound
 from tests.voice.providers.studio import Studio, problem
 
@@ -17,7 +17,7 @@ RAMP = array("h", range(-10_000, 10_000)).tobytes()  # 40,000 bytes, each sample
 
 
 def rendered(reply: Reply, **request: Any) -> Studio:
-    studio = Studio(OpenAiPeer([reply]))
+    studio = Studio(OpenAiRealtimeServer([reply]))
     studio.render("openai_tts", **request)
     return studio
 
@@ -31,7 +31,7 @@ def test_sound_is_passed_on_as_it_comes() -> None:
 
 
 def test_a_slow_listener_holds_the_vendor_back() -> None:
-    studio = Studio(peer := OpenAiPeer([Sound(bytes(2_000_000), piece=4_000)]))
+    studio = Studio(peer := OpenAiRealtimeServer([Sound(bytes(2_000_000), piece=4_000)]))
     studio.sink.pause = 0.05
     written: list[int] = []
     studio.sim.after(5.0, lambda: written.append(4_000 * peer.written - len(studio.sink.pcm)))
@@ -41,7 +41,7 @@ def test_a_slow_listener_holds_the_vendor_back() -> None:
 
 
 def test_another_rate_than_the_vendors() -> None:
-    studio = Studio(OpenAiPeer([Sound(RAMP)]))
+    studio = Studio(OpenAiRealtimeServer([Sound(RAMP)]))
     metadata = {"sample_rate": 48_000, "source_sample_rate": 24_000}
     done = studio.render("openai_tts", sample_rate=48_000)
     assert done == Rendered(provider="openai_tts", model="gpt-4o-mini-tts", voice="alloy", metadata=metadata)
@@ -61,7 +61,7 @@ def test_pcm_by_many_names(kind: str) -> None:
 
 
 def test_whoever_stops_listening_hangs_up() -> None:
-    studio = Studio(peer := OpenAiPeer([Sound(bytes(1_000_000))]))
+    studio = Studio(peer := OpenAiRealtimeServer([Sound(bytes(1_000_000))]))
 
     class Enough(Exception):  # noqa: N818
         pass
@@ -122,7 +122,7 @@ NO_TRANSCRIPT: list[tuple[Reply, str]] = [
 )
 def test_what_goes_wrong_is_told_in_words(work: Any, reply: Reply, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vendor, "MAX_SOUND", 50_000)
-    told = str(problem(lambda: work(Studio(OpenAiPeer([reply])), "openai")))
+    told = str(problem(lambda: work(Studio(OpenAiRealtimeServer([reply])), "openai")))
     assert told.startswith(words) if words.endswith(" ") else told == words
 
 
@@ -134,5 +134,5 @@ def test_a_vendor_that_is_not_there() -> None:
 
 def test_an_upload_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vendor, "MAX_UPLOAD", 10)
-    studio = Studio(OpenAiPeer())
+    studio = Studio(OpenAiRealtimeServer())
     assert str(problem(lambda: studio.transcribe("openai", bytes(11)))) == "the recording cannot be read: too_large"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.servers.realtime_server import OpenAiPeer, XaiPeer
-from tests.support.servers.speech_server import Asked, ElevenLabsPeer, Plain, Sound, VendorPeer, form
+from tests.support.servers.realtime_server import OpenAiRealtimeServer, XaiRealtimeServer
+from tests.support.servers.speech_server import ElevenLabsServer, Plain, Sound, SpeechServer, SpeechServerRequest, form
 from tests.voice.providers.studio import KEY, Studio, problem
 from tests.voice.rows import rows
 
@@ -53,20 +53,20 @@ elevenlabs -> {model: m, language: de} -> /v1/speech-to-text -> {model_id: m, la
 """
 
 
-def vendor(provider: str, reply: Any) -> VendorPeer:
+def vendor(provider: str, reply: Any) -> SpeechServer:
     """One that gives this answer."""
-    for word, make in (("xai", XaiPeer), ("grok", XaiPeer), ("elevenlabs", ElevenLabsPeer)):
+    for word, make in (("xai", XaiRealtimeServer), ("grok", XaiRealtimeServer), ("elevenlabs", ElevenLabsServer)):
         if provider.startswith(word):
             return make([reply])
-    return OpenAiPeer([reply])
+    return OpenAiRealtimeServer([reply])
 
 
-def asked_of(peer: VendorPeer, target: str) -> Asked:
+def asked_of(peer: SpeechServer, target: str) -> SpeechServerRequest:
     """The one request; the key goes along as its vendor wants it."""
     (asked,) = peer.seen
     assert (asked.method, asked.target) == ("POST", target)
     keys = [asked.headers.get(name) for name in (b"authorization", b"xi-api-key")]
-    assert keys == ([None, KEY.encode()] if isinstance(peer, ElevenLabsPeer) else [f"Bearer {KEY}".encode(), None])
+    assert keys == ([None, KEY.encode()] if isinstance(peer, ElevenLabsServer) else [f"Bearer {KEY}".encode(), None])
     return asked
 
 
