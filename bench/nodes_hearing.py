@@ -16,7 +16,7 @@ from bench.measure import BenchError, Progress
 from bench.report import Column, Row, Table
 from fuzz.cluster import ClusterWorld
 from svc_proto.facts import Received
-from svc_proto.relay.fellows import Fellows
+from svc_proto.relay.cluster.coordinator import Fellows
 from svc_proto.wire.resp import Push, encode_reply
 
 __all__ = ["PHONES", "hearing_table"]

@@ -19,10 +19,10 @@ from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.websocket import WebSocketConnection, WebSocketConnectionState
 from svc_proto.machines.terminal import MAX_TERMINALS
-from svc_proto.relay.client_socket import ClientSocket, ClientState
+from svc_proto.relay.media.upload_registry import QUOTA
 from svc_proto.relay.service import Relay
-from svc_proto.relay.tui import MAX_GATEWAYS
-from svc_proto.relay.uploads import QUOTA
+from svc_proto.relay.terminals.tui_channel import MAX_GATEWAYS
+from svc_proto.relay.websocket.client_connection import ClientSocket, ClientState
 
 if TYPE_CHECKING:
     from fuzz.world import World

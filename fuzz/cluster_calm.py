@@ -9,7 +9,7 @@ from fuzz.cluster import ClusterWorld
 from fuzz.cluster_law import SOON, Violated
 from fuzz.cluster_people import Pocket
 from svc_proto.machines.auth_rate_limiter import MAX_FAILURES
-from svc_proto.relay.fellows import Fellows
+from svc_proto.relay.cluster.coordinator import Fellows
 
 
 def check_calm(world: ClusterWorld, rng: Random) -> None:

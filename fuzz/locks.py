@@ -13,8 +13,8 @@ from runtimes.sim.host import Host
 from svc_proto.engine.core import Engine
 from svc_proto.engine.exchange import Exchange
 from svc_proto.machines.exchange import RESPONSE_STARTED, UNANSWERED
-from svc_proto.relay.client_socket import ClientState
 from svc_proto.relay.service import Relay
+from svc_proto.relay.websocket.client_connection import ClientState
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 
 SECRETIVE = 0.3  # of all worlds whose relay is never started anew ask programs of its host for the local secret

@@ -86,7 +86,7 @@ def _write() -> None:
     from svc_proto.openapi.document import build_document
     from tests.api.world import ApiBook
     from tests.loops.boards import FILES
-    from tests.relay.routes.voice_world import VoiceBook
+    from tests.relay.routes.voice_harness import VoiceBook
 
     def told(book: Any) -> Any:
         return json.loads(book.request("GET", "/openapi.json").body)

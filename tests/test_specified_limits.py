@@ -103,15 +103,15 @@ LIMITS = {
     # decision 149
     "service_clients.server_stats.SAMPLE_INTERVAL": 15.0,
     # wire core 1.6, 1.8, 0.2
-    "relay.client_socket.AUTH_TIMEOUT": 30.0,
-    "relay.profiles.RESCAN_EVERY": 30.0,
+    "relay.websocket.client_connection.AUTH_TIMEOUT": 30.0,
+    "relay.agent_profiles.RESCAN_EVERY": 30.0,
     # wire terminal-voice 1.4, 2.3, 3.3
-    "relay.shells.REPLAY_LINES": 200,
-    "relay.tui.TERM_PATIENCE": 2.0,
-    "relay.voice_upload.MAX_UPLOAD": 25 * 1024 * 1024,
+    "relay.terminals.shells.REPLAY_LINES": 200,
+    "relay.terminals.tui_channel.TERM_PATIENCE": 2.0,
+    "relay.voice.recording_upload.MAX_UPLOAD": 25 * 1024 * 1024,
     # wire terminal-voice 7
-    "relay.voice_access.PROBE_TIMEOUT": 5.0,
-    "relay.voice_access.CACHE_SECONDS": 60.0,
+    "relay.voice.access.PROBE_TIMEOUT": 5.0,
+    "relay.voice.access.CACHE_SECONDS": 60.0,
     # wire terminal-voice 6.5, 6.6, 6.9, 9, and the realtime conversation's own
     "voice.realtime.calls.MAX_ARGUMENTS": 32 * 1024,
     "voice.realtime.calls.MAX_SUMMARY": 1200,

@@ -29,7 +29,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.machines.bridge_commands import MAX_SUMMARY, BridgeCommands
 from svc_proto.machines.inbox import MAX_NOTIFICATION, NotificationBuffer
 from svc_proto.machines.paired_session import MAX_DEVICE_TEXT, parse_device
-from svc_proto.relay import media
+from svc_proto.relay.media import media_service
 from svc_proto.schema import oauth
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneResponse
@@ -95,7 +95,7 @@ CUTS = {
     "result of an activity": Limit(MAX_RESULT, result_of_an_activity),
     "line of a transcript": Limit(LONGEST_TEXT, line_of_a_transcript, CUT),
     "failure of a phone": Limit(MAX_ERROR, failure_of_a_phone),
-    "name of a media file": Limit(media.MAX_NAME, media.display_name),
+    "name of a media file": Limit(media_service.MAX_NAME, media_service.display_name),
     "text of a peer": Limit(MOST_SHOWN, sanitize_line),
     "quotation of a server": Limit(MAX_QUOTED, safe_excerpt, "…"),
     "preview of a result": Limit(MAX_PREVIEW, preview_of, "…", counts_ending=True),

@@ -26,7 +26,7 @@ from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingCodes, Pairin
 from svc_proto.machines.run_scheduler import KEEP_ENDED, RunScheduler, RunTrigger
 from svc_proto.mcp.answers import Answers, Offer
 from svc_proto.mcp.http_sessions import IDLE, HttpSessions
-from svc_proto.relay.voice_access import CACHE_SECONDS, ApiProbe
+from svc_proto.relay.voice.access import CACHE_SECONDS, ApiProbe
 from tests.api.puppet import TurnBook
 from tests.machines.test_oauth_consent import CLIENT, QUESTION, VERIFIER, YES
 from tests.playbook import START, counting_entropy

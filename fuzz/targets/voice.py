@@ -19,7 +19,7 @@ from typing import Any
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import AppendFile, SweepFolder
 from svc_proto.engine.websocket import WebSocketHandler
-from svc_proto.relay.voice_side import FAMILIES
+from svc_proto.relay.voice.subsystem import FAMILIES
 from tests.voice.rig import PHONE, Client, Rig
 
 ORDER = ("output", "lab", "agent")

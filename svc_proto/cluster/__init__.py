@@ -10,8 +10,8 @@ How it hangs together, from below:
   for the whole state. A node is gone when it says so, when its lease is over, or as soon as nobody hears its channel.
 - `leases.Leases` are what one node at a time may do, with a fence for what it writes by right of that.
 - `passing.pass_on` has another node answer a request, as a gateway does.
-- What a service shares by it is the service's: `svc_proto.relay.fellows` for the relay, in the place of
-  `svc_proto.relay.commons`, which is the same for a process that is alone.
+- What a service shares by it is the service's: `svc_proto.relay.cluster.coordinator` for the relay, in the place of
+  `svc_proto.relay.cluster.local_coordinator`, which is the same for a process that is alone.
 
 What passes (who is there, which phones they have, what changed) is told by messages and kept by nobody but the nodes.
 What has to be agreed on (who may use a pairing code up) is a key of Redis with a time to live. What lasts is in the

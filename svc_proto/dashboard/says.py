@@ -15,7 +15,7 @@ from svc_proto.dashboard.phone_calls import PREFIX as PHONE
 from svc_proto.dashboard.relay_calls import PREFIXES
 from svc_proto.openapi.document import COMMON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc
-from svc_proto.relay import shapes as relay
+from svc_proto.relay.openapi import types as relay
 from svc_proto.schema.chat_events import EVENTS
 
 __all__ = ["manual"]

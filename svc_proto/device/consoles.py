@@ -2,7 +2,7 @@
 
 | state  | trigger | next   |                                                                                  |
 |--------|---------|--------|----------------------------------------------------------------------------------|
-| AWAY   | ASK     | COMING | the first line that the person types: `terminal.attach`, or `tui.attach`         |
+| AWAY   | ASK     | COMING | the first line that the person types: `terminal.attach`, or `tui_channel.attach`         |
 | COMING | CAME    | HERE   | `terminal.attached`, or the agent's session is made: what waited is sent         |
 | COMING | LEAVE   | AWAY   | a refusal, or no answer in time: what waited is not sent, and that is said       |
 | HERE   | LEAVE   | AWAY   | its end over there, or the person's; the relay keeps the shell where it has tmux |

@@ -13,7 +13,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.engine.message import ANONYMOUS, AnonymousType, Request
 from svc_proto.engine.request_origin import is_browser_request, is_foreign_page, is_trusted_host_name
 from svc_proto.machines.paired_session_registry import PairedSession, PairedSessionRegistry
-from svc_proto.relay.local_door import LocalDoor
+from svc_proto.relay.local_access import LocalDoor
 from svc_proto.schema.oauth import SCOPE_READ
 
 __all__ = ["BASIC_PATHS", "GRANTS", "Access", "authorize", "driver", "may_look", "need_bridge", "session_of"]

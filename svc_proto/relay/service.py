@@ -30,18 +30,18 @@ from svc_proto.machines.phone_registry import ConnectedPhone, PhoneRegistry
 from svc_proto.monitoring.monitoring_routes import MonitoringRoutes
 from svc_proto.openapi.routes import OpenApiRoutes
 from svc_proto.relay.access import BASIC_PATHS, GRANTS, Access, authorize, driver, may_look, session_of, token_of
-from svc_proto.relay.changes import DEVICES, Changes
-from svc_proto.relay.client_socket import ClientSocket
-from svc_proto.relay.commons import Commons, PhoneLine
-from svc_proto.relay.local_door import LocalDoor
-from svc_proto.relay.media import Media
+from svc_proto.relay.agent_profiles import RESCAN_EVERY, load_profiles
+from svc_proto.relay.change_notifier import DEVICES, Changes
+from svc_proto.relay.cluster.local_coordinator import Commons, PhoneLine
+from svc_proto.relay.local_access import LocalDoor
+from svc_proto.relay.media.media_service import Media
 from svc_proto.relay.metrics import families
-from svc_proto.relay.place import challenge
-from svc_proto.relay.profiles import RESCAN_EVERY, load_profiles
-from svc_proto.relay.routes import control, inbox, mcp, media, pairing, sessions, status
+from svc_proto.relay.oauth.issuer import challenge
+from svc_proto.relay.routes import device_control, inbox, mcp, media, pairing, sessions, status
 from svc_proto.relay.session_records import SessionRecords
-from svc_proto.relay.shells import Shells
-from svc_proto.relay.terminals import Terminal
+from svc_proto.relay.terminals.shells import Shells
+from svc_proto.relay.terminals.terminal_channel import Terminal
+from svc_proto.relay.websocket.client_connection import ClientSocket
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -49,8 +49,8 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 if TYPE_CHECKING:
     from svc_proto.mcp.http import McpServer
     from svc_proto.openapi.operation_doc import ApiDoc
-    from svc_proto.relay.oauth import OAuth
-    from svc_proto.relay.voice_side import VoiceSide
+    from svc_proto.relay.oauth.authorization_server import OAuth
+    from svc_proto.relay.voice.subsystem import VoiceSide
 
 __all__ = ["Relay"]
 
@@ -100,7 +100,7 @@ class Relay:
                 *sessions.routes(self),
                 *media.routes(self),
                 *inbox.routes(self),
-                *control.routes(self),
+                *device_control.routes(self),
                 *mcp.routes(self),
                 *OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(Access.LOOPBACK_OR_BEARER),
             ],
@@ -436,7 +436,7 @@ class Relay:
     def voice_side(self) -> VoiceSide:
         """What the routes of voice work with."""
         if self._voice is None:
-            from svc_proto.relay.voice_side import VoiceSide  # noqa: PLC0415, RUF100 - a third of the start
+            from svc_proto.relay.voice.subsystem import VoiceSide  # noqa: PLC0415, RUF100 - a third of the start
 
             self._voice = VoiceSide(self)
         return self._voice
@@ -445,7 +445,7 @@ class Relay:
     def mcp(self) -> McpServer:
         """What answers at `/mcp`."""
         if self._mcp is None:
-            from svc_proto.relay.mcp_link import mcp_server  # noqa: PLC0415, RUF100 - a tenth of the start
+            from svc_proto.relay.mcp_phone_control import mcp_server  # noqa: PLC0415, RUF100 - a tenth of the start
 
             self._mcp = mcp_server(self)
         return self._mcp
@@ -454,7 +454,7 @@ class Relay:
     def oauth(self) -> OAuth:
         """What lets MCP clients elsewhere in."""
         if self._oauth is None:
-            from svc_proto.relay.oauth import OAuth  # noqa: PLC0415, RUF100 - see `voice_side`
+            from svc_proto.relay.oauth.authorization_server import OAuth  # noqa: PLC0415, RUF100 - see `voice_side`
 
             self._oauth = OAuth(self)
         return self._oauth
@@ -470,7 +470,7 @@ class Relay:
         return routes(self.oauth)
 
     def _voice_routes(self) -> list[Route]:
-        from svc_proto.relay.voice_side import voice_routes  # noqa: PLC0415, RUF100 - see `voice_side`
+        from svc_proto.relay.voice.subsystem import voice_routes  # noqa: PLC0415, RUF100 - see `voice_side`
 
         return voice_routes(self)
 
@@ -553,12 +553,12 @@ class Relay:
 def _commons(relay: Relay) -> Commons:
     if relay.config.cluster is None:
         return Commons(relay)
-    from svc_proto.relay.fellows import Fellows  # noqa: PLC0415, RUF100 - nobody who is alone pays for it
+    from svc_proto.relay.cluster.coordinator import Fellows  # noqa: PLC0415, RUF100 - nobody who is alone pays for it
 
     return Fellows(relay, relay.config.cluster)
 
 
 def _manual() -> ApiDoc:
-    from svc_proto.relay.says import MANUAL  # noqa: PLC0415, RUF100 - few ask for it
+    from svc_proto.relay.openapi.operations import MANUAL  # noqa: PLC0415, RUF100 - few ask for it
 
     return MANUAL

@@ -12,7 +12,7 @@ from tests.conformance.openapi_suite import take
 from tests.conformance.result import Result
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
-from tests.relay.world import RelayBook
+from tests.relay.harness import RelayBook
 
 
 def board() -> bytes:

@@ -14,7 +14,7 @@ from fuzz.game import Failure, Report, play
 from fuzz.invariants import Invariant
 from fuzz.run import main
 from fuzz.script import Script
-from svc_proto.relay.client_socket import ClientSocket
+from svc_proto.relay.websocket.client_connection import ClientSocket
 
 SHORT = 6  # steps: two devices are paired
 KINDS = [*dict.fromkeys(ROOMS)]

@@ -17,8 +17,8 @@ from fuzz.script import Script
 from fuzz.world import World
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.media_registry import MediaRegistry
+from svc_proto.relay.media.upload_registry import MediaUpload
 from svc_proto.relay.service import Relay
-from svc_proto.relay.uploads import MediaUpload
 
 IN_LINES = re.MULTILINE | re.DOTALL
 

@@ -18,7 +18,7 @@ from svc_proto.commands import CloseWrite, Level, Send
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, ChannelId, FailureKind, Sent
 from svc_proto.machines.bridge_commands import BridgeCommands
-from svc_proto.relay.client_socket import ClientSocket
+from svc_proto.relay.websocket.client_connection import ClientSocket
 from tests.playbook import counting_entropy
 
 WELCOMED = 200

@@ -43,7 +43,10 @@ def test_every_table_of_the_core_is_found_under_the_name_that_it_was_made_with()
         "machines.terminal.TERMINAL_TABLE",
         "wire.http1_read_state.READ_TABLE",
     } <= names
-    assert not {"machines.paired_session_registry.SESSION_TABLE", "relay.terminals.TERMINAL_TABLE"} & names
+    assert (
+        not {"machines.paired_session_registry.SESSION_TABLE", "relay.terminals.terminal_channel.TERMINAL_TABLE"}
+        & names
+    )
     assert len(rows.all_rows()) == len(set(rows.all_rows())) > 250
 
 

@@ -10,8 +10,8 @@ from attrs import frozen
 
 from fuzz.doors import AUTH, CHANNEL_DOORS, GRANT, IN, RELAY_DOORS, doors, place
 from svc_proto.engine.router import RouteKind
-from svc_proto.relay.channels import CHANNELS
 from svc_proto.relay.service import Relay
+from svc_proto.relay.websocket.message_dispatch import CHANNELS
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.wire.events import TextMessage
 from tests.loops.wires import Declined, Ws

@@ -108,7 +108,7 @@ def test_a_crowd_that_trickles_is_cut_and_nobody_waits(
 ) -> None:
     live.start_relay(limits=LIMITS)
     phone = live.phone()
-    monkeypatch.setattr("svc_proto.relay.client_socket.AUTH_TIMEOUT", SHORT)
+    monkeypatch.setattr("svc_proto.relay.websocket.client_connection.AUTH_TIMEOUT", SHORT)
     caller = live.client()
     began = live.clock()
     crowd = Trickle(live.relay.port, start, rest)

@@ -12,7 +12,7 @@ from svc_proto.mcp.http import DEFER, MAX_CALLERS
 from svc_proto.schema.mcp_messages import HANDSHAKE_VERSIONS
 from tests.mcp.desk import ELICITS
 from tests.mcp.web import Web, heard, message, status
-from tests.relay.world import REMOTE
+from tests.relay.harness import REMOTE
 
 PING = message("ping")
 PAY: dict[str, Any] = {"name": "pay", "arguments": {"word": "bread"}}

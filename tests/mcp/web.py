@@ -12,7 +12,7 @@ from svc_proto.wire.events import ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.http_book import HttpBook
 from tests.mcp.desk import Shop, modern
-from tests.relay.world import REMOTE, Call, RelayBook
+from tests.relay.harness import REMOTE, Call, RelayBook
 from tests.support.http_client import Response
 
 HANDSHAKE = "2025-11-25"

@@ -15,7 +15,7 @@ from svc_proto.machines.auth_rate_limiter import MAX_FAILURES
 from svc_proto.monitoring.monitoring_routes import OPENMETRICS
 from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import CheckStore
-from tests.relay.world import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayBook
 from tests.support.http_client import Response
 
 TOKEN = "metrics-0123456789abcdef"

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from svc_proto.relay_config import RelayConfig
-from tests.relay.world import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayBook
 from tests.support.http_client import Response
 
 LATE = "svc_proto.openapi.document", "svc_proto.openapi.viewer_page", "svc_proto.schema.json_schema"

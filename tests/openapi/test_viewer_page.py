@@ -11,7 +11,7 @@ import pytest
 from svc_proto.api.config import ApiConfig
 from svc_proto.openapi.viewer_page import PAGE
 from tests.api.world import KEY, ApiBook
-from tests.relay.world import RelayBook
+from tests.relay.harness import RelayBook
 
 TEXT = PAGE.body.decode()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.relay.guest import Guest
-from tests.relay.mcp_agent import Agent
-from tests.relay.world import Paired, RelayBook
+from tests.relay.harness import Paired, RelayBook
+from tests.relay.mcp_client import Agent
+from tests.relay.oauth_client import Guest
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from svc_proto.engine.message import Request
 from svc_proto.facts import Address
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.relay.access import GRANTS, authorize
-from svc_proto.relay.local_door import LocalDoor
+from svc_proto.relay.local_access import LocalDoor
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers
-from tests.relay.world import PEER, REMOTE, START, RelayBook
+from tests.relay.harness import PEER, REMOTE, START, RelayBook
 
 
 def request(peer: str = "127.0.0.1", *headers: tuple[bytes, bytes]) -> Request:

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.relay.routes.control import DEVICE_CONTROL
+from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import BinaryMessage, TextMessage
-from tests.relay.world import FIRST, PEER, REMOTE, Call, Paired, RelayBook
+from tests.relay.harness import FIRST, PEER, REMOTE, Call, Paired, RelayBook
 
 ROUTES = sorted(dict.fromkeys((route.method, route.pattern) for route in Relay(RelayConfig()).router.routes))
 SOCKETS = (("GET", "/"), ("GET", "/ws"))

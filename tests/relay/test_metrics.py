@@ -9,7 +9,7 @@ from svc_proto.commands import Send
 from svc_proto.facts import Received, Sent
 from svc_proto.machines.bridge_commands import BridgeTrigger
 from svc_proto.relay.metrics import families
-from tests.relay.world import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayBook
 
 
 def shown(book: RelayBook) -> dict[str, MetricFamily]:

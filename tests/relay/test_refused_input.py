@@ -13,10 +13,10 @@ from attrs import frozen
 
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import Access
-from svc_proto.relay.routes.control import DEVICE_CONTROL
+from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
-from tests.relay.world import RelayBook
+from tests.relay.harness import RelayBook
 
 TABLE = Relay(RelayConfig()).router.routes
 ROUTES = {f"{route.method} {route.pattern}": route for route in TABLE}
@@ -199,7 +199,7 @@ def path_of(route: Route, parameter: str) -> str:
 
 
 def test_every_route_has_a_row() -> None:
-    # JSON-RPC and OAuth have refusals of their own: tests/mcp, tests/relay/test_oauth.
+    # JSON-RPC and OAuth have refusals of their own: tests/mcp, tests/relay/oauth/test_authorization_server.
     others = {name for name in ROUTES if any(part in name for part in (" /mcp", " /oauth/", " /.well-known/"))}
     assert sorted(BAD) == sorted(ROUTES.keys() - others)
 

@@ -6,10 +6,10 @@ import pytest
 
 from svc_proto.engine.router import BODY_LIMIT, RouteKind
 from svc_proto.relay.access import Access
-from svc_proto.relay.routes.control import DEVICE_CONTROL
+from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
-from tests.relay.world import PEER, REMOTE, RelayBook
+from tests.relay.harness import PEER, REMOTE, RelayBook
 
 # SPEC.md "Device Control (bridge) routes": 34 rows. The self-foreground route has no method there; phones and agents
 # use POST (wire bridge 3).

@@ -17,8 +17,8 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 from svc_proto.wire.events import NO_HEADERS, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
-from tests.relay.routes.media_world import open_book as open_media
-from tests.relay.world import REMOTE, Call, RelayBook
+from tests.relay.harness import REMOTE, Call, RelayBook
+from tests.relay.routes.media_harness import open_book as open_media
 
 OTHER = Address("203.0.113.8", 50_000)
 

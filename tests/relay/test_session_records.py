@@ -9,7 +9,7 @@ from svc_proto.relay import session_records
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.store_requests import DeleteSession, SaveSession
 from tests.book import HOME
-from tests.relay.world import Paired, RelayBook
+from tests.relay.harness import Paired, RelayBook
 
 TOMBSTONES = f"{HOME}/{session_records.TOMBSTONES}"
 BACK = "a restart before that would make it valid again"

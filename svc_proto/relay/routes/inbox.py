@@ -21,7 +21,7 @@ from svc_proto.machines.inbox import (
     parse_format,
 )
 from svc_proto.relay.access import Access
-from svc_proto.relay.media import MIB, base64_bytes
+from svc_proto.relay.media.media_service import MIB, base64_bytes
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay

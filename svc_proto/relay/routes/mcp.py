@@ -10,8 +10,8 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.router import HandlerResult, Route
 from svc_proto.relay.access import Access
-from svc_proto.relay.commons import here_or_elsewhere
-from svc_proto.relay.place import MCP
+from svc_proto.relay.cluster.local_coordinator import here_or_elsewhere
+from svc_proto.relay.oauth.issuer import MCP
 
 if TYPE_CHECKING:
     from svc_proto.mcp.http import Answered

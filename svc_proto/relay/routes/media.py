@@ -20,8 +20,16 @@ from svc_proto.engine.router import HandlerResult, Route
 from svc_proto.facts import Failure
 from svc_proto.machines.media_registry import MediaEntry
 from svc_proto.relay.access import Access
-from svc_proto.relay.media import ANY_TYPE, CONTENT_TYPES, MIB, Media, base64_bytes, content_type_field, display_name
-from svc_proto.relay.upload import IncomingFile, form_type, receive_part
+from svc_proto.relay.media.media_service import (
+    ANY_TYPE,
+    CONTENT_TYPES,
+    MIB,
+    Media,
+    base64_bytes,
+    content_type_field,
+    display_name,
+)
+from svc_proto.relay.media.upload_body import IncomingFile, form_type, receive_part
 from svc_proto.schema.coercion import is_truthy
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.multipart import PartBegin

@@ -1,4 +1,4 @@
-"""Where OAuth clients, and the browsers that they send, come in. See `svc_proto.relay.oauth`."""
+"""Where OAuth clients, and the browsers that they send, come in. See `svc_proto.relay.oauth.authorization_server`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from functools import partial
 
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import Access
-from svc_proto.relay.oauth import OAuth
-from svc_proto.relay.place import MCP, METADATA
+from svc_proto.relay.oauth.authorization_server import OAuth
+from svc_proto.relay.oauth.issuer import MCP, METADATA
 
 __all__ = ["described", "routes"]
 

@@ -13,7 +13,7 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta, parse_registration
 from svc_proto.relay.access import Access
-from svc_proto.relay.mint import key_for, mint_invite, parse_mint
+from svc_proto.relay.invite_minting import key_for, mint_invite, parse_mint
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay

@@ -12,8 +12,8 @@ from svc_proto.engine.router import Route, RouteKind
 from svc_proto.machines.bridge_commands import parse_limit
 from svc_proto.machines.phone_registry import split_selector
 from svc_proto.relay.access import Access
-from svc_proto.relay.changes import DEVICES
-from svc_proto.relay.client_socket import ClientSocket
+from svc_proto.relay.change_notifier import DEVICES
+from svc_proto.relay.websocket.client_connection import ClientSocket
 from svc_proto.version import PROTOCOL_VERSION, VERSION
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import BASIC_PATHS, Access
-from svc_proto.relay.voice_upload import MAX_UPLOAD, MULTIPART_EXTRA, receive_recording
+from svc_proto.relay.voice.recording_upload import MAX_UPLOAD, MULTIPART_EXTRA, receive_recording
 from svc_proto.voice.basic import BasicVoice, spoken_text
 from svc_proto.voice.profiles import profile_of
 from svc_proto.wire.events import Headers

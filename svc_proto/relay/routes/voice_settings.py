@@ -17,7 +17,7 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import HandlerResult, Route, RouteKind
 from svc_proto.engine.websocket import WebSocketHandler
 from svc_proto.relay.access import Access
-from svc_proto.relay.commons import here_or_elsewhere
+from svc_proto.relay.cluster.local_coordinator import here_or_elsewhere
 from svc_proto.voice.contract import ProviderInfo
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.profiles import profile_of

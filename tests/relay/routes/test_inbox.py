@@ -11,7 +11,7 @@ from svc_proto.commands import SweepFolder, WriteFile
 from svc_proto.machines.inbox import IMAGE_LIMIT
 from svc_proto.relay.routes.inbox import INBOX_BODY_LIMIT
 from tests.book import HOME as STATE
-from tests.relay.world import PEER, REMOTE, Paired, RelayBook
+from tests.relay.harness import PEER, REMOTE, Paired, RelayBook
 from tests.support.http_client import Response
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)

@@ -6,9 +6,9 @@ import pytest
 
 from svc_proto.agent.tools.phone import ROWS
 from tests.mcp.web import fields, message
-from tests.relay.mcp_agent import Agent
-from tests.relay.routes.media_world import open_book
-from tests.relay.world import REMOTE, Paired, RelayBook
+from tests.relay.harness import REMOTE, Paired, RelayBook
+from tests.relay.mcp_client import Agent
+from tests.relay.routes.media_harness import open_book
 from tests.support.http_client import Response
 
 

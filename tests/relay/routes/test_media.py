@@ -20,14 +20,15 @@ from svc_proto.commands import (
     SweepFolder,
     WriteBlob,
 )
-from svc_proto.relay.media import MIB
+from svc_proto.relay.media.media_service import MIB
+from svc_proto.relay.media.upload_body import SPARE
 from svc_proto.relay.routes import media
-from svc_proto.relay.upload import SPARE
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.multipart import Part
 from tests.book import SPOOL
-from tests.relay.routes.media_world import (
+from tests.relay.harness import HOST, REMOTE, START, Paired, RelayBook
+from tests.relay.routes.media_harness import (
     FORM,
     HOME,
     PNG,
@@ -39,8 +40,7 @@ from tests.relay.routes.media_world import (
     start,
     upload_json,
 )
-from tests.relay.routes.media_world import book as book
-from tests.relay.world import HOST, REMOTE, START, Paired, RelayBook
+from tests.relay.routes.media_harness import book as book
 from tests.wire.chunking import Cuts, cut, cuts
 
 # --- register -------------------------------------------------------------------------------------------------------

@@ -11,8 +11,9 @@ from svc_proto.commands import (
     ReadFile,
     SendFile,
 )
-from svc_proto.relay.media import MAX_DEPTH, MIB
-from tests.relay.routes.media_world import (
+from svc_proto.relay.media.media_service import MAX_DEPTH, MIB
+from tests.relay.harness import Paired, RelayBook
+from tests.relay.routes.media_harness import (
     HOME,
     PNG,
     TEXT,
@@ -22,8 +23,7 @@ from tests.relay.routes.media_world import (
     register,
     upload_json,
 )
-from tests.relay.routes.media_world import book as book
-from tests.relay.world import Paired, RelayBook
+from tests.relay.routes.media_harness import book as book
 
 # --- fetching -------------------------------------------------------------------------------------------------------
 

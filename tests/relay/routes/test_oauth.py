@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.relay.guest import PLACE, Guest
+from tests.relay.oauth_client import PLACE, Guest
 
 
 @pytest.mark.parametrize("path", ["", "/mcp"])

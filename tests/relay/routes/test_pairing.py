@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Compute, Level
-from tests.relay.world import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayBook
 
 # --- POST /pairing --------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from svc_proto.facts import Closed
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.relay_config import RelayConfig, SessionPolicy
 from svc_proto.store_requests import DeleteSession, SaveSession
-from tests.relay.world import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayBook
 
 DAY = 86_400
 

@@ -7,7 +7,7 @@ import pytest
 from svc_proto.commands import Level
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.version import VERSION
-from tests.relay.world import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayBook
 
 STATUS = {
     "device": {"name": "Pixel 7a", "battery_percent": 64},

@@ -10,12 +10,12 @@ import pytest
 from svc_proto.commands import CreateBlob, FinishBlob, WriteBlob
 from svc_proto.facts import Failed, Failure, FailureKind
 from svc_proto.relay.routes.voice_basic import MAX_BUSY
-from svc_proto.relay.voice_upload import MAX_UPLOAD
+from svc_proto.relay.voice.recording_upload import MAX_UPLOAD
 from svc_proto.voice.contract import SpeechRequest, Spoken
 from svc_proto.wire.multipart import Part, encode_multipart
+from tests.relay.harness import REMOTE, RelayBook
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
-from tests.relay.routes.voice_world import VoiceBook
-from tests.relay.world import REMOTE, RelayBook
+from tests.relay.routes.voice_harness import VoiceBook
 from tests.support.http_client import Response
 
 FORM = (b"content-type", b"multipart/form-data; boundary=xyz")

@@ -9,8 +9,8 @@ import pytest
 
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.voice.socket import RECHECK
-from tests.relay.routes.voice_world import BASES, OUTPUT, RELAY_FILE, SECTIONS, WORK, VoiceBook, text_of
-from tests.relay.world import PEER, REMOTE, Phone, RelayBook
+from tests.relay.harness import PEER, REMOTE, Phone, RelayBook
+from tests.relay.routes.voice_harness import BASES, OUTPUT, RELAY_FILE, SECTIONS, WORK, VoiceBook, text_of
 
 
 def fields(token: str) -> tuple[tuple[bytes, bytes], ...]:

@@ -11,7 +11,7 @@ from svc_proto.commands import WriteConfig
 from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
-from tests.relay.routes.voice_world import BASES, FIRST_15, RELAY_FILE, SECTIONS, VoiceBook, get, strict, text_of
+from tests.relay.routes.voice_harness import BASES, FIRST_15, RELAY_FILE, SECTIONS, VoiceBook, get, strict, text_of
 
 COMMENTED = """\
 # mine

@@ -21,7 +21,7 @@ from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Compute, WriteConfig
 from svc_proto.relay.access import BASIC_PATHS
 from svc_proto.voice.contract import ProviderError, SpeechRequest
-from tests.relay.routes.voice_world import AGENT_FILE, RELAY_FILE, WORK, VoiceBook, strict, text_of
+from tests.relay.routes.voice_harness import AGENT_FILE, RELAY_FILE, WORK, VoiceBook, strict, text_of
 from tests.support.http_client import Response
 from tests.voice.realtime.book import dialogues
 

@@ -1,0 +1,1 @@
+"""What relay nodes share."""

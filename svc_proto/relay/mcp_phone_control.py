@@ -1,0 +1,131 @@
+"""The phones for MCP clients of the relay itself: the Device Control routes without a request over HTTP.
+
+The same happens as on the routes: the grant is asked for with each call, arguments are checked, and what was done is
+recorded with the name of the session that asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused, ToolError
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.machines.inbox import NotificationBuffer
+from svc_proto.machines.paired_session import PairedSession
+from svc_proto.machines.phone_registry import ASKS_ITS_USER, split_selector
+from svc_proto.mcp.answers import Offer
+from svc_proto.mcp.http import McpServer
+from svc_proto.mcp.phone import LOOKS, phone_offer
+from svc_proto.relay.access import may_look, need_bridge
+from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS
+from svc_proto.relay.routes.device_control import ask_phone
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.phone_control import PhoneResponse, query_text
+
+if TYPE_CHECKING:
+    from svc_proto.machines.bridge_commands import CommandOutcome
+    from svc_proto.relay.service import Relay
+
+__all__ = ["RelayPhones", "mcp_server"]
+
+NOTHING: Mapping[str, object] = {}
+MAX_PICTURE = 16 * 1024 * 1024  # bytes: it is sent as base64 in one message
+
+PICTURE_PROBLEMS = {413: "is too large", 503: "cannot be read"}
+
+
+def mcp_server(relay: Relay) -> McpServer:
+    """What answers the relay's bearers."""
+
+    def offer(session: object) -> Offer:
+        phones = RelayPhones(relay, cast("PairedSession", session))
+        return phone_offer(phones, phones.watch, phones.may_act, phones.begin)
+
+    return McpServer(relay.engine, offer)
+
+
+class RelayPhones:
+    """A `PhoneControl` for one session."""
+
+    def __init__(self, relay: Relay, session: PairedSession) -> None:
+        self._relay = relay
+        self._session = session
+
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
+        """Have the phone do what the route of that name does."""
+        engine = self._relay.engine
+        ticket = engine.new_op()
+        answer = self.begin(method, path, arguments, partial(engine.resume, ticket))
+        return cast("PhoneResponse", (yield from wait(ticket, inf))) if answer is None else answer
+
+    def begin(
+        self, method: str, path: str, arguments: Mapping[str, object], tell: Callable[[PhoneResponse], bool]
+    ) -> PhoneResponse | None:
+        """The same for who is told; not if it is over at once."""
+        relay, query, given = self._relay, NOTHING, arguments
+        if method == "GET" and arguments:
+            query, given = {name: query_text(value) for name, value in arguments.items()}, NOTHING
+        try:
+            need_bridge(self._session, relay.engine.now, looks=(method, path) in LOOKS)
+            if path == DEVICES:
+                relay.drop_lapsed_phones()
+                return PhoneResponse(200, relay.phones.devices_report(relay.engine.now))
+            if path == NOTIFICATIONS:
+                found = relay.notifications.recent(NotificationBuffer.parse_limit(None))
+                return PhoneResponse(200, {"ok": True, "notifications": found, "count": len(found)})
+            told = ask_phone(relay, self._session, method, path, query, given, lambda found: tell(_answer(found)))
+        except Refused as refused:
+            return PhoneResponse(refused.status, {"code": refused.code, "error": refused.message})
+        return None if told is None else _answer(told)
+
+    def activity(self) -> Flow[list[JsonObject]]:
+        """What this session has asked for, and nobody else."""
+        yield from ()
+        try:
+            need_bridge(self._session, self._relay.engine.now, looks=True)
+        except Refused as refused:
+            raise ToolError(f"{refused.status} {refused.code}: {refused.message}") from None
+        return [JsonObject(row) for row in self._relay.bridge.records(by=self._session.token_prefix)]
+
+    def may_act(self) -> bool:
+        """Whether the session may do more than look."""
+        return self._session.holds("bridge", self._relay.engine.now.wall)
+
+    def watch(self, path: str, tell: Callable[[], None]) -> Callable[[], None]:
+        """Have `tell` called when what is read there is another, as long as the session may read it."""
+
+        def changed() -> None:
+            if may_look(self._session, self._relay.engine.now):
+                tell()
+
+        return self._relay.changes.watch(path, changed)
+
+    def media(self, token: str) -> Flow[bytes]:
+        """From the registry."""
+        try:
+            return (yield from self._relay.media.read(token, MAX_PICTURE))
+        except Refused as refused:
+            if refused.status in PICTURE_PROBLEMS:
+                raise ToolError(f"the phone's picture {PICTURE_PROBLEMS[refused.status]}") from None
+            raise ToolError(f"the relay does not hand out the phone's picture ({refused.status})") from None
+
+    def bound_to_gates(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
+        """By what the phone has said of itself."""
+        yield from ()
+        try:
+            selector, _, _ = split_selector(arguments, {})
+            phone, _ = self._relay.phone_for(selector)
+        except Refused:
+            return None
+        return {**arguments, ASKS_ITS_USER: True} if phone.asks_its_user else None
+
+
+def _answer(outcome: CommandOutcome) -> PhoneResponse:
+    body = outcome.body
+    if isinstance(body, dict):
+        return PhoneResponse(outcome.status, body, outcome.text)
+    return PhoneResponse(outcome.status, {"value": strict_json.dumps(body)})

@@ -1,0 +1,1 @@
+"""Media files, uploads, object store."""

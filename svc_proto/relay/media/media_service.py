@@ -1,0 +1,496 @@
+"""Files for phones: which may be fetched, the registry's life, and how one is opened and served (wire core 6).
+
+A path is opened first and judged afterwards, by the real path of what was opened. So neither a link nor a rename
+between the two can show a file from outside of the roots. A path that cannot be opened is judged by the nearest folder
+above it that can, so that a refusal does not tell whether a file exists.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.basics.validate import invalid, text
+from svc_proto.commands import Compute, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
+from svc_proto.engine.body_streams import FilePart
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.message import Request, Response, StreamedResponse
+from svc_proto.engine.responses import http_date
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.inbox import image_type
+from svc_proto.machines.media_registry import MediaEntry, MediaRegistry, base_name
+from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protected_paths
+from svc_proto.relay.media.upload_registry import MediaUpload, Tell, Uploads
+from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.wire.conditional_requests import NOT_MODIFIED, precondition_status
+from svc_proto.wire.events import Headers
+from svc_proto.wire.ranges import Unsatisfiable, content_disposition, entity_tag, requested_range
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["ANY_TYPE", "CONTENT_TYPES", "MIB", "Media", "base64_bytes", "content_type_field", "display_name"]
+
+MIB = 1024 * 1024
+ANY_TYPE = "application/octet-stream"
+SPOOL = "spool"  # where uploads are, as a folder of the state folder
+SNIFFED = 16  # bytes that tell the format of an image
+LAST_DATE = 253_402_300_799.0  # epoch seconds: the end of the year 9999, as far as a date in a header goes
+MAX_DEPTH = 64  # folders above a path that are tried when it cannot be opened: 403
+LATE = 3600.0  # s for which a file in a shared folder is left alone when its time is over
+MAX_EXPIRED = 100  # expired entries that the inspector can still show
+MAX_NAME = 255  # characters of a file name
+MAX_TYPE = 200  # characters of a content type: 400
+ABSENT = (FailureKind.NOT_FOUND, FailureKind.INVALID)  # INVALID: a loop of links, a name too long
+_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+*-]+(?:;[ -~]*)?")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+
+CONTENT_TYPES = {
+    "aac": "audio/aac",
+    "avif": "image/avif",
+    "bmp": "image/bmp",
+    "bz2": "application/x-bzip2",
+    "css": "text/css",
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "epub": "application/epub+zip",
+    "flac": "audio/flac",
+    "gif": "image/gif",
+    "gz": "application/gzip",
+    "heic": "image/heic",
+    "htm": "text/html",
+    "html": "text/html",
+    "ico": "image/vnd.microsoft.icon",
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "js": "text/javascript",
+    "json": "application/json",
+    "log": "text/plain",
+    "m4a": "audio/mp4",
+    "md": "text/markdown",
+    "mkv": "video/x-matroska",
+    "mov": "video/quicktime",
+    "mp3": "audio/mpeg",
+    "mp4": "video/mp4",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "oga": "audio/ogg",
+    "ogg": "audio/ogg",
+    "opus": "audio/ogg",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "ppt": "application/vnd.ms-powerpoint",
+    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "py": "text/x-python",
+    "rtf": "application/rtf",
+    "svg": "image/svg+xml",
+    "tar": "application/x-tar",
+    "tif": "image/tiff",
+    "tiff": "image/tiff",
+    "txt": "text/plain",
+    "wav": "audio/wav",
+    "webm": "video/webm",
+    "webp": "image/webp",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "xml": "application/xml",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+    "zip": "application/zip",
+}
+
+
+class Media:
+    """The relay's media: one registry, one sandbox. `prepare` finds out where its places really are, at the start."""
+
+    def __init__(self, engine: Engine, config: RelayConfig, tell: Tell) -> None:
+        self._engine = engine
+        self._config = config
+        self._timer = engine.timers.timer(self._expire)
+        self._expired: deque[MediaEntry] = deque(maxlen=MAX_EXPIRED)
+        self.registry = MediaRegistry(ttl=float(config.media_ttl_seconds), cap=config.media_lru_cap)
+        self.uploads = Uploads(engine, config, self.registry, tell)
+        self.max_size = config.media_max_size_mb * MIB
+        roots = (config.temp_dir, config.workspace, *config.media_allowed_roots)
+        protected = protected_paths(home=config.user_home, service_home=config.home, ours=_ours(config, roots))
+        self.sandbox = Sandbox(roots=roots, protected=protected, homes=(config.home,))
+
+    def prepare(self) -> Flow[None]:
+        """Resolve the sandbox, and delete the uploads of an earlier run: their tokens are gone."""
+        engine, named = self._engine, self.sandbox
+        uploads, shared = self.uploads, self.uploads.folder
+        places = (normal_path(self._config.user_home), *named.homes, *named.roots, *named.protected)
+        places += (shared,) * bool(shared)
+        found = yield from run_operation(engine, Compute(engine.new_op(), "real_paths", places))
+        if isinstance(found, Failure):
+            engine.log(Level.WARNING, "media places taken by name", problem=found.kind.value)
+            found = places
+        home, ours, *real = cast("tuple[str, ...]", found)
+        if shared:
+            uploads.folder = real.pop()
+        roots = len(named.roots)
+        # By name, too: such a path is not even opened. A system tree that leads to the user's home is not foreign.
+        protected = dict.fromkeys((*named.protected, *(place for place in real[roots:] if place != home)))
+        self.sandbox = Sandbox(roots=real[:roots], protected=protected, homes=(*named.homes, ours))
+        if not self._config.begins:
+            return
+        sweep = SweepFolder(engine.new_op(), SPOOL, engine.now.wall)
+        if uploads.folder:  # of which another node may have the tokens, as long as those live
+            sweep = SweepFolder(engine.new_op(), shared, engine.now.wall - self._config.media_ttl_seconds - LATE)
+        swept = yield from run_operation(engine, sweep)
+        if isinstance(swept, Failure):
+            engine.log(Level.WARNING, "old uploads not deleted", problem=swept.kind.value)
+
+    def stop(self) -> None:
+        """The process will end, and with it every token that no other node has."""
+        self.uploads.stop()
+
+    # --- the registry ---
+
+    def register(
+        self,
+        path: str,
+        *,
+        content_type: str,
+        file_name: str | None,
+        size: int,
+        sensitive: bool = False,
+        owner: str | None = None,
+        shown: str = "",
+    ) -> MediaEntry:
+        """Make an entry of a real path that was judged.
+
+        `owner`: it is an upload of this session, whose place was reserved; the file is deleted with the entry. If it is
+        an object, `path` is its name, and `shown` its type.
+        """
+        entry, gone = self.registry.register(
+            self._engine.now,
+            self._engine.entropy,
+            path=path,
+            content_type=content_type,
+            file_name=file_name,
+            size=size,
+            sensitive=sensitive,
+            owned=owner is not None,
+        )
+        for old in gone:
+            self._drop(old)
+        if owner is not None:
+            self.uploads.keep(entry, MediaUpload(path, owner, size, shown))
+        self._watch()
+        return entry
+
+    def reserve(self, owner: str, size: int) -> None:
+        """An upload of a session grows; see `Uploads`."""
+        self.uploads.reserve(owner, size, lambda token: self._drop(self.registry.evict(token)))
+
+    def adopt(self, node: str, record: JsonObject) -> None:
+        """Another node has taken an upload in, and it is to be had here, too."""
+        for old in self.uploads.adopt(node, record):
+            self._drop(old)
+        self._watch()
+
+    def forget(self, token: str) -> None:
+        """Another node says that it is no more."""
+        if self.uploads.shared and self.registry.peek(token) is not None:
+            self.uploads.drop(self.registry.evict(token), heard=True)
+            self._watch()
+
+    def take_state(self, node: str, rows: Sequence[JsonObject]) -> None:
+        """What another node has taken in, all of it."""
+        for token in self.uploads.missing(node, rows):
+            self.forget(token)
+        for row in rows:
+            self.adopt(node, row)
+
+    def records(self, *, include_expired: bool) -> list[dict[str, object]]:
+        """What the inspector shows, newest first; of the expired entries the last ones."""
+        now = self._engine.now
+        records = self.registry.records(now)
+        if include_expired:
+            records += [entry.record(now) for entry in self._expired]
+            records.sort(key=_created_at, reverse=True)
+        return records
+
+    # --- opening ---
+
+    def has(self, token: str) -> bool:
+        """Whether it is the token of an entry here."""
+        return self.registry.lookup(token, self._engine.now) is not None
+
+    def open_path(self, path: str) -> Flow[OpenedFile]:
+        """Open a file that its path names. `Refused`: 403 for what may not be fetched, 404 for what is not there."""
+        engine = self._engine
+        if not path.startswith("/"):
+            raise Refused(403, "relative_path", "the path must be absolute")
+        if is_within(normal_path(path), self.sandbox.protected):
+            raise _outside()  # and not even opened: for some devices that has an effect
+        opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))
+        if isinstance(opened, Failure):
+            where = yield from self._where(path)
+            if not self.sandbox.allows(where):
+                raise _outside()
+            if opened.kind in ABSENT:
+                raise Refused(404, "not_found", "there is no such file")
+            raise Refused(403, "unreadable", "the file cannot be read")
+        refused = self._judge(opened)
+        if refused is not None:
+            engine.emit(ReleaseFile(opened.handle))
+            raise refused
+        return opened
+
+    def open_token(self, token: str) -> Flow[tuple[MediaEntry, OpenedFile]]:
+        """Open the file of an entry; `Refused` 404 for anything that prevents it.
+
+        It is judged anew: since it was registered, something else may have come to stand at its path.
+        """
+        engine = self._engine
+        entry = self.registry.lookup(token, engine.now)
+        if entry is None:
+            raise Refused(404, "not_found", "the token is unknown or expired")
+        opened = yield from run_operation(engine, OpenFile(engine.new_op(), entry.path))
+        if isinstance(opened, Failure):
+            raise _gone()
+        own = entry.owned and opened.regular and opened.real_path == entry.path
+        if not own and (entry.owned or self._judge(opened) is not None):
+            engine.emit(ReleaseFile(opened.handle))
+            raise _gone()
+        return entry, opened
+
+    def _judge(self, opened: OpenedFile) -> Refused | None:
+        if not self.sandbox.allows(opened.real_path):
+            return _outside()
+        if not opened.regular:
+            return Refused(404, "not_found", "this is not a regular file")
+        if opened.size > self.max_size:
+            limit = self.max_size
+            return Refused(403, "too_large", f"the file has more than {limit} bytes", extra={"limit": limit})
+        return None
+
+    def _where(self, path: str) -> Flow[str]:
+        """Where a path leads that cannot be opened. Empty if that cannot be said."""
+        engine = self._engine
+        head, rest = path.rstrip("/"), ""
+        for _ in range(MAX_DEPTH):
+            head, _, name = head.rpartition("/")
+            rest = f"/{name}{rest}"
+            opened = yield from run_operation(engine, OpenFile(engine.new_op(), head or "/"))
+            if not isinstance(opened, Failure):
+                engine.emit(ReleaseFile(opened.handle))
+                return normal_path(opened.real_path + rest)
+            if not head:
+                break
+        return ""
+
+    # --- serving ---
+
+    def serve(
+        self, request: Request, opened: OpenedFile, *, content_type: str, name: str | None, sensitive: bool
+    ) -> Flow[Response]:
+        """Answer a GET or HEAD with an open file, which is given away by that: 200, 206, 304, or `Refused` 412, 416."""
+        engine = self._engine
+        given = False
+        try:
+            part = _part(request, opened.size, opened.modified, engine.now.wall, sensitive=sensitive)
+            if part.status == NOT_MODIFIED:
+                return Response(NOT_MODIFIED, Headers(part.fields))
+            shown = yield from self._shown_type(opened, content_type)
+            given = True
+            return Response(
+                part.status, part.headers(shown, name), file=FilePart(opened.handle, part.first, part.length)
+            )
+        finally:
+            if not given:
+                engine.emit(ReleaseFile(opened.handle))
+
+    def answer(self, request: Request, token: str) -> Flow[Response | StreamedResponse]:
+        """Answer a GET or HEAD for a token; as `open_token` and `serve`, and `Refused` 503 of a store."""
+        upload, objects = self.uploads.object_of(token), self.uploads.objects
+        entry = self.registry.lookup(token, self._engine.now)
+        if objects is None or upload is None or entry is None:
+            entry, opened = yield from self.open_token(token)
+            return (
+                yield from self.serve(
+                    request, opened, content_type=entry.content_type, name=entry.file_name, sensitive=entry.sensitive
+                )
+            )
+        part = _part(request, entry.size, entry.created_at, self._engine.now.wall, sensitive=entry.sensitive)
+        if part.status == NOT_MODIFIED:
+            return Response(NOT_MODIFIED, Headers(part.fields))
+        headers = part.headers(upload.shown, entry.file_name)
+        if not part.length:
+            return Response(part.status, headers)
+        reader = yield from objects.get(
+            request.method, upload.path, first=part.first, length=part.length, size=entry.size
+        )
+        if request.method == "HEAD":
+            reader.abandon()  # it is there, and that is all that is asked
+        fields = (*headers, (b"content-length", b"%d" % part.length))
+        return StreamedResponse(part.status, Headers(fields), objects.passing(reader, part.length))
+
+    def read(self, token: str, limit: int) -> Flow[bytes]:
+        """All of a file; `Refused` 404, 413 for one of more than `limit` bytes, 503."""
+        engine = self._engine
+        upload, objects = self.uploads.object_of(token), self.uploads.objects
+        if objects is None or upload is None:
+            _, opened = yield from self.open_token(token)
+            try:
+                _within(opened.size, limit)
+                data = yield from run_operation(engine, ReadFile(engine.new_op(), opened.handle, 0, opened.size))
+            finally:
+                engine.emit(ReleaseFile(opened.handle))
+            found = None if isinstance(data, Failure) else data
+        else:
+            _within(upload.size, limit)
+            reader = yield from objects.get("GET", upload.path, first=0, length=upload.size, size=upload.size)
+            found = yield from objects.read_whole(reader, upload.size)
+        if found is None:
+            raise Refused(503, "unreadable", "the file cannot be read")
+        return found
+
+    def shelve(self, opened: OpenedFile, content_type: str, digest: str) -> Flow[tuple[str, str]]:
+        """Bring an upload to where it stays: its path, or its name and its type as an object. `Refused` 503."""
+        if self.uploads.objects is None:
+            return opened.real_path, ""
+        shown = yield from self._shown_type(opened, content_type)
+        name = yield from self.uploads.objects.put(opened, digest)
+        return name, shown
+
+    def _shown_type(self, opened: OpenedFile, declared: str) -> Flow[str]:
+        """The declared type; for an image that is another kind of image, the type that it is."""
+        kind, _, _ = declared.partition(";")
+        if not kind.lower().startswith("image/"):
+            return declared
+        start = yield from run_operation(self._engine, ReadFile(self._engine.new_op(), opened.handle, 0, SNIFFED))
+        found = None if isinstance(start, Failure) else image_type(start)
+        return declared if found is None or kind.strip().lower() == f"image/{found}" else f"image/{found}"
+
+    # --- helpers ---
+
+    def _expire(self) -> None:
+        for entry in self.registry.expire_due(self._engine.now):
+            self._drop(entry)
+        self._watch()
+
+    def _drop(self, entry: MediaEntry) -> None:
+        if self._engine.now.mono >= entry.deadline:
+            self._expired.append(entry)
+        self.uploads.drop(entry)
+
+    def _watch(self) -> None:
+        expiry = self.registry.next_expiry()
+        if expiry is None:
+            self._timer.cancel()
+        else:
+            self._timer.set(expiry)
+
+
+@fast_frozen
+class _Part:
+    """What a request gets of a file: the status, the fields that say so, and which bytes."""
+
+    status: int
+    fields: list[tuple[bytes, bytes]]
+    first: int = 0
+    length: int = 0
+
+    def headers(self, shown: str, name: str | None) -> Headers:
+        """All fields, with the type and the name."""
+        about = [(b"content-type", shown.encode("ascii")), (b"content-disposition", content_disposition(name))]
+        return Headers([*about, *self.fields])
+
+
+def _part(request: Request, size: int, modified: float, now: float, *, sensitive: bool) -> _Part:
+    """By its conditions and ranges: 200, 206, 304, or `Refused` 412, 416."""
+    tag = entity_tag(size, modified)
+    fields = [
+        (b"cache-control", b"private, max-age=3600"),
+        (b"etag", tag.encode("ascii")),
+        (b"last-modified", http_date(min(max(modified, 0.0), LAST_DATE))),
+        (b"accept-ranges", b"bytes"),
+    ]
+    if sensitive:
+        fields.append((b"x-media-sensitive", b"1"))
+    failed = precondition_status(request.headers, tag, modified, now)
+    if failed == NOT_MODIFIED:
+        return _Part(NOT_MODIFIED, fields)
+    if failed is not None:
+        raise Refused(failed, "precondition_failed", "the file is not, or not any more, what the request asks for")
+    wanted = requested_range(request.headers, size, tag, modified, now) if request.method == "GET" else None
+    if isinstance(wanted, Unsatisfiable):
+        raise Refused(
+            416,
+            "range_not_satisfiable",
+            f"the file has {size} bytes",
+            headers=((b"content-range", b"bytes */%d" % size),),
+        )
+    if wanted is None:
+        return _Part(200, fields, 0, size)
+    last = wanted.first + wanted.length - 1
+    return _Part(
+        206, [*fields, (b"content-range", b"bytes %d-%d/%d" % (wanted.first, last, size))], wanted.first, wanted.length
+    )
+
+
+def _within(size: int, limit: int) -> None:
+    if size > limit:
+        raise Refused(413, "too_large", f"the file has more than {limit} bytes")
+
+
+def _ours(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
+    """What the relay keeps outside of the service home. The whole relay home, unless a root has been put into it."""
+    voice = config.voice
+    ours = [config.config_path, config.ssl_key, *config.store_files, voice.output_path, voice.realtime_path]
+    if isinstance(config.media_store, str):
+        ours.append(config.media_store)
+    ours += [voice.output_runs, voice.lab_runs, voice.agent_runs]
+    if not any(is_within(normal_path(root), (normal_path(voice.home),)) for root in roots):
+        ours.append(voice.home)
+    return [path for path in ours if path]
+
+
+def display_name(name: str | None) -> str | None:
+    """What a file is called towards clients: a base name of encodable characters, or None."""
+    if name is None:
+        return None
+    clean = _CONTROL.sub("", base_name(name)).encode("utf-8", "replace").decode("utf-8")
+    return clean[:MAX_NAME] or None
+
+
+def content_type_field(value: object, field: str) -> str:
+    """A content type that can stand in a header; `Refused` 400 otherwise."""
+    found = text(value, field).strip()
+    if len(found) > MAX_TYPE or not _TYPE.fullmatch(found):
+        raise invalid(field, "a content type such as image/png")
+    return found
+
+
+def base64_bytes(value: object, field: str) -> bytes:
+    """Strict base64 of at least one byte; `Refused` 400 otherwise."""
+    try:
+        data = base64.b64decode(text(value, field), validate=True)
+    except ValueError:
+        raise invalid(field, "base64") from None
+    if len(text(value, field)) % 4:  # padding that is not needed
+        raise invalid(field, "base64")
+    if not data:
+        raise invalid(field, "base64 of at least one byte")
+    return data
+
+
+def _created_at(record: dict[str, object]) -> float:
+    return cast("float", record["created_at"])
+
+
+def _outside() -> Refused:
+    return Refused(403, "outside_roots", "the relay does not serve files from there")
+
+
+def _gone() -> Refused:
+    return Refused(404, "not_found", "the file is not there any more")

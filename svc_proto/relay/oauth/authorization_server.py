@@ -1,0 +1,350 @@
+"""The relay as its own authorisation server for MCP clients elsewhere: OAuth 2.1 as the Model Context Protocol has it.
+
+Authorisation code with PKCE (S256) for public clients, which register themselves. What an owner allows is a session
+like that of a phone, with one grant, listed and ended as those are; its tokens open `/mcp` and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.basics.entropy import secrets_equal, sha256_hex
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import boolean, choice, invalid, optional, seconds, text
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.grants import CHANNELS
+from svc_proto.machines.oauth_consent import (
+    AuthorizationConsent,
+    ConsentRegistry,
+    ConsentState,
+    GrantedConsent,
+    parse_consent,
+)
+from svc_proto.machines.paired_session import DeviceInfo, PairedSession
+from svc_proto.machines.paired_session_registry import DEFAULT_TTL
+from svc_proto.relay.oauth.issuer import MCP, place_of
+from svc_proto.relay.oauth.pages import failed_page, lead_to, over_page, waiting_page
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.oauth import (
+    SCOPE_ACT,
+    SCOPE_READ,
+    SCOPES,
+    add_query_fields,
+    check_resource,
+    client_metadata,
+    decode_client_id,
+    is_loopback,
+    parse_authorization_request,
+    parse_client,
+    parse_form,
+    resource_metadata,
+    server_metadata,
+)
+from svc_proto.wire.urls import parse_query_list
+
+if TYPE_CHECKING:
+    from svc_proto.basics.timers import Timer
+    from svc_proto.relay.service import Relay
+
+__all__ = ["OAuth"]
+
+FORM = b"application/x-www-form-urlencoded"
+NO_STORE = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))  # RFC 6749 section 5.1
+TWICE = "an authorisation code was shown twice, or by another"
+SURFACE = "mcp"  # how its session is listed
+
+
+class OAuth:
+    """The handlers of the routes, and what waits for the owner."""
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        self.consents = ConsentRegistry()
+
+    @cached_property
+    def _timer(self) -> Timer:
+        return self._relay.engine.timers.timer(self._expire)
+
+    # --- what describes us ---
+
+    def resource(self, request: Request) -> Response:
+        """RFC 9728."""
+        return json_response(200, resource_metadata(self._place(request), MCP), NO_STORE)
+
+    def server(self, request: Request) -> Response:
+        """RFC 8414."""
+        return json_response(200, server_metadata(self._place(request)), NO_STORE)
+
+    # --- for clients ---
+
+    def register(self, request: Request) -> Response:
+        """RFC 7591. Nothing is kept: decision 152."""
+        self._place(request)
+        try:
+            client = parse_client(request.json_object())
+        except Refused as refused:
+            code = refused.code if refused.code == "invalid_redirect_uri" else "invalid_client_metadata"
+            raise Refused(refused.status, code, refused.message) from None
+        return json_response(201, client_metadata(client), NO_STORE)
+
+    def token(self, request: Request) -> Flow[Response]:
+        """RFC 6749 section 3.2: a code, or a refresh token, for new tokens."""
+        form = self._form(request)
+        check_resource(form.get("resource"), self._place(request) + MCP)
+        match form.get("grant_type"):
+            case "authorization_code":
+                return self._trade(form)
+            case "refresh_token":
+                return self._refresh(form)
+            case None:
+                raise Refused(400, "invalid_request", "grant_type is missing")
+            case _:
+                raise Refused(400, "unsupported_grant_type", "grant_type: authorization_code or refresh_token")
+
+    def revoke(self, request: Request) -> Flow[Response]:
+        """RFC 7009: with either token all ends that the owner has allowed. Of others there is nothing to say."""
+        token = self._form(request).get("token", "")
+        relay = self._relay
+        now = relay.engine.now
+        session = relay.sessions.find_by_access_token(token, now) or relay.sessions.find_by_refresh_token(token, now)[0]
+        if session is not None:
+            problem = yield from relay.revoke(session, "the agent has given its tokens back")
+            if problem is not None:
+                raise Refused(503, "temporarily_unavailable", problem)
+            yield from relay.commons.settle()
+        return json_response(200, {}, NO_STORE)
+
+    # --- for browsers ---
+
+    def authorize(self, request: Request) -> Response:
+        """RFC 6749 section 3.1: take a question, and have its page wait for the owner."""
+        relay = self._relay
+        try:
+            place = self._place(request)
+            if request.headers.get(b"sec-fetch-dest") not in (None, b"document"):
+                # A picture or a frame of another page would use up what its reader may ask.
+                raise Refused(400, "invalid_request", "a browser goes to this page, other pages do not load it")
+            query = parse_form(parse_query_list(request.raw_query))
+            client = decode_client_id(query.get("client_id", ""))
+            if client is None:
+                raise Refused(400, "invalid_client", "its client_id is not one of ours, it has to register")
+            redirect = query.get("redirect_uri", "")
+            if not client.allows_redirect(redirect):
+                raise Refused(400, "invalid_request", "its redirect_uri is none that it has registered")
+        except Refused as refused:
+            return failed_page(refused.status, refused.message)
+        try:
+            question = parse_authorization_request(query, client, place + MCP)
+            engine = relay.engine
+            consent = self.consents.request(question, relay.proxies.client_address(request), engine.now, engine.entropy)
+        except Refused as refused:
+            if is_loopback(redirect):
+                fields = {"error": refused.code, "error_description": refused.message, "state": query.get("state")}
+                return lead_to(add_query_fields(redirect, **fields, iss=place))
+            # Anybody may register any address: whoever is led there without having been asked was led by a stranger.
+            return failed_page(refused.status, refused.message)
+        self._watch()
+        return lead_to(f"wait/{consent.ticket}")
+
+    def wait(self, request: Request) -> Response | Flow[Response]:
+        """The page of a question; once there is an answer, the way back to the client."""
+        return self._brought("ticket", request.params["ticket"], self._wait, request)
+
+    def _wait(self, request: Request) -> Response:
+        engine = self._relay.engine
+        consent = self.consents.find_by_ticket(request.params["ticket"], engine.now)
+        place = place_of(self._relay, request)
+        if consent is None or place is None:
+            return over_page()
+        asked = consent.question
+        if consent.state is ConsentState.REQUESTED or request.method == "HEAD":  # which takes no code along
+            return waiting_page(asked.client.name, consent.code)
+        if consent.state not in (ConsentState.ALLOWED, ConsentState.REFUSED):
+            return over_page()
+        code = self.consents.issue_code(consent, engine.now, engine.entropy)
+        self._watch()
+        error = None if code else "access_denied"
+        return lead_to(add_query_fields(asked.redirect, code=code, error=error, state=asked.state, iss=place))
+
+    # --- for the owner, by the local door ---
+
+    def question(self, request: Request) -> Response | Flow[Response]:
+        """What the owner is asked."""
+        return self._brought("code", request.params["code"], self._question, request)
+
+    def _question(self, request: Request) -> Response:
+        engine = self._relay.engine
+        consent = self._asked(request)
+        asked = consent.question
+        body = {
+            "ok": True,
+            "code": consent.code,
+            "ballot": consent.form_token,
+            "client_name": asked.client.name,
+            "answer_goes_to": asked.redirect_host,
+            "answer_stays_there": asked.is_loopback_redirect,
+            "address": consent.address,
+            "scope": asked.scope,
+            "expires_in": int(consent.until - engine.now.mono),
+        }
+        return json_response(200, body, NO_STORE)
+
+    def answer(self, request: Request) -> Response | Flow[Response]:
+        """Yes or no, with the ballot of the question: `{"ballot", "allow", "scope"?, "ttl_seconds"?}`."""
+        return self._brought("code", request.params["code"], self._answer, request)
+
+    def _answer(self, request: Request) -> Response:
+        relay, consent, body = self._relay, self._asked(request), request.json_object()
+        if not secrets_equal(text(body.get("ballot"), "ballot"), consent.form_token):
+            raise Refused(409, "wrong_ballot", "this answers another question: look at it again")
+        allowed, asked = None, consent.question
+        if boolean(body.get("allow"), "allow"):
+            scope = optional(body, "scope", lambda value, name: choice(value, name, allowed=SCOPES)) or asked.scope
+            if scope == SCOPE_ACT and asked.scope == SCOPE_READ:
+                raise invalid("scope", "no more than was asked for")
+            ttl = optional(body, "ttl_seconds", seconds)
+            allowed = GrantedConsent(scope, DEFAULT_TTL if ttl is None else ttl)
+        self.consents.answer(consent, allowed, relay.engine.now)
+        self._watch()
+        relay.engine.log(Level.INFO, "agent answered", client=asked.client.name, allowed=allowed is not None)
+        return json_response(200, {"ok": True, "allowed": allowed is not None, "client_name": asked.client.name})
+
+    # --- for the other nodes of a service: a question is at one of them ---
+
+    def give(self, by: str, value: str, tell: Callable[[dict[str, object]], bool]) -> None:
+        """Tell another node a question that it looks for; it is here no more then. A code that was traded is over."""
+        engine = self._relay.engine
+        consent = self.consents.find(by, value, engine.now)
+        if consent is None:
+            return
+        if consent.session is not None:
+            self.consents.mark_code_reused(consent)
+            engine.spawn(self._misused(consent.session, TWICE))
+        elif tell(consent.to_record(engine.now)):
+            self.consents.release_to_node(consent)
+        self._watch()
+
+    def take(self, record: JsonObject) -> None:
+        """A question that another node has given away."""
+        consent = parse_consent(record, self._relay.engine.now)
+        if consent is not None:
+            self.consents.adopt_from_node(consent)
+            self._watch()
+
+    def _brought(
+        self, by: str, value: str, then: Callable[[Request], Response], request: Request
+    ) -> Response | Flow[Response]:
+        """What `then` makes of a question, once it is here if another node has it."""
+        seeking = self._seek(by, value)
+        return then(request) if seeking is None else _after(seeking, then, request)
+
+    def _seek(self, by: str, value: str) -> Flow[None] | None:
+        relay = self._relay
+        here = self.consents.find(by, value, relay.engine.now) is not None
+        return None if here else relay.commons.seek_consent(by, value)
+
+    # --- helpers ---
+
+    def _asked(self, request: Request) -> AuthorizationConsent:
+        consent = self.consents.find_by_code(request.params["code"], self._relay.engine.now)
+        if consent is None:
+            raise Refused(404, "not_found", "no agent waits with this word: it may be over already")
+        return consent
+
+    def _place(self, request: Request) -> str:
+        place = place_of(self._relay, request)
+        if place is None:
+            raise Refused(400, "invalid_request", "over plain HTTP nothing is allowed from elsewhere: HTTPS is needed")
+        return place
+
+    def _form(self, request: Request) -> dict[str, str]:
+        self._place(request)
+        if (request.headers.get(b"content-type") or b"").partition(b";")[0].strip().lower() != FORM:
+            raise Refused(400, "invalid_request", f"the body must be {FORM.decode()}")
+        return parse_form(parse_query_list(request.body.decode("utf-8", "replace")))
+
+    def _trade(self, form: dict[str, str]) -> Flow[Response]:
+        relay = self._relay
+        entropy, client = relay.engine.entropy, form.get("client_id", "")
+        code, verifier = form.get("code", ""), form.get("code_verifier", "")
+        yield from self._seek("secret", sha256_hex(code)) or ()
+        now = relay.engine.now
+        consent, good = self.consents.exchange_code(code, client, form.get("redirect_uri"), verifier, now)
+        self._watch()
+        if consent is None or not good:
+            if consent is not None:
+                yield from self._misused(consent.session, TWICE)
+            raise Refused(400, "invalid_grant", "the code is not known, over, used, or for another client or verifier")
+        allowed = cast("GrantedConsent", consent.allowed)
+        family, session = relay.sessions.create(
+            now,
+            entropy,
+            ttl=allowed.ttl,
+            preset={**dict.fromkeys(CHANNELS), allowed.scope: 0.0},
+            device=DeviceInfo(name=f"MCP: {consent.question.client.name}", surface=SURFACE),
+            max_ttl=relay.config.max_session_ttl,
+        )
+        consent.session = session
+        relay.engine.log(Level.INFO, "agent has come", client=session.device_name, session=session.token_prefix)
+        return (yield from self._tokens(session, family, client))
+
+    def _refresh(self, form: dict[str, str]) -> Flow[Response]:
+        relay = self._relay
+        token, client = form.get("refresh_token", ""), form.get("client_id", "")
+        session, newest = relay.sessions.find_by_refresh_token(token, relay.engine.now)
+        if session is not None and not newest:
+            yield from self._misused(session, "a refresh token was used twice")
+            session = None
+        if session is None or session.tokens is None or session.tokens.client != sha256_hex(client):
+            raise Refused(400, "invalid_grant", "the refresh token is not known, over, used, or of another client")
+        if not set(form.get("scope", "").split()) <= set(SCOPES if _scope(session) == SCOPE_ACT else (SCOPE_READ,)):
+            raise Refused(400, "invalid_scope", "more than was allowed")
+        return (yield from self._tokens(session, token.partition(".")[0], client, again=True))
+
+    def _tokens(self, session: PairedSession, family: str, client: str, *, again: bool = False) -> Flow[Response]:
+        relay = self._relay
+        now = relay.engine.now
+        access, part, lasts = relay.sessions.issue(session, client, now, relay.engine.entropy)
+        stored = yield from relay.save(session, again=again)  # where that fails, a restart asks the owner anew
+        if isinstance(stored, Failure) and stored.kind is FailureKind.NOT_FOUND:
+            raise Refused(400, "invalid_grant", "the session was revoked")
+        yield from relay.commons.told()
+        body = {
+            "access_token": access,
+            "token_type": "Bearer",
+            "expires_in": int(lasts),
+            "refresh_token": f"{family}.{part}",
+            "scope": _scope(session),
+        }
+        return json_response(200, body, NO_STORE)
+
+    def _misused(self, session: PairedSession | None, why: str) -> Flow[None]:
+        """Somebody else may have what was given: it is over for both."""
+        if session is not None and session.is_active(self._relay.engine.now.wall):
+            self._relay.engine.log(Level.WARNING, why, session=session.token_prefix, client=session.device_name)
+            yield from self._relay.revoke(session, why)
+
+    def _expire(self) -> None:
+        self.consents.expire(self._relay.engine.now)
+        self._watch()
+
+    def _watch(self) -> None:
+        when = self.consents.next_expiry()
+        if when is None:
+            self._timer.cancel()
+        else:
+            self._timer.set(when)
+
+
+def _scope(session: PairedSession) -> str:
+    return SCOPE_ACT if SCOPE_ACT in session.grants else SCOPE_READ
+
+
+def _after(seeking: Flow[None], then: Callable[[Request], Response], request: Request) -> Flow[Response]:
+    yield from seeking
+    return then(request)

@@ -1,0 +1,275 @@
+"""The TUI channel of one client: lines of JSON-RPC to and from an agent gateway, one child a socket (wire terminal 2).
+
+A desktop client attaches on every connection and takes any `tui_channel.error` for the end of its socket. So a missing
+grant or a gateway that cannot be started is a `system/error`, and later requests are answered with a JSON-RPC error:
+terminal use survives. `tui_channel.error` is only for the loss of a gateway that had started.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.commands import Level, SignalName
+from svc_proto.engine.child_process import ChildProcess, spawn
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.facts import Failure
+from svc_proto.machines.line_buffer import MAX_LINE, LineBuffer
+from svc_proto.relay_config import WEBAPI_URL
+from svc_proto.schema.envelope import Envelope
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.version import VERSION
+
+if TYPE_CHECKING:
+    from svc_proto.machines.paired_session import PairedSession
+    from svc_proto.relay.websocket.client_connection import ClientSocket
+
+__all__ = ["Tui"]
+
+TERM_PATIENCE = 2.0  # s from SIGTERM to SIGKILL, wire terminal 2.3
+MAX_UNREAD = 32 * 1024 * 1024  # bytes that a gateway leaves unread before a request is refused
+MAX_GATEWAYS = 8  # processes of one session, which may have any number of sockets
+MAX_WAITING = 256  # messages behind a gateway that is being started
+NOT_RUNNING = -32000  # JSON-RPC: the server itself is at fault
+SHOWN = 400  # characters of a line of error output in a log record
+NO_GRANT = "tui grant expired or missing"
+
+
+class Tui:
+    """The gateway of one socket, if there is one."""
+
+    def __init__(self, client: ClientSocket) -> None:
+        self.client = client
+        self.engine = client.relay.engine
+        self._gateway: _Gateway | None = None
+        self._starting: Task | None = None
+        self._waiting: deque[Envelope] = deque()
+        self._waiting_size = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether this client has a gateway, or one is being started."""
+        return self._gateway is not None or self._starting is not None
+
+    def handle(self, envelope: Envelope) -> None:
+        """Take one message of the TUI channel; those behind an attach wait for it."""
+        if envelope.type == "tui.attach":
+            self.close()
+            task = self.engine.spawn(self._attach(envelope), on_done=self._started, on_error=self._not_started)
+            if not task.done:
+                self._starting = task
+        elif self._starting is None:
+            self._process(envelope)
+        else:
+            self._waiting_size += len(strict_json.dumps(envelope.payload))
+            if self._waiting_size > MAX_UNREAD or len(self._waiting) >= MAX_WAITING:
+                self.client.complain("too much waits for the agent gateway", "tui_busy", envelope.id)
+            else:
+                self._waiting.append(envelope)
+
+    def writable(self) -> None:
+        """The client reads again."""
+        if self._gateway is not None:
+            self._gateway.drain()
+
+    def close(self) -> None:
+        """Detached, the socket is gone, or the relay stops."""
+        self._waiting.clear()
+        self._waiting_size = 0
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            starting.cancel()
+        gateway, self._gateway = self._gateway, None
+        if gateway is not None:
+            gateway.child.terminate(SignalName.TERMINATE, patience=TERM_PATIENCE)
+
+    def lapse(self, identity: str = "") -> None:
+        """The grant has run out, or was taken back. A `tui_channel.error` would cost a desktop its socket."""
+        self.close()
+        self.client.complain(NO_GRANT, "grant_required", identity)
+
+    def send(self, kind: str, payload: Mapping[str, object]) -> None:
+        """Send an envelope of this channel; its id is always fresh."""
+        self.client.send("tui", kind, dict(payload))
+
+    def lost(self, why: str) -> None:
+        """The gateway had started and is gone."""
+        self._gateway = None
+        self.send("tui.error", {"message": why})
+
+    def _attach(self, envelope: Envelope) -> Flow[None]:
+        command = self.client.relay.config.tui_command
+        if not command:
+            self.client.complain("this relay has no agent gateway", "tui_unavailable", envelope.id)
+            return
+        if self._gateways_of_others() >= MAX_GATEWAYS:
+            self.client.complain(f"a session may have {MAX_GATEWAYS} agent gateways", "tui_busy", envelope.id)
+            return
+        gateway = _Gateway(self)
+        env, inherit = self._environment(envelope.payload), self.client.relay.shells.inherit
+        child = yield from spawn(self.engine, command, gateway, env=env, inherit=inherit, errors=_Errors(self))
+        if isinstance(child, Failure):
+            self.client.complain(
+                f"the agent gateway could not be started: {child.kind.value}", "tui_unavailable", envelope.id
+            )
+            return
+        gateway.child = child
+        self._gateway = gateway
+        self.send("tui.attached", {"pid": child.pid, "server_version": VERSION})
+        self.client.relay.engine.log(Level.INFO, "agent gateway opened", **self.client.who)
+
+    def _gateways_of_others(self) -> int:
+        """Of the other sockets of this session."""
+        mine = self.client
+        others = (each for each in mine.relay.clients_of(cast("PairedSession", mine.session)) if each is not mine)
+        return sum(each.tui is not None and each.tui.busy for each in others)
+
+    def _environment(self, payload: JsonObject) -> tuple[tuple[str, str], ...]:
+        config = self.client.relay.config
+        brand = config.brand.name.upper()
+        wanted = {
+            # It finds the API of this host by itself, with its key, wherever that is.
+            "RELAY_WEBAPI_URL": None if config.api_url == WEBAPI_URL else config.api_url,
+            "RELAY_WEBAPI_PIN": config.webapi_pin,
+            "API_SERVER_KEY": config.api_key,
+            f"{brand}_PROFILE": payload.string("profile"),
+            f"{brand}_TUI_RESUME": payload.string("resume_session_id"),
+        }
+        return tuple((name, value[:4096]) for name, value in wanted.items() if value)
+
+    def _started(self, result: None) -> None:
+        self._starting = None
+        self._waiting_size = 0
+        while self._waiting:
+            self._process(self._waiting.popleft())
+
+    def _not_started(self, error: Exception) -> None:
+        self.client.complain(f"internal error {self.engine.log_bug(error)}", "internal_error")
+        self._started(None)
+
+    def _process(self, envelope: Envelope) -> None:
+        match envelope.type:
+            case "tui.rpc.request":
+                self._request(envelope.payload)
+            case "tui.resize":
+                self._resize(envelope.payload)
+            case "tui.detach":
+                self.close()
+            case _:
+                self.client.complain(f"unknown message {envelope.type[:40]!r}", "unknown_type", envelope.id)
+
+    def _request(self, request: Mapping[str, object]) -> None:
+        gateway = self._gateway
+        if gateway is not None and not gateway.runs:
+            gateway = None
+        if gateway is not None and gateway.reads:
+            gateway.say(request)
+        elif "id" in request:
+            problem = "the agent gateway is not running" if gateway is None else "the agent gateway does not read"
+            error = {"code": NOT_RUNNING, "message": problem}
+            self.send("tui.rpc.response", {"jsonrpc": "2.0", "id": request["id"], "error": error})
+
+    def _resize(self, payload: Mapping[str, object]) -> None:
+        gateway = self._gateway
+        if gateway is None or not gateway.runs or not gateway.reads:
+            return
+        params = {key: payload[key] for key in ("session_id", "cols", "rows") if key in payload}
+        identity = f"resize-{new_uuid(self.engine.entropy)}"
+        gateway.say({"jsonrpc": "2.0", "id": identity, "method": "terminal.resize", "params": params})
+
+
+class _Gateway:
+    """A gateway process; a `ChildHandler`.
+
+    A line may be larger than what a client may leave unread: whatever comes behind it waits here, and the gateway with
+    it, until the client reads again.
+    """
+
+    child: ChildProcess
+
+    def __init__(self, tui: Tui) -> None:
+        self._tui = tui
+        self._lines = LineBuffer()
+        self._ready: deque[bytes] = deque()  # whole lines, those of one or two reads
+        self._end = ""  # how it ended, to be told behind the last line
+
+    @property
+    def runs(self) -> bool:
+        """Whether it can be written to."""
+        return not self._end
+
+    @property
+    def reads(self) -> bool:
+        """Whether no more than may be is unread."""
+        return self.child.credit.unsent <= MAX_UNREAD
+
+    def say(self, message: Mapping[str, object]) -> None:
+        """Write one object as one line."""
+        self.child.write(strict_json.dumps_bytes(message) + b"\n")
+
+    def on_output(self, data: bytes) -> None:
+        """Pass whole lines on; what is no JSON object is dropped."""
+        tui = self._tui
+        if not tui.client.holds("tui"):
+            tui.lapse()
+            return
+        try:
+            lines = self._lines.feed(data)
+        except RemoteProtocolError as error:
+            self.child.terminate(SignalName.TERMINATE, patience=TERM_PATIENCE)
+            tui.lost(f"the agent gateway broke the protocol: {error}")
+            return
+        self._ready.extend(lines)
+        self.drain()
+
+    def drain(self) -> None:
+        """Pass lines on for as long as the client reads; `Tui.writable` is called when it does again."""
+        tui = self._tui
+        while self._ready and tui.client.writable:
+            self._pass_on(self._ready.popleft())
+        if self.runs:
+            self.child.set_read_paused(bool(self._ready) or not tui.client.writable)
+        elif tui.client.writable:
+            tui.lost(self._end)
+
+    def on_exit(self, status: int | None) -> None:
+        """The gateway has ended by itself."""
+        self._end = f"the agent gateway exited with {'an unknown code' if status is None else status}"
+        self.drain()
+
+    def _pass_on(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            members = JsonObject.of_or_none(strict_json.loads(line, max_bytes=MAX_LINE, ours=True))
+        except strict_json.JsonError as error:
+            self._tui.engine.log(Level.WARNING, "agent gateway line dropped", problem=str(error))
+            return
+        if members is not None:
+            answers = "id" in members and members.get("method") != "event"
+            self._tui.send("tui.rpc.response" if answers else "tui.rpc.event", members)
+
+
+class _Errors:
+    """The error output of a gateway: for the log, line by line, where somebody wants to debug."""
+
+    def __init__(self, tui: Tui) -> None:
+        self._engine = tui.engine
+        self._lines = LineBuffer(limit=64 * 1024)
+
+    def on_output(self, data: bytes) -> None:
+        """Log whole lines."""
+        try:
+            lines = self._lines.feed(data)
+        except RemoteProtocolError:
+            self._lines = LineBuffer(limit=64 * 1024)
+            return
+        for line in lines:
+            self._engine.log(Level.DEBUG, "agent gateway", line=line.decode("utf-8", "replace")[:SHOWN])
+
+    def on_exit(self, status: int | None) -> None:
+        """Nothing is left to do: the gateway's output tells about the exit."""

@@ -1,0 +1,1 @@
+"""The relay side of voice."""

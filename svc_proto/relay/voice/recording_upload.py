@@ -1,0 +1,75 @@
+"""A recording on its way in: one part of a multipart body, streamed into the spool folder (wire terminal-voice 3.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request
+from svc_proto.relay.media.upload_body import IncomingFile, form_type, receive_part
+from svc_proto.voice.contract import Recording
+from svc_proto.wire.multipart import PartBegin
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["MAX_UPLOAD", "MULTIPART_EXTRA", "receive_recording", "suffix_of"]
+
+MAX_UPLOAD = 25 * 1024 * 1024  # bytes of a recording: 413
+MULTIPART_EXTRA = 1024 * 1024  # bytes of the body besides it
+NAMES = ("file", "audio")  # parts that are taken without a file name, too
+_KINDS = {  # of sound, by what the name of a file of it ends in
+    "wav": "wav wave x-wav vnd.wave",
+    "m4a": "mp4 m4a x-m4a",
+    "mp3": "mpeg mp3",
+    "flac": "flac x-flac",
+    **{name: name for name in ("webm", "ogg", "opus", "aac")},
+}
+_SUFFIXES = {kind: f".{suffix}" for suffix, kinds in _KINDS.items() for kind in kinds.split()}
+
+
+def suffix_of(content_type: str) -> str:
+    """What the name of a recording of this type ends in; `.wav` for types that nobody knows."""
+    return _SUFFIXES.get(content_type.partition("/")[2], ".wav")
+
+
+def receive_recording(engine: Engine, request: Request) -> Flow[Recording]:
+    """Read the body to its end; the first part that is a file, or named like one, is the recording, the caller's to
+    delete.
+
+    Raises `Refused`: 400 for what is no such body, 413 for one that is too long, 500 for a disk that does not take it.
+    """
+    kind = form_type(request)
+    if kind is None:
+        raise Refused(400, "invalid_multipart", "the body must be multipart/form-data with an audio file")
+    incoming = _Incoming(engine)
+    try:
+        yield from receive_part(request, kind, incoming)
+        return (yield from incoming.recording())
+    finally:
+        incoming.abandon()
+
+
+class _Incoming(IncomingFile):
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine, max_size=MAX_UPLOAD, noun="recording")
+        self._content_type = ""
+
+    def begin_part(self, part: PartBegin) -> Flow[None] | None:
+        if part.filename is None and part.name not in NAMES:
+            return None
+        self._content_type = (part.content_type or "").partition(";")[0].strip().lower()
+        return self.create(suffix_of(self._content_type))
+
+    def too_large(self, limit: int) -> Refused:
+        return Refused(413, "too_large", f"a recording may have at most {limit} bytes", extra={"limit": limit})
+
+    def recording(self) -> Flow[Recording]:
+        """What has come, if it is anything."""
+        if not self.begun:
+            raise Refused(400, "audio_missing", "the multipart body has no audio file")
+        if not self.size:
+            raise Refused(400, "audio_empty", "the audio file is empty")
+        kind, path = self._content_type, (yield from self.finish())
+        return Recording(path=path, size=self.size, content_type=kind, suffix=suffix_of(kind))

@@ -1,0 +1,66 @@
+"""Voice in the relay: its routes, its gate and its parts. Loaded and made with the first request for it.
+
+A relay nobody speaks to has none of it: a third of what a start has to load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from svc_proto.engine.router import Route
+from svc_proto.relay.routes import voice_basic, voice_settings
+from svc_proto.relay.voice.access import VoiceGate
+from svc_proto.voice.agent.service import RealtimeAgent
+from svc_proto.voice.family import Family
+from svc_proto.voice.options import Options
+from svc_proto.voice.service import Voice
+from svc_proto.voice.speech import RealtimeLab, VoiceOutput
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["FAMILIES", "VoiceSide", "voice_routes"]
+
+FAMILIES: Mapping[str, type[Family]] = {"output": VoiceOutput, "lab": RealtimeLab, "agent": RealtimeAgent}
+
+
+class VoiceSide:
+    """What the routes work with."""
+
+    def __init__(self, relay: Relay) -> None:
+        self.voice = voice = Voice(relay.engine, evolve(relay.config.voice, webapi_url=relay.config.api_url))
+        self.options = Options(voice)
+        self.sessions = {name: family(voice) for name, family in FAMILIES.items()}
+        self.gate = VoiceGate(relay)
+
+    def __contains__(self, session_id: str) -> bool:
+        """Whether one of the families has a session of that id, or had one."""
+        return any(family.knows(session_id) for family in self.sessions.values())
+
+    def recheck(self, bearer_hash: str) -> None:
+        """The grants behind a token were changed."""
+        for family in self.sessions.values():
+            family.recheck(bearer_hash)
+
+    def end_bearers(self, holders: Iterable[str], reason: str) -> None:
+        """These tokens are accepted no more: close what they have opened."""
+        for holder in holders:
+            for family in self.sessions.values():
+                family.end_bearer(holder, reason)
+
+    def counts(self) -> dict[str, int]:
+        """How many sessions there are of each family."""
+        return {f"voice:{name}": len(family.sessions()) for name, family in self.sessions.items()}
+
+    def stop(self) -> None:
+        """The process ends."""
+        for family in self.sessions.values():
+            family.stop()
+
+
+def voice_routes(relay: Relay) -> list[Route]:
+    """All rows, none of which is used before there is an engine."""
+    return [*voice_basic.routes(relay), *voice_settings.routes(relay)]

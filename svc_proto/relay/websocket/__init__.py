@@ -1,0 +1,1 @@
+"""The relay WebSocket: one client, dispatch by channel."""

@@ -1,0 +1,364 @@
+"""One client's WebSocket: authentication first, then messages by channel (wire core 1).
+
+| state   | trigger | next   |                                                              |
+|---------|---------|--------|--------------------------------------------------------------|
+| WAITING | CLAIM   | SAVING | a code is to be used up, and its session to be stored; or a token is not known here |
+| WAITING | TOKEN   | OPEN   | a session token was accepted                                  |
+| WAITING | REFUSE  | ENDED  | bad credentials, a bad first frame, or 30 s without one       |
+| SAVING  | STORED  | OPEN   | `auth.ok` goes out only when the session would survive a crash |
+| SAVING  | REFUSE  | ENDED  | bad credentials; the session was revoked meanwhile, or could not be made |
+| OPEN    | REFUSE  | ENDED  | the session was revoked or has expired                        |
+| any     | GONE    | ENDED  | the socket closed                                             |
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.timers import Timer
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.message import Request
+from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.machines.paired_session import PairedSession, parse_device
+from svc_proto.machines.pairing_codes import PairingMeta, merge_terms, parse_requested_terms
+from svc_proto.machines.transitions import Table, step
+from svc_proto.relay.websocket.message_dispatch import dispatch
+from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
+from svc_proto.version import VERSION
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+    from svc_proto.relay.terminals.terminal_channel import Terminals
+    from svc_proto.relay.terminals.tui_channel import Tui
+
+__all__ = ["AUTH_TIMEOUT", "LIFE", "ClientSocket", "ClientState", "ClientTrigger"]
+
+MAX_EARLY = 64  # messages before `auth.ok`
+AUTH_TIMEOUT = 30.0  # s from the upgrade to the first text frame, wire core 1.6
+
+# Android reads these texts: the first must hold "auth" and "timeout", the code's "pairing" and "invalid", the
+# token's "token" and nothing of pairing, that of a block "rate" and "limit" (wire core 1.6).
+TIMED_OUT = "auth timeout: no authentication within 30 seconds"
+NOT_AUTH = "the first message must be system/auth"
+BAD_CODE = "the pairing code is invalid, expired or already used"
+BAD_TOKEN = "the session token is not accepted any more"
+BLOCKED = "rate limited: too many failed attempts from this address"
+TOO_EARLY = "too many messages before authentication was over"
+NO_CREDENTIAL = "authentication needs a session token or a code"
+
+
+class ClientState(Enum):
+    """Where a client's socket is."""
+
+    WAITING = "waiting"
+    SAVING = "saving"
+    OPEN = "open"
+    ENDED = "ended"
+
+
+class ClientTrigger(Enum):
+    """What moves it."""
+
+    CLAIM = "claim"
+    TOKEN = "token"
+    STORED = "stored"
+    REFUSE = "refuse"
+    GONE = "gone"
+
+
+LIFE: Table[ClientState, ClientTrigger] = {
+    (ClientState.WAITING, ClientTrigger.CLAIM): ClientState.SAVING,
+    (ClientState.WAITING, ClientTrigger.TOKEN): ClientState.OPEN,
+    (ClientState.WAITING, ClientTrigger.REFUSE): ClientState.ENDED,
+    (ClientState.WAITING, ClientTrigger.GONE): ClientState.ENDED,
+    (ClientState.SAVING, ClientTrigger.STORED): ClientState.OPEN,
+    (ClientState.SAVING, ClientTrigger.REFUSE): ClientState.ENDED,
+    (ClientState.SAVING, ClientTrigger.GONE): ClientState.ENDED,
+    (ClientState.OPEN, ClientTrigger.REFUSE): ClientState.ENDED,
+    (ClientState.OPEN, ClientTrigger.GONE): ClientState.ENDED,
+    (ClientState.ENDED, ClientTrigger.GONE): ClientState.ENDED,
+}
+_OPEN = ClientState.OPEN  # as in `machines.session`
+
+
+class ClientSocket:
+    """The relay's side of one WebSocket; a `WebSocketHandler`."""
+
+    __slots__ = (
+        "_early",
+        "_secure",
+        "_task",
+        "_timer",
+        "address",
+        "number",
+        "relay",
+        "session",
+        "socket",
+        "state",
+        "terminals",
+        "tui",
+    )
+
+    socket: WebSocketConnection  # these two from `on_open` on
+    number: int  # names this socket for as long as the process lives
+
+    def __init__(self, relay: Relay, request: Request) -> None:
+        self.relay = relay
+        self.state = ClientState.WAITING
+        self.session: PairedSession | None = None
+        self.address = relay.proxies.client_address(request)
+        self._secure = request.secure or relay.proxies.forwarded_https(request)
+        self.terminals: Terminals | None = None
+        self.tui: Tui | None = None
+        self._early: tuple[Envelope, ...] = ()
+        self._task: Task | None = None
+        self._timer: Timer | None = None  # until the client has said who it is
+
+    # --- SocketHandler ---
+
+    def on_open(self, socket: WebSocketConnection) -> None:
+        """Wait for `system/auth`."""
+        self.socket, self.number = socket, socket.number
+        engine = self.relay.engine
+        self._timer = engine.coarse_timers.timer(self._timed_out)
+        self._timer.set(engine.now.mono + AUTH_TIMEOUT)
+
+    def on_text(self, text: str) -> None:
+        """Authenticate with the first message, pass on the others."""
+        envelope = parse_envelope(text)
+        if self.session is not None:  # `_hear` without a call
+            self.session.last_seen = self.relay.engine.now.wall
+        if self.state is _OPEN:
+            if envelope is not None:
+                dispatch(self, envelope)
+        elif self.state is ClientState.WAITING:
+            self._authenticate(envelope)
+        elif self.state is ClientState.SAVING and envelope is not None:
+            self._early += (envelope,)  # said before `auth.ok`: not lost, and not without a limit
+            if len(self._early) > MAX_EARLY:
+                self._too_early()
+
+    def on_binary(self, data: bytes) -> None:
+        """Binary frames are skipped and do not restart the authentication timer (wire core 1.1)."""
+        self._hear()
+
+    def on_writable(self) -> None:
+        """The client reads again: so may the programs that write to it."""
+        if self.terminals is not None:
+            self.terminals.writable()
+        if self.tui is not None:
+            self.tui.writable()
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """Forget the client; whoever waits for its phone is told."""
+        self._step(ClientTrigger.GONE)
+        self._stop_timer()
+        self._cancel()
+        self.end_programs()
+        self._hear()
+        if self.session is not None:
+            self.relay.engine.log(Level.INFO, "client left", device=self.session.device_name, code=code)
+        self.relay.forget(self)
+
+    # --- for the relay and its channels ---
+
+    @property
+    def who(self) -> dict[str, object]:
+        """The client, once it is known, for the log."""
+        assert self.session is not None
+        return {"device": self.session.device_name, "session": self.session.token_prefix, "address": self.address}
+
+    @property
+    def writable(self) -> bool:
+        """Whether the client keeps up with reading; when it does again, its programs are told."""
+        return self.socket.writable
+
+    def stop_programs(self) -> None:
+        """The relay stops: say so."""
+        if self.terminals is not None:
+            self.terminals.stop()
+        if self.tui is not None:
+            self.tui.close()
+
+    def end_programs(self) -> None:
+        """Let go of the client's terminals and its agent gateway."""
+        if self.terminals is not None:
+            self.terminals.close()
+        if self.tui is not None:
+            self.tui.close()
+
+    def holds(self, channel: str) -> bool:
+        """Whether the client's session holds a live grant for a channel."""
+        return self.session is not None and self.session.holds(channel, self.relay.engine.now.wall)
+
+    def send(self, channel: str, kind: str, payload: dict[str, object], identity: str = "") -> bool:
+        """Send an envelope; False if the socket is closing. A fresh id is made when none is given."""
+        identity = identity or new_uuid(self.relay.engine.entropy)
+        return self.socket.send_text(write_envelope(channel, kind, identity, payload))
+
+    def push_profiles(self, profiles: list[dict[str, object]]) -> None:
+        """The profiles have changed. Some clients look for them in the payload, others beside it (wire core 1.8)."""
+        identity, payload = new_uuid(self.relay.engine.entropy), {"profiles": profiles}
+        self.socket.send_text(write_envelope("pairing", "profiles.updated", identity, payload, profiles=profiles))
+
+    def complain(self, message: str, code: str, identity: str = "") -> None:
+        """Send `system/error`: clients ignore it, people read it in a trace."""
+        self.send("system", "error", {"message": message, "error": code}, identity)
+
+    def evict(self, reason: str) -> None:
+        """The session is over: say so and close with 1008 (policy violation)."""
+        self._step(ClientTrigger.REFUSE)
+        self.end_programs()
+        self.complain(reason, "session_ended")
+        self.socket.close(1008, reason)
+
+    def _hear(self) -> None:
+        """The client is there, or was until now."""
+        if self.session is not None:
+            self.session.last_seen = self.relay.engine.now.wall
+
+    # --- authentication ---
+
+    def _authenticate(self, envelope: Envelope | None) -> None:
+        self._stop_timer()
+        if envelope is None or (envelope.channel, envelope.type) != ("system", "auth"):
+            self._refuse(NOT_AUTH, envelope)
+            return
+        relay, now = self.relay, self.relay.engine.now
+        token, code = envelope.payload.text("session_token"), envelope.payload.text("pairing_code")
+        session = relay.sessions.lookup(token, now) if token else None
+        if session is not None:  # in a block, too: whoever is near could start one, and a token cannot be guessed
+            self._step(ClientTrigger.TOKEN)
+            self._welcome(session, token, envelope.id)
+            return
+        self._step(ClientTrigger.CLAIM)
+        flow = self._look_up(token, code, envelope)
+        self._task = relay.engine.spawn(flow, on_done=self._pairing_over, on_error=self._pairing_failed)
+
+    def _look_up(self, token: str, code: str, envelope: Envelope) -> Flow[None]:
+        relay = self.relay
+        seeking = relay.commons.seek(token) if token else None
+        if seeking is not None:
+            yield from seeking
+            session = relay.sessions.lookup(token, relay.engine.now)
+            if session is not None:
+                self._step(ClientTrigger.STORED)
+                self._welcome(session, token, envelope.id)
+                return
+        if relay.limiter.blocked_for(self.address, relay.engine.now) > 0:
+            # Opened before the block: else a stock of open sockets would be a stock of guesses.
+            self._refuse(BLOCKED, envelope)
+            return
+        operator = (yield from relay.commons.take_code(code)) if code else None
+        if operator is not None:
+            yield from self._pair(operator, envelope)
+            return
+        blocked = relay.limiter.failure(self.address, relay.engine.now)
+        relay.engine.log(Level.WARNING, "authentication failed", address=self.address, blocked=blocked)
+        if code:
+            relay.codes.refused += 1
+            self._refuse(BAD_CODE, envelope)
+        else:
+            self._refuse(BAD_TOKEN if token else NO_CREDENTIAL, envelope)
+
+    def _pair(self, operator: PairingMeta, envelope: Envelope) -> Flow[None]:
+        relay = self.relay
+        meta = merge_terms(operator, parse_requested_terms(envelope.payload))
+        token, session = relay.sessions.create(
+            relay.engine.now,
+            relay.engine.entropy,
+            ttl=meta.ttl_seconds,
+            preset=meta.grants,
+            transport_hint=meta.transport_hint or ("wss" if self._secure else "ws"),
+            device=parse_device(envelope.payload),
+            max_ttl=relay.config.max_session_ttl,
+            knows_key=meta.carries_key,
+            key_hash=meta.key_hash,
+        )
+        delivered = False
+        try:
+            # wire core 4.5: an error of the store is logged only; the session lives until the relay restarts.
+            yield from relay.save(session)
+            if not session.is_active(relay.engine.now.wall):
+                self._step(ClientTrigger.REFUSE)
+                self._fail(BAD_TOKEN, envelope.id)
+                return
+            self._step(ClientTrigger.STORED)
+            relay.engine.log(
+                Level.INFO, "paired", device=session.device_name, session=session.token_prefix, address=self.address
+            )
+            delivered = self._welcome(session, token, envelope.id)
+        finally:
+            if not delivered:  # nobody has the token: nobody may use it
+                relay.discard(session)
+
+    def _catch_up(self) -> None:
+        early, self._early = self._early, ()
+        for envelope in early:
+            dispatch(self, envelope)
+
+    def _too_early(self) -> None:
+        self._cancel()
+        self._step(ClientTrigger.REFUSE)
+        self._fail(TOO_EARLY, "")
+
+    def _pairing_over(self, _: object) -> None:
+        self._task = None
+
+    def _pairing_failed(self, error: Exception) -> None:
+        reason = error.message if isinstance(error, Refused) else f"internal error {self.relay.engine.log_bug(error)}"
+        self._step(ClientTrigger.REFUSE)
+        self._fail(reason, "")
+
+    def _welcome(self, session: PairedSession, token: str, identity: str) -> bool:
+        relay = self.relay
+        sent = self.send(
+            "system",
+            "auth.ok",
+            {
+                "session_token": token,
+                "server_version": VERSION,
+                "expires_at": session.expires_at,
+                "grants": session.grants,
+                "transport_hint": session.transport_hint,
+                "client_surface": session.client_surface,
+                "device_form_factor": session.device_form_factor,
+                "profiles": relay.profiles,
+            },
+            identity,
+        )
+        if sent:  # else the socket is closing, since the relay stops
+            self.session = session
+            self.socket.mark_authenticated()
+            relay.limiter.success(self.address, relay.engine.now)
+            relay.welcome(self, session)
+            self._catch_up()
+        return sent
+
+    def _timed_out(self) -> None:
+        self._step(ClientTrigger.REFUSE)
+        self._fail(TIMED_OUT, "")
+
+    def _refuse(self, reason: str, envelope: Envelope | None) -> None:
+        self._step(ClientTrigger.REFUSE)
+        self._fail(reason, "" if envelope is None else envelope.id)
+
+    def _fail(self, reason: str, identity: str) -> None:
+        self.send("system", "auth.fail", {"reason": reason}, identity)
+        self.socket.close(1000)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.retire()
+            self._timer = None
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def _step(self, trigger: ClientTrigger) -> None:
+        self.state = step(LIFE, self.state, trigger)

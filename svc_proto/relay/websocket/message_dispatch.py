@@ -1,0 +1,102 @@
+"""Messages of authenticated clients, by channel (wire core 1.7, wire bridge 1).
+
+A channel that is not served here is answered with `system/error` under the same id, and the socket stays open:
+clients in use send some of them on every connection and ignore the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from svc_proto.commands import Level
+from svc_proto.relay.change_notifier import NOTIFICATIONS
+from svc_proto.relay.terminals.terminal_channel import Terminals
+from svc_proto.relay.terminals.tui_channel import Tui
+from svc_proto.schema.envelope import Envelope
+
+if TYPE_CHECKING:
+    from svc_proto.relay.websocket.client_connection import ClientSocket
+
+__all__ = ["dispatch"]
+
+NO_CHAT = "this relay passes no chat on: talk to the API server, on port 8642 of its host unless it says otherwise"
+
+
+def dispatch(client: ClientSocket, envelope: Envelope) -> None:
+    """Hand a message to its channel."""
+    CHANNELS.get(envelope.channel, _unknown)(client, envelope)
+
+
+def _unknown(client: ClientSocket, envelope: Envelope) -> None:
+    client.complain(f"channel {envelope.channel[:40]!r} is not served here", "unknown_channel", envelope.id)
+
+
+def _system(client: ClientSocket, envelope: Envelope) -> None:
+    if envelope.type != "ping":
+        return
+    sent = envelope.payload.get("ts")
+    client.send("system", "pong", {"ts": client.relay.engine.now.wall if sent is None else sent}, envelope.id)
+
+
+def _bridge(client: ClientSocket, envelope: Envelope) -> None:
+    relay, session = client.relay, client.session
+    if session is None or not session.holds("bridge", relay.engine.now.wall):
+        relay.remove_phone(client.number)
+        client.complain("this session holds no live bridge grant", "grant_required", envelope.id)
+        return
+    payload = envelope.payload
+    if envelope.type == "bridge.response" and payload:
+        asked, now = payload.get("request_id"), relay.engine.now
+        if relay.bridge.answer(asked, client.number, payload, now, envelope.size) is None:
+            relay.commons.pass_on(client, payload)
+    elif envelope.type == "bridge.status" and payload:
+        relay.phone_reported(client, session, payload)
+    else:  # a type that phones do not send, or a payload that is no object or says nothing (wire bridge 1.4)
+        relay.engine.log(Level.DEBUG, "ignored bridge message", device=session.device_name)
+
+
+def _terminal(client: ClientSocket, envelope: Envelope) -> None:
+    if client.terminals is None:
+        client.terminals = Terminals(client, client.relay.shells)
+    if client.holds("terminal"):
+        client.terminals.handle(envelope)
+    else:
+        client.terminals.lapse(envelope.id)
+
+
+def _tui(client: ClientSocket, envelope: Envelope) -> None:
+    if client.tui is None:
+        client.tui = Tui(client)
+    if client.holds("tui"):
+        client.tui.handle(envelope)
+    else:
+        client.tui.lapse(envelope.id)
+
+
+def _chat(client: ClientSocket, envelope: Envelope) -> None:
+    """Chat is the API server's (spec "What" 3). A desktop that asks for it here waits for this word."""
+    if envelope.type == "chat.send":
+        client.send("chat", "chat.error", {"message": NO_CHAT, "error": "unknown_channel"}, envelope.id)
+    else:
+        _unknown(client, envelope)
+
+
+def _notifications(client: ClientSocket, envelope: Envelope) -> None:
+    """Never answered, and open to every session (wire core 7.2)."""
+    payload = envelope.payload
+    if envelope.type != "notification.posted" or not payload or not client.relay.notifications.post(payload):
+        client.relay.engine.log(Level.DEBUG, "ignored notification", type=envelope.type[:40])
+    else:
+        client.relay.commons.notified(payload)
+        client.relay.changes.tell(NOTIFICATIONS)
+
+
+CHANNELS: dict[str, Callable[[ClientSocket, Envelope], None]] = {
+    "system": _system,
+    "bridge": _bridge,
+    "notifications": _notifications,
+    "terminal": _terminal,
+    "tui": _tui,
+    "chat": _chat,
+}

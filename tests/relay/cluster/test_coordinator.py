@@ -1,0 +1,528 @@
+"""Nodes that share a Redis and a store, in virtual time: pair at one, be driven from another, be cut off by a third."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from fuzz.cluster import ClusterWorld
+from fuzz.cluster_law import SOON
+from svc_proto.basics.errors import Refused
+from svc_proto.machines.auth_rate_limiter import LimiterState
+from svc_proto.machines.bridge_commands import CommandOutcome
+from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, MAX_SESSIONS
+from svc_proto.relay.cluster import coordinator
+from svc_proto.relay.cluster.sessions import CATCH_UP_WITHIN
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
+from svc_proto.settings import RedisAddress
+from tests.book import HOME
+from tests.cluster.harness import WHERE, RedisHarness
+from tests.relay.coordinator_harness import Alone, Line
+
+
+def world(nodes: int = 2, seed: int = 0) -> ClusterWorld:
+    made = ClusterWorld(seed, nodes)
+    made.start()
+    return made
+
+
+def test_a_code_of_one_node_pairs_at_another_and_is_used_up_for_all() -> None:
+    scene = world()
+    code = scene.code(0)
+    phone = scene.phone("P", 1, code=code)
+    scene.run(lambda: bool(phone.token or phone.refused))
+    assert phone.token
+    for node in (0, 1):
+        late = scene.phone(f"late-{node}", node, code=code)
+        scene.run(lambda late=late: bool(late.token or late.refused))  # type: ignore[misc]
+        assert "pairing" in late.refused
+        assert "invalid" in late.refused
+    scene.look()
+
+
+def test_a_command_reaches_the_phone_wherever_it_is() -> None:
+    scene = world(3)
+    phone = scene.paired("P", 1, at=0)
+    for node in range(3):
+        call = scene.command(node, phone.token)
+        scene.run(lambda call=call: call.over)  # type: ignore[misc]
+        assert call.answer.status == 200, (node, call.answer)
+        assert call.answer.json["by"] == "P"
+    assert len(phone.performed) == 3
+    scene.look()
+
+
+def test_a_revoked_session_is_cut_off_everywhere() -> None:
+    scene = world(3)
+    phone = scene.paired("P", 1)
+    deletion = scene.revoke(2, phone.token)
+    scene.run(lambda: deletion.over)
+    assert deletion.answer.status == 200, deletion.answer
+    gone = scene.sim.now
+    scene.run(lambda: phone.closed, limit=1.0)
+    assert scene.sim.now - gone < 1.0
+    for node in range(3):
+        assert scene.asked(node, "GET", "/ping", token=phone.token).status == 401
+    assert not scene.hosts[0].store.sessions
+    scene.look()
+
+
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_what_waits_for_a_node_that_goes_fails_at_once(end: str) -> None:
+    scene = world(3)
+    phone = scene.paired("P", 1)
+    phone.mute = True
+    call = scene.command(0, phone.token)
+    scene.run(lambda: len(phone.performed) == 1)
+    gone = scene.sim.now
+    getattr(scene, end)(1)
+    scene.run(lambda: call.over)
+    assert (call.answer.status, call.answer.json["code"]) == (502, "phone_disconnected")
+    assert scene.sim.now - gone < 0.6
+    back = scene.phone("P", 2, token=phone.token)
+    scene.run(lambda: back.is_in)
+    again = scene.command(0, phone.token)
+    scene.run(lambda: again.over)
+    assert again.answer.status == 200
+    scene.look()
+
+
+def test_what_was_revoked_elsewhere_is_not_brought_back_by_a_node_that_has_not_heard_of_it() -> None:
+    scene = world(3)
+    phone = scene.paired("P", 1)
+    scene.sim.run_for(0.1)
+    scene.part(2)
+    scene.sim.run_for(3.0)
+    assert scene.asked(0, "DELETE", f"/sessions/{phone.token}").status == 200
+    patch = scene.asked(2, "PATCH", f"/sessions/{phone.token}", body={"ttl_seconds": 60})
+    assert patch.status == 404, patch.answer
+    assert not scene.store.sessions
+    assert scene.asked(2, "GET", "/sessions", token=phone.token).status == 401
+    scene.look()
+
+
+def test_what_the_store_did_not_hear_of_is_told_by_a_node_that_starts_again() -> None:
+    scene = world(3)
+    phone = scene.paired("P", 0)
+    scene.part_store(1)
+    assert scene.asked(1, "DELETE", f"/sessions/{phone.token}").status == 500  # the relay goes on trying
+    for n in range(3):
+        scene.kill(n)
+    scene.heal()
+    for n in (0, 2):
+        scene.restart(n)
+    scene.run(lambda: scene.knows(0) == scene.knows(2) == 1)
+    assert scene.asked(0, "GET", "/sessions", token=phone.token).status == 200  # by the store
+    scene.hosts[1].store.seconds = 2.0  # so that what it erases is there for a while
+    scene.restart(1)
+    scene.run(lambda: scene.knows(0) == scene.knows(2) == 2)
+    scene.sim.run_for(SOON)
+    assert phone.token
+    for n in (0, 2):
+        assert scene.asked(n, "GET", "/sessions", token=phone.token).status == 401
+
+
+def test_what_was_taken_back_while_a_node_was_parted_is_so_there_too() -> None:
+    scene = world(3)
+    phone = scene.paired("P", 1)
+    scene.sim.run_for(0.1)
+    scene.part(0)
+    scene.sim.run_for(5.0)
+    patch = scene.asked(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}})
+    assert patch.status == 200, patch.answer
+    assert scene.asked(1, "GET", "/ping", token=phone.token).status == 403
+    assert scene.asked(0, "GET", "/ping", token=phone.token).status == 503  # it was not heard there
+    scene.heal()
+    scene.sim.run_for(1.0)
+    assert scene.asked(0, "GET", "/ping", token=phone.token).status == 403
+    scene.look()
+
+
+def test_a_phone_that_loses_its_bridge_is_none_at_any_node() -> None:
+    scene = world(3)
+    phone = scene.paired("P", 1)
+    scene.sim.run_for(0.1)
+    assert scene.asked(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}}).status == 200
+    scene.sim.run_for(0.1)
+    for node in (0, 2, 1):
+        assert scene.asked(node, "GET", "/bridge/devices").answer.json["count"] == 0, node
+    scene.look()
+
+
+def test_without_redis_nodes_serve_what_they_have_and_refuse_the_rest() -> None:
+    scene = world(2)
+    phone, other = scene.paired("P", 0), scene.paired("Q", 1)
+    code = scene.code(0)
+    scene.kill_redis()
+    scene.sim.run_for(1.0)
+    mine = scene.asked(0, "GET", "/ping?device=device-P", token=other.token)
+    assert mine.status == 200
+    for node, method, path, token in (
+        (0, "GET", "/ping?device=device-Q", phone.token),
+        (0, "POST", "/pairing", ""),
+        (1, "DELETE", f"/sessions/{other.token}", ""),
+    ):
+        answer = scene.asked(node, method, path, token=token).answer
+        assert (answer.status, answer.json["code"]) == (503, "cluster_unavailable"), path
+    late = scene.phone("R", 1, code=code)
+    scene.run(lambda: bool(late.refused))
+    assert "pairing" not in late.refused
+    scene.restart_redis()
+    scene.sim.run_for(1.0)
+    assert scene.asked(0, "GET", "/ping", token=other.token).status == 401  # by now everybody knows
+    assert scene.paired("S", 0, at=1).is_in
+    scene.look()
+
+
+def test_a_token_that_a_node_has_not_heard_of_is_good_there_too() -> None:
+    scene = world(2)
+    scene.part(0)
+    phone = scene.paired("P", 1)
+    again = scene.phone("P", 0, token=phone.token)
+    scene.run(lambda: again.is_in)
+    scene.part(0)
+    other = scene.paired("Q", 1)
+    assert scene.asked(0, "GET", "/sessions", token=other.token).status == 200
+    hasty = scene.phone("R", 0, token=scene.paired("R", 1).token)
+    assert hasty.talker is not None
+    scene.run(lambda: bool(hasty.talker and hasty.talker.accepted))
+    scene.kill(0)  # while it looks
+    scene.run(lambda: hasty.closed)
+    scene.look()
+
+
+def test_a_token_that_a_node_has_not_heard_of_opens_its_voice_too_and_is_shown_to_nobody_else() -> None:
+    scene = world(2)
+    scene.part(0)
+    phone = scene.paired("P", 1)
+    answer = scene.asked(0, "GET", "/voice/config", token=phone.token).answer
+    assert answer.status == 200, answer
+    assert scene.asked(0, "GET", "/voice/config", token="A" * 43).status == 403  # no session's: it needs HTTPS
+    scene.look()
+
+
+def test_what_is_under_way_at_a_stop_is_agreed_on_and_told() -> None:
+    scene = world(2)
+    phone = scene.paired("P", 1)
+    asking = scene.call(0, "POST", "/pairing")
+    ending = scene.call(0, "DELETE", f"/sessions/{phone.token}")
+    scene.sim.run_for(0.0005)  # they were heard, and Redis is further away
+    scene.stop(0)
+    scene.run(lambda: asking.over and ending.over)
+    assert (asking.status, ending.status) == (200, 200)
+    scene.run(lambda: phone.closed, limit=1.0)
+    late = scene.phone("Q", 1, code=asking.answer.json["code"])
+    scene.run(lambda: late.is_in)
+    assert scene.knows(1) == 0
+    scene.look()
+
+
+def test_the_last_commands_of_all_nodes_are_told_together() -> None:
+    scene = world(3)
+    phone = scene.paired("P", 1)
+    for node in range(3):
+        call = scene.command(node, phone.token)
+        scene.run(lambda call=call: call.over)  # type: ignore[misc]
+    for node in range(3):
+        rows = scene.asked(node, "GET", "/bridge/activity").answer.json["activity"]
+        assert [row["decision"] for row in rows] == ["executed"] * 3
+        assert [row["sent_at"] for row in rows] == sorted((row["sent_at"] for row in rows), reverse=True)
+    scene.look()
+
+
+def test_five_failures_anywhere_block_an_address_everywhere() -> None:
+    scene = world(2)
+    for n in range(5):
+        phone = scene.phone(f"guess-{n}", n % 2, token="11111111-1111-4111-8111-111111111111")
+        scene.run(lambda phone=phone: bool(phone.refused))  # type: ignore[misc]
+    scene.sim.run_for(0.1)
+    for node in range(2):
+        assert scene.asked(node, "GET", "/health").status == 200
+        late = scene.phone("late", node, token="11111111-1111-4111-8111-111111111111")
+        scene.run(lambda late=late: late.closed or bool(late.refused))  # type: ignore[misc]
+        assert late.talker is not None
+        assert late.talker.status == 429
+    scene.look()
+
+
+def test_who_is_online_is_so_wherever_it_is() -> None:
+    scene = world(3)
+    phones = [scene.paired(name, node) for node, name in enumerate("PQR")]
+    phones[2].leave()
+    scene.sim.run_for(1.0)
+    for node in range(3):
+        rows = scene.asked(node, "GET", "/sessions", token=phones[0].token).answer.json["sessions"]
+        assert sorted((row["device_name"], row["online"]) for row in rows) == [("P", True), ("Q", True), ("R", False)]
+    scene.kill_redis()
+    scene.sim.run_for(1.0)
+    rows = scene.asked(0, "GET", "/sessions", token=phones[0].token).answer.json["sessions"]
+    assert sorted((row["device_name"], row["online"]) for row in rows) == [("P", True), ("Q", False), ("R", False)]
+    scene.look()
+
+
+def test_what_the_others_count_is_counted() -> None:
+    one = Alone()
+    for _ in range(4):
+        one.hear("failed", {"address": "203.0.113.9"})
+    assert one.relay.limiter.state("203.0.113.9", one.book.engine.now) is LimiterState.COUNTING
+    one.book.within(lambda: one.relay.limiter.success("203.0.113.9", one.book.engine.now))
+    assert one.said() == [("succeeded", {"address": "203.0.113.9"})]
+    one.book.within(lambda: one.relay.limiter.success("203.0.113.9", one.book.engine.now))
+    assert one.said() == []
+    for _ in range(5):
+        one.hear("failed", {"address": "203.0.113.9"})
+    assert one.relay.limiter.blocked_for("203.0.113.9", one.book.engine.now) > 0
+    one.hear("cleared")
+    assert one.relay.limiter.blocked_for("203.0.113.9", one.book.engine.now) == 0
+    one.hear("failed", {"address": "203.0.113.9"})
+    one.hear("succeeded", {"address": "203.0.113.9"})
+    assert one.relay.limiter.state("203.0.113.9", one.book.engine.now) is LimiterState.CLEAR
+    assert one.said() == []
+    one.book.within(lambda: one.relay.limiter.failure("203.0.113.9", one.book.engine.now))
+    one.book.within(one.relay.limiter.clear)
+    assert one.said() == [("failed", {"address": "203.0.113.9"}), ("cleared", {})]
+
+
+def test_phones_elsewhere_are_phones() -> None:
+    one = Alone()
+    one.came(status={"device": {"x": 1}}, age=7.5, form_factor="phone", surface="android", session_prefix="12345678")
+    (device,) = one.devices()["devices"]
+    assert (device["device_id"], device["last_seen_seconds_ago"], device["aliases"]) == ("X", 7, ["X", "x", "phone"])
+    assert device["session_token_prefix"] == "12345678"
+    one.hear("said", {"socket": 4, "status": {"device": {"x": 2}}})
+    (device,) = one.devices()["devices"]
+    assert (device["device"]["x"], device["last_seen_seconds_ago"]) == (2, 0)
+    one.hear("said", {"socket": 5, "status": {}})
+    one.hear("left", {"socket": 5})
+    one.hear("left", {})
+    one.hear("unheard of", {"socket": 4})
+    assert one.devices()["count"] == 1
+    one.hear("left", {"socket": 4})
+    assert one.devices()["count"] == 0
+    assert one.said() == []  # that it left is no news of ours
+    one.came("", 5)
+    one.came(socket="x")  # type: ignore[arg-type]  # nonsense
+    assert one.devices()["count"] == 0
+
+
+def test_notifications_are_those_of_all_nodes() -> None:
+    one = Alone()
+    one.hear("notified", {"title": "theirs"})
+    one.hear("notified", {"title": "x" * 20_000})  # nobody keeps that
+    one.book.within(lambda: one.fellows.notified({"title": "ours"}))
+    assert one.said() == [("notified", {"title": "ours"})]
+    assert one.relay.notifications.recent(5) == [{"title": "theirs"}]
+
+
+def test_a_phone_without_a_name_of_its_own_has_that_of_its_node() -> None:
+    one = Alone()
+    one.came("socket-4")
+    assert one.devices()["devices"][0]["device_id"] == "b-socket-4"
+
+
+def test_a_phone_of_who_is_gone_is_none() -> None:
+    one = Alone()
+    one.hear("bye")
+    one.told = -2  # it says -1: what it finishes
+    one.came()
+    assert one.devices()["count"] == 0
+
+
+def test_of_two_places_of_a_phone_the_later_counts() -> None:
+    one = Alone()
+    one.came("X", 4, since=5.0)
+    one.came("X", 3, since=4.0)
+    outcomes: list[CommandOutcome] = []
+    begin(one, one.relay.phones.choose("X").socket, outcomes)
+    one.came("X", 4, since=5.0)  # once more
+    assert not outcomes
+    one.came("X", 9, since=6.0)
+    assert [outcome.status for outcome in outcomes] == [502]
+    assert one.devices()["count"] == 1
+    one.hear("left", {"socket": 4})
+    assert one.devices()["count"] == 1
+    one.came("X", 11, since=6.0)  # of the same instant the one that all have heard last
+    one.hear("left", {"socket": 9})
+    assert one.devices()["count"] == 1
+
+
+def begin(one: Alone, socket: int, outcomes: list[CommandOutcome], request_id: str = "r-1") -> None:
+    """A command waits here."""
+    now = one.book.engine.now
+    one.relay.bridge.begin(
+        request_id, socket=socket, method="GET", path="/ping", params={}, body={}, now=now, tell=outcomes.append
+    )
+
+
+def test_a_command_for_a_phone_elsewhere_and_its_answer() -> None:
+    one = Alone()
+    one.came()
+    phone, line = one.relay.phone_for("X")
+    outcomes: list[CommandOutcome] = []
+    begin(one, phone.socket, outcomes)
+    one.book.within(lambda: line.send_text("text"))
+    assert one.said() == [("command", {"socket": 4, "text": "text"})]
+    answer = {"request_id": "r-1", "status": 200, "result": {"a": 1}}
+    one.hear("answered", {"socket": 5, "payload": answer}, to_me=True)
+    assert not outcomes
+    one.hear("answered", {"socket": 4, "payload": answer}, to_me=True)
+    one.hear("answered", {"socket": 4, "payload": answer}, to_me=True)
+    assert outcomes == [CommandOutcome(200, {"a": 1})]
+
+
+def test_a_node_that_goes_takes_its_phones_with_it() -> None:
+    one = Alone()
+    one.came()
+    one.hear("hello", node="c")
+    one.hear("came", {"socket": 4, "device_id": "Z", "since": 2.0}, node="c")
+    one.said()
+    outcomes: list[CommandOutcome] = []
+    begin(one, one.relay.phones.choose("X").socket, outcomes)
+    one.hear("bye")
+    assert [outcome.status for outcome in outcomes] == [502]
+    assert [device["device_id"] for device in one.devices()["devices"]] == ["Z"]
+    with pytest.raises(Refused) as refused:
+        one.relay.phone_for("X")
+    assert refused.value.code == "unknown_device"
+    one.book.close()
+    with pytest.raises(Refused) as refused:
+        one.relay.phone_for(None)
+    assert (refused.value.status, refused.value.code) == (503, "cluster_unavailable")
+
+
+def test_a_command_of_theirs_for_a_phone_of_ours() -> None:
+    one = Alone()
+    ours, theirs = Line(6), Line(8)
+    one.relay.clients = {6: cast("Any", ours), 8: cast("Any", theirs)}
+    text = '{"channel":"bridge","type":"bridge.command","id":"r-9","payload":{"request_id":"r-9"}}'
+    one.hear("command", {"socket": 6, "text": text}, to_me=True)
+    assert ours.sent == [text]
+    payload = {"request_id": "r-9", "status": 200}
+    for client, said in ((theirs, 0), (ours, 1), (ours, 0)):
+        one.book.within(lambda client=client: one.fellows.pass_on(cast("Any", client), payload))  # type: ignore[misc]
+        assert one.said() == [("answered", {"socket": 6, "payload": payload})] * said
+    one.book.within(lambda: one.fellows.pass_on(cast("Any", ours), {}))
+    theirs.may = False
+    for socket, written in ((7, text), (None, text), (8, text), (6, "no envelope")):
+        one.hear("command", {"socket": socket, "text": written}, to_me=True)
+        assert one.said() == [("left", {"socket": socket})]
+
+
+def test_the_state_of_a_node_is_all_that_is_known_of_it() -> None:
+    one = Alone()
+    record = one.record()
+    one.hear("saved", record)
+    one.came("X", 4, since=2.0)
+    one.came("Y", 5, since=3.0)
+    one.hear(
+        "state",
+        {
+            "phones": [{"socket": 9, "device_id": "Z", "since": 9.0}, {"socket": 5, "device_id": "Y", "since": 3.0}],
+            "active": "Y",
+            "active_since": 8.0,
+            "ended": [record["token_hash"]],
+        },
+        to_me=True,
+    )
+    assert not one.knows(record)
+    assert one.devices()["active_device_id"] == "Y"
+    assert one.devices()["most_recent_device_id"] == "Z"
+    assert {device["device_id"] for device in one.devices()["devices"]} == {"Y", "Z"}
+    one.hear("active", {"device_id": "Z", "since": 7.0})  # it was said before
+    assert one.devices()["active_device_id"] == "Y"
+    for device, since in (("Z", 8.25), ("Y", 8.5)):  # and later
+        one.hear("active", {"device_id": device, "since": since})
+        assert one.devices()["active_device_id"] == device
+    one.hear("left", {"socket": 9})
+    assert one.devices()["most_recent_device_id"] == "Y"
+    one.hear("which", to_me=True)
+    ((word, state),) = one.said()
+    assert word == "state"
+    assert state == {"phones": [], "active": "Y", "active_since": 8.5, "ended": [record["token_hash"]]}
+
+
+def test_a_phone_of_ours_takes_the_place_of_one_elsewhere() -> None:
+    one = Alone()
+    one.came("X", 4, since=1.0)
+    line = Line(6)
+    one.relay.clients = {6: cast("Any", line)}
+
+    def come() -> None:
+        replaced = one.relay.put_phone(
+            6, device_id="X", name="X", surface="android", form_factor="phone", session_prefix=None
+        )
+        one.fellows.phone_came(6, replaced)
+
+    one.book.within(come)
+    came, active = one.said()
+    assert (came[0], came[1]["socket"], came[1]["since"]) == ("came", 6, 1_800_000_000.0)
+    assert active == ("active", {"device_id": "X", "since": 1_800_000_000.0})
+    assert one.relay.phone_for("X")[1] is line
+    one.relay.phones.status(6, {"device": {}}, one.book.engine.now)
+    one.book.within(lambda: one.fellows.phone_said(6))
+    assert one.said() == [("said", {"socket": 6, "status": {"device": {}}})]
+    one.came("Z", 5, since=2e9)
+    one.book.within(lambda: one.relay.phones.select_active("Z"))
+    one.book.within(one.fellows.phone_selected)
+    assert one.said() == [("active", {"device_id": "Z", "since": 1_800_000_000.0})]
+    one.book.within(come)  # it reports again: another is driven
+    assert [word for word, _ in one.said()] == ["came"]
+    assert one.devices()["active_device_id"] == "Z"
+    one.book.within(lambda: one.relay.remove_phone(6))
+    assert one.said() == [("left", {"socket": 6})]
+    phones = next(each for each in one.fellows.families() if each.name == "svc_cluster_node_phones")
+    assert phones.values == (((one.fellows.node.id,), 0.0),)
+
+
+def test_the_activity_of_who_does_not_answer_is_missing() -> None:
+    one = Alone()
+    begin(one, 1, [])
+    rows: list[Any] = []
+    one.run(one.fellows.activity(3), rows)
+    ((word, body),) = one.said()
+    assert (word, body["word"], body["body"]) == ("asks", "activity", {"limit": 3})
+    one.hear("says", {"ticket": body["ticket"], "body": {"records": [{"sent_at": 5.0}, {"sent_at": 9e15}]}}, to_me=True)
+    assert [row["sent_at"] for row in rows[0]] == [9e15, one.book.engine.now.wall * 1000, 5.0]
+    one.run(one.fellows.activity(3), rows)
+    one.hear("bye")
+    assert [row["method"] for row in rows[1]] == ["GET"]
+    one.hear("asks", {"word": "activity", "body": {"limit": 1}, "ticket": 3}, to_me=True, node="c")
+    one.hear("asks", {"word": "else", "body": {}, "ticket": 4}, to_me=True, node="c")
+    answers = [body["body"] for word, body in one.said() if word == "says"]
+    assert [len(found.get("records", ())) for found in answers] == [1, 0]
+
+
+def test_who_is_asked_for_something_says_where_it_is() -> None:
+    one = Alone()
+    one.fellows.relay.config = RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767")
+    entry = one.relay.media.register("/tmp/a", content_type="text/plain", file_name="a", size=1)
+    sought = [("media", entry.token), ("media", "A" * 22), ("mcp", "x"), ("voice", "x"), ("else", "x")]
+    for ticket, (what, name) in enumerate(sought):
+        one.hear("asks", {"word": "has", "body": {"what": what, "name": name}, "ticket": ticket}, to_me=True)
+    answers = [body["body"] for word, body in one.said() if word == "says"]
+    assert answers == [{"url": "http://10.0.0.1:8767"}, {}, {}, {}, {}]
+
+
+def test_without_the_others_the_doors_are_opened_after_a_while() -> None:
+    book: RedisHarness[Relay] = RedisHarness(lambda engine: Relay(RelayConfig(home=HOME, cluster=WHERE)))
+    relay, started = book.made, list[object]()
+    book.within(lambda: relay.bind(book.engine))
+    book.within(lambda: book.engine.spawn(relay.commons.start(), on_done=started.append))
+    book.after(CATCH_UP_WITHIN - 0.1)
+    assert not started
+    book.after(0.1)
+    assert started == [None]
+
+
+def test_at_the_stop_the_others_are_told() -> None:
+    one = Alone()
+    one.book.within(one.fellows.stop)
+    assert [word for word, _ in one.said()] == ["bye"]
+
+
+def test_limits() -> None:
+    assert (coordinator.MAX_PASSING, coordinator.MAX_NAME, coordinator.MEDIA_TOKEN_LENGTH) == (10_000, 64, 22)
+    caps = [Relay(RelayConfig(cluster=where)).sessions.cap for where in (RedisAddress("redis.example"), None)]
+    assert caps == [MAX_CLUSTER_SESSIONS, MAX_SESSIONS]  # each node knows all of the service's

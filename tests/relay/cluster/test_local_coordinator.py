@@ -1,0 +1,89 @@
+"""A relay that is alone: it agrees with itself, tells nobody, and has nowhere else to look."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import FrameType
+
+from svc_proto.basics.errors import Refused
+from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
+from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.relay.cluster import local_coordinator
+from svc_proto.relay.cluster.local_coordinator import Commons
+from tests.cluster.test_forwarding import asking
+from tests.relay.harness import RelayBook
+
+
+def test_alone_everything_is_here() -> None:
+    book = RelayBook()
+    alone = book.relay.commons
+    assert type(alone) is Commons
+    assert type(alone.limiter) is AuthRateLimiter
+    paired = book.pair()
+    session = book.relay.sessions.find(paired.prefix, book.now)[0]
+    answers: list[object] = []
+    request = asking()
+
+    def ask() -> None:
+        engine = book.relay.engine
+        for flow in (
+            alone.put_code("ABC123", PairingMeta()),
+            alone.take_code("abc123"),
+            alone.take_code("ABC123"),
+            alone.settle(),
+            alone.catch_up(),
+            alone.told(),
+            alone.begun_elsewhere("svc-a"),
+            alone.activity(5),
+            alone.online(),
+        ):
+            engine.spawn(flow, on_done=answers.append)
+        alone.session_saved(session)
+        alone.session_ended(session)
+        alone.phone_said(1)
+        alone.phone_selected()
+        refused = Refused(404, "unknown_device", "none")
+        assert alone.excuse(refused) is refused
+        assert alone.seek(paired.token) is None
+        assert alone.line(-1) is None
+        assert alone.seek_consent("ticket", "x") is None
+        assert alone.elsewhere("mcp", "x", request) is None
+        assert alone.families() == []
+        alone.stop()
+
+    book.within(ask)
+    assert answers == [None, PairingMeta(), None, None, None, None, "", [], book.relay.online()]
+    assert book.request("GET", "/bridge/devices", token="").json["count"] == 1
+
+
+def test_a_command_for_a_phone_that_is_here_asks_nobody() -> None:
+    book, asked = RelayBook(), list[str]()
+    paired = book.pair()
+
+    def count(frame: FrameType, event: str, arg: object) -> None:
+        if event == "call" and frame.f_code.co_filename == local_coordinator.__file__:
+            asked.append(frame.f_code.co_name)
+
+    sys.setprofile(count)
+    try:
+        calling = book.call("GET", "/ping", token=paired.token)
+        paired.phone.reply(paired.phone.command(), 200, {"pong": True})
+    finally:
+        sys.setprofile(None)
+    assert (calling.result.status, asked) == (200, [])
+
+
+def test_who_is_alone_imports_nothing_of_the_cluster() -> None:
+    program = """
+import sys
+from svc_proto.relay_config import parse_relay_config
+from svc_proto.relay.service import Relay
+Relay(parse_relay_config({}))
+before = {name for name in sys.modules if name.startswith("svc_proto.cluster") or "resp" in name.split(".")}
+late = {"svc_proto.relay.cluster.coordinator", "svc_proto.relay.cluster.request_forwarding", "svc_proto.relay.media.object_store", "aws_request_signer", "hiredis"}
+assert not before | (late & sys.modules.keys()), before
+Relay(parse_relay_config({"SVC_CLUSTER_URL": "redis://127.0.0.1"}))
+assert {"svc_proto.cluster.redis_client", "svc_proto.relay.cluster.coordinator", "svc_proto.wire.resp"} <= sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=50)

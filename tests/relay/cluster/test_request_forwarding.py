@@ -1,0 +1,312 @@
+"""What is passed on to another node, what is passed back of its answer, and how that ends."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, cast
+
+import pytest
+
+from fuzz.cluster import ClusterWorld
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Connect
+from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.relay.cluster import request_forwarding
+from tests.cluster.test_forwarding import asking
+from tests.relay.cluster.test_coordinator import world
+from tests.relay.coordinator_harness import Alone
+from tests.support.sim_http import HttpClientConnection, Pairs, WebSocketClient
+
+
+def uploaded(scene: ClusterWorld, node: int, token: str, data: bytes) -> str:
+    """The path of a file that a device has brought to a node."""
+    body = {"content": base64.b64encode(data).decode(), "content_type": "text/plain", "file_name": "a.txt"}
+    answer = scene.asked(node, "POST", "/media/upload", token=token, body=body).answer
+    assert answer.status == 200, answer
+    return f"/media/{answer.json['token']}"
+
+
+def test_a_file_is_fetched_at_any_node() -> None:
+    scene = world(3)
+    phone = scene.paired("P", 0)
+    data = bytes(range(256)) * 2_000
+    path = uploaded(scene, 1, phone.token, data)
+    there = scene.asked(1, "GET", path, token=phone.token).answer
+    assert (there.status, there.body) == (200, data)
+    tag = (there.headers.get(b"etag") or b"").decode()
+    for node in (0, 2):
+        for method, fields, status, body in (
+            ("GET", {}, 200, data),
+            ("HEAD", {}, 200, b""),
+            ("GET", {"range": "bytes=1000-299999"}, 206, data[1_000:300_000]),
+            ("GET", {"if-none-match": tag}, 304, b""),
+            ("GET", {"if-match": '"another"'}, 412, None),
+            ("GET", {"range": "bytes=999999-"}, 416, None),
+        ):
+            near, far = (
+                scene.asked(n, method, path, token=phone.token, fields=cast("Pairs", fields)).answer for n in (1, node)
+            )
+            assert (far.status, far.body) == (status, near.body)
+            assert sorted(field for field in far.headers if field[0] != b"date") == sorted(
+                field for field in near.headers if field[0] != b"date"
+            )
+            assert body is None or far.body == body
+    assert scene.asked(0, "GET", path, token=phone.token, fields={"via": "1.0 a, 1.1 svc-node"}).status == 404
+    assert scene.asked(0, "GET", "/media/" + "A" * 22, token=phone.token).status == 404
+    assert scene.asked(0, "GET", path).status == 401
+    assert scene.asked(0, "GET", path.replace("media", "media/inspect")).status == 404  # what is at this node
+    scene.kill(1)
+    assert scene.asked(0, "GET", path, token=phone.token).status == 404
+    scene.kill_redis()
+    scene.sim.run_for(1.0)
+    answer = scene.asked(0, "GET", path, token=phone.token).answer
+    assert (answer.status, answer.json["code"]) == (503, "cluster_unavailable")
+    assert scene.asked(0, "GET", "/media/short", token=phone.token).status == 404
+    scene.look()
+
+
+def test_a_node_that_dies_half_way_through_a_file_does_not_look_like_its_end() -> None:
+    scene = world(2)
+    phone = scene.paired("P", 0)
+    path = uploaded(scene, 1, phone.token, bytes(4_000_000))
+    call = scene.call(0, "GET", path, token=phone.token)
+    scene.run(lambda: call.head is not None)
+    scene.kill(1)
+    scene.run(lambda: call.over)
+    assert call.status == 0
+    scene.look()
+
+
+MCP = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+
+
+def initialized(scene: ClusterWorld, node: int, token: str) -> Pairs:
+    """A session of MCP at a node: what its requests show."""
+    told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": told}
+    answer = scene.asked(node, "POST", "/mcp", token=token, body=hello, fields=cast("Pairs", MCP)).answer
+    session = (answer.headers.get(b"mcp-session-id") or b"").decode()
+    assert session
+    return cast("Pairs", {**MCP, "mcp-session-id": session})
+
+
+def test_an_mcp_session_goes_on_at_any_node() -> None:
+    scene = world(3)
+    phone, other = scene.paired("P", 0), scene.paired("Q", 0)
+    shown = initialized(scene, 0, phone.token)
+    ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    tap = {"name": "android_ping", "arguments": {}}
+    call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": tap}
+    for node in (0, 1, 2):
+        assert scene.asked(node, "POST", "/mcp", token=phone.token, body=note, fields=shown).status == 202
+        answer = scene.asked(node, "POST", "/mcp", token=phone.token, body=ping, fields=shown).answer
+        assert (answer.status, answer.json) == (200, {"jsonrpc": "2.0", "id": 2, "result": {}})
+        assert scene.asked(node, "POST", "/mcp", token=other.token, body=ping, fields=shown).status == 404
+        assert scene.asked(node, "POST", "/mcp", token=phone.token, body=call, fields=shown).status == 200
+        unknown = cast("Pairs", {**shown, "last-event-id": "7-7"})
+        assert scene.asked(node, "GET", "/mcp", token=phone.token, fields=unknown).status == 400
+    passed = cast("Pairs", {**shown, "via": "1.1 svc-node"})
+    assert scene.asked(1, "POST", "/mcp", token=phone.token, body=ping, fields=passed).status == 404
+    assert scene.asked(1, "POST", "/mcp", token=phone.token, body=ping, fields=cast("Pairs", MCP)).status == 400
+    events = scene.call(1, "GET", "/mcp", token=phone.token, fields=shown)
+    scene.run(lambda: events.head is not None)
+    assert events.head is not None
+    assert events.head.headers.get(b"content-type") == b"text/event-stream"
+    assert scene.asked(2, "DELETE", "/mcp", token=phone.token, fields=shown).status == 204
+    scene.run(lambda: events.over)
+    assert scene.asked(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+    shown = initialized(scene, 0, phone.token)
+    scene.kill(0)
+    assert scene.asked(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+    shown = initialized(scene, 2, phone.token)
+    scene.kill_redis()
+    scene.sim.run_for(1.0)
+    assert scene.asked(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404  # it starts anew
+    scene.stop(2)
+    scene.run(lambda: not scene.nodes[2].alive)
+    scene.look()
+
+
+class Speaker:
+    """A voice client at a node."""
+
+    def __init__(self, scene: ClusterWorld, node: int, path: str, token: str) -> None:
+        target = scene.target(node)
+        self.heard: list[dict[str, Any]] = []
+        self.over = False
+        self.talker = WebSocketClient(
+            HttpClientConnection(scene.crowd, target, scene.entropy),
+            target,
+            path=path,
+            headers={"authorization": f"Bearer {token}"},
+            on_open=lambda talker: None,
+            on_message=lambda talker, message: self.heard.append(message),
+            on_end=self._ended,
+        )
+
+    def _ended(self, talker: WebSocketClient) -> None:
+        self.over = True
+
+    @property
+    def status(self) -> int:
+        return self.talker.status
+
+    def hears(self, kind: str) -> bool:
+        return any(message["type"] == kind for message in self.heard)
+
+
+def speaking(scene: ClusterWorld, token: str) -> str:
+    """The path of a voice session of the first node."""
+    answer = scene.asked(0, "POST", "/voice/output/session", token=token, body={"provider": "stub"}).answer
+    assert answer.status == 200, answer
+    return str(answer.json["websocket_path"])
+
+
+def test_a_voice_session_is_spoken_with_at_any_node() -> None:
+    scene = world(3)
+    phone, other = scene.paired("P", 0), scene.paired("Q", 0)
+    for node in (1, 0, 2):
+        path = speaking(scene, phone.token)
+        speaker = Speaker(scene, node, path, phone.token)
+        scene.run(lambda s=speaker: bool(s.heard))  # type: ignore[misc]
+        speaker.talker.tell({"type": "response.create", "text": "Hello."})
+        scene.run(lambda s=speaker: s.hears("voice.response.done"))  # type: ignore[misc]
+        stranger = Speaker(scene, node, path, other.token)
+        scene.run(lambda s=stranger: s.over)  # type: ignore[misc]
+        assert stranger.status == 403
+        speaker.talker.close(1000)
+        scene.run(lambda s=speaker: s.over)  # type: ignore[misc]
+    late = Speaker(scene, 1, "/voice/output/" + "0" * 32, phone.token)
+    scene.run(lambda: late.over)
+    assert late.status == 404
+    scene.look()
+
+
+@pytest.mark.parametrize("end", ["revoked", "kill", "stop", "leave"])
+def test_a_voice_socket_that_is_passed_on_ends_at_both_sides(end: str) -> None:
+    scene = world(3)
+    phone, ruler = scene.paired("P", 0), scene.paired("R", 0)
+    speaker = Speaker(scene, 1, speaking(scene, phone.token), phone.token)
+    scene.run(lambda: bool(speaker.heard))
+    assert scene.relays[1].commons._intermediary.sockets == 1  # type: ignore[attr-defined]
+    if end == "leave":
+        speaker.talker.hang_up(reset=True)
+    elif end == "revoked":
+        scene.part(0)  # so that the node that has it does not hear of it
+        gone = scene.sim.now
+        assert scene.asked(1, "DELETE", f"/sessions/{phone.token}", token=ruler.token).status == 200
+        scene.run(lambda: speaker.over)
+        assert scene.sim.now - gone < 1.0
+        scene.heal()
+    else:
+        getattr(scene, end)(0)
+        scene.run(lambda: speaker.over)
+    scene.sim.run_for(2.0)
+    assert not scene.relays[1].commons._intermediary.sockets  # type: ignore[attr-defined]
+    scene.look()
+
+
+def told(one: Alone) -> Any:
+    """The ticket of the question that was just asked."""
+    ((_, body),) = one.said()
+    return body["ticket"]
+
+
+def test_what_nobody_has_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Alone()
+    found: list[Any] = []
+    intermediary = one.fellows._intermediary
+    for answer in ({}, {"url": ""}):  # it has none, or nobody knows where it is
+        one.run(intermediary.answer("media", "T", asking()), found)
+        ((_, body),) = one.said()
+        assert (body["word"], body["body"]) == ("has", {"what": "media", "name": "T"})
+        one.hear("says", {"ticket": body["ticket"], "body": answer}, to_me=True)
+    assert found == [None, None]
+    assert not one.book.ordered(Connect)
+    one.run(intermediary.answer("media", "T", asking()), found)
+    one.hear("says", {"ticket": told(one), "body": {"url": "https://b.lan/relay"}}, to_me=True)
+    order = one.book.dialled()
+    assert (order.host, order.port, order.tls) == ("b.lan", 443, True)
+    monkeypatch.setattr(request_forwarding, "MAX_LOOKING", 1)
+    one.run(intermediary.answer("mcp", "T", asking()), found)
+    assert (found[2].status, found[2].code) == (503, "busy")
+    monkeypatch.undo()
+    intermediary.sockets = request_forwarding.MAX_SOCKETS
+    one.run(intermediary.answer("voice", "T", asking()), found)
+    assert (found[3].status, found[3].code) == (503, "busy")
+
+
+class Line:
+    """A socket, as far as it is looked at."""
+
+    def __init__(self) -> None:
+        self.said: list[Any] = []
+        self.writable = True
+
+    def send_text(self, text: str) -> bool:
+        self.said.append(text)
+        return True
+
+    def send_binary(self, data: bytes) -> bool:
+        self.said.append(data)
+        return True
+
+    def close(self, code: int, reason: str = "") -> None:
+        self.said.append((code, reason))
+
+    def set_read_paused(self, holding: bool) -> None:
+        self.said.append(holding)
+
+
+def ends(one: Alone) -> tuple[request_forwarding._Far, request_forwarding._Near, Any, Any]:
+    far, near, there = request_forwarding._Far(), Line(), Line()
+    far.on_open(cast("WebSocketConnection", there))
+    return far, request_forwarding._Near(one.fellows._intermediary, one.book.engine, "h", far), near, there
+
+
+def test_what_one_end_hears_the_other_says() -> None:
+    one = Alone()
+    far, handler, near, there = ends(one)
+    far.on_text("early")
+    far.on_binary(b"early")
+    handler.on_open(cast("WebSocketConnection", near))
+    handler.on_text("a")
+    handler.on_binary(b"b")
+    far.on_text("c")
+    near.writable = False
+    far.on_binary(b"d")
+    handler.on_writable()
+    far.on_writable()
+    assert there.said == ["a", b"b", True, False]
+    assert near.said == ["early", b"early", "c", b"d"]
+    far.on_closed(4009, "why")
+    assert near.said[4:] == [(4009, "why")]
+    handler.on_closed(4009, "why")
+    assert there.said[4:] == [(4009, "why")]
+    far.on_closed(1000, "")
+    assert len(near.said) == 5
+    assert not one.fellows._intermediary.sockets
+
+
+def test_codes_that_nobody_says() -> None:
+    one = Alone()
+    for code, said in ((1005, 1000), (1006, 1001), (1015, 1001), (1011, 1011)):
+        far, handler, near, there = ends(one)
+        far.on_closed(code, "gone")  # before the caller's is open
+        handler.on_open(cast("WebSocketConnection", near))
+        assert near.said == [(said, "gone")]
+        handler.on_closed(code, "x")
+        assert there.said == [(said, "x")]
+
+
+def test_what_ends_with_its_holder() -> None:
+    one = Alone()
+    _, handler, near, there = ends(one)
+    handler.withdraw(Refused(401, "unauthorized", "early"))
+    assert not near.said
+    handler.on_open(cast("WebSocketConnection", near))
+    one.book.within(lambda: one.book.engine.revoke_credential("h", Refused(401, "unauthorized", "over")))
+    assert near.said == there.said == [(1008, "over")]
+    handler.on_closed(1008, "over")
+    assert len(one.book.engine.revocables) == 0

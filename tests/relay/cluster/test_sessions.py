@@ -1,0 +1,201 @@
+"""The sessions that nodes share: taken over, looked for, read again, and what has ended stays ended."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.commands import Query
+from svc_proto.facts import Done
+from svc_proto.relay.cluster import sessions
+from svc_proto.relay.cluster.sessions import CATCH_UP_WITHIN
+from svc_proto.store_requests import DeleteSession, LoadSessions
+from tests.relay.coordinator_harness import Alone
+
+
+def test_sessions_are_taken_over_followed_and_cut_off() -> None:
+    one = Alone()
+    record = one.record()
+    session = one.shared(record)
+    one.hear("saved", {**record, "grants": {}})
+    assert session.grants == {}
+    one.hear("ended", {"token_hash": record["token_hash"]})
+    assert not one.knows(record)
+    one.hear("saved", record)  # it was on its way
+    assert not one.knows(record)
+    one.hear("saved", {"token_hash": "zz"})
+    one.hear("saved", {})
+    assert one.book.events()[-1] == "stored session skipped"
+    one.hear("saved", one.record(token_hash="12" * 32, expires_at=5.0))  # it has expired
+    assert not one.relay.sessions.hashed("12" * 32)
+    one.hear("ended", {"token_hash": "56" * 32})
+
+
+def test_a_token_that_nobody_here_knows_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Alone()
+    assert one.fellows.seek("short") is None
+    assert one.fellows.seek("ü" * 36) is None
+    token = "11111111-1111-4111-8111-111111111111"
+    record = one.record(token_hash=sha256_hex(token))
+    found: list[Any] = []
+
+    def seek() -> None:
+        flow = one.fellows.seek(token)
+        assert flow is not None
+        one.run(flow, found)
+
+    seek()
+    assert one.loads(failed=True).request == LoadSessions(sha256_hex(token))
+    seek()
+    one.loads()
+    seek()
+    one.loads(record)
+    assert found == [None, None, one.relay.sessions.hashed(sha256_hex(token))]
+    assert found[2] is not None
+    monkeypatch.setattr(sessions, "MAX_SEEKING", 0)
+    seek()
+    assert (found[3].status, found[3].code) == (503, "busy")
+
+
+def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
+    one = Alone()
+    stays, goes, new, unsaved = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 5))
+    for record in (stays, goes):
+        one.hear("saved", record)
+    one.saves(one.shared(unsaved))
+    one.book.within(one.fellows.missed)
+    one.book.within(one.fellows.missed)  # once more, then
+    one.loads(stays, new)
+    assert one.loads().request == LoadSessions(str(goes["token_hash"]))
+    assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
+    one.loads(stays, new)
+    assert not one.book.ordered(Query)
+    assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
+
+
+def test_what_came_while_it_was_read_is_not_over() -> None:
+    one = Alone()
+    record = one.record()
+    one.book.within(one.fellows.missed)
+    one.hear("saved", record)
+    one.loads()
+    one.loads(record)
+    assert one.knows(record)
+    waits: list[object] = []
+    one.run(one.fellows.catch_up(), waits)
+    one.run(one.fellows.catch_up(), waits)
+    one.loads(record)
+    assert not waits
+    one.loads(record)
+    assert waits == [None, None]
+
+
+def test_what_is_being_saved_and_is_over_elsewhere_is_erased() -> None:
+    one = Alone()
+    record = one.record()
+    session = one.shared(record)
+    save = one.saves(session)
+    one.hear("ended", {"token_hash": record["token_hash"]})
+    (erase,) = one.book.ordered(Query)
+    assert isinstance(erase.request, DeleteSession)
+    one.said()
+    one.book.feed(Done(save.op, None))
+    assert one.said() == []  # nobody is told of what is over
+
+
+def test_a_store_that_does_not_answer_is_asked_again() -> None:
+    one = Alone()
+    record = one.record()
+    one.book.within(one.fellows.missed)
+    one.loads(failed=True)
+    one.book.after(sessions.READ_AGAIN)
+    one.loads(record)
+    assert one.knows(record)
+    assert not one.book.ordered(Query)
+    one.book.within(one.fellows.missed)
+    one.loads(failed=True)
+    one.book.within(one.fellows.stop)
+    one.book.after(10 * sessions.READ_AGAIN)
+    assert not one.book.ordered(Query)
+
+
+def test_nobody_waits_for_it_forever() -> None:
+    one = Alone()
+    waits: list[object] = []
+    one.run(one.fellows.catch_up(), waits)
+    one.book.after(CATCH_UP_WITHIN)
+    assert waits == [None]
+
+
+def test_limits() -> None:
+    numbers = (CATCH_UP_WITHIN, sessions.READ_AGAIN, sessions.ENDED_FOR, sessions.MAX_ENDED)
+    assert (*numbers, sessions.MAX_SEEKING) == (5.0, 1.0, 3_600.0, 10_000, 64)
+
+
+def test_what_was_read_before_a_change_was_heard_of_does_not_undo_it() -> None:
+    one = Alone()
+    before = one.record()
+    session = one.shared(before)
+    one.book.within(one.fellows.missed)
+    one.hear("saved", {**before, "grants": {}})
+    one.loads(before)
+    assert session.grants == {}
+    one.book.after(1.0)
+    one.book.within(one.fellows.missed)
+    one.loads(before)  # as it is in the store now
+    assert session.grants == before["grants"]
+
+
+def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told() -> None:
+    one = Alone()
+    before = one.record()
+    session = one.shared(before)
+    one.book.after(1.0)
+    session.grants = {}
+    save = one.saves(session)
+    one.book.within(one.fellows.missed)
+    one.loads(before)
+    assert session.grants == {}
+    one.book.feed(Done(save.op, None))
+    commands = [words for words in one.book.new_commands() if isinstance(words, list)]
+    told = [json.loads(words[2]) for words in commands if words[0] == b"PUBLISH"]
+    assert [each["body"]["grants"] for each in told if each["word"] == "saved"] == [{}]
+    one.book.within(one.fellows.missed)
+    one.hear("ended", {"token_hash": before["token_hash"]})
+    one.loads(before)
+    assert not one.knows(before)
+
+
+def test_news_that_come_late_are_none() -> None:
+    one = Alone()
+    before = one.record()
+    session = one.shared(before)
+    now = one.fellows.node.cluster_time
+    one.hear("saved", {**before, "grants": {}, "at": now + 0.2})
+    one.hear("saved", {**before, "at": now + 0.1})
+    assert session.grants == {}
+    one.hear("saved", {**before, "at": now + 0.2})
+    assert session.grants == before["grants"]
+    one.book.after(1.0)
+    session.grants = {}
+    one.book.spawn(one.relay.save(session))
+    for at in (
+        now + 0.9,
+        one.fellows.node.cluster_time,
+    ):  # it was parted when it told that, or tells it at the same time
+        one.hear("saved", {**before, "at": at})
+        assert session.grants == {}
+    one.hear("saved", {**before, "at": now + 1.1})
+    assert session.grants == before["grants"]
+
+
+def test_a_row_that_is_none_is_passed_over() -> None:
+    one = Alone()
+    record = one.record()
+    one.book.within(one.fellows.missed)
+    one.hear("saved", {"token_hash": 5})
+    one.loads({"token_hash": 5}, record)
+    assert one.knows(record)

@@ -1,0 +1,127 @@
+"""One relay whose Redis is in the hands of the test, and what it says to it; another node, `b`, is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from svc_proto.commands import Query
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Done, Failed, Failure, FailureKind
+from svc_proto.machines.paired_session_registry import PairedSession, PairedSessionRegistry
+from svc_proto.relay.cluster.coordinator import Fellows
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
+from svc_proto.wire.resp import Push
+from tests.book import HOME
+from tests.cluster.harness import WHERE, RedisHarness
+from tests.playbook import counting_entropy
+
+
+class Line:
+    """A phone's client at this node, as far as the fellows look at it."""
+
+    def __init__(self, number: int, *, may: bool = True) -> None:
+        self.number = number
+        self.may = may
+        self.sent: list[str] = []
+        self.socket = self
+        self.session = None
+        self.terminals = self.tui = None
+
+    def holds(self, channel: str) -> bool:
+        return self.may
+
+    def send_text(self, text: str) -> bool:
+        self.sent.append(text)
+        return True
+
+
+class Alone:
+    """A relay, and what it says to Redis; another node, `b`, is known."""
+
+    def __init__(self, config: RelayConfig | None = None) -> None:
+        settings = config or RelayConfig(home=HOME, cluster=WHERE)
+
+        def make(engine: Engine) -> Relay:
+            relay = Relay(settings)
+            relay.bind(engine)
+            return relay
+
+        self.book: RedisHarness[Relay] = RedisHarness(make)
+        self.relay = self.book.made
+        fellows = self.relay.commons
+        assert isinstance(fellows, Fellows)
+        self.fellows = fellows
+        self.told = 0
+        self.started: list[object] = []
+        self.run(fellows.start(), self.started)
+        self.book.open()
+        self.book.new_commands()
+        self.book.answers([b"1800000000", b"0"], 1)
+        self.loads()
+        assert self.started == [None]
+        self.hear("hello")
+        self.loads()
+        self.book.new_commands()
+        self.book.answers(1, 1)
+
+    def run(self, flow: Flow[Any], into: list[Any]) -> None:
+        """In the core; the list gets the result, or the refusal."""
+        self.book.within(lambda: self.book.engine.spawn(flow, on_done=into.append, on_error=into.append))
+
+    def loads(self, *records: Mapping[str, object], failed: bool = False) -> Query[Any]:
+        """The store is asked for sessions, and answers."""
+        (order,) = self.book.ordered(Query)
+        failure = Failed(order.op, Failure(FailureKind.INTERNAL))
+        self.book.feed(failure if failed else Done(order.op, tuple(records)))
+        return order
+
+    def hear(self, word: str, body: object = None, *, node: str = "b", to_me: bool = False) -> None:
+        """A node says something."""
+        counted = not to_me and word not in ("hello", "beat", "bye")
+        self.told += counted
+        text = json.dumps({"from": node, "told": self.told, "word": word, "body": body or {}}).encode()
+        channel = f"svc:0:node:{self.fellows.node.id}" if to_me else "svc:0:all"
+        self.book.answers(Push([b"message", channel.encode(), text]))
+
+    def said(self) -> list[tuple[str, Any]]:
+        """What it told since the last look, each of which somebody has heard."""
+        found: list[tuple[str, Any]] = []
+        for words in self.book.new_commands():
+            assert isinstance(words, list)
+            assert words[0] == b"PUBLISH"
+            text = json.loads(words[2])
+            found.append((text["word"], text["body"]))
+            self.book.answers(1)
+        return found
+
+    def came(self, device: str = "X", socket: int = 4, since: float = 1.0, **more: object) -> None:
+        """A phone of `b`."""
+        self.hear("came", {"socket": socket, "device_id": device, "name": device, "since": since, **more})
+
+    def devices(self) -> dict[str, Any]:
+        return self.relay.phones.devices_report(self.book.engine.now)
+
+    def record(self, **changed: object) -> dict[str, object]:
+        """A stored session."""
+        _, session = PairedSessionRegistry().create(self.book.engine.now, counting_entropy())
+        return {**session.to_record(), **changed}
+
+    def shared(self, record: Mapping[str, object]) -> PairedSession:
+        """A session that `b` has saved."""
+        self.hear("saved", record)
+        session = self.relay.sessions.hashed(str(record["token_hash"]))
+        assert session is not None
+        return session
+
+    def saves(self, session: PairedSession) -> Query[Any]:
+        """It is to be stored: what the store is asked, and does not answer yet."""
+        self.book.spawn(self.relay.save(session))
+        (order,) = self.book.ordered(Query)
+        return order
+
+    def knows(self, record: Mapping[str, object]) -> bool:
+        return self.relay.sessions.hashed(str(record["token_hash"])) is not None

@@ -1,0 +1,157 @@
+"""A started relay with clients on the other end of the wire, all in memory: bytes go both ways, time moves by `after`.
+
+    book = RelayBook()
+    answer = book.request("GET", "/health")
+    phone = book.pair().phone
+    call = book.call("GET", "/ping", token=...)      # waits for the phone
+    phone.reply(call_command, 200, {"ok": True})
+    assert call.answer.status == 200
+
+See `tests.book` for what is around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+from attrs import frozen
+
+from runtimes.failures import HostError
+from svc_proto.facts import Address, FailureKind, Started
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
+from svc_proto.wire.events import Headers, RequestHead
+from svc_proto.wire.limits import Limits
+from tests.book import HOME, SECRET, SPOOL
+from tests.http_book import FIRST, Call, Fields, HttpBook
+from tests.playbook import LOCAL, PATIENT, PEER, REMOTE, START
+from tests.relay.phone_client import Phone
+
+__all__ = [
+    "FIRST",
+    "HOME",
+    "HOST",
+    "LOCAL",
+    "PEER",
+    "REMOTE",
+    "SECRET",
+    "SPOOL",
+    "START",
+    "Call",
+    "Paired",
+    "Phone",
+    "RelayBook",
+]
+
+HOST = b"127.0.0.1:8767"
+
+
+@frozen
+class Paired:
+    """A phone right after its pairing."""
+
+    phone: Phone
+    token: str
+    ok: dict[str, Any]  # payload of auth.ok
+
+    @property
+    def prefix(self) -> str:
+        return self.token[:8]
+
+
+class RelayBook(HttpBook):
+    """A relay, its host and its peers."""
+
+    host_name = HOST
+
+    def __init__(
+        self,
+        config: RelayConfig | None = None,
+        *,
+        records: Iterable[Mapping[str, object]] = (),
+        files: Mapping[str, bytes | str] | None = None,
+        entropy: Callable[[int], bytes] | None = None,
+        limits: Limits = PATIENT,
+        keys: PairingApiKeys | None = None,
+        started: bool = True,
+    ) -> None:
+        config = config or RelayConfig(home=HOME, config_path=f"{HOME}/config.yaml")
+        self.relay = Relay(config, limits=limits, keys=keys)
+        super().__init__(self.relay, files=files, entropy=entropy)
+        self.store = {cast("str", record["token_hash"]): record for record in records}
+        self.profile_folders: list[str] = []
+        self.engines: dict[str, object] = {}  # of speech that are installed
+        self.host.compute |= {
+            "voice.engines": lambda: self.engines,
+            "list_folders": lambda path: tuple(self.profile_folders),
+            "which": _nowhere,
+        }
+        if started:
+            self.feed(Started())
+            assert self.ready
+
+    @property
+    def store(self) -> dict[str, Any]:
+        """The records of sessions, by the hash of their token."""
+        return self.host.store.sessions
+
+    @store.setter
+    def store(self, records: dict[str, Any]) -> None:
+        self.host.store.sessions = records
+
+    @property
+    def uploads(self) -> list[str]:
+        """What lies in the spool folder."""
+        return self.host.disk.paths(SPOOL)
+
+    # --- clients ---
+
+    def knock(
+        self, path: str = "/ws", *, peer: Address = REMOTE, headers: Fields = (), tls: bool = False, host: bytes = HOST
+    ) -> Phone:
+        """Ask for a WebSocket, which may be refused."""
+        phone = self.come(Phone, peer, tls=tls)
+        phone.say(RequestHead(FIRST, "GET", path, Headers([(b"host", host), *headers]), websocket=True))
+        return phone
+
+    def websocket(self, path: str = "/ws", *, peer: Address = REMOTE, headers: Fields = (), tls: bool = False) -> Phone:
+        """An open WebSocket."""
+        phone = self.knock(path, peer=peer, headers=headers, tls=tls)
+        assert phone.is_open, phone.events
+        return phone
+
+    def register(self, code: str = "Q7M2ZK", meta: Mapping[str, object] | None = None) -> str:
+        """Register a pairing code as the operator does."""
+        assert self.request("POST", "/pairing/register", {"code": code, **(meta or {})}).status == 200
+        self.secrets.add(code)
+        return code
+
+    def pair(self, *, operator: Mapping[str, object] | None = None, peer: Address = REMOTE, **device: object) -> Paired:
+        """Pair a phone: a code, a socket, `system/auth`."""
+        code = self.register(meta=operator)
+        payload = {"client_surface": "android", "device_form_factor": "phone", **device}
+        phone = self.websocket(peer=peer)
+        answer = phone.auth(pairing_code=code, **payload)
+        assert answer["type"] == "auth.ok", answer
+        ok = answer["payload"]
+        self.secrets.add(ok["session_token"])
+        return Paired(phone, ok["session_token"], ok)
+
+    def reconnect(self, token: str, *, peer: Address = REMOTE) -> Phone:
+        """Come back with a token."""
+        phone = self.websocket(peer=peer)
+        assert phone.auth(session_token=token)["type"] == "auth.ok"
+        return phone
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """What the operator sees."""
+        return cast("list[dict[str, Any]]", self.request("GET", "/sessions").json["sessions"])
+
+    def activity(self) -> list[dict[str, Any]]:
+        return cast("list[dict[str, Any]]", self.request("GET", "/bridge/activity").json["activity"])
+
+
+def _nowhere(name: str) -> object:
+    raise HostError(FailureKind.NOT_FOUND)

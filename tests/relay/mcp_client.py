@@ -1,0 +1,36 @@
+"""An MCP client of a relay, and what it was told."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+from tests.mcp.desk import ELICITS
+from tests.mcp.web import Session
+from tests.relay.harness import REMOTE, Call, RelayBook
+from tests.relay.routes.media_harness import PNG, upload_json
+
+
+class Agent(Session):
+    """With the phone that paired for it."""
+
+    def __init__(self, book: RelayBook) -> None:
+        self.paired = book.pair(device_name="Pixel")
+        super().__init__(book, ELICITS, token=self.paired.token, peer=REMOTE)
+
+    def read(self, name: str) -> Call:
+        return self.begin("resources/read", uri=f"phone://{name}")
+
+
+def upload(book: RelayBook, agent: Agent) -> str:
+    answer = upload_json(book, agent.paired.token, content=b64encode(PNG).decode(), content_type="image/png")
+    return str(answer.json["token"])
+
+
+def result(call: Call) -> Any:
+    return call.result.json["result"]
+
+
+def text(call: Call) -> str:
+    (block,) = result(call)["content"]
+    return str(block["text"])

@@ -1,0 +1,208 @@
+"""Where files may be fetched from, and the parsers of what names them."""
+
+from __future__ import annotations
+
+import base64
+from mimetypes import MimeTypes
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Compute, Level, OpenFile, SweepFolder
+from svc_proto.facts import Started
+from svc_proto.relay.media.media_service import CONTENT_TYPES, base64_bytes, content_type_field, display_name
+from svc_proto.relay_config import RelayConfig, parse_relay_config
+from tests.relay.harness import RelayBook
+
+
+def started(config: RelayConfig, *links: tuple[str, str], folders: tuple[str, ...] = ()) -> RelayBook:
+    book = RelayBook(config, started=False)
+    for folder in folders:
+        book.disk.folder(folder)
+    for path, target in links:
+        book.disk.symlink(path, target)
+    book.feed(Started())
+    assert book.ready
+    assert book.node.operations.open_handles == 0
+    return book
+
+
+# --- roots ----------------------------------------------------------------------------------------------------------
+
+
+def test_roots_are_where_they_really_are() -> None:
+    config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a", "/b/c"), temp_dir="/tmp")
+    book = started(
+        config, ("/tmp", "/private/tmp"), ("/work", "/data/work"), folders=("/private/tmp", "/data/work", "/a", "/b/c")
+    )
+    assert book.relay.media.sandbox.roots == ("/private/tmp", "/data/work", "/a", "/b/c")
+
+
+def test_a_root_that_does_not_exist_yet_counts_from_the_folder_above_it() -> None:
+    config = RelayConfig(home="/home/me/.svc", workspace="/home/me/.svc/workspace")
+    book = started(config, ("/home/me", "/data/me"), folders=("/data/me", "/tmp"))
+    assert book.relay.media.sandbox.roots == ("/tmp", "/data/me/.svc/workspace")
+
+
+def test_places_that_cannot_be_found_out_are_taken_by_name() -> None:
+    config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a",), temp_dir="/tmp")
+    book = RelayBook(config, started=False)
+    book.disk.symlink("/tmp", "/private/tmp")
+    book.refuse = (Compute,)
+    book.feed(Started())
+    assert book.relay.media.sandbox.roots == ("/tmp", "/work", "/a")
+    assert "/h/svc/.env" in book.relay.media.sandbox.protected
+    assert "media places taken by name" in book.events(Level.WARNING)
+
+
+def test_what_is_protected_is_so_behind_links_too() -> None:
+    config = RelayConfig(
+        home="/home/me/.svc",
+        user_home="/home/me",
+        media_allowed_roots=("/home/me", "/data"),
+        ssl_key="/home/me/tls.key",
+    )
+    links = (("/home/me", "/data/me"), ("/data/me/.ssh", "/data/dotfiles/ssh"), ("/data/me/.svc", "/data/svc"))
+    book = started(config, *links, folders=("/data/me", "/data/dotfiles/ssh", "/data/svc"))
+    sandbox = book.relay.media.sandbox
+    for path in ("/data/dotfiles/ssh/id_ed25519", "/data/svc/.env", "/data/svc/mcp-relay.json", "/data/me/tls.key"):
+        assert not sandbox.allows(path)
+        assert not sandbox.allows(path.replace("/data/me", "/home/me"))
+    assert sandbox.allows("/data/me/film.mkv")
+
+
+def test_recordings_are_protected_wherever_they_are() -> None:
+    env = {"SVC_RELAY_HOME": "/srv/relay", "RELAY_REALTIME_VOICE_RUN_DIR": "/srv/runs", "SVC_HOME": "/home/me/.svc"}
+    config = parse_relay_config({**env, "RELAY_MEDIA_ALLOWED_ROOTS": "/srv", "RELAY_HERMES_CONFIG": "/srv/svc.yaml"})
+    sandbox = started(config, folders=("/srv",)).relay.media.sandbox
+    for path in ("/srv/relay/voice-output-runs/a.wav", "/srv/relay/x", "/srv/runs/a.wav", "/srv/svc.yaml"):
+        assert not sandbox.allows(path)
+    assert sandbox.allows("/srv/film.mkv")
+
+
+def test_a_relay_home_with_a_root_in_it_gives_that_away() -> None:
+    env = {"SVC_RELAY_HOME": "/srv", "SVC_HOME": "/srv", "SVC_WORKSPACE": "/srv/workspace"}
+    sandbox = started(parse_relay_config(env), folders=("/srv/workspace",)).relay.media.sandbox
+    assert sandbox.allows("/srv/workspace/a.png")
+    assert not sandbox.allows("/srv/voice-output-runs/a.wav")
+
+
+def test_a_system_tree_that_leads_to_the_home_is_not_foreign() -> None:
+    config = RelayConfig(home="/var/roothome/.svc", workspace="/var/roothome/work", user_home="/var/roothome")
+    book = started(config, ("/root", "/var/roothome"), folders=("/var/roothome/work",))
+    assert book.relay.media.sandbox.allows("/var/roothome/work/a.png")
+
+
+def test_roots_stay_as_they_are_named_where_nothing_can_be_opened() -> None:
+    book = RelayBook(RelayConfig(workspace="/work"), started=False)
+    book.refuse = (OpenFile,)
+    book.feed(Started())
+    assert book.relay.media.sandbox.roots == ("/tmp", "/work")
+
+
+# --- parsers --------------------------------------------------------------------------------------------------------
+
+
+OWN_TYPES = """
+bz2 application/x-bzip2; docx application/vnd.openxmlformats-officedocument.wordprocessingml.document
+epub application/epub+zip; flac audio/flac; gz application/gzip; js text/javascript; log text/plain
+m4a audio/mp4; md text/markdown; mkv video/x-matroska; odt application/vnd.oasis.opendocument.text
+oga audio/ogg; ogg audio/ogg; opus audio/ogg
+pptx application/vnd.openxmlformats-officedocument.presentationml.presentation; rtf application/rtf
+wav audio/wav; webp image/webp; xlsx application/vnd.openxmlformats-officedocument.spreadsheetml.sheet
+xml application/xml; yaml application/yaml; yml application/yaml
+"""
+
+
+def test_a_type_is_the_librarys_or_one_of_ours() -> None:
+    """Of what the library of Python 3.11 has of its own: what this system's files say is another matter."""
+    ours = dict(row.split() for line in OWN_TYPES.split("\n")[1:-1] for row in line.split(";"))
+    theirs = MimeTypes(filenames=()).types_map[True]
+    for extension, kind in CONTENT_TYPES.items():
+        assert kind == ours.get(extension, theirs.get(f".{extension}")), extension
+    assert ours.keys() < CONTENT_TYPES.keys()
+
+
+def test_the_table_of_types() -> None:
+    for extension, kind in CONTENT_TYPES.items():
+        assert extension == extension.lower()
+        assert content_type_field(kind, "x") == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (None, None),
+        ("", None),
+        ("/", None),
+        ("\r\n", None),
+        ("a.txt", "a.txt"),
+        ("/etc/passwd", "passwd"),
+        ("C:\\x\\a.txt", "a.txt"),
+        ("a\r\nb", "ab"),
+        ("\udcff", "?"),
+        ("x" * 300, "x" * 255),
+    ],
+)
+def test_display_names(name: str | None, expected: str | None) -> None:
+    assert display_name(name) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "text/plain",
+        " image/png ",
+        "text/plain; charset=utf-8",
+        "application/vnd.x+json",
+        "a/" + "b" * 127 + "; c=" + "d" * 67,
+    ],
+)
+def test_content_types(value: str) -> None:
+    assert content_type_field(value, "x") == value.strip()
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "text", "a/b/c", "text/pläin", "a/b; \x00", None, 5, "a/" + "b" * 200, "a/" + "b" * 127 + "; c=" + "d" * 68],
+)
+def test_what_is_no_content_type(value: object) -> None:
+    with pytest.raises(Refused) as refused:
+        content_type_field(value, "x")
+    assert (refused.value.status, refused.value.extra["field"]) == (400, "x")
+
+
+@given(st.binary(min_size=1, max_size=50))
+def test_base64_comes_back(data: bytes) -> None:
+    assert base64_bytes(base64.b64encode(data).decode(), "x") == data
+
+
+@pytest.mark.parametrize(
+    "value", ["", "QQ", "QQ=", "QUJD=", "QUJD==", "Q Q=", "QQ==\n", "QQ==QQ==", "-_-_", "ä", None, b"QQ=="]
+)
+def test_what_is_no_base64(value: object) -> None:
+    with pytest.raises(Refused) as refused:
+        base64_bytes(value, "x")
+    assert (refused.value.status, refused.value.extra["field"]) == (400, "x")
+
+
+def test_the_files_of_a_store_that_was_named_are_protected() -> None:
+    config = parse_relay_config(
+        {"RELAY_MEDIA_ALLOWED_ROOTS": "/srv", "SVC_HOME": "/home/me/.svc"},
+        store_files=["/srv/chats.db", "/srv/chats.db-wal"],
+    )
+    book = started(config, folders=("/srv",))
+    assert not book.relay.media.sandbox.allows("/srv/chats.db")
+    assert not book.relay.media.sandbox.allows("/srv/chats.db-wal")
+    assert book.relay.media.sandbox.allows("/srv/chats.dbx")
+
+
+def test_who_is_not_the_first_on_its_home_leaves_uploads_alone() -> None:
+    for begins in (True, False):
+        book = RelayBook(RelayConfig(begins=begins, pairing_code="Q7M2ZK"), started=False)
+        book.feed(Started())
+        assert any(isinstance(command, SweepFolder) for command in book.commands) is begins
+        answer = book.websocket().auth(pairing_code="Q7M2ZK")
+        assert answer["type"] == ("auth.ok" if begins else "auth.fail")

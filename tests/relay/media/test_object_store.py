@@ -1,0 +1,247 @@
+"""Uploads in a bucket: any node takes them in and serves them, they outlive it, and a store that fails is told."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from fuzz.cluster import BUCKET, UPLOADS_LIVE, ClusterWorld
+from runtimes.sim.s3 import S3Service
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response
+from svc_proto.relay.media import object_store
+from svc_proto.wire.events import Headers
+from tests.relay.cluster.test_request_forwarding import uploaded
+from tests.support.sim_http import HttpClientConnection, Pairs, RequestClient
+
+MIB = 1024 * 1024
+DATA = bytes(range(256)) * 1_000
+
+
+def world(nodes: int = 3) -> tuple[ClusterWorld, S3Service]:
+    scene = ClusterWorld(0, nodes, uploads=BUCKET)
+    scene.start()
+    assert scene.s3 is not None
+    return scene, scene.s3
+
+
+def got(scene: ClusterWorld, node: int, path: str, token: str, method: str = "GET", **fields: str) -> Any:
+    shown = cast("Pairs", {name.replace("_", "-"): value for name, value in fields.items()})
+    return scene.asked(node, method, path, token=token, fields=shown).answer
+
+
+def test_an_upload_is_at_every_node_and_outlives_its_own() -> None:
+    scene, s3 = world()
+    phone = scene.paired("P", 0)
+    path = uploaded(scene, 1, phone.token, DATA)
+    assert list(s3.objects.values()) == [DATA]
+    assert not scene.hosts[1].disk.files(scene.hosts[1].spool)
+    there = got(scene, 1, path, phone.token)
+    assert (there.status, there.body) == (200, DATA)
+    tag, day = (str((there.headers.get(name) or b"").decode()) for name in (b"etag", b"last-modified"))
+    for round_ in range(2):
+        for node in (0, 2) if round_ else (0, 1, 2):
+            for method, fields, status, body in (
+                ("GET", {}, 200, DATA),
+                ("HEAD", {}, 200, b""),
+                ("GET", {"range": "bytes=1000-99999"}, 206, DATA[1_000:100_000]),
+                ("GET", {"range": "bytes=-1"}, 206, DATA[-1:]),
+                ("GET", {"range": "bytes=0-9", "if_range": tag}, 206, DATA[:10]),
+                ("GET", {"range": "bytes=0-9", "if_range": '"x"'}, 200, DATA),
+                ("GET", {"if_none_match": tag}, 304, b""),
+                ("GET", {"if_modified_since": day}, 304, b""),
+                ("GET", {"if_match": '"another"'}, 412, None),
+                ("GET", {"range": "bytes=999999-"}, 416, None),
+            ):
+                answer = got(scene, node, path, phone.token, method, **fields)
+                assert answer.status == status, (node, method, fields)
+                assert body is None or answer.body == body
+                if status in (200, 206):
+                    assert answer.headers.get(b"etag") == tag.encode()
+                    assert answer.headers.get(b"content-type") == b"text/plain"
+            assert scene.asked(node, "GET", path).status == 401
+        scene.kill(1)
+        scene.sim.run_for(1.0)
+    scene.restart(1)
+    scene.run(lambda: scene.nodes[1].ready and scene.knows(1) == 2)
+    scene.sim.run_for(0.5)
+    assert got(scene, 1, path, phone.token).body == DATA  # it was told by the others
+    assert scene.asked(1, "GET", "/media/inspect").answer.json["media"][0]["size"] == len(DATA)
+    scene.look()
+
+
+def test_its_time_is_over_everywhere_and_who_is_left_deletes_it() -> None:
+    for killed in (False, True):
+        scene, s3 = world(2)
+        phone = scene.paired("P", 0)
+        path = uploaded(scene, 1, phone.token, DATA)
+        if killed:
+            scene.kill(1)
+            scene.sim.run_for(1.0)
+        scene.sim.run_for(UPLOADS_LIVE + 1.0)
+        assert not s3.objects
+        assert [method for method, _ in s3.asked].count("DELETE") == 1
+        assert scene.asked(0, "GET", path, token=phone.token).status == 404
+        scene.look()
+
+
+def test_the_quota_holds_in_sum() -> None:
+    scene, s3 = world(2)
+    phone, other = scene.paired("P", 0), scene.paired("Q", 0)
+    theirs = uploaded(scene, 0, other.token, b"theirs")
+    paths = [uploaded(scene, n % 2, phone.token, bytes([n]) * MIB) for n in range(11)]
+    scene.sim.run_for(1.0)
+    assert sum(map(len, s3.objects.values())) == 10 * MIB + 6
+    for node in range(2):
+        assert [got(scene, node, path, phone.token).status for path in (*paths[:2], paths[-1], theirs)] == [
+            404, 200, 200, 200,
+        ]  # fmt: skip
+        assert scene.relays[node].media.uploads._used == {
+            upload.owner: sum(
+                each.size for each in scene.relays[node].media.uploads._owned.values() if each.owner == upload.owner
+            )
+            for upload in scene.relays[node].media.uploads._owned.values()
+        }
+    scene.look()
+
+
+def test_a_store_that_is_gone_disturbs_nothing() -> None:
+    scene, _ = world(2)
+    phone = scene.paired("P", 0)
+    path = uploaded(scene, 0, phone.token, DATA)
+    scene.s3_process.kill()
+    body = {"content": "aGk=", "content_type": "text/plain", "file_name": "a.txt"}
+    for node in range(2):
+        answer = scene.asked(node, "POST", "/media/upload", token=phone.token, body=body).answer
+        assert (answer.status, answer.json["code"]) == (503, "media_store_unavailable")
+        answer = got(scene, node, path, phone.token)
+        assert (answer.status, answer.json["code"]) == (503, "media_store_unavailable")
+        assert got(scene, node, path, phone.token, if_none_match="*").status == 304
+        assert not scene.hosts[node].disk.files(scene.hosts[node].spool)
+        used = scene.relays[node].media.uploads._used
+        assert list(used.values()) == [len(DATA)]
+        assert scene.asked(node, "GET", "/ping", token=phone.token).status == 200
+    scene.s3_process = scene.s3_process.restart()
+    scene.run(lambda: scene.s3_process.ready)
+    assert got(scene, 1, path, phone.token).body == DATA
+    assert scene.asked(1, "POST", "/media/upload", token=phone.token, body=body).status == 200
+    scene.look()
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        lambda request, response: Response(500, Headers(), b"<Error/>"),
+        lambda request, response: Response(403, Headers(), b"<Error/>"),
+        lambda request, response: Response(200, Headers(), response.body + b"x"),
+        lambda request, response: Response(200, Headers(), response.body[:-1]),
+        lambda request, response: Response(206, response.headers, response.body),
+        lambda request, response: Response(206, Headers([(b"content-range", b"bytes 0-9/11")]), response.body),
+    ],
+    ids=["500", "403", "longer", "shorter", "a part", "another part"],
+)
+@pytest.mark.parametrize("part", [False, True])
+def test_a_store_that_lies(lie: Any, part: bool) -> None:
+    scene, s3 = world(1)
+    phone = scene.paired("P", 0)
+    path = uploaded(scene, 0, phone.token, DATA)
+    s3.instead = lie
+    fields = {"range": "bytes=5-9"} if part else {}
+    answer = got(scene, 0, path, phone.token, **fields)
+    if part and lie(None, Response(206, Headers(), b"")).status == 206 and answer.status == 206:
+        assert answer.body == DATA[5:10]  # it was none
+    else:
+        assert (answer.status, answer.json["code"]) == (503, "media_store_unavailable")
+    s3.instead = lambda request, response: Response(404, Headers(), b"")
+    assert got(scene, 0, path, phone.token).status == 404
+    s3.instead = lambda request, response: Response(500, Headers(), b"")
+    scene.sim.run_for(UPLOADS_LIVE)  # what it does not delete is left to it
+    assert s3.asked[-1][0] == "DELETE"
+    assert not scene.relays[0].media.uploads._used
+    scene.look()
+
+
+def test_an_upload_that_the_store_does_not_take_is_none() -> None:
+    scene, s3 = world(1)
+    phone = scene.paired("P", 0)
+    body = {"content": "aGk=", "content_type": "text/plain", "file_name": "a.txt"}
+    s3.instead = lambda request, response: Response(503 if request.method == "PUT" else response.status, Headers())
+    assert scene.asked(0, "POST", "/media/upload", token=phone.token, body=body).status == 503
+    scene.sim.run_for(1.0)
+    assert not s3.objects  # it was taken all the same, and taken back
+    assert [method for method, _ in s3.asked] == ["PUT", "DELETE"]
+    assert not scene.relays[0].media.uploads._used
+    scene.look()
+
+
+def test_all_of_an_object_at_once() -> None:
+    scene, s3 = world(1)
+    phone = scene.paired("P", 0)
+    path, media = uploaded(scene, 0, phone.token, DATA), scene.relays[0].media
+
+    def answer(request: Request, token: str) -> Flow[Response]:
+        return Response(200, Headers(), (yield from media.read(token, len(DATA) - len(request.raw_query))))
+
+    media.answer = answer  # type: ignore[method-assign]  # as the agent's picture is read
+    assert got(scene, 0, path, phone.token).body == DATA
+    assert got(scene, 0, f"{path}?x", phone.token).status == 413
+    s3.instead = lambda request, response: Response(404, Headers())
+    assert got(scene, 0, path, phone.token).status == 404
+    s3.instead = lambda request, response: response
+    call = scene.call(0, "GET", path, token=phone.token)
+    scene.run(lambda: bool(s3.asked) and s3.asked.count(("GET", s3.asked[0][1])) == 3)
+    scene.s3_process.kill()
+    scene.run(lambda: call.over)
+    assert call.status == 503
+    scene.look()
+
+
+def test_an_empty_upload() -> None:
+    scene, s3 = world(2)
+    phone = scene.paired("P", 0)
+    about = b'Content-Disposition: form-data; name="file"; filename="e.txt"\r\nContent-Type: text/plain'
+    fields: Pairs = {"authorization": f"Bearer {phone.token}", "content-type": "multipart/form-data; boundary=x"}
+    what = ("POST", "/media/upload", fields, b"--x\r\n" + about + b"\r\n\r\n\r\n--x--\r\n")
+    target = scene.target(0)
+    carrier = HttpClientConnection(scene.crowd, target, scene.entropy)
+    caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
+    scene.run(lambda: caller.over)
+    assert caller.answer.status == 200, caller.answer
+    assert list(s3.objects.values()) == [b""]
+    for node in range(2):
+        answer = got(scene, node, f"/media/{caller.answer.json['token']}", phone.token)
+        assert (answer.status, answer.body, answer.headers.get(b"content-type")) == (200, b"", b"text/plain")
+    assert [method for method, _ in s3.asked] == ["PUT"]
+    scene.look()
+
+
+def test_who_cannot_sign_is_told() -> None:
+    scene, _ = world(1)
+    phone = scene.paired("P", 0)
+    path = uploaded(scene, 0, phone.token, DATA)
+    del scene.hosts[0].compute["s3.sign"]
+    assert got(scene, 0, path, phone.token).status == 503
+    scene.look()
+
+
+def test_a_store_that_dies_half_way_does_not_look_like_the_end() -> None:
+    scene, _ = world(2)
+    phone = scene.paired("P", 0)
+    path = uploaded(scene, 0, phone.token, bytes(MIB))
+    call = scene.call(1, "GET", path, token=phone.token)
+    scene.run(lambda: call.head is not None)
+    scene.s3_process.kill()
+    scene.run(lambda: call.over)
+    assert call.status == 0
+    scene.look()
+
+
+def test_limits() -> None:
+    assert (object_store.CONNECT_WITHIN, object_store.WITHIN, object_store.UPLOAD_WITHIN, object_store.SILENCE) == (
+        5.0,
+        30.0,
+        600.0,
+        60.0,
+    )
+    assert object_store.NAME_BYTES == 16

@@ -1,0 +1,38 @@
+"""A file in a multipart body. Whole uploads: tests/relay/routes/test_media.py and test_voice_basic.py."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from svc_proto.engine.message import Request
+from svc_proto.relay.media.upload_body import form_type
+from svc_proto.wire.events import Headers
+
+
+class Asked:
+    """As much of a request as is looked at."""
+
+    def __init__(self, *fields: tuple[bytes, bytes]) -> None:
+        self.headers = Headers(fields)
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [
+        (b"multipart/form-data; boundary=x", True),
+        (b" Multipart/Form-Data ;boundary=x", True),
+        (b"multipart/form-data", True),
+        (b"multipart/mixed; boundary=x", False),
+        (b"application/json", False),
+        (b"", False),
+    ],
+)
+def test_what_is_a_form(value: bytes, form: bool) -> None:
+    found = form_type(cast("Request", Asked((b"content-type", value))))
+    assert (found is not None) is form
+
+
+def test_no_type_is_no_form() -> None:
+    assert form_type(cast("Request", Asked())) is None

@@ -1,0 +1,171 @@
+"""What all nodes know of uploads: what is told of them, what is taken over, and a folder that hosts share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fuzz.cluster import BUCKET, UPLOADS_LIVE, ClusterWorld
+from svc_proto.commands import DeleteBlob
+from svc_proto.relay.media import upload_registry
+from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.settings import S3Bucket
+from tests.book import HOME
+from tests.cluster.harness import WHERE
+from tests.relay.cluster.test_request_forwarding import uploaded
+from tests.relay.coordinator_harness import Alone
+
+FOLDER = "/mnt/uploads"
+RECORD = {
+    "token": "T" * 22,
+    "name": "abc.txt",
+    "content_type": "text/plain",
+    "shown": "",
+    "file_name": "a.txt",
+    "size": 3,
+    "created_at": 1.0,
+    "left": 10.0,
+    "owner": "o",
+}
+
+
+def alone(place: S3Bucket | str | None = FOLDER, **config: Any) -> Alone:
+    return Alone(RelayConfig(home=HOME, cluster=WHERE, media_store=place, **config))
+
+
+def deleted(one: Alone) -> list[str]:
+    return [order.path for order in one.book.ordered(DeleteBlob)]
+
+
+def test_a_folder_that_hosts_share() -> None:
+    scene = ClusterWorld(0, 3, uploads=FOLDER)
+    scene.start()
+    phone = scene.paired("P", 0)
+    path = uploaded(scene, 1, phone.token, b"a file")
+    disk = scene.hosts[0].disk
+    assert len(disk.files(FOLDER)) == 1
+    scene.sim.run_for(0.5)
+    for _ in range(2):
+        for node in (0, 2):
+            answer = scene.asked(node, "GET", path, token=phone.token).answer
+            assert (answer.status, answer.body) == (200, b"a file")
+            assert answer.headers.get(b"content-type") == b"text/plain"
+        scene.stop(1)
+        scene.sim.run_for(1.0)
+    old = disk.put(f"{FOLDER}/old", b"of a service that is gone")
+    scene.sim.run_for(UPLOADS_LIVE)
+    assert [*disk.files(FOLDER)] == ["old"]
+    assert scene.asked(0, "GET", path, token=phone.token).status == 404
+    scene.restart(1)
+    scene.run(lambda: scene.nodes[1].ready)
+    assert [*disk.files(FOLDER)] == ["old"]  # somebody may have its token
+    old.modified -= 3_600.0
+    scene.kill(1)
+    scene.restart(1)
+    scene.run(lambda: scene.nodes[1].ready)
+    assert not disk.files(FOLDER)
+    scene.look()
+
+
+def test_what_another_node_has_is_known_until_it_says_no_more() -> None:
+    one = alone()
+    media = one.relay.media
+    one.hear("kept", RECORD)
+    one.hear("kept", RECORD)
+    entry = media.registry.peek("T" * 22)
+    assert entry is not None
+    assert (entry.path, entry.owned, entry.size) == (f"{FOLDER}/abc.txt", True, 3)
+    assert media.uploads._used == {"o": 3}
+    assert media.uploads.records() == []
+    one.hear("gone", {"token": "T" * 22})
+    one.hear("gone", {"token": "T" * 22})
+    assert (len(media.registry), media.uploads._used) == (0, {})
+    one.hear("state", {"uploads": [RECORD]}, to_me=True)
+    assert media.has("T" * 22)
+    one.hear("state", {"uploads": []}, to_me=True)
+    assert not media.has("T" * 22)
+    assert not one.book.ordered(DeleteBlob)
+
+
+@pytest.mark.parametrize("left", ["node", "nobody"])
+def test_whose_time_is_over_is_deleted_by_its_node_or_by_whoever_is_left(left: str) -> None:
+    one = alone()
+    one.hear("kept", {**RECORD, "left": 2.0})
+    one.hear("kept", {**RECORD, "token": "U" * 22}, node="c")
+    if left == "nobody":
+        one.hear("bye")
+        assert [row["token"] for row in one.relay.media.uploads.records()] == ["T" * 22]
+    one.book.after(2.0)
+    assert not one.relay.media.has("T" * 22)
+    assert deleted(one) == [f"{FOLDER}/abc.txt"] * (left == "nobody")
+
+
+def test_who_joins_while_a_node_is_not_known_to_be_gone_hears_what_it_had() -> None:
+    one = alone()
+    one.hear("kept", RECORD, node="c")
+    one.hear("state", {"uploads": [{**RECORD, "token": "U" * 22}]}, to_me=True)
+    one.said()
+    one.hear("bye", node="c")
+    assert [(word, body["token"]) for word, body in one.said()] == [("kept", "T" * 22)]
+    calm = alone()
+    calm.hear("kept", RECORD)
+    calm.said()
+    calm.hear("bye")
+    assert calm.said() == []
+
+
+def test_what_has_to_make_room_is_told_and_deleted_whoever_took_it_in() -> None:
+    one = alone(media_max_size_mb=1)
+    media = one.relay.media
+    one.hear("kept", RECORD)
+    one.said()
+    one.book.within(lambda: media.reserve("o", 10 * 1024 * 1024))
+    assert one.said() == [("gone", {"token": "T" * 22})]
+    assert deleted(one) == [f"{FOLDER}/abc.txt"]
+    small = alone(media_lru_cap=1)
+    small.hear("kept", RECORD)
+    small.said()
+    small.hear("kept", {**RECORD, "token": "U" * 22})
+    assert small.said() == [("gone", {"token": "T" * 22})]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"token": "short"}, {"name": "../x"}, {"name": ""}, {"size": -1}, {"left": -1.0}, {"created_at": "x"}],
+)
+def test_what_is_no_upload(wrong: dict[str, object]) -> None:
+    one = alone()
+    one.hear("kept", {**RECORD, **wrong})
+    assert len(one.relay.media.registry) == 0
+
+
+def test_who_has_no_such_place_takes_nothing_over() -> None:
+    one = alone(None)
+    one.hear("kept", RECORD)
+    one.hear("gone", {"token": "T" * 22})
+    assert len(one.relay.media.registry) == 0
+    assert one.relay.media.uploads.record("T" * 22) == {}
+
+
+def test_one_that_nobody_has_told_of_yet_is_taken_over_when_it_is_asked_for() -> None:
+    one = alone(BUCKET)
+    made: list[Any] = []
+    about: Any = {"content_type": "a/b", "file_name": None, "size": 0, "owner": "o", "shown": "image/png"}
+    one.book.within(lambda: made.append(one.relay.media.register("abc", **about)))
+    (entry,) = made
+    assert [word for word, _ in one.said()] == ["kept"]
+    one.hear("asks", {"word": "has", "body": {"what": "media", "name": entry.token}, "ticket": 1}, to_me=True)
+    ((_, said),) = one.said()
+    assert said["body"]["upload"]["shown"] == "image/png"
+    other = alone(BUCKET)
+    other.hear("kept", {**said["body"]["upload"], "left": 5.0})
+    assert other.relay.media.has(entry.token)
+    one.book.within(one.relay.media.stop)
+    assert not one.book.ordered(DeleteBlob)
+
+
+def test_names() -> None:
+    assert upload_registry.QUOTA == 10
+    assert JsonObject({"upload": 1}).get_object("upload") == {}

@@ -1,0 +1,555 @@
+"""OAuth at the relay, from the first refusal to tokens that are given back; and what strangers try with it."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from fuzz.cluster import ClusterWorld
+from svc_proto.commands import Level
+from svc_proto.engine.router import BODY_LIMIT
+from svc_proto.relay.cluster import coordinator
+from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient, decode_client_id
+from svc_proto.store_requests import DeleteSession, SaveSession
+from tests.mcp.web import TYPES, fields, message
+from tests.relay.cluster.test_coordinator import world
+from tests.relay.coordinator_harness import Alone
+from tests.relay.harness import REMOTE, RelayBook
+from tests.relay.oauth_client import FORM, HOST, PLACE, Guest, wrong
+from tests.support.sim_http import HttpClientConnection, RequestClient
+
+PING = message("ping")
+LOOPBACK = "http://127.0.0.1:4000/cb"
+
+
+# --- the whole way ---
+
+
+def test_the_whole_way(book: RelayBook, guest: Guest) -> None:
+    page = guest.wait()
+    shown = guest.call("GET", page)
+    assert (shown.status, shown.headers.get(b"refresh")) == (200, b"2")
+    word = guest.word(page)
+    asked = guest.question(word.lower()).json
+    assert (asked["client_name"], asked["answer_goes_to"], asked["answer_stays_there"]) == (
+        "Claude Code", "agent.example", False,
+    )  # fmt: skip
+    assert (asked["scope"], asked["address"], asked["expires_in"]) == ("bridge", REMOTE.host, 600)
+    assert guest.answer(word).json == {"ok": True, "allowed": True, "client_name": "Claude Code"}
+    assert guest.call("HEAD", page).status == 200  # whoever looks ahead takes nothing away
+    back = guest.back(page)
+    assert (back["state"], back["iss"]) == ("st&te", PLACE)
+    assert guest.call("GET", page).status == 404  # it leads away once
+    answer = guest.trade(back["code"], resource=f"{PLACE}/mcp/")
+    assert answer.headers.get(b"cache-control") == b"no-store"
+    assert (guest.tokens["token_type"], guest.tokens["expires_in"]) == ("Bearer", 3600)
+    assert guest.tokens["scope"] == "bridge"
+    assert guest.open().post(PING).status == 200
+
+
+def test_it_is_listed_with_the_phones_and_outlives_a_restart(book: RelayBook, guest: Guest) -> None:
+    guest.come(ttl_seconds=7200)
+    (listed,) = book.sessions()
+    assert (listed["device_name"], listed["client_surface"]) == ("MCP: Claude Code", "mcp")
+    assert listed["grants"] == {"bridge": listed["expires_at"]}
+    kept = json.dumps(list(book.store.values()))
+    assert not [secret for secret in (guest.access, *guest.refresh_token.split(".")) if secret in kept]
+    guest.book = RelayBook(records=book.store.values())
+    assert guest.open().post(PING).status == 200
+    assert guest.refresh().status == 200
+
+
+def test_a_refused_question(guest: Guest) -> None:
+    page = guest.wait()
+    assert guest.answer(guest.word(page), allow=False).json["allowed"] is False
+    assert guest.back(page) == {"error": "access_denied", "state": "st&te", "iss": PLACE}
+    assert guest.call("GET", page).status == 404
+
+
+def test_an_hour_and_refreshing(book: RelayBook, guest: Guest) -> None:
+    guest.come()
+    first = guest.access
+    book.after(3599)
+    guest.open()
+    book.after(1)
+    assert guest.mcp(PING).status == 401
+    assert guest.refresh(scope="bridge:read").json["scope"] == "bridge"
+    assert guest.access != first
+    guest.open()
+    second = guest.access
+    assert guest.refresh().status == 200
+    assert guest.mcp(PING, token=second).status == 401  # there is one at a time
+
+
+def test_the_last_token_does_not_outlast_what_was_allowed(book: RelayBook, guest: Guest) -> None:
+    guest.come(ttl_seconds=60)
+    assert guest.tokens["expires_in"] == 60
+    book.after(60)
+    assert book.sessions() == []
+    assert guest.mcp(PING).status == 401
+    wrong(guest.refresh(), "invalid_grant")
+
+
+def test_what_never_ends(guest: Guest) -> None:
+    guest.come(ttl_seconds=0)
+    assert guest.tokens["expires_in"] == 3600
+
+
+def test_the_operators_maximum_holds() -> None:
+    book = RelayBook(RelayConfig(max_session_ttl=100.0))
+    Guest(book).come(ttl_seconds=0)
+    (listed,) = book.sessions()
+    assert listed["expires_at"] - listed["created_at"] == 100
+
+
+# --- the scope to look ---
+
+
+def test_who_may_only_look(book: RelayBook, guest: Guest) -> None:
+    phone = book.pair(device_name="Pixel").phone
+    session = guest.come(scope="bridge:read").open()
+    assert guest.tokens["scope"] == "bridge:read"
+    assert [set(row["grants"]) for row in book.sessions() if row["client_surface"] == "mcp"] == [{"bridge:read"}]
+
+    listed = session.ask("tools/list")["tools"]
+    assert {row["annotations"]["readOnlyHint"] for row in listed} == {True}
+    assert "phone_screen" in {row["name"] for row in listed}
+    refused = session.tool("phone_tap_text", text="Pay").result.json["result"]
+    assert refused["isError"] is True
+    assert "scope bridge:read" in refused["content"][0]["text"]
+    looking = session.tool("phone_screen")
+    command = phone.command()
+    assert command["path"] == "/screen"
+    phone.reply(command, 200, {"nodes": []})
+    assert looking.result.json["result"]["isError"] is False
+    assert guest.refresh(scope="bridge:read").json["scope"] == "bridge:read"
+    wrong(guest.refresh(scope="bridge"), "invalid_scope")
+
+
+def test_who_asked_to_look_is_given_no_more(guest: Guest) -> None:
+    word = guest.word(guest.wait(scope="bridge:read openid"))
+    assert guest.question(word).json["scope"] == "bridge:read"
+    assert guest.answer(word, scope="bridge").status == 400
+    assert guest.answer(word, scope="tui").status == 400
+
+
+# --- its end ---
+
+
+@pytest.mark.parametrize("which", ["access_token", "refresh_token"])
+def test_tokens_that_are_given_back(book: RelayBook, guest: Guest, which: str) -> None:
+    session = guest.come().open()
+    assert guest.revoke(guest.tokens[which]).status == 200
+    assert session.post(PING).status == 401
+    assert (book.sessions(), book.store, len(book.relay.mcp.sessions)) == ([], {}, 0)
+    wrong(guest.refresh(), "invalid_grant")
+    assert guest.revoke("unknown").status == 200
+
+
+def test_the_owner_ends_it_with_all_that_is_under_way(book: RelayBook, guest: Guest) -> None:
+    phone = book.pair(device_name="Pixel").phone
+    session = guest.come().open()
+    call = session.tool("phone_ping")
+    prefix = next(row["token_prefix"] for row in book.sessions() if row["client_surface"] == "mcp")
+    assert book.request("DELETE", f"/sessions/{prefix}").status == 200
+    assert call.result.status == 401
+    assert session.post(PING).status == 401
+    assert phone.command()["path"] == "/ping"
+    assert session.tool("phone_ping").result.status == 401
+    assert phone.envelopes() == []
+
+
+def test_a_store_that_does_not_forget(book: RelayBook, guest: Guest) -> None:
+    guest.come()
+    book.refuse = (DeleteSession,)
+    wrong(guest.revoke(guest.access), "temporarily_unavailable", 503)
+    assert guest.mcp(PING).status == 401
+
+
+# --- what is tried ---
+
+
+def test_a_code_is_good_once_and_its_second_use_ends_what_it_gave(book: RelayBook, guest: Guest) -> None:
+    code = guest.code()
+    assert guest.trade(code).status == 200
+    wrong(guest.trade(code), "invalid_grant")
+    assert book.sessions() == []
+    assert guest.mcp(PING).status == 401
+    assert any("shown twice" in event for event in book.events(Level.WARNING))
+
+
+def test_a_code_that_is_shown_twice_while_the_first_is_being_stored(book: RelayBook, guest: Guest) -> None:
+    fields = {"grant_type": "authorization_code", "code": guest.code(), "code_verifier": guest.verifier}
+    body = urlencode({**fields, "redirect_uri": guest.redirect, "client_id": guest.client}).encode()
+    book.hold = (SaveSession,)
+    calls = [book.call("POST", "/oauth/token", body, headers=FORM, peer=REMOTE, tls=True, host=HOST) for _ in range(2)]
+    book.hold = ()
+    book.release()
+    wrong(calls[1].result, "invalid_grant")
+    assert book.sessions() == []
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"code_verifier": "w" * 43},
+        {"code_verifier": None},
+        {"code_verifier": "v"},
+        {"client_id": "other"},
+        {"client_id": None},
+        {"redirect_uri": "https://agent.example/other"},
+    ],
+)
+def test_a_code_with_something_wrong_is_over(book: RelayBook, guest: Guest, field: dict[str, str | None]) -> None:
+    code = guest.code()
+    wrong(guest.trade(code, **field), "invalid_grant")
+    wrong(guest.trade(code), "invalid_grant")
+    assert book.sessions() == []
+
+
+def test_a_code_of_another_client_is_no_good(book: RelayBook, guest: Guest) -> None:
+    other = Guest(book, "Evil")
+    other.verifier = guest.verifier
+    wrong(other.trade(guest.code()), "invalid_grant")
+
+
+def test_a_code_lasts_a_minute(book: RelayBook, guest: Guest) -> None:
+    code = guest.code()
+    book.after(60)
+    wrong(guest.trade(code), "invalid_grant")
+    assert len(book.relay.oauth.consents) == 0
+
+
+def test_without_a_redirect_uri_the_code_is_good(guest: Guest) -> None:
+    assert guest.trade(guest.code(), redirect_uri=None).status == 200  # OAuth 2.1 has it no more
+
+
+@pytest.mark.parametrize("who", ["itself", "somebody else"])
+def test_a_refresh_token_that_is_used_again_ends_the_family(book: RelayBook, guest: Guest, who: str) -> None:
+    guest.come()
+    old = guest.refresh_token
+    assert guest.refresh().status == 200
+    wrong(guest.refresh(old, **({} if who == "itself" else {"client_id": "thief"})), "invalid_grant")
+    assert guest.mcp(PING).status == 401
+    wrong(guest.refresh(), "invalid_grant")
+    assert book.sessions() == []
+
+
+def test_a_refresh_token_is_its_clients(guest: Guest) -> None:
+    guest.come()
+    wrong(guest.refresh(client_id="other"), "invalid_grant")
+    assert guest.refresh().status == 200
+
+
+def test_what_was_revoked_elsewhere_is_not_renewed(book: RelayBook, guest: Guest) -> None:
+    guest.come()
+    book.store.clear()
+    wrong(guest.refresh(), "invalid_grant")
+    assert not book.store
+    assert guest.mcp(PING).status == 401
+
+
+def test_an_access_token_opens_nothing_else(book: RelayBook, guest: Guest) -> None:
+    guest.come()
+    family = guest.refresh_token.partition(".")[0]
+    for token in (guest.access, family, guest.refresh_token):
+        for method, path in (("GET", "/screen"), ("GET", "/sessions"), ("POST", "/clipboard/inbox")):
+            assert guest.call(method, path, token=token).status == 401
+        phone = book.websocket()
+        assert phone.auth(session_token=token)["type"] == "auth.fail"
+    assert guest.mcp(PING, token=family).status == 401
+    assert guest.mcp(PING, token=guest.refresh_token).status == 401
+    in_query = guest.call("POST", f"/mcp?access_token={guest.access}", PING, headers=fields())
+    assert in_query.status == 401  # MCP: "Access tokens MUST NOT be included in the URI query string"
+
+
+@pytest.mark.parametrize("resource", ["https://other.example/mcp", f"{PLACE}/", "", "x"])
+def test_a_token_for_another_server(guest: Guest, resource: str) -> None:
+    assert guest.ask(resource=resource).status == 400
+    wrong(guest.trade(guest.code(), resource=resource), "invalid_target")
+    assert guest.trade(guest.code(resource=None)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"code_challenge": None}, "invalid_request"),
+        ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"code_challenge_method": None}, "invalid_request"),
+        ({"code_challenge": "short"}, "invalid_request"),
+        ({"scope": "terminal"}, "invalid_scope"),
+        ({"resource": "https://other.example/"}, "invalid_target"),
+    ],
+)
+def test_a_wrong_question_is_told_on_the_clients_own_computer_alone(
+    book: RelayBook, guest: Guest, fields: dict[str, str | None], error: str
+) -> None:
+    assert guest.ask(**fields).status == 400  # no open redirect: anybody may register https://evil.example
+    here = Guest(book, redirect=LOOPBACK).ask(**fields)
+    place = urlsplit((here.headers.get(b"location") or b"").decode())
+    told = {name: values[0] for name, values in parse_qs(place.query).items()}
+    assert (here.status, place.netloc, told["error"]) == (303, "127.0.0.1:4000", error)
+    assert (told["state"], told["iss"]) == ("st&te", PLACE)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"client_id": "unknown"},
+        {"client_id": None},
+        {"redirect_uri": "https://evil.example/back"},
+        {"redirect_uri": "https://agent.example/back/more"},
+        {"redirect_uri": "https://agent.example/back?a=b"},
+        {"redirect_uri": "https://agent.example:8443/back"},
+        {"redirect_uri": "javascript:alert(1)"},
+        {"redirect_uri": None},
+        {"state": "s" * 513},
+    ],
+)
+def test_nobody_is_led_where_nobody_has_registered(guest: Guest, fields: dict[str, str | None]) -> None:
+    answer = guest.ask(**fields)
+    assert (answer.status, answer.headers.get(b"location")) == (400, None)
+    assert b"evil" not in answer.body
+
+
+@pytest.mark.parametrize(("dest", "status"), [(b"image", 400), (b"iframe", 400), (b"empty", 400), (b"document", 303)])
+def test_no_other_page_asks_in_the_name_of_its_reader(book: RelayBook, guest: Guest, dest: bytes, status: int) -> None:
+    guest.headers = ((b"sec-fetch-dest", dest),)
+    assert guest.ask().status == status
+    assert len(book.relay.oauth.consents) == (status == 303)
+
+
+def test_a_parameter_that_is_there_twice(guest: Guest) -> None:
+    twice = urlencode({"client_id": guest.client}) + "&client_id=other"
+    assert guest.call("GET", f"/oauth/authorize?{twice}").status == 400
+    wrong(guest.call("POST", "/oauth/token", b"code=1&code=2", headers=FORM), "invalid_request")
+
+
+def test_any_port_of_the_clients_own_computer(book: RelayBook) -> None:
+    guest = Guest(book, redirect=LOOPBACK)
+    guest.redirect = "http://127.0.0.1:51999/cb"
+    assert guest.trade(guest.code()).status == 200
+    guest.redirect = "http://127.0.0.1:4000/other"
+    assert guest.ask().status == 400
+    guest.redirect = "http://localhost:4000/cb"
+    assert guest.ask().status == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b"a=b", "invalid_request"),
+        (b"grant_type=password&username=a&password=b", "unsupported_grant_type"),
+        (b"grant_type=authorization_code", "invalid_grant"),
+        (b"grant_type=refresh_token", "invalid_grant"),
+        (b"grant_type=refresh_token&refresh_token=.", "invalid_grant"),
+        (b"\xff\xfe", "invalid_request"),
+    ],
+)
+def test_bad_input_at_the_token_endpoint(guest: Guest, body: bytes, error: str) -> None:
+    wrong(guest.call("POST", "/oauth/token", body, headers=FORM), error)
+
+
+def test_the_type_of_a_form_counts_in_any_case(guest: Guest) -> None:
+    kind = [(b"content-type", b"Application/X-WWW-Form-URLEncoded; charset=UTF-8")]
+    answer = guest.call("POST", "/oauth/token", b"grant_type=other", headers=kind)
+    assert answer.json["error"] == "unsupported_grant_type"
+
+
+def test_other_bad_input(guest: Guest) -> None:
+    wrong(guest.call("POST", "/oauth/token", {"grant_type": "x"}), "invalid_request")
+    wrong(guest.call("POST", "/oauth/revoke", b"{}"), "invalid_request")
+    wrong(guest.call("POST", "/oauth/register", b"no JSON"), "invalid_client_metadata")
+    wrong(guest.call("POST", "/oauth/register", {}), "invalid_redirect_uri")
+    wrong(guest.call("POST", "/oauth/register", b" " * (BODY_LIMIT // 64)), "body_too_large", 413)
+    wrong(guest.call("GET", "/oauth/token"), "method_not_allowed", 405)
+
+
+def test_a_flood_of_registrations_leaves_nothing(book: RelayBook, guest: Guest) -> None:
+    wish = {"client_name": "flood", "redirect_uris": ["https://a.example/"]}
+    names = {guest.call("POST", "/oauth/register", {**wish, "software_id": str(n)}).json["client_id"] for n in range(9)}
+    assert len(names) == 1
+    assert (len(book.relay.oauth.consents), book.sessions()) == (0, [])
+
+
+def test_a_flood_of_questions_is_one_strangers(book: RelayBook, guest: Guest) -> None:
+    pages = [guest.wait() for _ in range(8)]
+    assert guest.ask().status == 429
+    assert guest.call("GET", pages[0]).status == 200
+    book.after(600)
+    assert len(book.relay.oauth.consents) == 0
+    assert guest.call("GET", pages[0]).status == 404
+    guest.wait()
+
+
+def test_only_the_owner_answers(book: RelayBook, guest: Guest) -> None:
+    word = guest.word(guest.wait())
+    for method in ("GET", "POST"):
+        assert guest.call(method, f"/mcp/questions/{word}", {"allow": True}).status == 403
+        assert guest.call(method, f"/mcp/questions/{word}", {"allow": True}, token=book.pair().token).status == 403
+        page = ((b"origin", b"https://evil.example"),)
+        assert book.request(method, f"/mcp/questions/{word}", {"allow": True}, headers=page).status == 403
+    assert book.request("GET", "/mcp/questions/QQQQQQ").status == 404
+    assert guest.answer(word, ballot="wrong").json["code"] == "wrong_ballot"
+    assert guest.answer(word, allow="yes").status == 400
+    assert guest.answer(word).status == 200
+    assert guest.question(word).status == 404  # it is asked once
+
+
+def test_no_secret_is_in_the_log(book: RelayBook, guest: Guest) -> None:
+    code = guest.code()
+    book.secrets.add(code)
+    guest.trade(code)
+    guest.refresh()
+    assert guest.mcp(PING).status == 400
+    said = str(list(book.logs))
+    assert [secret for secret in book.secrets if secret in said] == []
+
+
+def test_ids_are_read_as_strictly_as_registrations(guest: Guest) -> None:
+    client = decode_client_id(guest.client)
+    assert client is not None
+    assert client.identity == guest.client
+    assert HOST.decode() not in guest.client
+
+
+# --- several nodes ---
+
+
+class Flow:
+    """The whole way at nodes of a cluster, each step at any of them."""
+
+    def __init__(self, scene: ClusterWorld) -> None:
+        self.scene = scene
+        wish = {"client_name": "Claude Code", "redirect_uris": [LOOPBACK]}
+        self.client = self.ask(0, "POST", "/oauth/register", wish).json["client_id"]
+        self.page = self.word = ""
+
+    def ask(self, node: int, method: str, path: str, body: object = None) -> Any:
+        return self.scene.asked(node, method, path, body=body).answer
+
+    def begin(self, node: int) -> None:
+        query = {
+            "response_type": "code", "client_id": self.client, "redirect_uri": LOOPBACK, "state": "s",
+            "code_challenge": urlsafe_b64encode(sha256(b"v" * 43).digest()).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+        }  # fmt: skip
+        answer = self.ask(node, "GET", f"/oauth/authorize?{urlencode(query)}")
+        assert answer.status == 303, answer
+        self.page = f"/oauth/{(answer.headers.get(b'location') or b'').decode()}"
+        found = re.search(r'class="word">([A-Z0-9]{6})<', self.ask(node, "GET", self.page).body.decode())
+        assert found is not None
+        self.word = found[1]
+
+    def allow(self, *nodes: int) -> int:
+        """Looked at, and answered."""
+        shown = self.ask(nodes[0], "GET", f"/mcp/questions/{self.word}").json
+        body = {"ballot": shown["ballot"], "allow": True}
+        return int(self.ask(nodes[-1], "POST", f"/mcp/questions/{self.word}", body).status)
+
+    def code(self, node: int) -> str:
+        answer = self.ask(node, "GET", self.page)
+        assert answer.status == 303, answer
+        return parse_qs(urlsplit((answer.headers.get(b"location") or b"").decode()).query)["code"][0]
+
+    def trade(self, node: int, code: str) -> Any:
+        shown = {"code": code, "redirect_uri": LOOPBACK, "client_id": self.client, "code_verifier": "v" * 43}
+        target = self.scene.target(node, local=True)
+        body = urlencode({"grant_type": "authorization_code", **shown}).encode()
+        what = ("POST", "/oauth/token", {"content-type": FORM[0][1].decode()}, body)
+        carrier = HttpClientConnection(self.scene.hosts[node], target, self.scene.entropy)
+        caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
+        self.scene.run(lambda: caller.over)
+        return caller.answer
+
+
+def test_each_step_at_another_node() -> None:
+    scene = world(3)
+    flow = Flow(scene)
+    flow.begin(0)
+    assert flow.ask(1, "GET", flow.page).status == 200
+    assert flow.ask(2, "GET", "/mcp/questions/AAAAAA").status == 404
+    assert flow.allow(2, 0) == 200
+    code = flow.code(1)
+    assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 1, 0]
+    answer = flow.trade(2, code)
+    assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 1]
+    assert answer.status == 200, answer
+    token = answer.json["access_token"]
+    scene.sim.run_for(0.1)  # it is on its way to the others
+    for node in range(3):
+        told = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
+        assert scene.asked(node, "POST", "/mcp", token=token, body=told, fields=TYPES).status == 200
+    assert flow.trade(0, code).json["error"] == "invalid_grant"  # what it gave is taken back, everywhere
+    assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 0]
+    scene.sim.run_for(0.2)
+    for node in range(3):
+        assert scene.asked(node, "GET", "/mcp", token=token, fields=TYPES).status == 401
+    assert flow.trade(1, code).json["error"] == "invalid_grant"
+    scene.look()
+
+
+def test_a_code_is_traded_at_one_node_alone() -> None:
+    scene = world(3)
+    flow = Flow(scene)
+    flow.begin(1)
+    assert flow.allow(1) == 200
+    shown = {"code": flow.code(1), "redirect_uri": LOOPBACK, "client_id": flow.client, "code_verifier": "v" * 43}
+    body = urlencode({"grant_type": "authorization_code", **shown}).encode()
+    callers = []
+    for node in range(3):
+        target = scene.target(node, local=True)
+        what = ("POST", "/oauth/token", {"content-type": FORM[0][1].decode()}, body)
+        carrier = HttpClientConnection(scene.hosts[node], target, scene.entropy)
+        callers.append(RequestClient(carrier, target, what, on_done=lambda caller: None))
+    scene.run(lambda: all(caller.over for caller in callers))
+    assert [caller.answer.status for caller in callers].count(200) <= 1
+    assert sum(len(relay.oauth.consents) for relay in scene.relays) <= 1
+    scene.look()
+
+
+def test_a_question_goes_with_its_node() -> None:
+    scene = world(2)
+    flow = Flow(scene)
+    flow.begin(0)
+    scene.kill(0)
+    assert flow.ask(1, "GET", flow.page).status == 404
+    scene.kill_redis()
+    scene.sim.run_for(1.0)
+    assert flow.ask(1, "GET", flow.page).status == 404
+    scene.look()
+
+
+def test_what_is_told_of_questions() -> None:
+    one = Alone()
+    one.hear("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
+    assert one.said() == [("says", {"ticket": 1, "body": {}})]
+    for record in ({}, {"client": "x", "stage": "asked", "ticket": "t"}):
+        one.hear("consent", record, to_me=True)
+    assert len(one.relay.oauth.consents) == 0
+    one.hear("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
+    assert one.said() == [("says", {"ticket": 1, "body": {}})]
+    question = AuthorizationRequest(
+        client=OAuthClient("A", (LOOPBACK,)), redirect=LOOPBACK, scope="bridge", challenge="", state="s"
+    )
+    oauth, engine = one.relay.oauth, one.book.engine
+    asked = oauth.consents.request(question, "192.0.2.1", engine.now, engine.entropy)
+    one.book.within(lambda: oauth.give("ticket", asked.ticket, lambda record: False))  # who wanted it is gone
+    assert len(oauth.consents) == 1
+    found: list[Any] = []
+    for _ in range(coordinator.MAX_SEEKING):
+        seeking = one.fellows.seek_consent("code", "AAAAAA")
+        assert seeking is not None
+        one.run(seeking, found)
+    assert one.fellows.seek_consent("code", "AAAAAA") is None
+    one.hear("bye")
+    one.book.after(coordinator.ON_ITS_WAY)
+    assert found == [None] * coordinator.MAX_SEEKING

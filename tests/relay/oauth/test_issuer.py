@@ -1,0 +1,56 @@
+"""Where a client finds the relay, and how it hears of that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svc_proto.relay_config import RelayConfig
+from tests.mcp.web import fields, message
+from tests.relay.harness import LOCAL, REMOTE, RelayBook
+from tests.relay.oauth_client import FORM, PLACE, Guest, wrong
+
+
+def test_a_refusal_names_the_way_in(book: RelayBook, guest: Guest) -> None:
+    def told(**options: Any) -> bytes | None:
+        return guest.call("POST", "/mcp", message("ping"), headers=fields(), **options).headers.get(b"www-authenticate")
+
+    metadata = b'resource_metadata="https://home.example/.well-known/oauth-protected-resource/mcp"'
+    assert told() == b"Bearer " + metadata
+    assert told(token="guessed") == b'Bearer error="invalid_token", ' + metadata
+    poor = book.pair(operator={"grants": {"bridge": False}})
+    assert told(token=poor.token) == b'Bearer error="insufficient_scope", scope="bridge", ' + metadata
+    assert told(tls=False) == b"Bearer"  # over plain HTTP there is none
+
+
+def test_behind_a_proxy_with_a_path() -> None:
+    book = RelayBook(RelayConfig(root_path="/relay", trusted_proxies=("127.0.0.1",)))
+    guest = Guest.__new__(Guest)
+    guest.book = book
+    proxied = {"peer": LOCAL, "tls": False, "headers": ((b"x-forwarded-proto", b"https"), (b"x-forwarded-for", b"::2"))}
+    found = guest.call("GET", "/relay/.well-known/oauth-protected-resource/mcp", **proxied).json
+    assert found["resource"] == f"{PLACE}/relay/mcp"
+    here = book.request("GET", "/.well-known/oauth-protected-resource/mcp").json
+    assert here["resource"] == "http://127.0.0.1:8767/mcp"
+    wrong(guest.call("POST", "/relay/oauth/token", b"", **proxied), "invalid_request")
+
+
+def test_routes_are_the_same_under_the_root_path() -> None:
+    book = RelayBook(RelayConfig(root_path="/far/relay"))
+    token = book.pair().token
+    for path in ("/health", "/sessions", "/relay/security", "/bridge/devices", "/metrics", "/media/none", "/none"):
+        for options in ({"peer": LOCAL}, {"peer": REMOTE}, {"peer": REMOTE, "token": token}):
+            under, plain = (book.request("GET", prefix + path, **options) for prefix in ("/far/relay", ""))
+            assert (under.status, under.json.keys() if under.status >= 400 else ()) == (
+                plain.status,
+                plain.json.keys() if plain.status >= 400 else (),
+            )
+    assert book.request("GET", "/far/relayhealth").status == 404
+
+
+def test_over_plain_http_nothing_is_given(guest: Guest) -> None:
+    for method, path in (("GET", "/.well-known/oauth-authorization-server"), ("POST", "/oauth/register")):
+        assert guest.call(method, path, tls=False).status == 400
+    wrong(guest.call("POST", "/oauth/token", b"a=b", headers=FORM, tls=False), "invalid_request")
+    assert b"HTTPS is needed" in guest.call("GET", "/oauth/authorize", tls=False).body
+    page = guest.wait()
+    assert guest.call("GET", page, tls=False).status == 404

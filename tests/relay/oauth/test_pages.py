@@ -1,0 +1,20 @@
+"""Pages for browsers that OAuth clients have sent."""
+
+from __future__ import annotations
+
+from tests.relay.harness import RelayBook
+from tests.relay.oauth_client import Guest
+
+
+def test_what_a_client_says_of_itself_is_text(book: RelayBook) -> None:
+    guest = Guest(book, "<script>alert(1)</script>\u202e\x1b[2J")
+    page = guest.wait()
+    shown = guest.call("GET", page)
+    assert b"&lt;script&gt;alert(1)&lt;/script&gt;" in shown.body
+    assert b"<script" not in shown.body
+    policy = shown.headers.get(b"content-security-policy") or b""
+    assert b"default-src 'none'" in policy
+    assert b"frame-ancestors 'none'" in policy
+    assert b"form-action 'none'" in policy
+    assert shown.headers.get(b"referrer-policy") == b"no-referrer"
+    assert guest.question(guest.word(page)).json["client_name"] == "<script>alert(1)</script> [2J"

@@ -1,0 +1,70 @@
+"""The bodies of Device Control are those that the relay checks: what a type lets pass is taken, and the other way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from svc_proto.basics.errors import Refused
+from svc_proto.machines.device_control_arguments import ARGUMENT_RULES as RULES
+from svc_proto.machines.device_control_arguments import check_arguments
+from svc_proto.relay.openapi.device_control_types import ARGUMENTS, QUERIES
+from svc_proto.relay.routes.device_control import DEVICE_CONTROL
+from svc_proto.schema.json_schema import SchemaComponents, inline_schema_of
+
+BODIES: list[dict[str, Any]] = [
+    {},
+    {"x": 1, "y": 2},
+    {"x": -1, "y": 2},
+    {"nodeId": "n"},
+    {"nodeId": " "},
+    {"text": ""},
+    {"text": "t"},
+    {"text": 5},
+    {"text": True},
+    {"limit": "12"},
+    {"limit": "x"},
+    {"enabled": "true"},
+    {"enabled": 1},
+    {"enabled": None},
+    {"direction": 5},
+    {"nodeId": None, "x": 1, "y": 2},
+    {"start_x": 1, "start_y": "2", "end_x": 3, "end_y": 4},
+    {"direction": "Up"},
+    {"key": "back"},
+    {"ms": 5.5},
+    {"package": "com.example"},
+    {"action": "play"},
+    {"previous_hash": "h"},
+    {"query": "Ada", "limit": 3},
+    {"number": "1"},
+    {"to": "1", "body": "x"},
+    {"to": "1", "text": "x"},
+    {"attachments": "x"},
+    {"clickable": "yes"},
+]
+WIDER = ("/tap", "/long_press", "/describe_node", "/swipe", "/scroll", "/share_media", "/send_mms")
+"""Whose types cannot say which members belong together: they let more pass than is taken."""
+
+
+def test_every_command_with_arguments_has_a_type() -> None:
+    assert {("POST", path) for path in ARGUMENTS} | {("GET", path) for path in QUERIES} == {*RULES}
+    assert {*RULES} <= {*DEVICE_CONTROL}
+
+
+@pytest.mark.parametrize("path", ARGUMENTS)
+def test_a_type_is_the_check(path: str) -> None:
+    parts = SchemaComponents()
+    validator = Draft202012Validator(inline_schema_of(ARGUMENTS[path], parts))
+    assert parts.schemas == {}
+    for body in BODIES:
+        try:
+            check_arguments("POST", path, body)
+            taken = True
+        except Refused:
+            taken = False
+        fits = validator.is_valid(body)
+        assert fits or not taken, body
+        assert taken or not fits or path in WIDER, body

@@ -1,0 +1,60 @@
+"""The messages of the WebSocket, held to their types: their members in all tests of this room
+(`tests/relay/phone_client.py`), and what these are in the story here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuzz.doors import CHANNEL_DOORS
+from svc_proto.relay.agent_profiles import profile
+from svc_proto.relay.openapi.message_types import HEARD, SAID
+from tests.documented import Documented
+from tests.relay.child_process_harness import ProgramBook, Tmux, with_tui
+from tests.relay.harness import RelayBook
+
+DOCUMENTED = Documented.of(RelayBook().request("GET", "/openapi.json").body)
+MESSAGES = DOCUMENTED.operations["GET /ws"]["responses"]["101"]["x-messages"]
+
+
+def test_what_is_heard_is_what_there_are_doors_for() -> None:
+    doors = {message.strip() for _, row in CHANNEL_DOORS.values() for message in row.split(",")}
+    assert {*HEARD} == doors | {"system auth"}
+    assert [*MESSAGES["from-client"]] == [*HEARD]
+    assert [*MESSAGES["from-server"]] == [*SAID]
+
+
+def misfits(envelope: dict[str, Any]) -> list[str]:
+    schema = MESSAGES["from-server"][f"{envelope['channel']} {envelope['type']}"]
+    return DOCUMENTED.misfits(schema, envelope["payload"])
+
+
+def test_a_story_in_which_everything_is_said() -> None:
+    book = ProgramBook(tmux=Tmux("old"), config=with_tui())
+    stranger = book.websocket()
+    heard = [stranger.auth(pairing_code="WRONG1")]
+    desktop, phone = book.client(bridge=0), book.pair().phone
+    back = book.websocket()
+    heard.append(back.auth(session_token=book.pair().token))
+    for channel, kind, payload in (
+        ("system", "ping", {"ts": 1}),
+        ("chat", "chat.send", {"text": "hi"}),
+        ("nobody", "x", {}),
+        ("terminal", "terminal.attach", {"session_name": "default", "cols": "100"}),
+        ("terminal", "terminal.list", {}),
+        ("terminal", "terminal.resize", {"cols": "wide"}),
+        ("tui", "tui.attach", {}),
+    ):
+        desktop.send(channel, kind, payload)
+    shell, gateway = book.children[-2:]
+    shell.say(b"$ ")
+    book.after(0.1)
+    gateway.say(b'{"jsonrpc":"2.0","method":"event","params":{}}\n{"jsonrpc":"2.0","id":"r1","result":{}}\n')
+    gateway.exit(3)
+    desktop.send("terminal", "terminal.detach", {})
+    desktop.send("terminal", "terminal.kill", {"session_name": "old"})
+    book.call("GET", "/ping", token=book.pair().token)
+    book.within(lambda: book.relay._profiles_found([profile("work", {})]))
+    for each in (desktop, phone, back):
+        heard += each.envelopes()
+    assert {f"{each['channel']} {each['type']}" for each in heard} == {*SAID}
+    assert [mistake for each in heard for mistake in misfits(each)] == []

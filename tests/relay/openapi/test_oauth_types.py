@@ -1,0 +1,29 @@
+"""What an OAuth client, its browser and an owner are answered is as the relay's document has it."""
+
+from __future__ import annotations
+
+from tests.documented import Documented
+from tests.relay.harness import RelayBook
+from tests.relay.oauth_client import Guest
+
+
+def test_each_answer_is_as_it_says() -> None:
+    book = RelayBook()
+    documented, guest = Documented.of(book.request("GET", "/openapi.json").body), Guest(book)
+    for path in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server"):
+        documented.check(f"GET /.well-known/{path}", guest.call("GET", f"/.well-known/{path}"))
+    wish = {"client_name": "x", "redirect_uris": ["https://agent.example/back"]}
+    documented.check("POST /oauth/register", guest.call("POST", "/oauth/register", wish))
+    documented.check("POST /oauth/register", guest.call("POST", "/oauth/register", {}))
+    documented.check("GET /oauth/authorize", guest.ask(client_id="none"))
+    page = guest.wait()
+    documented.check("GET /oauth/wait/{ticket}", guest.call("GET", page))
+    word = guest.word(page)
+    documented.check("GET /mcp/questions/{code}", guest.question(word))
+    documented.check("GET /mcp/questions/{code}", guest.question("NOBODY"))
+    documented.check("POST /mcp/questions/{code}", guest.answer(word))
+    documented.check("POST /oauth/token", guest.trade(guest.back(page)["code"]))
+    documented.check("POST /oauth/token", guest.refresh())
+    documented.check("POST /oauth/token", guest.refresh("none.at all"))
+    documented.check("GET /oauth/wait/{ticket}", guest.call("GET", page))
+    documented.check("POST /oauth/revoke", guest.revoke(guest.access))

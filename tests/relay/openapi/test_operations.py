@@ -1,0 +1,103 @@
+"""The relay's document: every route and nothing else, and what GET answers is as it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.documented import Documented, queries
+from tests.relay.harness import RelayBook
+from tests.relay.routes.voice_harness import VoiceBook
+from tests.routes_page import RELAY, assert_shown
+from tests.support.http_client import Response
+
+BOOK = VoiceBook()
+DOCUMENTED = Documented.of(BOOK.request("GET", "/openapi.json").body)
+PAIRED = BOOK.pair(device_id="pixel-9", device_name="Pixel 9")
+PNG = "iVBORw0KGgoAAAA="
+KNOWN = {"provider_id": "stub", "token_prefix": PAIRED.prefix}
+OPERATOR = "/relay/", "/bridge/", "/pairing", "/media/inspect", "/media/register", "/metrics", "/sessions"
+
+
+def asked(book: RelayBook, method: str, path: str, body: object = None) -> Response:
+    """As the operator, or as the device that also answers what comes for a phone."""
+    token = None if path.startswith(OPERATOR) else PAIRED.token
+    call = book.call(method, path, body, token=token)
+    if call.answer is None:
+        PAIRED.phone.reply(PAIRED.phone.command(), 200, {"ok": True, "value": [1]})
+    return call.result
+
+
+def get(path: str) -> Response:
+    return asked(BOOK, "GET", path)
+
+
+def test_it_has_every_route_and_nothing_else() -> None:
+    DOCUMENTED.hold(BOOK.relay.router.routes)
+
+
+def test_the_page_of_routes_shows_it() -> None:
+    assert_shown(RELAY, DOCUMENTED.document)
+
+
+@pytest.mark.parametrize("path", DOCUMENTED.gets())
+def test_what_a_get_answers(path: str) -> None:
+    PAIRED.phone.envelopes()
+    assert DOCUMENTED.ask(get, path, KNOWN).status in (200, 400, 404, 406)
+    assert DOCUMENTED.ask(get, path, {}).status in (200, 400, 404, 406)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_whatever_a_get_is_asked(data: st.DataObject) -> None:
+    PAIRED.phone.envelopes()
+    path, query = data.draw(queries(DOCUMENTED))
+    assert DOCUMENTED.ask(get, path, KNOWN, query).status < 500
+
+
+@pytest.mark.parametrize(
+    ("label", "path", "body", "status"),
+    [
+        ("POST /pairing", "/pairing", None, 200),
+        ("POST /pairing/register", "/pairing/register", {"code": "ABC123", "endpoints": [], "own_key": True}, 200),
+        ("POST /pairing/register", "/pairing/register", {"code": "A"}, 400),
+        ("POST /pairing/approve", "/pairing/approve", {"code": "ABC124"}, 200),
+        ("POST /pairing/mint", "/pairing/mint", {"host": "192.168.1.5", "dashboard_url": "http://x"}, 200),
+        ("PATCH /relay/security", "/relay/security", {"allow_insecure_api_bearer": False}, 200),
+        ("POST /bridge/select-active", "/bridge/select-active", {"device": "pixel-9"}, 200),
+        ("POST /bridge/select-active", "/bridge/select-active", {"device": "nobody"}, 404),
+        ("PATCH /sessions/{token_prefix}", f"/sessions/{PAIRED.prefix}", {"ttl_seconds": 86_400}, 200),
+        ("DELETE /sessions/{token_prefix}", "/sessions/unknown0", None, 404),
+        ("POST /tap", "/tap", {"x": 1, "y": 2}, 200),
+        ("POST /tap", "/tap", {}, 400),
+        ("POST /media/upload", "/media/upload", {"content_type": "image/png", "content": PNG}, 200),
+        ("POST /media/register", "/media/register", {"path": "x", "content_type": "image/png"}, 400),
+        ("POST /clipboard/inbox", "/clipboard/inbox", {"format": "png", "bytes_base64": PNG}, 200),
+        ("POST /mcp", "/mcp", {}, 406),
+        ("PATCH /voice/output/config", "/voice/output/config", {"enabled": True}, 200),
+        ("PATCH /voice/realtime-agent/config", "/voice/realtime-agent/config", {"promote_after_ms": 10}, 200),
+        ("POST /voice/output/providers/{provider_id}/validate", "/voice/output/providers/stub/validate", {}, 200),
+        ("POST /voice/output/session", "/voice/output/session", {"provider": "stub"}, 200),
+        ("POST /voice/realtime/session", "/voice/realtime/session", {"provider": "stub"}, 200),
+        ("POST /voice/realtime-agent/session", "/voice/realtime-agent/session", {"provider": "stub"}, 200),
+        ("POST /voice/output/session", "/voice/output/session", {"provider": "nobody"}, 400),
+        ("POST /voice/synthesize", "/voice/synthesize", {}, 400),
+    ],
+)
+def test_what_changes_answer(label: str, path: str, body: Any, status: int) -> None:
+    PAIRED.phone.envelopes()
+    answer = asked(BOOK, label.partition(" ")[0], path, body)
+    assert answer.status == status, answer
+    DOCUMENTED.check(label, answer)
+
+
+def test_no_phone() -> None:
+    book = VoiceBook()
+    for path in ("/bridge/status", "/bridge/devices", "/bridge/activity"):
+        DOCUMENTED.check(f"GET {path}", book.request("GET", path))
+    answer = book.request("GET", "/ping", token=book.pair(client_surface="desktop").token)
+    assert answer.status == 503
+    DOCUMENTED.check("GET /ping", answer)

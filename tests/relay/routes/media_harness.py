@@ -1,0 +1,88 @@
+"""A relay with files on its host, and the calls that the tests of media make."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from svc_proto.facts import Started
+from svc_proto.relay_config import RelayConfig
+from svc_proto.wire.multipart import Part, encode_multipart
+from tests.relay.harness import REMOTE, RelayBook
+from tests.support.http_client import Response
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(24))
+TEXT = b"0123456789"
+FORM = (b"content-type", b"multipart/form-data; boundary=xyz")
+HOME = "/home/me"
+
+
+def open_book(*, files: bool = True, **config: Any) -> RelayBook:
+    """A relay whose temporary folder is `/tmp`, a link, with a workspace and one more root."""
+    settings = RelayConfig(
+        home="/home/svc",
+        config_path="/home/svc/config.yaml",
+        workspace="/home/svc/workspace",
+        user_home=HOME,
+        **{"media_allowed_roots": ("/srv/shared",), **config},
+    )
+    book = RelayBook(settings, started=False)
+    disk = book.disk
+    disk.folder("/private/tmp")
+    disk.symlink("/tmp", "/private/tmp")
+    if files:
+        disk.put("/private/tmp/a.txt", TEXT)
+        disk.put("/private/tmp/shot.png", PNG)
+        disk.put("/srv/shared/b.bin", TEXT)
+        disk.put("/etc/passwd", b"root")
+        disk.put(f"{HOME}/notes.txt", b"mine")
+        disk.folder("/private/tmp/folder")
+        disk.special("/private/tmp/fifo")
+        disk.symlink("/private/tmp/evil", "/etc/passwd")
+        disk.symlink("/private/tmp/out", HOME)
+        disk.symlink("/private/tmp/in", "/srv/shared/b.bin")
+        disk.symlink("/private/tmp/loop", "loop")
+    start(book)
+    return book
+
+
+def start(book: RelayBook) -> None:
+    book.feed(Started())
+    assert book.ready
+
+
+@pytest.fixture
+def book() -> RelayBook:
+    return open_book()
+
+
+def register(book: RelayBook, path: str = "/tmp/a.txt", **members: object) -> str:
+    answer = book.request("POST", "/media/register", {"path": path, "content_type": "text/plain", **members})
+    assert answer.status == 200, answer
+    return str(answer.json["token"])
+
+
+def by_path(book: RelayBook, token: str, path: str, *fields: tuple[bytes, bytes], method: str = "GET") -> Response:
+    return book.request(method, f"/media/by-path?path={path}", token=token, headers=fields, peer=REMOTE)
+
+
+def form(*parts: Part) -> bytes:
+    return encode_multipart(parts, "xyz")
+
+
+def clean(book: RelayBook) -> None:
+    """Nothing is open, nothing is reserved but for uploads that are there, and nothing was logged that is a bug."""
+    media = book.relay.media
+    used: dict[str, int] = {}
+    for upload in media.uploads._owned.values():
+        used[upload.owner] = used.get(upload.owner, 0) + upload.size
+    assert media.uploads._used == {owner: size for owner, size in used.items() if size}
+    assert book.node.operations.open_handles == 0
+    assert "bug" not in book.events()
+
+
+def upload_json(book: RelayBook, token: str, **members: object) -> Response:
+    body = {"file_name": "p.txt", "content_type": "text/plain", "content": base64.b64encode(TEXT).decode(), **members}
+    return book.request("POST", "/media/upload", body, token=token, peer=REMOTE)

@@ -1,0 +1,448 @@
+"""Device Control over the wire: what reaches the phone, and every outcome of wire bridge 2.2 and 2.3."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from svc_proto.commands import Level
+from svc_proto.machines.phone_registry import ASKS_ITS_USER
+from svc_proto.relay.routes.device_control import DEVICE_CONTROL
+from svc_proto.relay_config import RelayConfig
+from svc_proto.wire.events import TextMessage
+from tests.machines.test_device_control_arguments import BAD, GOOD
+from tests.relay.harness import REMOTE, Paired, RelayBook
+from tests.support.http_client import Response
+
+USABLE = {(method, path): arguments for method, path, arguments in GOOD}
+
+
+def drive(book: RelayBook, paired: Paired, method: str, path: str, body: object = None) -> dict[str, Any]:
+    """The command that a call makes."""
+    book.call(method, path, body, token=paired.token, peer=REMOTE)
+    return paired.phone.command()
+
+
+def outcome(book: RelayBook, status: object, result: object, **more: object) -> Response:
+    paired = book.pair()
+    call = book.call("GET", "/screen", token=paired.token, peer=REMOTE)
+    paired.phone.reply(paired.phone.command(), status, result, **more)
+    return call.result
+
+
+# --- what reaches the phone -----------------------------------------------------------------------------------------
+
+
+def test_what_was_left_to_one_phone_is_not_for_another(book: RelayBook) -> None:
+    """Who asked nobody says that the phone has to, and it is the phone that gets the call which is judged."""
+    first, second = book.pair(device_id="p-1"), book.pair(device_id="t-1")
+    message = {"to": "+15550100", "body": "Hello", ASKS_ITS_USER: True}
+    for phone in (first, second):
+        phone.phone.send("bridge", "bridge.status", {"device": {}, "bridge": {}})
+    refused = book.request("POST", "/send_sms", message, token=second.token, peer=REMOTE)
+    assert (refused.status, refused.json["code"]) == (409, "phone_asks_nobody")
+    first.phone.send("bridge", "bridge.status", {"safety": {"blocklist_count": 0}, "device_id": "t-1"})
+    book.call("POST", "/send_sms", message, token=second.token, peer=REMOTE)
+    command = first.phone.command()
+    assert (command["path"], command["body"]) == ("/send_sms", {"to": "+15550100", "body": "Hello"})
+    first.phone.vanish()
+    refused = book.request("POST", "/send_sms", message, token=second.token, peer=REMOTE)
+    assert (refused.status, refused.json["code"], second.phone.envelopes()) == (409, "phone_asks_nobody", [])
+    del message[ASKS_ITS_USER]
+    assert drive(book, second, "POST", "/send_sms", message)["path"] == "/send_sms"
+
+
+@pytest.mark.parametrize(("method", "path"), DEVICE_CONTROL)
+def test_every_route_is_forwarded(book: RelayBook, method: str, path: str) -> None:
+    paired = book.pair()
+    body = {"x": 310, **USABLE.get((method, path), {})} if method == "POST" else {}
+    call = book.call(method, path, body if method == "POST" else None, token=paired.token, peer=REMOTE)
+    command = paired.phone.command()
+    sent = "/return_to_hermes" if path == "/return_to_svc" else path
+    assert command == {
+        "request_id": command["request_id"],
+        "method": method,
+        "path": sent,
+        "params": {},
+        "body": body,
+    }
+    assert call.answer is None
+    paired.phone.reply(command, 200, {"ok": True})
+    assert (call.result.status, call.result.json) == (200, {"ok": True})
+    (record,) = book.activity()
+    assert (record["method"], record["path"], record["decision"]) == (method, path, "executed")
+    (log,) = [log for log in book.logs if log.event == "phone driven"]
+    assert log.fields == {
+        "by": "Unknown device",
+        "session": paired.prefix,
+        "phone": "Unknown device",
+        "command": f"{method} {sent}",
+        "status": 200,
+    }
+
+
+def test_query_parameters_of_a_get_are_its_body(book: RelayBook) -> None:
+    command = drive(book, book.pair(), "GET", "/events?limit=5&since=0&limit=6&a=%C3%A9+b", {"device": "x", "z": 1})
+    assert command["params"] == command["body"] == {"limit": "5", "since": "0", "a": "é b"}
+    assert book.activity()[0]["params"] == command["params"]
+
+
+def test_secrets_in_the_query_of_a_post_are_hidden_as_those_in_its_body(book: RelayBook) -> None:
+    paired = book.pair()
+    drive(book, paired, "POST", "/tap?token=abc", {"x": 1, "y": 2})
+    drive(book, paired, "POST", "/tap?z=1", {"x": 1, "y": 2, "password": "abc"})
+    assert "abc" not in str(book.activity())
+
+
+def test_query_parameters_of_a_post_stay_apart(book: RelayBook) -> None:
+    command = drive(book, book.pair(), "POST", "/wait?a=1", {"ms": 1})
+    assert (command["params"], command["body"]) == ({"a": "1"}, {"ms": 1})
+
+
+def test_nulls_are_dropped(book: RelayBook) -> None:
+    command = drive(book, book.pair(), "POST", "/wait", {"ms": None, "a": {"b": None}})
+    assert command["body"] == {"a": {"b": None}}
+
+
+@pytest.mark.parametrize("body", [b"", b"no JSON", b"[1]", b"null", b'{"a":NaN}', b"\xff"])
+def test_what_is_no_object_counts_as_empty(book: RelayBook, body: bytes) -> None:
+    assert drive(book, book.pair(), "POST", "/wait", body)["body"] == {}
+    answer = book.request("POST", "/type", body, token=book.pair().token)
+    assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", "text")
+
+
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [
+        (
+            b'{ "ms": 1, "n": 1.50,\n "note": "\xc3\xa9" }',
+            '{ "ms": 1, "n": 1.50,\n "note": "\xe9" }',
+        ),  # as it is
+        (b'{"ms": 1, "n": 1e1, "\\u0074oken": "t"}', '{"ms":1,"n":10.0,"token":"t"}'),  # a name may be hidden in them
+        (b'{"ms": 2, "a": null}', '{"ms":2}'),
+        (b'{"ms": 3, "device": ""}', '{"ms":3}'),
+        (b'{"ms": 4, "pad": "%b"}' % (b"x" * 1024), '{"ms":4,"pad":"%s"}' % ("x" * 1024)),
+    ],
+)
+def test_a_short_body_goes_as_it_came_if_nothing_is_taken_out(book: RelayBook, body: bytes, sent: str) -> None:
+    paired = book.pair()
+    command = drive(book, paired, "POST", "/wait", body)
+    assert command["body"] == json.loads(sent)
+    (text,) = [event.text for event in paired.phone.events if isinstance(event, TextMessage)][-1:]
+    assert text.endswith(f'"params":{{}},"body":{sent}}}}}')
+
+
+@pytest.mark.parametrize("body", [b'{"token": "t"}', b'{ "a" : {"TOKEN" :\n"t"}}', b'{"t\\u006fken":"t"}'])
+def test_secrets_are_found_in_whatever_words_they_are_said(book: RelayBook, body: bytes) -> None:
+    drive(book, book.pair(), "POST", "/wait", body[:-1] + b',"ms":1}')
+    assert "[redacted]" in json.dumps(book.activity()[0]["params"])
+
+
+@pytest.mark.parametrize(("method", "path", "arguments", "field"), BAD)
+def test_what_no_phone_can_use_never_reaches_one(
+    book: RelayBook, method: str, path: str, arguments: dict[str, object], field: str
+) -> None:
+    paired = book.pair()
+    target = f"{path}?{urlencode(arguments)}" if method == "GET" else path
+    answer = book.request(method, target, None if method == "GET" else arguments, token=paired.token)
+    assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", field)
+    assert paired.phone.envelopes() == []
+    assert book.activity() == []
+
+
+@pytest.mark.parametrize("key", ["device", "device_id", "deviceId"])
+def test_selectors_never_reach_the_phone(book: RelayBook, key: str) -> None:
+    paired = book.pair(device_id="d-1", device_name="Kitchen tablet")
+    command = drive(book, paired, "POST", f"/wait?{key}=kitchentablet&a=1", {"deviceId": "other", "device": 5, "ms": 1})
+    assert (command["params"], command["body"]) == ({"a": "1"}, {"ms": 1})
+    assert drive(book, paired, "POST", "/wait", {key: "d-1", "ms": 1})["body"] == {"ms": 1}
+    assert drive(book, paired, "GET", f"/ping?{key}=d-1")["body"] == {}
+    assert [record["alias_used"] for record in book.activity()] == ["d-1", "d-1", "kitchentablet"]
+
+
+def test_head_asks_the_phone_once_and_has_no_body(book: RelayBook) -> None:
+    paired = book.pair()
+    call = book.call("HEAD", "/ping", token=paired.token, peer=REMOTE)
+    command = paired.phone.command()
+    assert command["method"] == "GET"
+    paired.phone.reply(command, 200, {"pong": True})
+    assert (call.result.status, call.result.body) == (200, b"")
+    assert call.result.headers.get(b"content-length") == b"13"
+
+
+def test_several_commands_may_be_under_way(book: RelayBook) -> None:
+    paired = book.pair()
+    calls = [book.call("GET", "/ping", token=paired.token) for _ in range(3)]
+    commands = [envelope["payload"] for envelope in paired.phone.envelopes()]
+    for index in (2, 0, 1):
+        paired.phone.reply(commands[index], 200, {"n": index})
+    assert [call.result.json["n"] for call in calls] == [0, 1, 2]
+
+
+def test_any_session_with_a_grant_may_drive(book: RelayBook) -> None:
+    phone = book.pair(device_id="d-1")
+    caller = book.pair(client_surface="desktop", device_id="d-2")
+    call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
+    phone.phone.reply(phone.phone.command(), 200, {})
+    assert call.result.status == 200
+
+
+# --- the phone's answer ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "expected_status", "expected_body"),
+    [
+        (200, {"a": [1, None]}, 200, {"a": [1, None]}),
+        (200, [1], 200, [1]),
+        (200, "text", 200, {"value": "text"}),
+        (200, 0, 200, {"value": 0}),
+        (200, False, 200, {"value": False}),
+        (200, None, 200, {}),
+        (None, {"a": 1}, 200, {"a": 1}),
+        ("404", {"a": 1}, 200, {"a": 1}),
+        (True, {"a": 1}, 200, {"a": 1}),
+        (403, {"error": "blocked package com.example"}, 403, {"error": "blocked package com.example"}),
+        (423, {"error": "locked"}, 423, {"error": "locked"}),
+        (500, {"error": "boom"}, 500, {"error": "boom"}),
+        (599, {}, 599, {}),
+    ],
+)
+def test_the_answer_is_passed_on(
+    book: RelayBook, status: object, result: object, expected_status: int, expected_body: object
+) -> None:
+    answer = outcome(book, status, result)
+    assert (answer.status, answer.json) == (expected_status, expected_body)
+    assert answer.headers.get(b"content-type") == b"application/json"
+
+
+@pytest.mark.parametrize("status", [-1, 0, 99, 100, 101, 199, 600, 10**30])
+def test_an_impossible_status_is_a_502(book: RelayBook, status: int) -> None:
+    answer = outcome(book, status, {"a": 1})
+    assert (answer.status, answer.json["code"]) == (502, "bad_phone_status")
+
+
+def test_a_204_has_no_body(book: RelayBook) -> None:
+    answer = outcome(book, 204, {"a": 1})
+    assert (answer.status, answer.body) == (204, b"")
+
+
+def test_the_error_of_the_payload_is_for_the_record_only(book: RelayBook) -> None:
+    answer = outcome(book, 200, {"a": 1}, error="a safety rule")
+    assert answer.json == {"a": 1}
+    (record,) = book.activity()
+    assert (record["error"], record["decision"]) == ("a safety rule", "blocked")
+
+
+# --- made by the relay ----------------------------------------------------------------------------------------------
+
+
+def test_no_phone(book: RelayBook) -> None:
+    caller = book.pair(client_surface="desktop")
+    answer = book.request("GET", "/ping", token=caller.token, peer=REMOTE)
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (503, False, "phone_not_connected")
+    assert book.activity() == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "code"),
+    [
+        ("/wait", {"device": 5}, 400, "invalid_field"),
+        ("/wait", {"device": {"a": 1}}, 400, "invalid_field"),
+        ("/wait?device=nobody", {}, 404, "unknown_device"),
+        ("/wait", {"device_id": "nobody"}, 404, "unknown_device"),
+        ("/wait?device=phone", {}, 409, "ambiguous_device"),
+    ],
+)
+def test_selectors_that_choose_nothing(book: RelayBook, path: str, body: object, status: int, code: str) -> None:
+    caller = book.pair(device_id="d-1")
+    book.pair(device_id="d-2")
+    answer = book.request("POST", path, body, token=caller.token)
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (status, False, code)
+    assert book.activity() == []
+
+
+def test_thirty_seconds_without_an_answer(book: RelayBook) -> None:
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token)
+    command = paired.phone.command()
+    book.after(29.75)
+    assert call.answer is None
+    assert book.activity()[0]["decision"] == "pending"
+    book.after(0.25)
+    assert (call.result.status, call.result.json["code"]) == (504, "phone_timeout")
+    paired.phone.reply(command, 200, {})  # late: changes nothing
+    (record,) = book.activity()
+    assert (record["decision"], record["response_status"]) == ("timeout", None)
+
+
+@pytest.mark.parametrize("how", ["vanish", "close"])
+def test_a_phone_that_leaves(book: RelayBook, how: str) -> None:
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token)
+    getattr(paired.phone, how)()
+    assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
+    assert book.activity()[0]["decision"] == "error"
+    assert book.request("GET", "/ping", token=paired.token).status == 503
+
+
+def test_the_same_device_on_a_new_socket(book: RelayBook) -> None:
+    paired = book.pair(device_id="d-1")
+    call = book.call("GET", "/ping", token=paired.token)
+    old = paired.phone.command()
+    fresh = book.reconnect(paired.token)
+    assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
+    second = book.call("GET", "/ping", token=paired.token)
+    command = fresh.command()
+    paired.phone.reply(command, 200, {"foreign": True})  # from the old socket: it stays pending
+    paired.phone.reply(old, 200, {"late": True})
+    assert second.answer is None
+    fresh.reply(command, 200, {"own": True})
+    assert second.result.json == {"own": True}
+
+
+@pytest.mark.parametrize("how", ["vanish", "close"])
+def test_the_old_socket_ends_after_the_new_one_is_welcomed(book: RelayBook, how: str) -> None:
+    paired = book.pair(device_id="d-1")
+    fresh = book.reconnect(paired.token)
+    call = book.call("GET", "/ping", token=paired.token)
+    getattr(paired.phone, how)()
+    assert call.answer is None
+    fresh.reply(fresh.command(), 200, {"pong": True})
+    assert call.result.json == {"pong": True}
+    again = book.call("GET", "/ping?device=d-1", token=paired.token)
+    fresh.reply(fresh.command(), 200, {"pong": 2})
+    assert again.result.json == {"pong": 2}
+    assert book.request("GET", "/bridge/devices").json["count"] == 1
+
+
+def test_only_the_lost_phones_commands_fail(book: RelayBook) -> None:
+    one = book.pair(device_id="d-1")
+    two = book.pair(device_id="d-2")
+    first = book.call("GET", "/ping?device=d-1", token=one.token)
+    second = book.call("GET", "/ping?device=d-2", token=one.token)
+    one.phone.vanish()
+    assert first.result.status == 502
+    assert second.answer is None
+    two.phone.reply(two.phone.command(), 200, {})
+    assert second.result.status == 200
+
+
+def test_a_caller_that_leaves_leaves_the_command_and_its_record_alone(book: RelayBook) -> None:
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token)
+    command = paired.phone.command()
+    call.vanish()
+    assert book.request("GET", "/relay/info").json["pending_commands"] == 1
+    paired.phone.reply(command, 200, {"ok": True})
+    assert book.activity()[0]["decision"] == "executed"
+    assert not [log for log in book.logs if log.event == "phone driven"]
+    assert book.request("GET", "/relay/info").json["pending_commands"] == 0
+
+
+def test_stopping_fails_what_is_pending_at_once(book: RelayBook) -> None:
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token)
+    book.stop()
+    assert call.result.status == 502
+    assert call.result.headers.get(b"connection") == b"close"
+
+
+def test_a_socket_that_is_closing_takes_no_command(book: RelayBook) -> None:
+    paired = book.pair()
+    paired.phone.mute = True
+    book.relay.clients[paired.phone.ch].socket.close(1001)  # our close frame goes out, the peer's does not come
+    call = book.call("GET", "/ping", token=paired.token)
+    assert (call.result.status, call.result.json["code"]) == (502, "send_failed")
+    assert book.activity()[0]["decision"] == "error"
+
+
+def test_a_caller_whose_session_is_revoked(book: RelayBook) -> None:
+    phone = book.pair(device_id="d-1")
+    caller = book.pair(client_surface="desktop")
+    call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
+    other = book.call("GET", "/ping", token=phone.token, peer=REMOTE)
+    book.request("DELETE", f"/sessions/{caller.prefix}")
+    assert (call.result.status, call.result.json["code"]) == (401, "unauthorized")
+    assert other.answer is None
+    phone.phone.reply(phone.phone.envelopes()[0]["payload"], 200, {})
+    assert book.activity()[1]["decision"] == "executed"
+
+
+def test_a_caller_whose_session_is_revoked_with_its_own_phone(book: RelayBook) -> None:
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token, peer=REMOTE)
+    assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
+    assert (call.result.status, call.result.json["code"]) == (401, "unauthorized")
+
+
+def test_a_caller_whose_session_expires(book: RelayBook) -> None:
+    book.pair(device_id="d-1")
+    caller = book.pair(client_surface="desktop", operator={"ttl_seconds": 10})
+    call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
+    book.after(10)
+    assert call.result.status == 401
+
+
+def test_a_phone_whose_grant_has_run_out_is_none(book: RelayBook) -> None:
+    lapsing = book.pair(device_id="d-1", operator={"grants": {"bridge": 60}})
+    caller = book.pair(client_surface="desktop")
+    call = book.call("GET", "/ping", token=caller.token)
+    book.after(29)
+    lapsing.phone.reply(lapsing.phone.command(), 200, {})
+    assert call.result.status == 200
+    book.after(31)
+    answer = book.request("GET", "/ping", token=caller.token)
+    assert (answer.status, answer.json["code"]) == (503, "phone_not_connected")
+
+
+def test_an_answer_after_the_grant_ran_out_is_dropped(book: RelayBook) -> None:
+    lapsing = book.pair(device_id="d-1", operator={"grants": {"bridge": 20}})
+    caller = book.pair(client_surface="desktop")
+    call = book.call("GET", "/ping", token=caller.token)
+    command = lapsing.phone.command()
+    book.after(20)
+    lapsing.phone.reply(command, 200, {})
+    assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
+
+
+def test_too_many_commands(book: RelayBook) -> None:
+    paired = book.pair()
+    book.relay.bridge._cap = 1
+    book.call("GET", "/ping", token=paired.token)
+    answer = book.request("GET", "/ping", token=paired.token)
+    assert (answer.status, answer.json["code"]) == (503, "too_many_commands")
+
+
+def test_a_log_of_warnings_has_no_line_of_what_was_driven(book: RelayBook) -> None:
+    book.relay.engine.log_level = Level.WARNING
+    assert outcome(book, 200, {"ok": True}).status == 200
+    assert not [log for log in book.logs if log.event == "phone driven"]
+
+
+def test_secrets_are_redacted_in_the_record_and_not_on_the_wire(book: RelayBook) -> None:
+    body = {"password": "hunter2", "nested": [{"OTP": "123"}], "access_token": "kept"}
+    command = drive(book, book.pair(), "POST", "/type", {**body, "text": "dear diary"})
+    assert command["body"] == {**body, "text": "dear diary"}
+    assert book.activity()[0]["params"] == {
+        "password": "[redacted]",
+        "nested": [{"OTP": "[redacted]"}],
+        "access_token": "kept",
+        "text": "dear diary",
+    }
+    assert "hunter2" not in json.dumps(book.activity())
+
+
+def test_typed_text_stays_out_of_the_record_where_the_operator_wants_that() -> None:
+    book = RelayBook(RelayConfig(hide_typed_text=True))
+    paired = book.pair()
+    for path, body, is_shown in (("/type", {"text": "dear diary"}, False), ("/tap", {"x": 1, "y": 2}, True)):
+        call = book.call("POST", path, body, token=paired.token, peer=REMOTE)
+        command = paired.phone.command()
+        assert command["body"] == body
+        paired.phone.reply(command, 200, {"said": "dear diary"})
+        assert call.result.json == {"said": "dear diary"}
+        assert ("dear diary" in json.dumps(book.activity()[0])) is is_shown

@@ -1,0 +1,139 @@
+"""A relay whose providers of speech a test plays, and the calls that the tests of voice routes make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import yaml
+
+from svc_proto.basics.brand import SVC, Brand
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
+from svc_proto.relay_config import RelayConfig
+from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
+from svc_proto.voice.providers.discovery import Discovered
+from svc_proto.voice.providers.local import Engines
+from svc_proto.voice.providers.table import Providers
+from svc_proto.voice_config import VoiceConfig
+from tests.relay.harness import RelayBook
+from tests.support.http_client import Response
+
+__all__ = ["AGENT_FILE", "BASES", "FIRST_15", "OUTPUT", "RELAY_FILE", "SECTIONS", "WORK", "VoiceBook"]
+__all__ += ["get", "strict", "text_of"]
+
+AGENT_FILE = "/home/svc/config.yaml"
+RELAY_FILE = "/home/svc-relay/config.yaml"
+OUTPUT = "/voice/output"
+SECTIONS = {OUTPUT: "voice_output", "/voice/realtime": "realtime_voice", "/voice/realtime-agent": "realtime_voice"}
+BASES = tuple(SECTIONS)
+WORK = "/home/svc/profiles/work/config.yaml"
+_NAMES = """
+id name status description models voices languages sample_rates supports_tts supports_stt supports_speech_to_speech
+supports_tool_use supports_realtime supports_interruption supports_expression
+"""
+FIRST_15 = _NAMES.split()  # members of every provider's object
+KEYS = {"openai": "OPENAI_API_KEY", "xai": "XAI_API_KEY", "elevenlabs": "ELEVENLABS_API_KEY"}
+
+
+class Puppets:
+    """Stands for `Providers`. What was asked of it is in `asked`."""
+
+    def __init__(self, book: RelayBook) -> None:
+        self.book = book
+        self.host = self
+        self.local = False
+        self.problem: ProviderError | None = None
+        self.spoken = Spoken(b"ID3 sound", "audio/mpeg")
+        self.takes = 0.0  # s of one piece of work
+        self.found: Discovered | None = None
+        self.asked: list[object] = []
+
+    def speaker(self, provider_id: str) -> Puppets:
+        """It, if it has its key."""
+        key = KEYS.get(provider_id.partition("_")[0])
+        if key is not None and not self.book.relay.voice_side.voice.keys.get(key):
+            raise ProviderError(f"{key} not set", variable=key)
+        return self
+
+    transcriber = speaker
+
+    def speak(self, request: SpeechRequest) -> Flow[Spoken]:
+        yield from self._work()
+        self.asked.append(request)
+        return self.spoken
+
+    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
+        yield from self._work()
+        data = bytes(self.book.disk.get(recording.path))
+        self.asked.append((recording.content_type, recording.suffix, recording.size, len(data), model, language))
+        return "turn on the lamp"
+
+    def discover(self, provider_id: str) -> Flow[Discovered | None]:
+        yield from self._work()
+        self.speaker(provider_id)
+        self.asked.append(provider_id)
+        return self.found
+
+    def engines(self) -> Flow[Engines]:
+        yield from ()
+        there = ("engine",) if self.local else ()
+        return Engines(speak=there, listen=there, mp3=True, decode=True)
+
+    def _work(self) -> Flow[None]:
+        if self.takes:
+            yield from sleep(self.book.engine, self.takes)
+        if self.problem is not None:
+            raise self.problem
+
+
+class VoiceBook(RelayBook):
+    """Its agent's configuration is `AGENT_FILE`, its own voice settings `RELAY_FILE`; files are YAML."""
+
+    def __init__(
+        self,
+        files: Mapping[str, object] | None = None,
+        *,
+        variables: Mapping[str, str] | None = None,
+        keys: PairingApiKeys | None = None,
+        brand: Brand = SVC,
+        options_cache: float = 600.0,
+    ) -> None:
+        self.variables = dict(variables or {})  # of the environment
+        voice = VoiceConfig(
+            home="/home/svc-relay",
+            service_home="/home/svc",
+            config_path=AGENT_FILE,
+            options_cache=options_cache,
+            variables=self.variables,
+        )
+        super().__init__(RelayConfig(home="/home/svc", config_path=AGENT_FILE, voice=voice, brand=brand), keys=keys)
+        for path, value in (files or {}).items():
+            self.disk.put(path, yaml.safe_dump(value).encode())
+        self.puppets = Puppets(self)
+        self.relay.voice_side.voice.providers = cast("Providers", self.puppets)
+
+
+def text_of(answer: Response, status: int) -> str:
+    """A refusal in text."""
+    assert answer.status == status, answer
+    assert answer.headers.get(b"content-type") == b"text/plain; charset=utf-8"
+    return answer.body.decode()
+
+
+def get(book: RelayBook, path: str) -> dict[str, Any]:
+    answer = book.request("GET", path, token=book.pair().token)
+    assert answer.status == 200, answer
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def strict(value: object) -> None:
+    """Lists and maps are never null; the clients' decoders would stumble."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            assert member is not None or name in ("profile", "xai_oauth_source"), name
+            strict(member)
+    elif isinstance(value, list):
+        for member in value:
+            strict(member)

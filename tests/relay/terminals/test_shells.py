@@ -1,0 +1,314 @@
+"""Shells on the host: which one, and in which tmux session (wire terminal 1.4, 1.6, 1.7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.brand import HERMES
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.commands import Level, SignalName, Spawn
+from svc_proto.engine.child_process import INHERITED
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Started
+from svc_proto.relay_config import RelayConfig
+from tests.book import HOME
+from tests.cluster.harness import WHERE
+from tests.relay.child_process_harness import ProgramBook, Tmux, attach, attached, say, shown
+from tests.relay.coordinator_harness import Alone
+
+SOCKET = "svc-relay-" + sha256_hex("/home/svc")[:12]
+NO_TMUX = {"tmux_available": False}
+
+
+@pytest.mark.parametrize(
+    ("requested", "usable", "chosen"),
+    [
+        ("/bin/fish", ("/bin/fish", "/bin/zsh"), "/bin/fish"),
+        ("/bin/fish", ("/bin/zsh", "/bin/sh"), "/bin/zsh"),
+        ("fish", ("fish", "/opt/sh"), "/opt/sh"),
+        (None, ("/bin/bash", "/bin/sh"), "/bin/bash"),
+        (5, ("/bin/sh",), "/bin/sh"),
+    ],
+)
+def test_the_first_usable_shell(requested: object, usable: tuple[str, ...], chosen: str) -> None:
+    config = RelayConfig(terminal_shell="/opt/sh", user_shell="/bin/zsh")
+    book = ProgramBook(config=config)
+    book.shells = usable
+    assert attach(book.client(), shell=requested)["payload"]["shell"] == chosen
+
+
+def test_no_usable_shell() -> None:
+    book = ProgramBook(config=RelayConfig(user_shell=None))
+    book.shells = ()
+    answer = attach(book.client())
+    assert (answer["type"], answer["payload"]["session_name"]) == ("terminal.error", "default")
+
+
+def test_a_fresh_tmux_session() -> None:
+    book = ProgramBook(tmux=Tmux())
+    answer = attach(book.client(), "my work.1")
+    assert answer["payload"] | NO_TMUX == {
+        "session_name": "my work.1",
+        "pid": book.children[0].pid,
+        "shell": "/bin/zsh",
+        "cols": 80,
+        "rows": 24,
+        "tmux_available": False,
+        "reattach": False,
+    }
+    assert answer["payload"]["tmux_available"] is True
+    (made,) = book.tmux_commands
+    assert made[:7] == ("-f", "/home/svc/tmux.conf", "-u", "new-session", "-d", "-s", "svc-my_work_1")
+    assert made[7:11] == ("-x", "80", "-y", "24")
+    assert made[11:15] == ("-e", "COLORTERM=truecolor", "-e", "SVC_RELAY_TERMINAL=my work.1")
+    assert made[15:] == ("/bin/zsh", "-l")
+    argv = book.children[0].order.argv
+    assert argv[:5] == ("/usr/bin/tmux", "-L", SOCKET, "-f", "/home/svc/tmux.conf")
+    assert argv[5:] == ("-u", "attach-session", "-t", "=svc-my_work_1")  # never made again: it may be killed by then
+
+
+def test_a_tmux_that_makes_no_session_by_itself() -> None:
+    tmux = Tmux()
+    tmux.makes = False  # before 3.2 it does not know `-e`
+    book = ProgramBook(tmux=tmux)
+    answer = attach(book.client())
+    assert (answer["type"], answer["payload"]["reattach"]) == ("terminal.attached", False)
+    made, asked, again = book.tmux_commands
+    assert (asked, again) == (("has-session", "-t", "=svc-default"), made)
+    assert book.children[0].order.argv[5:] == ("-u", "new-session", "-A", "-s", "svc-default", "/bin/zsh", "-l")
+
+
+def test_a_tmux_server_that_was_just_ending_is_asked_again() -> None:
+    tmux = Tmux()
+    refusals = [(1, b"server exited unexpectedly")]
+    book = ProgramBook(tmux=lambda argv: refusals.pop() if refusals else tmux(argv))
+    assert attach(book.client())["payload"]["reattach"] is False
+    assert book.children[0].order.argv[5:] == ("-u", "attach-session", "-t", "=svc-default")
+
+
+def test_the_words_of_another_brand() -> None:
+    book = ProgramBook(tmux=Tmux(), config=RelayConfig(brand=HERMES, home="/home/svc"))
+    attach(book.client(), "x")
+    order = book.children[0].order
+    assert "=hermes-x" in order.argv
+    assert order.argv[1:3] == ("-L", SOCKET.replace("svc", "hermes"))
+    assert ("HERMES_RELAY_TERMINAL", "x") in order.env
+
+
+def test_relays_of_two_homes_share_no_tmux() -> None:
+    sockets = set()
+    for home in ("/home/svc", "/home/svc2"):
+        book = ProgramBook(tmux=Tmux(), config=RelayConfig(home=home))
+        attach(book.client())
+        sockets.add(book.children[0].order.argv[2])
+    assert len(sockets) == 2
+
+
+def test_tmux_without_a_configuration_file() -> None:
+    book = ProgramBook(tmux=Tmux(), started=False)
+    book.conf_written = False
+    book.feed(Started())
+    attach(book.client())
+    assert book.children[0].order.argv[:4] == ("/usr/bin/tmux", "-L", SOCKET, "-u")
+
+
+def test_tmux_may_be_switched_off() -> None:
+    book = ProgramBook(tmux=Tmux(), config=RelayConfig(terminal_tmux=False))
+    assert attach(book.client())["payload"]["tmux_available"] is False
+
+
+@pytest.mark.parametrize(
+    ("screen", "replay"),
+    [
+        (b"$ make\nok\n", "$ make\nok\n"),
+        (b"\n\n\n", None),
+        (b"x" * 70_000, "x" * 65_536),
+        ("é".encode() * 40_000 + b"!", "é" * 32_767 + "!"),
+    ],
+)
+def test_a_tmux_session_that_was_there_before(screen: bytes, replay: str | None) -> None:
+    book = ProgramBook(tmux=Tmux("svc-default", screen=screen))
+    answer = attach(book.client())["payload"]
+    assert answer["reattach"] is True
+    assert answer.get("replay") == replay
+    assert book.tmux_commands[1] == ("has-session", "-t", "=svc-default")
+    assert book.tmux_commands[2] == ("capture-pane", "-p", "-S", "-200", "-t", "=svc-default:")
+    assert book.children[0].order.argv[-3:] == ("attach-session", "-t", "=svc-default")
+
+
+def test_a_screen_that_cannot_be_had() -> None:
+    tmux = Tmux("svc-default")
+    book = ProgramBook(tmux=lambda argv: (1, b"no") if argv[0] == "capture-pane" else tmux(argv))
+    assert "replay" not in attach(book.client())["payload"]
+
+
+def test_detaching_from_tmux_never_signals() -> None:
+    _, phone, client = attached(tmux=Tmux())
+    phone.send("terminal", "terminal.detach")
+    assert shown(phone) == [("detached", "client detach")]
+    assert (client.gone, client.signals) == (True, [])
+
+
+def test_a_character_that_tmux_cuts_off_is_passed_over() -> None:
+    """For a client that lags behind, tmux throws away what it had to write, and paints the screen anew."""
+    book, phone, client = attached(tmux=Tmux())
+    client.say("a€".encode()[:-1] + b"\x1b[H" + "€".encode())
+    book.after(0.016)
+    client.say("€".encode()[:2])
+    phone.send("terminal", "terminal.detach")
+    assert shown(phone) == [("output", "a\x1b[H€"), ("detached", "client detach")]
+
+
+def test_leaving_tmux_never_signals() -> None:
+    book, phone, client = attached(tmux=Tmux())
+    phone.vanish()
+    assert (client.gone, client.signals) == (True, [])
+    assert book.exits == []
+
+
+def test_the_relay_stops_and_tmux_goes_on() -> None:
+    book, phone, client = attached(tmux=Tmux())
+    book.stop()
+    assert shown(phone) == [("detached", "server shutdown")]
+    assert (client.gone, client.signals) == (True, [])
+    assert [exit_.code for exit_ in book.exits] == [0]
+
+
+def test_killing_a_held_tmux_session() -> None:
+    tmux = Tmux("svc-default")
+    book, phone, client = attached(tmux=tmux)
+    phone.send("terminal", "terminal.kill", {"session_name": "default"})
+    assert shown(phone) == [("detached", "client kill")]
+    assert (client.signals, tmux.sessions) == ([SignalName.HANGUP], {})  # with what it runs beside the session
+    assert book.tmux_commands[-1] == ("kill-session", "-t", "=svc-default")
+
+
+def test_a_tmux_client_that_ends_before_the_kill_is_done() -> None:
+    book, phone, client = attached(tmux=Tmux("svc-default"))
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.kill")
+    client.say(b"[exited]")
+    client.exit()
+    assert shown(phone) == [("output", "[exited]"), ("detached", "client kill")]
+    book.hold = ()
+    book.release()
+    assert phone.envelopes() == []
+    assert "bug" not in book.events(Level.ERROR)
+
+
+def test_a_kill_is_done_even_if_the_client_leaves() -> None:
+    tmux = Tmux("svc-default")
+    book, phone, client = attached(tmux=tmux)
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.kill")
+    phone.vanish()
+    book.hold = ()
+    book.release()
+    assert (client.signals, tmux.sessions) == ([SignalName.HANGUP], {})
+
+
+def test_killing_a_session_that_is_not_held() -> None:
+    tmux = Tmux("svc-work", "svc-work2")
+    book = ProgramBook(tmux=tmux)
+    phone = book.client()
+    (answer,) = say(phone, "kill", session_name="work")
+    assert answer["type"] == "terminal.detached"
+    assert answer["payload"] == {"session_name": "work", "reason": "client kill"}
+    assert answer["id"] != "m-1"
+    assert list(tmux.sessions) == ["svc-work2"]
+    (answer,) = say(phone, "kill", session_name="work")
+    assert (answer["type"], answer["id"] != "m-1") == ("terminal.error", True)
+    assert answer["payload"] == {
+        "session_name": "work",
+        "reason": "client kill",
+        "message": "there is no such session",
+    }
+    assert say(phone, "kill") == []
+
+
+def test_the_list_with_tmux_is_of_all() -> None:
+    tmux = Tmux("svc-work", "svc-a_b", "foreign", "svc-theirs")
+    tmux.makes = False  # so that one is listed that tmux does not know
+    book, phone, shell = attached("a.b", tmux=tmux)
+    other = book.client()
+    attach(other, "theirs")
+    attach(phone, "fresh")
+    (answer,) = say(phone, "list")
+    common = {"attached": 1, "windows": 1, "created_at": 1790000000}
+    live = {"shell": "/bin/zsh", "live": True}
+    assert answer["payload"]["sessions"] == [
+        {"name": "a.b", "tmux_name": "svc-a_b", "pid": shell.pid, **common, **live, "owned_by_client": True},
+        {
+            "name": "theirs",
+            "tmux_name": "svc-theirs",
+            "pid": book.children[1].pid,
+            **common,
+            **live,
+            "owned_by_client": False,
+        },
+        {
+            "name": "work",
+            "tmux_name": "svc-work",
+            **common,
+            "shell": "/bin/zsh",
+            "live": False,
+            "owned_by_client": False,
+        },
+        {"name": "fresh", "pid": book.children[2].pid, **live, "owned_by_client": True},
+    ]
+
+
+def test_the_list_without_a_tmux_server_or_a_shell() -> None:
+    book = ProgramBook(tmux=Tmux())
+    book.shells = ()
+    (answer,) = say(book.client(), "list")
+    assert answer["payload"] == {"sessions": [], "tmux_available": True}
+
+
+# --- the environment ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tmux", [False, True])
+def test_shells_and_tmux_get_named_variables_alone(tmux: bool) -> None:
+    book = ProgramBook(config=RelayConfig(terminal_env=("GOPATH",)), tmux=Tmux() if tmux else None)
+    attach(book.client())
+    orders = [command for command in book.commands if isinstance(command, Spawn)]
+    assert len(orders) == (2 if tmux else 1)
+    assert {order.inherited_env for order in orders} == {(*INHERITED, "GOPATH")}
+    assert not [name for name in INHERITED if "KEY" in name or "PASSWORD" in name or "TOKEN" in name]
+
+
+def test_a_session_of_that_name_was_begun_at_another_node() -> None:
+    book = ProgramBook(tmux=Tmux())
+    asked: list[str] = []
+
+    def elsewhere(terminal: str) -> Flow[str]:
+        yield from ()
+        asked.append(terminal)
+        return "http://10.0.0.2:8767" if terminal == "svc-build" else ""
+
+    book.relay.commons.begun_elsewhere = elsewhere  # type: ignore[method-assign]  # as if there were others
+    phone = book.client()
+    assert "elsewhere" not in attach(phone, "other")["payload"]
+    assert attach(phone, "build")["payload"]["elsewhere"] == "http://10.0.0.2:8767"
+    assert "elsewhere" not in attach(phone, "build")["payload"]  # it is here now
+    assert "elsewhere" not in attach(phone, None)["payload"]
+    assert asked == ["svc-other", "svc-build"]
+    assert [book.relay.has("terminal", name) for name in ("svc-build", "svc-none")] == [True, False]
+    say(phone, "kill", session_name="build")
+    assert not book.relay.has("terminal", "svc-build")
+
+
+def test_who_is_asked_for_a_terminal() -> None:
+    one = Alone(RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767"))
+    one.relay.shells.begun.put("svc-a", True, None)
+    for ticket, name in enumerate(("svc-a", "svc-b")):
+        one.hear("asks", {"word": "has", "body": {"what": "terminal", "name": name}, "ticket": ticket}, to_me=True)
+    answers = [body["body"] for word, body in one.said() if word == "says"]
+    assert answers == [{"url": "http://10.0.0.1:8767"}, {}]
+    found: list[str] = []
+    for answer in ({}, {"url": "http://10.0.0.2:8767"}):
+        one.run(one.fellows.begun_elsewhere("svc-a"), found)
+        ((_, body),) = one.said()
+        one.hear("says", {"ticket": body["ticket"], "body": answer}, to_me=True)
+    assert found == ["", "http://10.0.0.2:8767"]

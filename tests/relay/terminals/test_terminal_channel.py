@@ -1,0 +1,470 @@
+"""The terminal channel: attach, type, resize, detach, kill, list (wire terminal 1)."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from svc_proto.commands import Compute, Level, SignalName, Spawn, TerminalSize
+from svc_proto.facts import FailureKind
+from svc_proto.relay.terminals import terminal_channel
+from svc_proto.relay.terminals.terminal_channel import MAX_UNREAD, MAX_WAITING
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.ends import Child
+from tests.relay.child_process_harness import ProgramBook, Tmux, attach, attached, say, shown
+
+
+def are_held(*shells: Child) -> list[bool]:
+    return [shell.held for shell in shells]
+
+
+# --- attach ---
+
+
+def test_a_bare_shell() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    answer = attach(phone, cols=100, rows=32)
+    assert answer == {
+        "channel": "terminal",
+        "type": "terminal.attached",
+        "id": "a-1",
+        "payload": {
+            "session_name": "default",
+            "pid": 4001,
+            "shell": "/bin/zsh",
+            "cols": 100,
+            "rows": 32,
+            "tmux_available": False,
+            "reattach": False,
+        },
+    }
+    (log,) = [log for log in book.logs if log.event == "shell opened"]
+    assert (log.level, log.fields["terminal"], log.fields["reattach"]) == (Level.INFO, "default", False)
+    order = book.children[0].order
+    assert (order.argv, order.terminal, order.stderr) == (("/bin/zsh", "-l"), TerminalSize(100, 32), None)
+    assert dict(order.env) == {
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "SVC_RELAY_TERMINAL": "default",
+    }
+
+
+@pytest.mark.parametrize("name", [None, "", "  ", 7, ["x"]])
+def test_a_name_is_invented(name: object) -> None:
+    book = ProgramBook()
+    phone = book.client()
+    phone.send("terminal", "terminal.attach", {"session_name": name})
+    invented = phone.only()["payload"]["session_name"]
+    assert invented.startswith("shell-")
+    assert len(invented) == 14
+
+
+def test_sizes_that_cannot_be_are_refused_by_name() -> None:
+    phone = ProgramBook().client()
+    answer = attach(phone, cols=70_000)
+    assert (answer["type"], answer["id"]) == ("terminal.error", "a-1")
+    assert answer["payload"]["session_name"] == "default"
+    assert "cols" in answer["payload"]["message"]
+
+
+def test_a_shell_that_cannot_be_started() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    book.problem = FailureKind.UNSUPPORTED
+    answer = attach(phone)
+    assert answer["payload"] == {
+        "message": "the shell could not be started: unsupported",
+        "session_name": "default",
+    }
+    assert say(phone, "input", data="x") == []
+    assert attach(phone)["type"] == "terminal.attached"
+
+
+def test_four_at_most_and_re_attaching_is_no_fifth() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    for number in range(4):
+        assert attach(phone, f"t{number}")["payload"]["reattach"] is False
+    refused = attach(phone, "t4")
+    assert refused["payload"]["session_name"] == "t4"
+    again = attach(phone, "t0", cols=97, rows=31)
+    assert again["payload"]["reattach"] is True
+    assert "replay" not in again["payload"]
+    assert again["payload"]["pid"] == book.children[0].pid
+    assert book.children[0].size == TerminalSize(97, 31)
+    assert len(book.children) == 4
+    say(phone, "input", data="x")  # the last one attached is meant
+    assert book.children[0].heard == b"x"
+    book.children[1].exit()
+    phone.envelopes()
+    assert attach(phone, "t4")["type"] == "terminal.attached"
+
+
+# --- input and output ---
+
+
+def test_output_is_batched() -> None:
+    book, phone, shell = attached()
+    shell.say(b"one ")
+    book.after(0.010)
+    shell.say(b"two")
+    assert phone.envelopes() == []
+    book.after(0.006)
+    (envelope,) = phone.envelopes()
+    assert (envelope["type"], envelope["payload"]) == (
+        "terminal.output",
+        {"session_name": "default", "data": "one two"},
+    )
+    shell.say(b"x" * 4095)
+    assert phone.envelopes() == []
+    shell.say(b"y")
+    assert len(phone.only()["payload"]["data"]) == 4096
+    book.after(1.0)
+    assert phone.envelopes() == []
+
+
+def test_output_is_json_whatever_it_and_its_name_are() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    name, text = 'a "b"\\é', 'c:\\"d"\r\n\t\x1b[1mé€😀\0\x7f'
+    attach(phone, name)
+    book.children[0].say(text.encode() + b"\xff")
+    book.after(0.016)
+    envelope = phone.only()
+    assert envelope.pop("id") not in ("", None)
+    payload = {"session_name": name, "data": f"{text}\ufffd"}
+    assert envelope == {"channel": "terminal", "type": "terminal.output", "payload": payload}
+
+
+def test_a_character_is_never_cut() -> None:
+    book, phone, shell = attached()
+    shell.say("a€".encode()[:-1])
+    book.after(0.016)
+    assert shown(phone) == [("output", "a")]
+    shell.say("€".encode()[-1:])
+    book.after(0.016)
+    assert shown(phone) == [("output", "€")]
+    shell.say("€".encode()[:1])
+    book.after(0.016)
+    assert phone.envelopes() == []
+    shell.exit()
+    assert shown(phone) == [("output", "\ufffd"), ("detached", "eof")]
+
+
+def test_what_is_typed_behind_an_attach_is_kept_in_order() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.attach", {"session_name": "a"})
+    for text in ("ls", "\r", "", None, 5):
+        phone.send("terminal", "terminal.input", {"data": text})
+    phone.send("terminal", "terminal.resize", {"cols": 43, "rows": 12})
+    assert phone.envelopes() == []
+    book.hold = ()
+    book.release()
+    shell = book.children[0]
+    assert (bytes(shell.heard), shell.size) == (b"ls\r", TerminalSize(43, 12))
+    assert [envelope["type"] for envelope in phone.envelopes()] == ["terminal.attached"]
+
+
+def test_too_much_behind_an_attach_is_refused() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.attach", {"session_name": "a"})
+    phone.send("terminal", "terminal.input", {"data": "x" * MAX_UNREAD})
+    assert phone.envelopes() == []
+    (refused,) = say(phone, "input", data="y", session_name="a")
+    assert (refused["type"], refused["payload"]["session_name"], refused["id"]) == ("terminal.error", "a", "m-1")
+    for _ in range(MAX_WAITING - 2):
+        phone.send("terminal", "terminal.list")
+    assert phone.envelopes() == []
+    (refused,) = say(phone, "list")
+    assert refused["type"] == "terminal.error"
+    book.hold = ()
+    book.release()
+    assert book.children[0].heard == b"x" * MAX_UNREAD
+    phone.envelopes()
+    assert say(phone, "input", data="y") == []
+    assert book.children[0].heard.endswith(b"xy")
+
+
+def test_a_shell_that_does_not_read_its_input() -> None:
+    book, phone, shell = attached()
+    shell.reads = False
+    assert say(phone, "input", data="x" * MAX_UNREAD) == []
+    assert say(phone, "input", data="x") == []  # a paste may be as big as a message
+    (refused,) = say(phone, "input", data="y")
+    assert (refused["type"], refused["payload"]["session_name"], refused["id"]) == ("terminal.error", "default", "m-1")
+    shell.say(b"still speaking")
+    book.after(0.016)
+    assert shown(phone) == [("output", "still speaking")]
+    shell.read()
+    assert say(phone, "input", data="y") == []
+    assert shell.heard.endswith(b"xy")
+    book.after(3600.0)
+    assert not shell.gone
+
+
+def test_names_that_are_not_held_are_ignored() -> None:
+    book, phone, shell = attached()
+    for kind in ("input", "resize", "detach", "kill"):
+        assert say(phone, kind, session_name="other", data="x", cols=1, rows=1) == []
+    assert (bytes(shell.heard), shell.size, shell.gone) == (b"", TerminalSize(80, 24), False)
+    nobody = book.client()
+    for kind in ("input", "resize", "detach", "kill"):
+        assert say(nobody, kind, data="x") == []
+
+
+def test_an_unknown_message() -> None:
+    _, phone, _ = attached()
+    (answer,) = say(phone, "dance" * 100)
+    assert (answer["type"], answer["id"]) == ("terminal.error", "m-1")
+    assert len(answer["payload"]["message"]) < 100
+
+
+def test_a_size_that_cannot_be_is_refused_for_a_resize_too() -> None:
+    _, phone, shell = attached()
+    (answer,) = say(phone, "resize", cols="wide")
+    assert (answer["type"], answer["id"]) == ("terminal.error", "m-1")
+    assert shell.size == TerminalSize(80, 24)
+
+
+# --- a client that does not read ---
+
+
+def test_a_client_that_does_not_read_holds_its_shells() -> None:
+    book, phone, shell = attached(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
+    other = book.client()
+    attach(other, "theirs")
+    theirs = book.children[-1]
+    attach(phone, "second")
+    second = book.children[-1]
+    phone.reads = False
+    noise = bytes(range(33, 127)) * 60
+    for number in range(40):
+        if are_held(shell) == [True]:
+            break
+        shell.say(noise[number:])
+    assert are_held(shell, second) == [True, False]
+    second.say(noise)
+    assert are_held(shell, second) == [True, True]
+    theirs.say(b"quick")
+    book.after(0.016)
+    assert shown(other) == [("output", "quick")]
+    phone.envelopes()
+    phone.read()
+    assert are_held(shell, second, theirs) == [False, False, False]
+    phone.envelopes()
+    shell.say(b"more")
+    book.after(0.016)
+    assert shown(phone) == [("output", "more")]
+
+
+def test_a_client_whose_grant_runs_out_while_it_does_not_read() -> None:
+    book = ProgramBook(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
+    phone = book.client(terminal=60)
+    for name in ("one", "two"):
+        attach(phone, name)
+    book.after(45)
+    phone.send("system", "ping")
+    phone.reads = False
+    phone.send("system", "ping", {"ts": "x" * 50_000})
+    for shell in book.children:
+        shell.say(b"hidden")
+    phone.envelopes()
+    book.after(16)
+    phone.read()
+    error, *rest = phone.envelopes()
+    assert error["payload"]["error"] == "grant_required"
+    assert [envelope["payload"].get("reason") for envelope in rest] == ["grant expired"] * 2
+
+
+def test_a_shell_beside_something_large_that_is_unread_costs_no_socket() -> None:
+    """As a line of the agent gateway may be: what the shell says waits, and it with it."""
+    limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=20_000)
+    book, phone, shell = attached(limits=limits)
+    phone.reads = False
+    phone.send("system", "ping", {"ts": "x" * 50_000})
+    phone.envelopes()
+    for number in range(3):
+        shell.say(b"<%d>" % number)
+        book.after(0.016)
+    assert are_held(shell) == [True]
+    assert shown(phone) == []
+    phone.read()
+    assert shown(phone) == [("output", "<0><1><2>")]
+    assert are_held(shell) == [False]
+
+
+# --- ends ---
+
+
+def test_an_exit_is_told_after_the_last_output() -> None:
+    book, phone, shell = attached()
+    shell.say(b"logout\r\n")
+    shell.exit(3)
+    assert shown(phone) == [("output", "logout\r\n"), ("detached", "eof")]
+    assert say(phone, "input", data="x") == []
+    book.after(1.0)
+    assert phone.envelopes() == []
+
+
+@pytest.mark.parametrize(("status", "told"), [(0, 0), (3, 3), (-15, 143), (None, None)])
+def test_the_status_of_a_shell(status: int | None, told: int | None) -> None:
+    _, phone, shell = attached()
+    shell.exit(status)
+    payload = {"session_name": "default", "reason": "eof"}
+    assert phone.only()["payload"] == (payload if told is None else {**payload, "exit_status": told})
+
+
+def test_the_status_of_a_tmux_client_says_nothing() -> None:
+    _, phone, shell = attached(tmux=Tmux())
+    shell.exit(0)
+    assert phone.only()["payload"] == {"session_name": "default", "reason": "eof"}
+
+
+def test_a_detached_bare_shell_is_hung_up_and_then_killed() -> None:
+    book, phone, shell = attached()
+    shell.say(b"last")
+    phone.send("terminal", "terminal.detach", {"session_name": "default"}, "d-1")
+    assert shown(phone) == [("output", "last"), ("detached", "client detach")]
+    assert shell.signals == [SignalName.HANGUP]
+    shell.say(b"words that nobody reads")
+    book.after(1.0)
+    assert (shell.signals, shell.gone) == ([SignalName.HANGUP, SignalName.KILL], True)
+    assert phone.envelopes() == []
+
+
+def test_a_killed_bare_shell() -> None:
+    book, phone, shell = attached()
+    phone.send("terminal", "terminal.kill")
+    assert shown(phone) == [("detached", "client kill")]
+    shell.exit(-1)
+    book.after(2.0)
+    assert shell.signals == [SignalName.HANGUP]
+
+
+def test_a_socket_that_drops_takes_its_shells_along() -> None:
+    book, phone, shell = attached()
+    phone.vanish()
+    assert shell.signals == [SignalName.HANGUP]
+    book.after(1.0)
+    assert shell.gone
+
+
+def test_a_socket_that_drops_during_an_attach() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.attach")
+    phone.vanish()
+    assert book.held == []  # given up: what is started late is let go of
+    assert book.relay.clients == {}
+
+
+def test_the_relay_stops() -> None:
+    book, phone, shell = attached()
+    shell.say(b"last")
+    book.hold = (Compute,)
+    phone.send("terminal", "terminal.attach", {"session_name": "late"})
+    book.stop()
+    assert shown(phone) == [("output", "last"), ("detached", "server shutdown")]
+    assert shell.signals == [SignalName.HANGUP]
+    assert book.exits == []  # the shell gets its second
+    shell.exit(-1)
+    assert [exit_.code for exit_ in book.exits] == [0]
+
+
+def test_a_shell_that_does_not_mind_a_hangup_ends_with_the_relay() -> None:
+    book, _, shell = attached()
+    book.stop()
+    book.after(1.0)
+    assert shell.signals == [SignalName.HANGUP, SignalName.KILL]
+    assert [exit_.code for exit_ in book.exits] == [0]
+
+
+# --- the grant ---
+
+
+@pytest.mark.parametrize("kind", ["attach", "input", "resize", "detach", "kill", "list"])
+def test_every_message_needs_the_grant(kind: str) -> None:
+    book = ProgramBook()
+    phone = book.client(terminal=60)
+    attach(phone)
+    (shell,) = book.children
+    book.after(60)
+    answer, detached = say(phone, kind, data="x")
+    assert (answer["channel"], answer["type"], answer["id"]) == ("system", "error", "m-1")
+    assert answer["payload"]["message"] == "terminal grant expired or missing"
+    assert detached["payload"] == {"session_name": "default", "reason": "grant expired"}
+    assert (bytes(shell.heard), shell.signals) == (b"", [SignalName.HANGUP])
+    assert phone.is_open
+    (answer,) = say(phone, kind)
+    assert (answer["channel"], answer["type"]) == ("system", "error")
+
+
+def test_nothing_is_shown_without_the_grant() -> None:
+    book = ProgramBook()
+    phone = book.client(terminal=60)
+    attach(phone)
+    book.after(60)
+    book.children[0].say(b"secret")
+    book.after(0.016)
+    assert shown(phone) == [("", None), ("detached", "grant expired")]
+    assert phone.is_open
+
+
+def test_a_revoked_session_loses_its_shells_at_once() -> None:
+    book, phone, shell = attached()
+    assert book.request("DELETE", f"/sessions/{book.sessions()[0]['token_prefix']}").status == 200
+    assert shell.signals == [SignalName.HANGUP]
+    assert [envelope["type"] for envelope in phone.envelopes()] == ["error"]
+
+
+def test_what_waited_behind_an_attach_counts_no_more_once_the_grant_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal_channel, "MAX_UNREAD", 1_000)
+    book = ProgramBook()
+    phone = book.client()
+    path = f"/sessions/{book.sessions()[0]['token_prefix']}"
+    for name in ("a", "b"):
+        book.hold = (Spawn,)
+        phone.send("terminal", "terminal.attach", {"session_name": name})
+        assert say(phone, "input", session_name=name, data="x" * 900) == []
+        assert book.request("PATCH", path, {"grants": {"terminal": False}}).status == 200
+        assert say(phone, "list")[-1]["type"] == "error"  # and what waits is forgotten
+        book.hold = ()
+        book.release()
+        assert book.request("PATCH", path, {"grants": {"terminal": 0}}).status == 200
+
+
+# --- the list ---
+
+
+def test_the_list_without_tmux_is_of_ones_own() -> None:
+    book, phone, _ = attached("a.b")
+    attach(phone, "a_b")
+    other = book.client()
+    (answer,) = say(phone, "list")
+    assert (answer["type"], answer["id"]) == ("terminal.sessions", "m-1")
+    assert answer["payload"]["tmux_available"] is False
+    assert answer["payload"]["sessions"] == [
+        {"name": name, "pid": child.pid, "shell": "/bin/zsh", "live": True, "owned_by_client": True}
+        for name, child in zip(("a.b", "a_b"), book.children, strict=True)
+    ]
+    (answer,) = say(other, "list")
+    assert answer["payload"] == {"sessions": [], "tmux_available": False}
+
+
+# --- bugs ---
+
+
+def test_a_bug_costs_the_message_and_what_waits_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, phone, shell = attached()
+    with monkeypatch.context() as patch:
+        patch.setattr(terminal_channel, "parse_terminal_size", lambda payload: 1 / 0)
+        (answer,) = say(phone, "resize")
+    assert answer["payload"]["message"].startswith("internal error bug-")
+    assert say(phone, "input", data="x") == []
+    assert shell.heard == b"x"

@@ -1,0 +1,98 @@
+"""The profiles of `auth.ok` (wire core 1.4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import Level
+from svc_proto.relay.agent_profiles import profile
+from svc_proto.relay_config import RelayConfig
+from tests.relay.harness import RelayBook
+
+PATH = "/home/svc/config.yaml"
+
+
+def test_the_default_profile() -> None:
+    assert profile("default", {}) == {
+        "name": "default",
+        "model": "unknown",
+        "description": "",
+        "system_message": None,
+        "gateway_running": False,
+        "has_soul": False,
+        "skill_count": 0,
+        "api_server_enabled": False,
+        "api_server_url": None,
+        "api_server_host": None,
+        "api_server_port": None,
+        "api_server_key_present": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "description"),
+    [
+        (b"model: {default: m-1}\ndescription: At home", "m-1", "At home"),
+        (b"model: {default: ''}", "unknown", ""),
+        (b"model: {default: 5}\ndescription: 5", "unknown", ""),
+        (b"model: m-1", "unknown", ""),
+        (b"", "unknown", ""),
+    ],
+)
+def test_what_the_configuration_says(text: bytes, model: str, description: str) -> None:
+    book = RelayBook(files={PATH: text})
+    (entry,) = book.pair().ok["profiles"]
+    assert (entry["name"], entry["model"], entry["description"]) == ("default", model, description)
+
+
+def test_no_configuration_is_the_bare_default() -> None:
+    assert RelayBook().relay.profiles == [profile("default", {})]
+
+
+@pytest.mark.parametrize("text", [b"[1]", b"\xff"])
+def test_one_that_cannot_be_read_is_none(text: bytes) -> None:
+    book = RelayBook(files={PATH: text})
+    assert book.pair().ok["profiles"] == []
+    assert book.events(Level.WARNING) == ["profile not read"]
+
+
+def test_each_folder_beside_the_configuration_is_one_more() -> None:
+    book = RelayBook(
+        files={PATH: b"model: {default: m-1}", "/home/svc/profiles/work/config.yaml": b"model: {default: w}"}
+    )
+    book.profile_folders = ["default", "empty", "work"]
+    book.after(30.0)
+    names = [(entry["name"], entry["model"]) for entry in book.relay.profiles]
+    assert names == [("default", "m-1"), ("empty", "unknown"), ("work", "w")]
+
+
+def test_a_change_is_pushed_to_everybody_within_30_seconds() -> None:
+    book = RelayBook()
+    phone, desktop = book.pair().phone, book.pair(client_surface="desktop").phone
+    book.after(30.0)
+    assert phone.envelopes() == desktop.envelopes() == []  # nothing has changed
+    book.disk.put(PATH, b"model: {default: m-2}")
+    book.after(30.0)
+    for client in (phone, desktop):
+        pushed = client.only()
+        assert (pushed["channel"], pushed["type"]) == ("pairing", "profiles.updated")
+        assert pushed["payload"]["profiles"] == pushed["profiles"] == book.relay.profiles
+        assert pushed["profiles"][0]["model"] == "m-2"
+
+
+def test_discovery_can_be_switched_off() -> None:
+    book = RelayBook(RelayConfig(config_path=PATH, profile_discovery=False))
+    book.profile_folders = ["work"]
+    book.disk.put(PATH, b"model: {default: m-2}")
+    book.after(120.0)
+    assert book.relay.profiles == [profile("default", {})]
+
+
+def test_a_relay_that_stops_looks_no_more() -> None:
+    book = RelayBook()
+    phone = book.pair().phone
+    book.stop(60.0)
+    book.disk.put(PATH, b"model: {default: m-2}")
+    book.after(30.0)
+    assert book.relay.profiles == [profile("default", {})]
+    assert "profiles.updated" not in repr(phone.envelopes())

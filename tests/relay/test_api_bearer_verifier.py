@@ -1,0 +1,90 @@
+"""What the API server says of a bearer. What follows from it is in test_voice_access.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import pytest
+
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.relay.voice import access
+from svc_proto.relay.voice.access import CACHE_SECONDS, ApiProbe
+from tests.client.world import REFUSED, SILENT, Asked, Reply, World
+
+Plan: TypeAlias = "Callable[[Engine], Flow[list[bool]]]"
+URL = "http://api.example:8642"
+
+
+def guarded(asked: Asked) -> Reply:
+    assert asked.url == f"{URL}/v1/models"
+    return (200 if asked.headers.get(b"authorization") == b"Bearer key" else 401), b""
+
+
+def plan(bearers: Sequence[str | None], pause: float = 0.0) -> Plan:
+    """Ask about each, None about nobody, and wait."""
+
+    def flow(engine: Engine) -> Flow[list[bool]]:
+        probe, found = ApiProbe(engine, URL), []
+        for bearer in bearers:
+            found.append((yield from (probe.keyed() if bearer is None else probe.accepts(bearer))))
+            yield from sleep(engine, pause)
+        return found
+
+    return flow
+
+
+def asks(*bearers: str | None, pause: float = 0.0, answer: Any = guarded) -> tuple[list[bool], list[bytes | None]]:
+    """What was said, and what the API server was shown."""
+    world = World(plan(bearers, pause), http=answer)
+    found = world.run()
+    return found, [request.headers.get(b"authorization") for request in world.asked]
+
+
+def test_a_yes_is_remembered_and_a_no_is_not() -> None:
+    shown = [b"Bearer key", b"Bearer other", b"Bearer other"]
+    assert asks("key", "key", "other", "other") == ([True, True, False, False], shown)
+
+
+def test_whether_it_has_a_key() -> None:
+    assert asks(None, None) == ([True, True], [None])
+    assert asks(None, None, answer=lambda asked: (200, b"{}")) == ([False, False], [None, None])
+
+
+def test_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "MAX_CACHED", 2)
+    assert len(asks("a", "b", "c", "c", "b", "a", answer=lambda asked: (200, b""))[1]) == 4
+
+
+@pytest.mark.parametrize("bearer", ["key", None])
+def test_for_a_minute(bearer: str | None) -> None:
+    assert len(asks(bearer, bearer, pause=CACHE_SECONDS - 1)[1]) == 1
+    assert len(asks(bearer, bearer, pause=CACHE_SECONDS)[1]) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted"),
+    [*(((status, b""), status < 300) for status in (200, 299, 300, 302, 401, 500)), (REFUSED, False), (SILENT, False)],
+)
+def test_what_counts_as_a_yes(answer: Reply, accepted: bool) -> None:
+    world = World(plan(["key"]), http=answer)
+    began = world.now.mono
+    assert world.run() == [accepted]
+    assert world.now.mono - began == (5.0 if answer is SILENT else 0.0)
+
+
+def test_so_many_are_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "MAX_PROBES", 1)
+
+    def flow(engine: Engine) -> Flow[bool]:
+        probe = ApiProbe(engine, URL)
+        engine.spawn(probe.accepts("key"))
+        with pytest.raises(Refused, match="too many") as full:
+            yield from probe.accepts("other")
+        assert full.value.status == 503
+        yield from sleep(engine, 6.0)
+        return (yield from probe.accepts("other"))
+
+    assert World(flow, http=SILENT).run() is False

@@ -1,0 +1,251 @@
+"""The signed invite of `POST /pairing/mint` (wire core 2.6, 2.7, 3)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.basics.brand import HERMES
+from svc_proto.commands import Compute, EnsureSecret, Level
+from svc_proto.machines.pairing_payload import verify_payload
+from svc_proto.relay_config import RelayConfig
+from tests.relay.harness import SECRET, RelayBook
+
+HOME = "/home/svc"
+CONFIG_PATH = f"{HOME}/config.yaml"
+CONFIG = RelayConfig(home=HOME, config_path=CONFIG_PATH)
+
+
+def config(**settings: Any) -> RelayConfig:
+    return RelayConfig(**{"home": HOME, "config_path": CONFIG_PATH, **settings})
+
+
+def mint(body: object = None, book: RelayBook | None = None) -> dict[str, Any]:
+    answer = (book or RelayBook(CONFIG)).request("POST", "/pairing/mint", body)
+    assert answer.status == 200, answer
+    minted: dict[str, Any] = answer.json
+    return minted
+
+
+def payload(minted: dict[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(minted["qr_payload"])
+    return read
+
+
+def test_the_whole_answer() -> None:
+    book = RelayBook(CONFIG)
+    minted = mint(None, book)
+    code = minted["code"]
+    qr_text = minted["qr_payload"]
+    assert qr_text.startswith(
+        '{"svc":1,"host":"192.0.2.10","port":8642,"key":"","tls":false,'
+        f'"relay":{{"url":"ws://192.0.2.10:8767","code":"{code}"}},"sig":"'
+    )
+    assert verify_payload(payload(minted), SECRET)
+    assert minted == {
+        "ok": True,
+        "code": code,
+        "qr_payload": qr_text,
+        "pairing_url": "svc-relay://pair?payload=" + base64.urlsafe_b64encode(qr_text.encode()).decode().rstrip("="),
+        "host": "192.0.2.10",
+        "port": 8642,
+        "tls": False,
+        "relay_url": "ws://192.0.2.10:8767",
+        "expires_at": 1_800_000_600,
+    }
+    assert isinstance(minted["expires_at"], int)
+    assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
+
+
+@pytest.mark.parametrize(
+    ("port", "status"),
+    [(1, 200), ("65535", 200), (65_535, 200), (0, 400), (65_536, 400), ("100000", 400), ("x", 400), (True, 400)],
+)
+def test_ports(port: object, status: int) -> None:
+    answer = RelayBook(CONFIG).request("POST", "/pairing/mint", {"port": port})
+    assert (answer.status, answer.json.get("port")) == (status, int(str(port)) if status == 200 else None)
+
+
+def test_an_empty_object_is_no_body() -> None:
+    assert mint({}) == mint(None)
+
+
+def test_everything_may_be_given() -> None:
+    endpoints = [{"role": "mesh", "priority": 0, "api": {"host": "box.example", "port": 8642}}]
+    book = RelayBook(CONFIG)
+    minted = mint(
+        {
+            "host": " box.example ",
+            "port": "9000",
+            "tls": True,
+            "api_key": "given",
+            "dashboard_url": " http://box.example:9119// ",
+            "ttl_seconds": 604_800.0,
+            "grants": {"bridge": 3600.0, "tui": 0},
+            "transport_hint": "wss",
+            "endpoints": endpoints,
+        },
+        book,
+    )
+    read = payload(minted)
+    read.pop("sig")
+    assert read == {
+        "svc": 3,
+        "host": "box.example",
+        "port": 9000,
+        "key": "given",
+        "tls": True,
+        "relay": {
+            "url": "ws://192.0.2.10:8767",
+            "code": minted["code"],
+            "ttl_seconds": 604_800,
+            "grants": {"bridge": 3600, "tui": 0},
+            "transport_hint": "wss",
+        },
+        "endpoints": endpoints,
+        "dashboard_url": "http://box.example:9119",
+    }
+    assert '"ttl_seconds":604800,' in minted["qr_payload"]  # integers: clients fail on 604800.0
+    assert '"grants":{"bridge":3600,"tui":0}' in minted["qr_payload"]
+    assert (minted["dashboard_url"], minted["endpoints"]) == ("http://box.example:9119", endpoints)
+    assert book.websocket().auth(pairing_code=minted["code"])["payload"]["transport_hint"] == "wss"
+
+
+def test_the_alias_and_nulls() -> None:
+    assert mint({"dashboardUrl": "http://d.example/"})["dashboard_url"] == "http://d.example"
+    nulls = dict.fromkeys(("host", "port", "tls", "api_key", "dashboard_url", "ttl_seconds", "grants", "endpoints"))
+    assert mint(nulls) == mint()
+
+
+@pytest.mark.parametrize(
+    ("webapi_url", "host", "port", "tls"),
+    [
+        ("http://localhost:8642", "192.0.2.10", 8642, False),
+        ("http://127.0.0.1", "192.0.2.10", 8642, False),
+        ("https://api.example", "api.example", 443, True),
+        ("http://api.example", "api.example", 8642, False),
+        ("http://[::1]:7000", "192.0.2.10", 7000, False),
+        ("http://[2001:db8::1]:7000", "2001:db8::1", 7000, False),
+    ],
+)
+def test_defaults_come_from_the_api_address(webapi_url: str, host: str, port: int, tls: bool) -> None:
+    minted = mint(None, RelayBook(config(webapi_url=webapi_url)))
+    assert (minted["host"], minted["port"], minted["tls"]) == (host, port, tls)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LocalHost", "127.0.0.1", "::1", "::"])
+def test_hosts_that_a_phone_cannot_use_are_replaced(host: str) -> None:
+    assert mint({"host": host})["host"] == "192.0.2.10"
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "tls", "url"),
+    [
+        ("0.0.0.0", 8767, False, "ws://192.0.2.10:8767"),
+        ("::", 9000, False, "ws://192.0.2.10:9000"),
+        ("198.51.100.7", 8767, True, "wss://198.51.100.7:8767"),
+        ("2001:db8::1", 8767, False, "ws://[2001:db8::1]:8767"),
+    ],
+)
+def test_the_relays_url_is_its_own(host: str, port: int, tls: bool, url: str) -> None:
+    files = {"ssl_cert": "c", "ssl_key": "k"} if tls else {}
+    book = RelayBook(config(host=host, port=port, **files))
+    minted = mint({"relay_url": "ws://evil.example", "relay": {"url": "ws://evil.example"}}, book)
+    assert minted["relay_url"] == payload(minted)["relay"]["url"] == url
+
+
+def test_without_a_lan_address() -> None:
+    book = RelayBook(CONFIG)
+    book.refuse = (Compute,)
+    assert mint(None, book)["host"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"host": 5}, "host"),
+        ({"host": ""}, "host"),
+        ({"host": "  "}, "host"),
+        ({"host": "0.0.0.0"}, "host"),
+        ({"port": 0}, "port"),
+        ({"port": 65_536}, "port"),
+        ({"port": True}, "port"),
+        ({"port": 1.5}, "port"),
+        ({"port": "x"}, "port"),
+        ({"port": "-1"}, "port"),
+        ({"port": "9" * 5000}, "port"),
+        ({"port": []}, "port"),
+        ({"tls": "false"}, "tls"),
+        ({"tls": 1}, "tls"),
+        ({"api_key": 5}, "api_key"),
+        ({"api_key": False}, "api_key"),
+        ({"api_key": []}, "api_key"),
+        ({"dashboard_url": 5}, "dashboard_url"),
+        ({"ttl_seconds": -1}, "ttl_seconds"),
+        ({"grants": []}, "grants"),
+        ({"transport_hint": "tcp"}, "transport_hint"),
+        ({"endpoints": {}}, "endpoints"),
+    ],
+)
+def test_bad_bodies(body: object, field: str) -> None:
+    book = RelayBook(CONFIG)
+    answer = book.request("POST", "/pairing/mint", body)
+    assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", field)
+    assert len(book.relay.codes) == 0
+
+
+def test_the_other_brand() -> None:
+    minted = mint(None, RelayBook(config(brand=HERMES)))
+    assert minted["qr_payload"].startswith('{"svc":1,"hermes":1,"host":')
+    assert minted["pairing_url"].startswith("hermes-relay://pair?payload=")
+    assert verify_payload(payload(minted), SECRET)
+
+
+def test_the_secret_is_named_after_the_brand() -> None:
+    for each, name in ((CONFIG, "svc-relay-qr-secret"), (config(brand=HERMES), "hermes-relay-qr-secret")):
+        book = RelayBook(each)
+        mint(None, book)
+        assert [command.name for command in book.commands if isinstance(command, EnsureSecret)] == [name]
+
+
+def test_a_secret_that_fails_leaves_it_unsigned() -> None:
+    book = RelayBook(CONFIG)
+    book.refuse = (EnsureSecret,)
+    assert "sig" not in payload(mint(None, book))
+    assert book.events(Level.WARNING) == ["QR payload not signed"]
+
+
+# --- the chain of the API key ---------------------------------------------------------------------------------------
+
+EXTRA = b"platforms: {api_server: {extra: {key: from-extra}, api_key: from-api-key}}"
+OWN = b"platforms: {api_server: {extra: {key: ' '}, api_key: from-api-key}}"
+DOT_ENV = b"# API_SERVER_KEY=comment\nOTHER=1\nAPI_SERVER_KEY=\nexport API_SERVER_KEY = 'from-env-file'\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({CONFIG_PATH: EXTRA, f"{HOME}/.env": DOT_ENV}, "from-env-file"),
+        ({CONFIG_PATH: EXTRA, f"{HOME}/.env": b"OTHER=1"}, "from-extra"),
+        ({CONFIG_PATH: OWN}, "from-api-key"),
+        ({CONFIG_PATH: b"platforms: {api_server: {extra: {key: ''}}}", f"{HOME}/.env": DOT_ENV}, "from-env-file"),
+        ({CONFIG_PATH: b"platforms: 5", f"{HOME}/.env": DOT_ENV}, "from-env-file"),
+        ({CONFIG_PATH: b"platforms: {api_server: []}", f"{HOME}/.env": b"OTHER=1"}, "from-environment"),
+        ({CONFIG_PATH: b"", f"{HOME}/.env": b"\xff\xfe"}, "from-environment"),
+        ({}, "from-environment"),
+    ],
+)
+def test_the_key_comes_from_the_host(files: dict[str, bytes], expected: str) -> None:
+    book = RelayBook(config(api_key="from-environment"), files=files)
+    assert payload(mint(None, book))["key"] == expected
+    book = RelayBook(config(api_key="from-environment", key_in_environment=True), files=files)
+    assert payload(mint(None, book))["key"] == "from-environment"  # as the server itself has it
+
+
+@pytest.mark.parametrize(("given", "expected"), [("given", "given"), ("", ""), (None, "")])
+def test_an_explicit_key_beats_the_chain(given: object, expected: str) -> None:
+    book = RelayBook(config(api_key="from-environment"), files={CONFIG_PATH: EXTRA})
+    assert payload(mint({"api_key": given}, book))["key"] == expected

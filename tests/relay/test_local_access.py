@@ -1,0 +1,142 @@
+"""The door for programs on the relay's own host: whether being there is enough, and who has to show the secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.facts import Started
+from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
+from tests.relay.harness import PEER, REMOTE, RelayBook
+from tests.support.http_client import Response
+
+HOME = {"home": "/home/svc", "config_path": "/home/svc/config.yaml"}
+PUBLIC = {"role": "public", "relay": {"url": "wss://home.example/relay"}}
+LAN = {"role": "lan", "relay": {"url": "ws://192.0.2.2:8767"}}
+
+
+def door_book(**config: object) -> RelayBook:
+    book = RelayBook(RelayConfig(**HOME, **config))  # type: ignore[arg-type]  # members by name
+    book.secrets |= {secret(book)} - {""}
+    return book
+
+
+def secret(book: RelayBook) -> str:
+    """What is in the file."""
+    return book.files.get(f"/home/svc/{LOCAL_SECRET}", b"").decode()
+
+
+def knock(book: RelayBook, shown: str | None = None, **more: object) -> Response:
+    headers = [] if shown is None else [(HEADER, shown.encode("latin-1"))]
+    return book.request("POST", "/pairing", headers=headers, **more)
+
+
+def is_locked(book: RelayBook) -> bool:
+    statuses = [knock(book).status, knock(book, secret(book)).status]
+    assert statuses in ([200, 200], [403, 200])
+    return statuses == [403, 200]
+
+
+@pytest.mark.parametrize(
+    ("config", "locked"),
+    [
+        ({}, False),
+        ({"local_trust": LocalTrustPolicy.ADDRESS}, False),
+        ({"local_trust": LocalTrustPolicy.SECRET}, True),
+        ({"trusted_proxies": ("127.0.0.0/8",)}, True),
+        ({"trusted_proxies": ("127.0.0.0/8",), "local_trust": LocalTrustPolicy.ADDRESS}, False),
+    ],
+)
+def test_when_the_secret_is_asked_for(config: dict[str, object], locked: bool) -> None:
+    book = door_book(**config)
+    assert is_locked(book) is locked
+    assert bool(secret(book)) is locked
+
+
+def test_every_local_route_asks_for_it_and_nothing_else_will_do() -> None:
+    book = door_book(local_trust=LocalTrustPolicy.SECRET)
+    good = secret(book)
+    for wrong in (None, "", good[:-1], good + "0", good[::-1] + "x", "f" * 64, "\xff"):
+        answer = knock(book, wrong)
+        assert (answer.status, answer.json["code"]) == (403, "loopback_only")
+        assert "local secret" in answer.json["error"]
+    for method, path in (("GET", "/relay/info"), ("GET", "/bridge/activity"), ("POST", "/pairing/mint")):
+        assert book.request(method, path).status == 403
+        assert book.request(method, path, headers=[(HEADER, good.encode())]).status == 200
+    for path in ("/sessions", "/notifications/recent"):
+        assert book.request("GET", path).status == 401
+        assert book.request("GET", path, headers=[(HEADER, good.encode())]).status == 200
+    assert book.leaks() == []
+
+
+def test_it_opens_nothing_from_elsewhere() -> None:
+    book = door_book(local_trust=LocalTrustPolicy.SECRET)
+    shown = [(HEADER, secret(book).encode())]
+    assert knock(book, secret(book), peer=REMOTE).status == 403
+    for header in ((b"x-forwarded-for", b"203.0.113.9"), (b"origin", b"http://localhost:3000")):
+        assert book.request("POST", "/pairing", headers=[*shown, header], peer=PEER).status == 403
+
+
+def test_phones_need_none() -> None:
+    book = door_book(local_trust=LocalTrustPolicy.SECRET)
+    code = book.request("POST", "/pairing", headers=[(HEADER, secret(book).encode())]).json["code"]
+    assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
+
+
+@pytest.mark.parametrize("path", ["/pairing/register", "/pairing/mint"])
+def test_an_invite_that_leads_here_from_outside_shuts_the_door_for_good(path: str) -> None:
+    book = door_book()
+    assert book.request("POST", path, {"code": "Q7M2ZK", "endpoints": [LAN, "odd"]}).status == 200
+    assert not is_locked(book)
+    assert book.request("POST", path, {"code": "Q7M2ZK", "endpoints": [LAN, PUBLIC]}).status == 200
+    assert is_locked(book)
+    first = secret(book)
+    again = book.request("POST", path, {"code": "Q7M2ZL", "endpoints": [PUBLIC]}, headers=[(HEADER, first.encode())])
+    assert (again.status, secret(book)) == (200, first)
+    assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
+    restarted = RelayBook(RelayConfig(**HOME), files=book.files, entropy=lambda n: b"\x07" * n)  # type: ignore[arg-type]
+    assert is_locked(restarted)
+    assert secret(restarted) != first  # whoever got hold of the old one has nothing
+    told = RelayBook(RelayConfig(local_trust=LocalTrustPolicy.ADDRESS, **HOME), files=book.files)  # type: ignore[arg-type]
+    assert not is_locked(told)
+    assert told.request("POST", path, {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200
+    assert not is_locked(told)
+
+
+def test_a_secret_that_cannot_be_kept_shuts_the_door_to_everybody() -> None:
+    book = RelayBook(RelayConfig(local_trust=LocalTrustPolicy.SECRET, **HOME), started=False)  # type: ignore[arg-type]
+    book.refuse = (WriteConfig,)
+    book.feed(Started())
+    assert book.ready
+    assert book.events(Level.ERROR) == ["local secret not stored"]
+    assert [knock(book).status, knock(book, "").status] == [403, 403]
+    assert book.websocket().is_open
+
+
+def test_a_note_that_cannot_be_read_may_be_there() -> None:
+    book = RelayBook(RelayConfig(**HOME), started=False)  # type: ignore[arg-type]
+    book.refuse = (ReadConfig,)
+    book.feed(Started())
+    assert is_locked(book)
+
+
+def test_relays_that_share_a_home_share_the_secret() -> None:
+    first = door_book(shares_home=True)
+    assert is_locked(first)
+    next_one = RelayBook(RelayConfig(shares_home=True, begins=False, **HOME), files=first.files)  # type: ignore[arg-type]
+    assert secret(next_one) == secret(first)
+    assert knock(next_one, secret(first)).status == 200
+    alone = RelayBook(RelayConfig(shares_home=True, begins=False, **HOME))  # type: ignore[arg-type]
+    assert alone.events(Level.ERROR) == ["local secret not read"]
+    assert [knock(alone).status, knock(alone, "").status] == [403, 403]
+    trusting = door_book(shares_home=True, local_trust=LocalTrustPolicy.ADDRESS)
+    assert not is_locked(trusting)
+
+
+def test_a_route_that_cannot_be_stored_counts_until_the_restart() -> None:
+    book = door_book()
+    book.refuse = (WriteConfig,)
+    assert book.request("POST", "/pairing/register", {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200
+    assert book.events(Level.ERROR) == ["local secret not stored", "public route not stored"]
+    assert knock(book).status == 403

@@ -1,0 +1,185 @@
+"""The phones for MCP clients of the relay: what the routes do, without them."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from typing import Any
+
+import pytest
+
+from svc_proto.basics.errors import ToolError
+from svc_proto.commands import ReadFile, ReleaseFile
+from svc_proto.relay.mcp_phone_control import RelayPhones
+from tests.mcp.web import events, heard
+from tests.relay.harness import REMOTE, Call, RelayBook
+from tests.relay.mcp_client import Agent, result, text, upload
+from tests.relay.oauth_client import Guest
+from tests.relay.routes.media_harness import PNG, open_book
+
+
+@pytest.fixture
+def book() -> RelayBook:
+    return open_book()
+
+
+def test_a_tool_is_the_route(book: RelayBook, agent: Agent) -> None:
+    called = agent.tool("phone_tap", x=1, y=2)
+    command = agent.paired.phone.command()
+    assert (command["method"], command["path"], command["body"]) == ("POST", "/tap", {"x": 1, "y": 2})
+    agent.paired.phone.reply(command, 200, {"ok": True})
+    assert json.loads(text(called)) == {"ok": True}
+    (record,) = book.activity()
+    assert (record["path"], record["decision"], record["asked_by"]) == ("/tap", "executed", "Pixel")
+    (log,) = [log for log in book.logs if log.event == "phone driven"]
+    assert log.fields["session"] == agent.paired.prefix
+    read = agent.tool("phone_screen", device="Pixel", include_bounds=False)
+    command = agent.paired.phone.command()
+    assert command["params"] == {"include_bounds": "true"}
+    agent.paired.phone.reply(command, 200, [1])
+    assert json.loads(text(read)) == {"value": "[1]"}
+
+
+def test_a_result_is_told_as_text_and_as_itself(agent: Agent) -> None:
+    called = agent.tool("phone_ping")
+    agent.paired.phone.reply(agent.paired.phone.command(), 200, {"pong": True})
+    assert result(called) == {
+        "content": [{"type": "text", "text": '{"pong":true}'}],
+        "structuredContent": {"pong": True},
+        "isError": False,
+    }
+
+
+def test_a_session_is_told_of_what_it_has_done_itself(book: RelayBook, agent: Agent) -> None:
+    def told(agent: Agent) -> list[Any]:
+        (read,) = result(agent.read("activity"))["contents"]
+        rows = json.loads(read["text"])["activity"]
+        return [(row["path"], row["params"], row["decision"]) for row in rows]
+
+    for x in (1, 2):
+        agent.tool("phone_tap", x=x, y=2)
+        agent.paired.phone.reply(agent.paired.phone.command(), 200, {})
+    assert told(agent) == [("/tap", {"x": x, "y": 2}, "executed") for x in (2, 1)]
+    assert told(Agent(book)) == []
+    path, grants = f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": 10}}
+    assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
+    session = book.relay.sessions.lookup(agent.paired.token, book.now)
+    assert session is not None
+    book.after(11.0)
+    with pytest.raises(ToolError, match="403 grant_required"):
+        next(RelayPhones(book.relay, session).activity())
+
+
+def test_what_the_route_refuses(book: RelayBook, agent: Agent) -> None:
+    assert "404 unknown_device" in text(agent.tool("phone_ping", device="nobody"))
+    assert "400 invalid_field" in text(agent.tool("phone_open_app", package=" "))
+    agent.paired.phone.vanish()
+    assert "503 phone_not_connected" in text(agent.tool("phone_ping"))
+    waiting = Agent(book)
+    call = waiting.tool("phone_ping")
+    book.after(40.0)
+    assert call.answer is not None
+    assert "504 phone_timeout" in bytes(call.heard).decode()
+
+
+def test_a_phone_that_asks_by_itself(agent: Agent) -> None:
+    call = agent.tool("phone_call", number="1")
+    assert b"elicitation/create" in bytes(call.heard)
+    agent.paired.phone.send("bridge", "bridge.status", {"safety": {"blocklist_count": 1}})
+    agent.tool("phone_call", number="1")
+    command = agent.paired.phone.command()
+    assert (command["path"], command["body"]) == ("/call", {"number": "1"})
+    elsewhere = agent.tool("phone_call", number="1", device="nobody")
+    assert b"elicitation/create" in bytes(elsewhere.heard)
+
+
+def test_the_grant_is_asked_for_with_each_call(book: RelayBook, agent: Agent) -> None:
+    path, grants = f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": 10}}
+    assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
+    first, second = agent.tool("phone_tap", x=1, y=2), agent.tool("phone_tap", x=3, y=4)
+    command = agent.paired.phone.command()
+    book.after(11.0)
+    agent.paired.phone.reply(command, 403, {"error": "late"})
+    assert (first.answer is not None, b"grant_required" in bytes(second.heard)) == (True, True)
+    assert [envelope["type"] for envelope in agent.paired.phone.envelopes()] == ["error"]  # no second command
+    assert agent.begin("ping").result.status == 403
+
+
+def test_pictures_come_from_the_registry(book: RelayBook, agent: Agent) -> None:
+    def shoot(token: str, ask: str = "tool") -> Call:
+        call = agent.tool("phone_screenshot") if ask == "tool" else agent.read("screenshot")
+        agent.paired.phone.reply(agent.paired.phone.command(), 200, {"media": f"MEDIA:hermes-relay://{token}"})
+        return call
+
+    token = upload(book, agent)
+    (block,) = result(shoot(token))["content"]
+    assert (block["type"], block["mimeType"], b64decode(block["data"])) == ("image", "image/png", PNG)
+    (read,) = result(shoot(token, "read"))["contents"]
+    assert b64decode(read["blob"]) == PNG
+    assert "(404)" in text(shoot("nothing"))
+    book.refuse = (ReadFile,)
+    assert "cannot be read" in text(shoot(token))
+    opened = [command for command in book.commands if isinstance(command, ReleaseFile)]
+    assert opened
+
+
+def test_a_picture_that_is_too_large(book: RelayBook, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("svc_proto.relay.mcp_phone_control.MAX_PICTURE", 8)
+    token = upload(book, agent)
+    call = agent.tool("phone_screenshot")
+    agent.paired.phone.reply(agent.paired.phone.command(), 200, {"media": f"MEDIA:hermes-relay://{token}"})
+    assert "too large" in text(call)
+
+
+def test_notifications(agent: Agent) -> None:
+    (read,) = result(agent.read("notifications"))["contents"]
+    assert json.loads(read["text"]) == {"ok": True, "notifications": [], "count": 0}
+
+
+def test_who_listens_is_told_of_phones_and_their_notifications(book: RelayBook, agent: Agent) -> None:
+    def changed() -> list[str]:
+        book.after(1.0)
+        return [note["params"]["uri"].removeprefix("phone://") for note in heard(listening)]
+
+    for name in ("devices", "notifications"):
+        assert agent.ask("resources/subscribe", uri=f"phone://{name}") == {}
+    listening = agent.listen()
+    agent.paired.phone.send("notifications", "notification.posted", {"title": "Mail"})
+    agent.paired.phone.send("notifications", "notification.posted", {})
+    assert changed() == ["notifications"]
+    other = book.pair(device_name="Tablet", device_id="t-1").phone
+    assert changed() == ["notifications", "devices"]
+    (read,) = result(agent.read("devices"))["contents"]
+    assert [(row["device_name"], row["active"]) for row in json.loads(read["text"])["devices"]] == [
+        ("Pixel", True),
+        ("Tablet", False),
+    ]
+    assert book.request("POST", "/bridge/select-active", {"device": "t-1"}).status == 200
+    assert changed()[2:] == ["devices"]
+    other.vanish()
+    assert changed()[3:] == ["devices"]
+    path, grants = f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": 10}}
+    assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
+    book.after(11.0)
+    agent.paired.phone.send("notifications", "notification.posted", {"title": "Mail"})
+    assert len(changed()) == 4  # the grant has run out
+
+
+def test_phones_that_flap(book: RelayBook, agent: Agent) -> None:
+    agent.ask("resources/subscribe", uri="phone://devices")
+    listening = agent.listen()
+    for _ in range(10):
+        book.pair(device_name="Tablet", device_id="t-1").phone.vanish()
+    book.after(5.0)
+    assert len(events(listening)) == 2  # at once, and a second later
+
+
+def test_who_may_only_look_reaches_no_route_that_acts(book: RelayBook) -> None:
+    """Whatever the tools say of themselves."""
+    guest = Guest(book).come(scope="bridge:read")
+    session = book.relay.sessions.find_by_access_token(guest.access, book.now)
+    assert session is not None
+    phones = RelayPhones(book.relay, session)
+    for method, path, status in (("POST", "/tap", 403), ("POST", "/screen", 403), ("GET", "/bridge/devices", 200)):
+        (answer,) = book.spawn(phones.call(method, path, {}))
+        assert answer.status == status, path

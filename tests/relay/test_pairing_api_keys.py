@@ -1,0 +1,267 @@
+"""A key of the pairing's own, from its mint to its end, at a relay beside an API (`machines/device_keys.py`)."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.commands import Compute
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
+from svc_proto.relay_config import RelayConfig
+from svc_proto.store_requests import DeleteSession, SaveSession
+from svc_proto.wire.events import TextMessage
+from tests.relay.harness import FIRST, LOCAL, REMOTE, RelayBook
+
+CONFIG = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", api_key="sk-main")
+
+
+class Beside:
+    """A relay, and what the API beside it knows."""
+
+    def __init__(self, before: Beside | None = None) -> None:
+        self.keys = PairingApiKeys()
+        book = None if before is None else before.book
+        self.book: RelayBook = RelayBook(
+            CONFIG,
+            keys=self.keys,
+            entropy=Random(0 if before is None else 1).randbytes,
+            records=book.store.values() if book else (),
+            files=book.files if book else None,
+        )
+
+    def mint(self, body: object = None) -> tuple[str, str]:
+        """The code and the key of an invite."""
+        answer = self.book.request("POST", "/pairing/mint", body)
+        read: dict[str, Any] = json.loads(answer.json["qr_payload"])
+        return read["relay"]["code"], read["key"]
+
+    def pair(self, code: str) -> str:
+        """The token that a code is good for."""
+        ok = self.book.websocket().auth(pairing_code=code, device_name="Tablet")["payload"]
+        assert "key" not in json.dumps(sorted(ok))
+        token: str = ok["session_token"]
+        return token
+
+    def takes(self, key: str) -> bool:
+        return self.keys.accepts(key, self.book.now) is not None
+
+    def revoke(self, token: str) -> tuple[int, Any]:
+        answer = self.book.request("DELETE", f"/sessions/{token[:8]}")
+        return answer.status, answer.json.get("knows_api_key", False)
+
+
+@pytest.fixture
+def beside() -> Beside:
+    return Beside()
+
+
+def test_the_invite_holds_a_key_that_dies_with_the_session(beside: Beside) -> None:
+    code, key = beside.mint()
+    assert (len(key), key[:3]) == (35, "sk-")
+    assert beside.takes(key)
+    token = beside.pair(code)
+    beside.book.after(1000.0)  # longer than the code would have lasted
+    assert beside.takes(key)
+    (record,) = beside.book.store.values()
+    assert (record["key_hash"], record["device_name"], record["knows_key"]) == (sha256_hex(key), "Tablet", False)
+    assert beside.revoke(token) == (200, False)
+    assert not beside.takes(key)
+
+
+def test_every_invite_has_another_key(beside: Beside) -> None:
+    (first_code, first), (_, second) = beside.mint(), beside.mint()
+    assert first != second
+    assert beside.revoke(beside.pair(first_code)) == (200, False)
+    assert (beside.takes(first), beside.takes(second)) == (False, True)
+
+
+def test_a_code_that_nobody_uses_takes_its_key_along(beside: Beside) -> None:
+    _, key = beside.mint()
+    beside.book.after(599.0)
+    assert beside.takes(key)
+    beside.book.after(1.0)
+    assert not beside.takes(key)
+
+
+def test_the_end_of_the_session_is_that_of_the_key(beside: Beside) -> None:
+    code, key = beside.mint({"ttl_seconds": 60})
+    token = beside.pair(code)
+    beside.book.after(59.0)
+    assert beside.takes(key)
+    path = f"/sessions/{token[:8]}"
+    assert beside.book.request("PATCH", path, {"ttl_seconds": 60}, token=token, peer=REMOTE).status == 200
+    beside.book.after(59.0)
+    assert beside.takes(key)  # with the session it was extended
+    beside.book.after(1.0)
+    assert not beside.takes(key)
+
+
+def test_neither_log_nor_store_has_the_key(beside: Beside) -> None:
+    code, key = beside.mint()
+    beside.pair(code)
+    kept = repr((list(beside.book.logs), beside.book.store, beside.book.files))
+    assert key not in kept
+    assert sha256_hex(key) in kept
+
+
+def test_after_a_restart_it_is_good_and_ends_with_the_session(beside: Beside) -> None:
+    code, key = beside.mint()
+    _, unused = beside.mint()
+    token = beside.pair(code)
+    again = Beside(beside)
+    assert (again.takes(key), again.takes(unused)) == (True, False)
+    assert again.revoke(token) == (200, False)
+    assert not again.takes(key)
+    assert not Beside(again).takes(key)
+
+
+def test_a_tombstones_key_is_refused_at_once_and_after_a_restart(beside: Beside) -> None:
+    code, key = beside.mint()
+    token = beside.pair(code)
+    beside.book.refuse = (DeleteSession,)
+    assert beside.revoke(token) == (500, False)
+    assert not beside.takes(key)
+    assert len(beside.book.store) == 1  # the record is there, with the hash of the key
+    assert not Beside(beside).takes(key)
+
+
+def test_a_pairing_that_is_not_stored_keeps_its_key_until_the_restart(beside: Beside) -> None:
+    code, key = beside.mint()
+    beside.book.refuse = (SaveSession,)
+    beside.pair(code)
+    assert beside.takes(key)
+    assert not Beside(beside).takes(key)
+
+
+def test_a_pairing_that_fails_takes_the_key_along(beside: Beside) -> None:
+    code, key = beside.mint()
+    beside.book.hold = (SaveSession,)
+    phone = beside.book.websocket()
+    phone.send("system", "auth", {"pairing_code": code})
+    assert beside.takes(key)
+    phone.vanish()
+    assert not beside.takes(key)
+
+
+# --- who gets another one -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wanted", "held", "known"), [("sk-given", "sk-given", True), ("", "", False), (None, "", False)]
+)
+def test_a_key_that_is_named_is_taken_as_it_is(beside: Beside, wanted: str | None, held: str, known: bool) -> None:
+    code, key = beside.mint({"api_key": wanted})
+    assert (key, beside.takes(key)) == (held, False)
+    assert beside.revoke(beside.pair(code)) == (200, known)
+
+
+def test_where_chat_is_withheld_there_is_none(beside: Beside) -> None:
+    assert beside.mint({"grants": {"chat": False}})[1] == ""
+    body = {"code": "Q7M2ZK", "own_key": True, "grants": {"chat": False}}
+    assert "api_key" not in beside.book.request("POST", "/pairing/register", body).json
+
+
+def test_a_relay_alone_gives_the_main_key() -> None:
+    book = RelayBook(CONFIG)
+    minted = book.request("POST", "/pairing/mint").json
+    assert json.loads(minted["qr_payload"])["key"] == "sk-main"
+    token = book.websocket().auth(pairing_code=minted["code"])["payload"]["session_token"]
+    assert book.request("DELETE", f"/sessions/{token[:8]}").json["knows_api_key"] is True
+    body = {"code": "Q7M2ZK", "own_key": True}
+    assert book.request("POST", "/pairing/register", body).json == {"ok": True, "code": "Q7M2ZK"}
+
+
+# --- codes that somebody else makes ---------------------------------------------------------------------------------
+
+
+def test_who_registers_a_code_may_ask_for_a_key(beside: Beside) -> None:
+    body = {"code": "q7m2zk", "own_key": True, "carries_key": True}  # the latter where there is no key of its own
+    answer = beside.book.request("POST", "/pairing/register", body).json
+    key = answer.pop("api_key")
+    assert answer == {"ok": True, "code": "Q7M2ZK"}
+    assert beside.takes(key)
+    assert beside.revoke(beside.pair("Q7M2ZK")) == (200, False)
+    assert not beside.takes(key)
+
+
+@pytest.mark.parametrize(
+    ("way", "body"), [("register", {}), ("register", {"own_key": False}), ("approve", {"own_key": True})]
+)
+def test_nobody_else_gets_one(beside: Beside, way: str, body: dict[str, object]) -> None:
+    answer = beside.book.request("POST", f"/pairing/{way}", {"code": "Q7M2ZK", "carries_key": True, **body})
+    assert answer.json == {"ok": True, "code": "Q7M2ZK"}
+    assert beside.revoke(beside.pair("Q7M2ZK")) == (200, True)  # who asks for none puts the main key in
+
+
+def test_a_phone_cannot_name_a_key(beside: Beside) -> None:
+    _, key = beside.mint()
+    beside.book.register()
+    phone = beside.book.websocket()
+    phone.auth(pairing_code="Q7M2ZK", key_hash=sha256_hex("sk-mine"), own_key=True)
+    assert (beside.takes(key), beside.takes("sk-mine")) == (True, False)
+
+
+# --- voice ----------------------------------------------------------------------------------------------------------
+
+
+def voice(beside: Beside, key: str) -> int:
+    call = beside.book.call("GET", "/voice/config", token=key)
+    return call.result.status
+
+
+def test_on_voice_routes_the_key_counts_and_ends_at_once(beside: Beside) -> None:
+    beside.book.http = lambda head: (401, b"")
+    code, key = beside.mint()
+    token = beside.pair(code)
+    assert (voice(beside, key), voice(beside, "sk-wrong")) == (200, 401)
+    assert len(beside.book.asked) == 1  # of its own keys the relay knows itself, so that no yes is remembered
+    assert beside.revoke(token) == (200, False)
+    assert voice(beside, key) == 401
+
+
+def test_a_voice_request_under_way_ends_with_the_session(beside: Beside) -> None:
+    code, key = beside.mint()
+    token = beside.pair(code)
+    beside.book.hold = (Compute,)
+    call = beside.book.call("GET", "/voice/config", token=key)
+    assert call.answer is None
+    assert beside.revoke(token) == (200, False)
+    assert call.result.status == 401
+
+
+def test_what_a_key_opened_ends_with_the_session(beside: Beside) -> None:
+    beside.book.engines["speak"] = True
+    code, key = beside.mint()
+    token = beside.pair(code)
+    made = beside.book.request("POST", "/voice/realtime/session", {}, token=key)
+    assert made.status == 200, made
+    assert beside.book.request("DELETE", f"/sessions/{token[:8]}").status == 200
+    families = beside.book.relay.voice_side.sessions
+    assert [len(family.sessions()) for family in families.values()] == [0, 0, 0]  # of all
+
+
+@pytest.mark.parametrize("way", ["taken", "over", "unpaired"])
+def test_a_voice_socket_that_a_key_opened_ends_with_its_chat(beside: Beside, way: str) -> None:
+    """A key is as good as the chat of its session, and before there is one as its code."""
+    book = beside.book
+    book.engines["speak"] = True
+    code, key = beside.mint({"grants": {"chat": 30}})
+    token = "" if way == "unpaired" else beside.pair(code)
+    made = book.request("POST", "/voice/realtime/session", {}, token=key).json
+    bearer = (b"authorization", f"Bearer {key}".encode())
+    socket = book.websocket(made["websocket_path"], peer=LOCAL, headers=[bearer])
+    if way == "taken":
+        assert book.request("PATCH", f"/sessions/{token[:8]}", {"grants": {"chat": False}}).status == 200
+    elif way == "over":
+        book.after(31.0)
+    else:
+        socket.say(TextMessage(FIRST, "{}"))
+        assert socket.is_open
+        book.after(601.0)
+        socket.say(TextMessage(FIRST, "{}"))
+    assert socket.closed is not None
+    assert socket.closed.code == 1008

@@ -1,0 +1,98 @@
+"""What the relay takes from somebody whom it does not know yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.engine.router import Route
+from svc_proto.relay.access import Access
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
+from svc_proto.store_requests import SaveSession
+from tests.relay.harness import REMOTE, RelayBook
+
+LARGE = 64 * 1024  # bytes
+ROUTES = Relay(RelayConfig()).router.routes
+OPEN = (Access.PUBLIC, Access.SOCKET)  # to anybody
+
+
+def test_before_auth_ok_a_message_is_small() -> None:
+    book = RelayBook()
+    phone = book.websocket()
+    phone.text(" " * (LARGE + 1))
+    assert phone.closed is not None
+    assert phone.closed.code == 1009
+
+
+def test_the_first_message_may_be_as_long_as_any_phone_makes_it() -> None:
+    """Wire core 1.3 knows of no field that is long; ours may all have a kilobyte, and blanks between them."""
+    book = RelayBook()
+    code = book.register()
+    phone = book.websocket()
+    fields = {f"field_{number}": "x" * 1000 for number in range(50)}
+    assert phone.auth(pairing_code=code, device_name="n" * 1000, supports=fields)["type"] == "auth.ok"
+
+
+def test_after_auth_ok_it_may_be_large() -> None:
+    book = RelayBook()
+    phone = book.pair().phone
+    phone.send("bridge", "bridge.status", {"device": {"name": "x" * 8_000_000}})
+    assert phone.is_open
+    phone.text("x" * 9_000_000)
+    assert phone.closed is not None
+    assert phone.closed.code == 1009
+
+
+def test_while_its_session_is_stored_it_is_a_stranger_still() -> None:
+    book = RelayBook()
+    code = book.register()
+    phone = book.websocket()
+    book.hold = (SaveSession,)
+    phone.send("system", "auth", {"pairing_code": code})
+    phone.text(" " * (LARGE + 1))
+    assert phone.closed is not None
+    assert phone.closed.code == 1009
+
+
+def head(method: str, path: str, length: int) -> bytes:
+    return b"%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (method.encode(), path.encode(), length)
+
+
+@pytest.mark.parametrize("path", ["/health", "/ws", "/"])
+def test_public_routes_take_no_body(path: str) -> None:
+    book = RelayBook()
+    assert book.raw(head("GET", path, LARGE + 1)).result.status == 413
+    call = book.raw(head("GET", path, LARGE))
+    assert call.answer is None if path == "/health" else call.result.status == 400
+    call.say_bytes(bytes(LARGE))
+    assert call.result.status == (200 if path == "/health" else 400)
+
+
+def test_health_with_a_small_body_is_answered() -> None:
+    book = RelayBook()
+    answer = book.call("GET", "/health", b"{}", peer=REMOTE).result
+    assert answer.status == 200
+
+
+def test_every_public_route_is_known_here() -> None:
+    """A new one has to say how large its body may be."""
+    public = [route for route in ROUTES if route.access in OPEN]
+    of_oauth = {route for route in public if route.pattern.startswith(("/oauth/", "/.well-known/"))}
+    assert {route.pattern for route in public if route not in of_oauth} == {
+        "/",
+        "/ws",
+        "/health",
+        "/healthz",
+        "/readyz",
+    }
+    assert {route.body_limit for route in public if route.method == "GET"} == {0}
+    assert {route.body_limit for route in public if route.method != "GET"} == {16_384}
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=[f"{route.method} {route.pattern}" for route in ROUTES])
+def test_nothing_of_a_body_is_read_before_the_caller_is_known(route: Route) -> None:
+    book = RelayBook()
+    answer = book.raw(head(route.method, route.pattern, 1_000_000)).result
+    assert answer.status == (
+        413 if route.access in OPEN else 403 if route.access in (Access.LOOPBACK, Access.MONITOR) else 401
+    )

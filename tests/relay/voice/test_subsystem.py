@@ -1,0 +1,38 @@
+"""What a relay loads when, and what it makes then: voice, MCP and HTTP/2 are for those who use them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.relay.harness import RelayBook
+
+ROOT = Path(__file__).resolve().parents[3]
+LATER = (
+    "svc_proto.voice.service",
+    "svc_proto.mcp.http",
+    "svc_proto.relay.voice.subsystem",
+    "svc_proto.wire.http2",
+    "h2",
+)
+
+
+def test_a_start_loads_none_of_it() -> None:
+    code = f"import sys, servers.launch, servers.relay_program; sys.exit(not set(sys.modules).isdisjoint({LATER!r}))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_sessions_come_and_go_without_it() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    book.request("PATCH", f"/sessions/{paired.prefix}", {"grants": {"bridge": 60}}, token=paired.token)
+    assert book.request("DELETE", f"/sessions/{paired.prefix}", token=paired.token).status == 200
+    book.stop()
+    assert (book.relay._voice, book.relay._mcp) == (None, None)
+
+
+def test_it_is_made_once() -> None:
+    relay = RelayBook().relay
+    assert relay.voice_side is relay.voice_side
+    assert relay.mcp is relay.mcp

@@ -1,0 +1,408 @@
+"""Authentication of a WebSocket, row by row of wire core 1.3 to 1.6."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.commands import Level
+from svc_proto.engine.core import MAX_TASKS_PER_CALL
+from svc_proto.facts import Address
+from svc_proto.machines.transitions import step
+from svc_proto.relay.websocket.client_connection import LIFE, ClientState, ClientTrigger
+from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
+from svc_proto.store_requests import SaveSession
+from svc_proto.version import VERSION
+from tests.relay.harness import PEER, RelayBook
+from tests.relay.phone_client import Phone
+
+DAY = 86_400
+
+
+# --- auth.ok --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/ws", "/", "/ws?client=1"])
+def test_a_code_gives_a_session(path: str) -> None:
+    book = RelayBook()
+    book.register()
+    phone = book.websocket(path)
+    answer = phone.auth(pairing_code=" q7m2zk ", device_name="Kitchen tablet", client_surface="android")
+    now = book.now.wall
+    token = answer["payload"].pop("session_token")
+    assert len(token) == 36
+    assert answer == {
+        "channel": "system",
+        "type": "auth.ok",
+        "id": "auth-1",
+        "payload": {
+            "server_version": VERSION,
+            "expires_at": now + 30 * DAY,
+            "grants": {
+                "chat": now + 30 * DAY,
+                "terminal": now + 30 * DAY,
+                "bridge": now + 7 * DAY,
+                "tui": now + 30 * DAY,
+                "voice:config": now + 30 * DAY,
+                "voice:stt": now + 30 * DAY,
+                "voice:tts": now + 30 * DAY,
+                "voice:realtime": now + 30 * DAY,
+            },
+            "transport_hint": "ws",
+            "client_surface": "android",
+            "device_form_factor": "unknown",
+            "profiles": book.relay.profiles,
+        },
+    }
+    assert phone.is_open
+
+
+def test_never_is_null() -> None:
+    ok = RelayBook().pair(operator={"ttl_seconds": 0, "transport_hint": "wss"}).ok
+    assert ok["expires_at"] is None
+    assert ok["grants"]["bridge"] is None
+    assert ok["transport_hint"] == "wss"
+
+
+def test_the_transport_is_detected() -> None:
+    book = RelayBook()
+    book.register()
+    assert book.websocket(tls=True).auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == "wss"
+
+
+@pytest.mark.parametrize(("trusted", "hint"), [(("127.0.0.1",), "wss"), ((), "ws")])
+def test_the_transport_behind_a_proxy_that_is_believed(trusted: tuple[str, ...], hint: str) -> None:
+    book = RelayBook(RelayConfig(trusted_proxies=trusted, local_trust=LocalTrustPolicy.ADDRESS))
+    book.register()
+    phone = book.websocket(peer=Address("127.0.0.1", 9), headers=[(b"x-forwarded-proto", b"https")])
+    assert phone.auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == hint
+
+
+def test_the_operator_overrides_the_phone_item_by_item() -> None:
+    book = RelayBook()
+    wishes: dict[str, Any] = {"ttl_seconds": 3600, "grants": {"terminal": 60, "bad": "x", "worse": True}}
+    now = book.now.wall
+    ok = book.pair(operator={"ttl_seconds": 7200}, **wishes).ok
+    assert (ok["expires_at"], ok["grants"]["terminal"]) == (now + 7200, now + 60)
+    ok = book.pair(operator={"grants": {"terminal": 90}}, **wishes).ok
+    assert (ok["expires_at"], ok["grants"]["terminal"]) == (now + 3600, now + 90)
+    assert "bad" not in ok["grants"]
+
+
+def test_the_operators_maximum_clamps_everybody() -> None:
+    book = RelayBook(RelayConfig(max_session_ttl=1000.0))
+    for ttl in (0, 2000, None):
+        assert book.pair(ttl_seconds=ttl).ok["expires_at"] == book.now.wall + 1000
+
+
+def test_a_token_reconnects_and_changes_no_hint() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    book.after(10)
+    phone = book.websocket(tls=True)
+    ok = phone.auth(session_token=paired.token)["payload"]
+    assert ok == paired.ok
+    assert book.sessions()[0]["last_seen"] == book.now.wall
+
+
+def test_the_token_is_tried_first_then_the_code() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    book.register("AAAAAA")
+    assert book.websocket().auth(session_token=paired.token, pairing_code="AAAAAA")["type"] == "auth.ok"
+    assert len(book.sessions()) == 1
+    assert book.websocket().auth(session_token="gone", pairing_code="AAAAAA")["type"] == "auth.ok"
+    assert len(book.sessions()) == 2
+    assert "authentication failed" not in book.events()
+
+
+def test_a_code_works_once() -> None:
+    book = RelayBook()
+    book.pair()
+    answer = book.websocket().auth(pairing_code="Q7M2ZK")
+    assert answer["type"] == "auth.fail"
+
+
+# --- auth.fail ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("payload", "needs", "avoids"),
+    [
+        ({"pairing_code": "AAAAAA"}, ("pairing code", "invalid"), ("rate",)),
+        ({"pairing_code": "A"}, ("pairing code", "invalid"), ()),
+        ({"pairing_code": "AAAAAA", "session_token": "x"}, ("pairing code", "invalid"), ()),
+        ({"session_token": "gone"}, ("session token",), ("pairing", "expired")),
+        ({"session_token": "gone", "pairing_code": ""}, ("session token",), ("pairing", "expired")),
+        ({}, ("session token",), ("pairing", "expired")),
+        ({"pairing_code": 123456, "session_token": ["x"]}, ("session token",), ("pairing", "expired")),
+    ],
+)
+def test_refused_credentials(payload: dict[str, object], needs: tuple[str, ...], avoids: tuple[str, ...]) -> None:
+    book = RelayBook()
+    phone = book.websocket()
+    answer = phone.auth(**payload)
+    assert (answer["type"], answer["id"]) == ("auth.fail", "auth-1")
+    reason = answer["payload"]["reason"]
+    assert all(word in reason for word in needs)
+    assert not any(word in reason for word in avoids)
+    assert phone.closed is not None
+    assert (phone.closed.code, phone.closed.reason) == (1000, "")
+    assert book.events(Level.WARNING) == ["authentication failed"]
+
+
+@pytest.mark.parametrize("payload", [None, [], "text", 5])
+def test_a_payload_that_is_no_object_counts_as_empty(payload: object) -> None:
+    phone = RelayBook().websocket()
+    phone.send("system", "auth", payload)
+    assert phone.only()["type"] == "auth.fail"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no JSON",
+        "[]",
+        "null",
+        json.dumps({"channel": "system", "type": "ping"}),
+        json.dumps({"channel": "chat", "type": "auth", "payload": {}}),
+        json.dumps({"type": "auth"}),
+        json.dumps({"channel": ["system"], "type": "auth"}),
+    ],
+)
+def test_a_first_frame_that_is_not_auth_is_refused_and_not_counted(text: str) -> None:
+    book = RelayBook()
+    phone = book.websocket()
+    phone.text(text)
+    answer = phone.only()
+    assert answer["type"] == "auth.fail"
+    assert len(answer["id"]) > 0
+    assert phone.closed is not None
+    assert phone.closed.code == 1000
+    assert "authentication failed" not in book.events()
+
+
+def test_of_many_who_say_nothing_some_are_told_in_each_round() -> None:
+    book = RelayBook()
+    phones = [book.websocket() for _ in range(MAX_TASKS_PER_CALL + 1)]
+    book.clock.now += 30.0
+    phones[0].binary(b"a fact of the same round")
+    assert all(phone.is_open for phone in phones)
+    for left in (1, 0):
+        book.wake(book.clock.now)
+        assert sum(phone.is_open for phone in phones) == left
+
+
+def test_thirty_seconds_without_a_text_frame() -> None:
+    book = RelayBook()
+    phone = book.websocket()
+    book.after(15)
+    phone.binary(b"skipped")  # and no restart of the timer
+    book.after(14.5)
+    assert phone.is_open
+    book.after(0.5)
+    reason = phone.only()["payload"]["reason"]
+    assert "auth" in reason
+    assert "timeout" in reason
+    assert phone.closed is not None
+    assert phone.closed.code == 1000
+    assert "authentication failed" not in book.events()
+
+
+def test_a_peer_that_leaves_early_gets_nothing() -> None:
+    book = RelayBook()
+    phone = book.websocket()
+    phone.close()
+    assert phone.envelopes() == []
+    vanished = book.websocket()
+    vanished.vanish()
+    book.after(60)
+    assert book.events(Level.INFO) == ["ready"]
+
+
+# --- while the session is being stored ------------------------------------------------------------------------------
+
+
+def pairing(**device: object) -> tuple[RelayBook, Phone]:
+    """A phone has shown its code, and its session is not stored yet."""
+    book = RelayBook()
+    book.register()
+    book.hold = (SaveSession,)
+    phone = book.websocket()
+    phone.send("system", "auth", {"pairing_code": "Q7M2ZK", **device})
+    return book, phone
+
+
+def test_ok_goes_out_when_the_session_is_stored() -> None:
+    book, phone = pairing()
+    phone.send("system", "ping", {"ts": 1})  # before auth.ok: kept until then
+    assert phone.envelopes() == []
+    assert book.request("GET", "/health").json["clients"] == 0
+    book.release()
+    assert [envelope["type"] for envelope in phone.envelopes()] == ["auth.ok", "pong"]
+    assert len(book.store) == 1
+
+
+def test_not_everything_is_kept_until_then() -> None:
+    book, phone = pairing()
+    for _ in range(65):
+        phone.send("system", "ping")
+    (refusal,) = phone.envelopes()
+    assert refusal["type"] == "auth.fail"
+    assert "too many messages" in refusal["payload"]["reason"]
+    book.release()
+    assert book.store == {}
+
+
+def test_what_is_no_message_is_not_kept() -> None:
+    book, phone = pairing()
+    for _ in range(100):
+        phone.text("no JSON")
+    book.release()
+    assert phone.only()["type"] == "auth.ok"
+
+
+def test_a_relay_that_stops_meanwhile_reads_nothing_of_what_was_kept() -> None:
+    book, phone = pairing()
+    phone.send("system", "ping", {"ts": 1})
+    book.stop()
+    book.release()
+    assert phone.envelopes() == []
+    assert book.store == {}
+
+
+def test_what_ends_the_session_ends_what_was_kept() -> None:
+    book, phone = pairing(client_surface="android")
+    phone.send("system", "ping", {"ts": 1})
+    phone.vanish()
+    book.release()
+    assert book.store == {}
+
+
+@pytest.mark.parametrize("fail", [False, True])
+def test_a_client_that_vanishes_meanwhile_leaves_no_session(fail: bool) -> None:
+    book, phone = pairing()
+    phone.vanish()
+    book.release(fail=fail)
+    assert book.store == {}
+    assert book.sessions() == []
+
+
+@pytest.mark.parametrize("step", [40 * 86_400.0, -40 * 86_400.0])
+def test_lifetimes_count_from_the_clock_as_it_is(step: float) -> None:
+    book = RelayBook()
+    book.after(100)
+    book.step_clock(step)
+    paired = book.pair(operator={"ttl_seconds": 1_000, "grants": {"terminal": 60}})
+    assert paired.ok["expires_at"] == book.now.wall + 1_000
+    assert paired.ok["grants"]["terminal"] == book.now.wall + 60
+    book.step_clock(7)
+    changes = {"ttl_seconds": 500, "grants": {"bridge": 20}}
+    patch = book.request("PATCH", f"/sessions/{paired.prefix}", changes, token=paired.token)
+    assert patch.json["expires_at"] == book.now.wall + 500
+    assert patch.json["grants"]["bridge"] == book.now.wall + 20
+
+
+def test_a_store_that_refuses_does_not_stop_the_pairing() -> None:
+    book = RelayBook()
+    book.register()
+    book.refuse = (SaveSession,)
+    phone = book.websocket()
+    assert phone.auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"
+    assert book.events(Level.ERROR) == ["session not stored"]
+    assert len(book.sessions()) == 1
+
+
+def test_a_session_that_is_revoked_meanwhile_is_refused() -> None:
+    book, phone = pairing()
+    (record,) = book.sessions()
+    deletion = book.call("DELETE", f"/sessions/{record['token_prefix']}")
+    book.release()
+    assert deletion.result.status == 200
+    answer = phone.only()
+    assert (answer["type"], answer["payload"]) == (
+        "auth.fail",
+        {"reason": "the session token is not accepted any more"},
+    )
+    assert phone.closed is not None
+    assert book.store == {}
+
+
+@pytest.mark.parametrize("mute", [False, True])
+def test_a_relay_that_stops_meanwhile_keeps_no_session(mute: bool) -> None:
+    book, phone = pairing()
+    phone.mute = mute  # no close frame of its own: the socket is still closing when the store answers
+    book.stop()
+    book.release()
+    assert phone.envelopes() == []
+    assert book.store == {}
+    book.after(5)
+    assert [exit_.code for exit_ in book.exits] == [0]
+
+
+def test_too_many_sessions() -> None:
+    book = RelayBook()
+    book.relay.sessions.cap = 0
+    book.register()
+    phone = book.websocket()
+    answer = phone.auth(pairing_code="Q7M2ZK")
+    assert answer["type"] == "auth.fail"
+    assert "too many" in answer["payload"]["reason"]
+    assert phone.closed is not None
+
+
+def test_a_bug_while_pairing_is_told_by_reference_only() -> None:
+    book = RelayBook(entropy=lambda n: b"\x01" * n)  # never a fresh token
+    book.logs.bugs = True
+    book.pair()
+    book.register()
+    phone = book.websocket()
+    answer = phone.auth(pairing_code="Q7M2ZK")
+    assert answer["payload"]["reason"] == "internal error bug-1"
+    assert phone.closed is not None
+
+
+# --- afterwards -----------------------------------------------------------------------------------------------------
+
+
+def test_leaving_is_logged_once() -> None:
+    book = RelayBook()
+    paired = book.pair(device_name="Kitchen")
+    paired.phone.close()
+    (log,) = [log for log in book.logs if log.event == "client left"]
+    assert log.fields == {"device": "Kitchen", "code": 1000}
+    assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 0, "sessions": 1}
+
+
+def test_revocation_says_so_and_closes() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    second = book.reconnect(paired.token)
+    book.request("DELETE", f"/sessions/{paired.prefix}")
+    for phone in (paired.phone, second):
+        answer = phone.only()
+        assert (answer["channel"], answer["type"]) == ("system", "error")
+        assert phone.closed is not None
+        assert phone.closed.code == 1008
+    assert book.websocket(peer=PEER).auth(session_token=paired.token)["type"] == "auth.fail"
+
+
+def test_stopping_closes_with_1001() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    book.stop()
+    assert paired.phone.closed is not None
+    assert paired.phone.closed.code == 1001
+    assert paired.phone.closed.reason
+
+
+def test_the_life_of_a_client() -> None:
+    for state in ClientState:
+        assert step(LIFE, state, ClientTrigger.GONE) is ClientState.ENDED
+    assert step(LIFE, ClientState.WAITING, ClientTrigger.TOKEN) is ClientState.OPEN
+    with pytest.raises(LocalProtocolError):
+        step(LIFE, ClientState.OPEN, ClientTrigger.TOKEN)
