@@ -16,7 +16,7 @@ from bench.measure import BenchError, Progress
 from bench.report import Column, Row, Table
 from fuzz.cluster import ClusterWorld
 from svc_proto.facts import Received
-from svc_proto.relay.cluster.coordinator import Fellows
+from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 from svc_proto.wire.resp import Push, encode_reply
 
 __all__ = ["PHONES", "hearing_table"]
@@ -73,7 +73,7 @@ def _heard(count: int) -> dict[str, float]:
     world = ClusterWorld(nodes=1)
     world.start()
     relay = world.relays[0]
-    node = cast("Fellows", relay.commons).node
+    node = cast("ClusterCoordinator", relay.coordinator).node
     link = node.redis._link
     if link is None:
         raise BenchError("the node has not met its Redis")

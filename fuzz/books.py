@@ -22,7 +22,7 @@ from svc_proto.machines.terminal import MAX_TERMINALS
 from svc_proto.relay.media.upload_registry import QUOTA
 from svc_proto.relay.service import Relay
 from svc_proto.relay.terminals.tui_channel import MAX_GATEWAYS
-from svc_proto.relay.websocket.client_connection import ClientSocket, ClientState
+from svc_proto.relay.websocket.client_connection import ClientConnection, ClientState
 
 if TYPE_CHECKING:
     from fuzz.world import World
@@ -157,7 +157,7 @@ class Closings:
 
 def runs_for(handler: object) -> bool:
     """Whether a client that was sent away still has programs of its own."""
-    if not isinstance(handler, ClientSocket) or handler.state is not ClientState.ENDED:
+    if not isinstance(handler, ClientConnection) or handler.state is not ClientState.ENDED:
         return False
     return bool(handler.terminals is not None and handler.terminals.held) or bool(handler.tui and handler.tui.busy)
 

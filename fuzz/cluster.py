@@ -201,7 +201,7 @@ class ClusterWorld:
 
     def knows(self, n: int) -> int:
         """How many others a node knows."""
-        node = getattr(self.relays[n].commons, "node", None)
+        node = getattr(self.relays[n].coordinator, "node", None)
         return 0 if node is None else len(node.members)
 
     def kill(self, n: int) -> None:

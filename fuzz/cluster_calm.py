@@ -9,7 +9,7 @@ from fuzz.cluster import ClusterWorld
 from fuzz.cluster_law import SOON, Violated
 from fuzz.cluster_people import Pocket
 from svc_proto.machines.auth_rate_limiter import MAX_FAILURES
-from svc_proto.relay.cluster.coordinator import Fellows
+from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 
 
 def check_calm(world: ClusterWorld, rng: Random) -> None:
@@ -117,7 +117,7 @@ def _check_news(world: ClusterWorld, rng: Random) -> None:
 def _check_tables(world: ClusterWorld) -> None:
     """What nodes know of phones elsewhere is of those that there are, and nobody waits."""
     for n, relay in enumerate(world.relays):
-        fellows = cast("Fellows", relay.commons)
+        fellows = cast("ClusterCoordinator", relay.coordinator)
         numbers = {phone.socket for phone in relay.phones.connected()}
         elsewhere = {number for number in numbers if number < 0}
         known = {number for row in fellows._numbers.values() for number in row.values()}

@@ -69,7 +69,7 @@ class Law:
 
     def _apart(self, node: int) -> int:
         """How often a node has reached the others before it lost them; 0 while it does, or never has."""
-        fellows = getattr(self.world.relays[node].commons, "node", None)
+        fellows = getattr(self.world.relays[node].coordinator, "node", None)
         return 0 if fellows is None or fellows.is_up else fellows.redis.connections
 
     # --- what people see ---

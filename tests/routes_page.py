@@ -86,13 +86,13 @@ def _write() -> None:
     from svc_proto.openapi.document import build_document
     from tests.api.world import ApiBook
     from tests.loops.boards import FILES
-    from tests.relay.routes.voice_harness import VoiceBook
+    from tests.relay.routes.voice_harness import VoiceRoutesHarness
 
     def told(book: Any) -> Any:
         return json.loads(book.request("GET", "/openapi.json").body)
 
     board: Any = build_document(Dashboard(DashboardConfig(), FILES).router.routes, manual(FILES, ""), "")
-    documents = {API: told(ApiBook()), RELAY: told(VoiceBook()), DASHBOARD: board}
+    documents = {API: told(ApiBook()), RELAY: told(VoiceRoutesHarness()), DASHBOARD: board}
     PAGE.write_text(ABOUT + "\n".join(_section(name, document) for name, document in documents.items()))
 
 

@@ -104,10 +104,10 @@ LIMITS = {
     "service_clients.server_stats.SAMPLE_INTERVAL": 15.0,
     # wire core 1.6, 1.8, 0.2
     "relay.websocket.client_connection.AUTH_TIMEOUT": 30.0,
-    "relay.agent_profiles.RESCAN_EVERY": 30.0,
+    "relay.agent_profiles.RESCAN_INTERVAL": 30.0,
     # wire terminal-voice 1.4, 2.3, 3.3
     "relay.terminals.shells.REPLAY_LINES": 200,
-    "relay.terminals.tui_channel.TERM_PATIENCE": 2.0,
+    "relay.terminals.tui_channel.TERM_TIMEOUT": 2.0,
     "relay.voice.recording_upload.MAX_UPLOAD": 25 * 1024 * 1024,
     # wire terminal-voice 7
     "relay.voice.access.PROBE_TIMEOUT": 5.0,

@@ -26,7 +26,7 @@ from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingCodes, Pairin
 from svc_proto.machines.run_scheduler import KEEP_ENDED, RunScheduler, RunTrigger
 from svc_proto.mcp.answers import Answers, Offer
 from svc_proto.mcp.http_sessions import IDLE, HttpSessions
-from svc_proto.relay.voice.access import CACHE_SECONDS, ApiProbe
+from svc_proto.relay.voice.access import CACHE_SECONDS, ApiBearerVerifier
 from tests.api.puppet import TurnBook
 from tests.machines.test_oauth_consent import CLIENT, QUESTION, VERIFIER, YES
 from tests.playbook import START, counting_entropy
@@ -187,16 +187,16 @@ class CountedModelList(ModelList):
 
 def accepted_bearer(book: TurnBook) -> Callable[[], bool]:
     probe = CountedProbe(book.engine, "http://api")
-    book.spawn(probe.accepts("bearer"))
-    return lambda: (book.spawn(probe.accepts("bearer")), probe.asked)[1] == 1
+    book.spawn(probe.is_valid("bearer"))
+    return lambda: (book.spawn(probe.is_valid("bearer")), probe.asked)[1] == 1
 
 
-class CountedProbe(ApiProbe):
+class CountedProbe(ApiBearerVerifier):
     """A probe that does not need an API server."""
 
     asked = 0
 
-    def _ask(self, headers: tuple[tuple[bytes, bytes], ...]) -> Flow[bool]:
+    def _request(self, headers: tuple[tuple[bytes, bytes], ...]) -> Flow[bool]:
         self.asked += 1
         yield from ()
         return True

@@ -19,7 +19,7 @@ from typing import Any
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import AppendFile, SweepFolder
 from svc_proto.engine.websocket import WebSocketHandler
-from svc_proto.relay.voice.subsystem import FAMILIES
+from svc_proto.relay.voice.subsystem import VOICE_SESSION_MANAGERS
 from tests.voice.rig import PHONE, Client, Rig
 
 ORDER = ("output", "lab", "agent")
@@ -74,7 +74,7 @@ class _Game(Rig):
         self.known: dict[int, str] = {}  # what was told with which id
         self.clients: list[_Client] = []
         self.speaker: _Client | None = None
-        self.family = FAMILIES[family](self.voice)
+        self.family = VOICE_SESSION_MANAGERS[family](self.voice)
         self.answer = self.create(self.family, provider="stub")
         self.token = str(self.answer.get("resume_token", "none"))
         self.come()

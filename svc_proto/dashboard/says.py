@@ -28,29 +28,29 @@ PICTURE = dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), 
 
 RELAY = {
     "GET /overview": OperationDoc(
-        "Return version, capabilities and load of the relay", relay.Info, error_responses=BEHIND
+        "Return version, capabilities and load of the relay", relay.InfoJson, error_responses=BEHIND
     ),
-    "GET /sessions": OperationDoc("List the paired devices", relay.DeviceSessions, error_responses=BEHIND),
-    "DELETE /sessions/{prefix}": OperationDoc("Revoke a session", relay.Revoked, error_responses=CHECKED),
+    "GET /sessions": OperationDoc("List the paired devices", relay.DeviceSessionsJson, error_responses=BEHIND),
+    "DELETE /sessions/{prefix}": OperationDoc("Revoke a session", relay.RevokedJson, error_responses=CHECKED),
     "GET /bridge-activity": OperationDoc(
-        "List recent commands", relay.Activity, query=shapes.LimitQuery, error_responses=CHECKED
+        "List recent commands", relay.ActivityJson, query=shapes.LimitQuery, error_responses=CHECKED
     ),
-    "GET /phones": OperationDoc("List the phones that can be controlled", relay.Phones, error_responses=BEHIND),
+    "GET /phones": OperationDoc("List the phones that can be controlled", relay.PhonesJson, error_responses=BEHIND),
     "GET /media": OperationDoc(
-        "List the registered files", relay.MediaEntries, query=shapes.ExpiredQuery, error_responses=CHECKED
+        "List the registered files", relay.MediaEntriesJson, query=shapes.ExpiredQuery, error_responses=CHECKED
     ),
     "GET /media/{token}": OperationDoc(
         "Return a picture by its token", PICTURE, error_responses={**BEHIND, 415: "The file is not a picture."}
     ),
     "POST /media": OperationDoc(
         "Register a picture of this host",
-        relay.MediaRegistered,
+        relay.MediaRegisteredJson,
         body=shapes.PicturePath,
         error_responses={**CHECKED, 415: "The file is not a picture."},
     ),
     "GET /push": OperationDoc("Report that push messages are not supported", shapes.Push),
     "POST /pairing": OperationDoc(
-        "Create a pairing code and its invite", relay.Invite, body=shapes.Wish, error_responses=CHECKED
+        "Create a pairing code and its invite", relay.InviteJson, body=shapes.Wish, error_responses=CHECKED
     ),
 }
 CHAT = {

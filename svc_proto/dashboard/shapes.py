@@ -6,7 +6,7 @@ Most of its answers are those of the relay, the API and the reference phone, as 
 
 from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
-from svc_proto.relay.openapi.types import Mint
+from svc_proto.relay.openapi.types import MintRequestJson
 from svc_proto.schema.json_schema import schema_keywords
 
 
@@ -43,7 +43,7 @@ class PicturePath(TypedDict):
     path: str
 
 
-class Wish(Mint, total=False):
+class Wish(MintRequestJson, total=False):
     """Properties and routes of an invite."""
 
     mode: Annotated[str | None, "auto, lan, mesh or public"]

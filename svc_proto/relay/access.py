@@ -13,14 +13,23 @@ from svc_proto.basics.moment import Moment
 from svc_proto.engine.message import ANONYMOUS, AnonymousType, Request
 from svc_proto.engine.request_origin import is_browser_request, is_foreign_page, is_trusted_host_name
 from svc_proto.machines.paired_session_registry import PairedSession, PairedSessionRegistry
-from svc_proto.relay.local_access import LocalDoor
+from svc_proto.relay.local_access import LocalAuthorizer
 from svc_proto.schema.oauth import SCOPE_READ
 
-__all__ = ["BASIC_PATHS", "GRANTS", "Access", "authorize", "driver", "may_look", "need_bridge", "session_of"]
-__all__ += ["token_of"]
+__all__ = [
+    "BASIC_PATHS",
+    "GRANTS",
+    "RelayAccess",
+    "authorize",
+    "quick_bridge_session",
+    "may_read_phone",
+    "require_bridge_grant",
+    "bearer_session",
+]
+__all__ += ["bearer_token"]
 
 
-class Access(Enum):
+class RelayAccess(Enum):
     """A policy. What `authorize` returns for it is in brackets."""
 
     PUBLIC = "public"  # anybody [STRANGER]
@@ -45,54 +54,54 @@ class Access(Enum):
 
 
 BASIC_PATHS = ("/voice/config", "/voice/transcribe", "/voice/synthesize")  # refusals are JSON; of other voice, text
-_BRIDGE, _PUBLIC = Access.BRIDGE, Access.PUBLIC  # as in `machines.session`
+_BRIDGE, _PUBLIC = RelayAccess.BRIDGE, RelayAccess.PUBLIC  # as in `machines.session`
 GRANTS = {  # of the policies that are `relay.voice_access`'s
-    Access.VOICE_CONFIG: "voice:config",
-    Access.VOICE_STT: "voice:stt",
-    Access.VOICE_TTS: "voice:tts",
-    Access.VOICE_REALTIME: "voice:realtime",
-    Access.VOICE_OUTPUT_SOCKET: "voice:tts",
-    Access.VOICE_REALTIME_SOCKET: "voice:realtime",
+    RelayAccess.VOICE_CONFIG: "voice:config",
+    RelayAccess.VOICE_STT: "voice:stt",
+    RelayAccess.VOICE_TTS: "voice:tts",
+    RelayAccess.VOICE_REALTIME: "voice:realtime",
+    RelayAccess.VOICE_OUTPUT_SOCKET: "voice:tts",
+    RelayAccess.VOICE_REALTIME_SOCKET: "voice:realtime",
 }
 
 
 def authorize(
-    access: Access, request: Request, sessions: PairedSessionRegistry, door: LocalDoor, now: Moment
+    access: RelayAccess, request: Request, sessions: PairedSessionRegistry, door: LocalAuthorizer, now: Moment
 ) -> PairedSession | AnonymousType | None:
     """Apply a policy: the caller's session, which holds the request, where the policy asks for one.
 
     Raises `Refused` 401 or 403.
     """
     if access is _BRIDGE:
-        return need_bridge(_bearer(request, sessions, now), now)
+        return require_bridge_grant(_bearer(request, sessions, now), now)
     if access is _PUBLIC:
         return ANONYMOUS
     match access:
-        case Access.SOCKET:
+        case RelayAccess.SOCKET:
             if is_foreign_page(request):
                 # Before the limiter counts: a page that somebody looks at must not lock out their own clients.
                 raise Refused(403, "origin_not_allowed", "web pages may not open this WebSocket")
             return ANONYMOUS
-        case Access.LOOPBACK:
+        case RelayAccess.LOOPBACK:
             door.check(request)
             return None
-        case Access.BEARER:
+        case RelayAccess.BEARER:
             return _bearer(request, sessions, now)
-        case Access.LOOPBACK_OR_BEARER:
-            if request.headers.get(b"authorization") is None and door.admits(request):
+        case RelayAccess.LOOPBACK_OR_BEARER:
+            if request.headers.get(b"authorization") is None and door.is_allowed(request):
                 return None
             return _bearer(request, sessions, now)
-        case Access.LOCAL_OR_BEARER:
-            return None if door.admits(request) else _bearer(request, sessions, now)
-        case Access.AGENT:
+        case RelayAccess.LOCAL_OR_BEARER:
+            return None if door.is_allowed(request) else _bearer(request, sessions, now)
+        case RelayAccess.AGENT:
             if is_browser_request(request) and (is_foreign_page(request) or _is_rebound(request)):
                 raise Refused(403, "origin_not_allowed", "web pages may not call this")
-            return need_bridge(_bearer(request, sessions, now, agents=True), now, looks=True)
+            return require_bridge_grant(_bearer(request, sessions, now, agents=True), now, looks=True)
         case _:
             raise LocalProtocolError("voice routes have a gate of their own")
 
 
-def driver(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
+def quick_bridge_session(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
     """Whoever BRIDGE lets in, found as quickly as can be; None: `authorize` knows, and why."""
     session = sessions.hashed(request.headers.bearer_hash)
     if session is None or session.tokens is not None or not session.holds("bridge", now.wall):
@@ -101,27 +110,27 @@ def driver(request: Request, sessions: PairedSessionRegistry, now: Moment) -> Pa
     return session
 
 
-def session_of(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
+def bearer_session(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
     """The live session whose token `Authorization` shows."""
     return sessions.find_by_token_hash(request.headers.bearer_hash, now) if request.headers.bearer else None
 
 
-def need_bridge(session: PairedSession, now: Moment, *, looks: bool = False) -> PairedSession:
+def require_bridge_grant(session: PairedSession, now: Moment, *, looks: bool = False) -> PairedSession:
     """This session; one that may not drive the phone, or not any more, is refused with 403.
 
     What only looks is done with the grant `bridge:read`, too.
     """
-    if session.holds("bridge", now.wall) or (looks and may_look(session, now)):
+    if session.holds("bridge", now.wall) or (looks and may_read_phone(session, now)):
         return session
     raise Refused(403, "grant_required", "this session holds no live bridge grant")
 
 
-def may_look(session: PairedSession, now: Moment) -> bool:
+def may_read_phone(session: PairedSession, now: Moment) -> bool:
     """Whether it may see what is on the phone, at least."""
     return session.holds("bridge", now.wall) or session.holds(SCOPE_READ, now.wall)
 
 
-def token_of(request: Request) -> str:
+def bearer_token(request: Request) -> str:
     """The bearer that `Authorization` shows; empty without one."""
     return request.headers.bearer
 
@@ -134,7 +143,7 @@ def _is_rebound(request: Request) -> bool:
 
 def _bearer(request: Request, sessions: PairedSessionRegistry, now: Moment, *, agents: bool = False) -> PairedSession:
     """Whose token it is; of `agents`, access tokens of OAuth are good, too."""
-    session = session_of(request, sessions, now)
+    session = bearer_session(request, sessions, now)
     if session is None and agents:
         session = sessions.find_by_access_token(request.headers.bearer, now)
     if session is None:

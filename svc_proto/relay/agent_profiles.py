@@ -17,9 +17,9 @@ from svc_proto.schema.json_object import JsonObject
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["RESCAN_EVERY", "load_profiles", "profile"]
+__all__ = ["RESCAN_INTERVAL", "load_profiles", "profile_entry"]
 
-RESCAN_EVERY = 30.0  # s, wire core 1.8
+RESCAN_INTERVAL = 30.0  # s, wire core 1.8
 MAX_PROFILES = 100
 
 
@@ -37,7 +37,7 @@ def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) ->
     return found
 
 
-def profile(name: str, config: Mapping[str, object]) -> dict[str, object]:
+def profile_entry(name: str, config: Mapping[str, object]) -> dict[str, object]:
     """One entry, from the parsed configuration of that profile."""
     config = JsonObject.of(config)
     return {
@@ -59,8 +59,8 @@ def profile(name: str, config: Mapping[str, object]) -> dict[str, object]:
 def _add(engine: Engine, found: list[dict[str, object]], name: str, path: str) -> Flow[None]:
     config = yield from read_yaml(engine, path)
     if not isinstance(config, Failure):
-        found.append(profile(name, config))
+        found.append(profile_entry(name, config))
     elif config.kind is FailureKind.NOT_FOUND:
-        found.append(profile(name, {}))
+        found.append(profile_entry(name, {}))
     else:
         engine.log(Level.WARNING, "profile not read", profile=name, problem=config.kind.value)

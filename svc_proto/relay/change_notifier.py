@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-__all__ = ["DEVICES", "NOTIFICATIONS", "Changes"]
+__all__ = ["DEVICES", "NOTIFICATIONS", "ChangeNotifier"]
 
 DEVICES = "/bridge/devices"
 NOTIFICATIONS = "/notifications/recent"
 
 
-class Changes:
+class ChangeNotifier:
     """Functions to be called, by what they want to know of: the path where it is read."""
 
     def __init__(self) -> None:
         self._watching: dict[str, dict[object, Callable[[], None]]] = {DEVICES: {}, NOTIFICATIONS: {}}
 
-    def watch(self, what: str, tell: Callable[[], None]) -> Callable[[], None]:
-        """Have `tell` called with each change, until what this returns is called."""
+    def subscribe(self, what: str, tell: Callable[[], None]) -> Callable[[], None]:
+        """Have `notify` called with each change, until what this returns is called."""
         key = object()
         self._watching[what][key] = tell
         return partial(self._watching[what].__delitem__, key)
 
-    def tell(self, what: str) -> None:
+    def notify(self, what: str) -> None:
         """It is another now."""
         for tell in list(self._watching[what].values()):
             tell()

@@ -19,13 +19,15 @@ from svc_proto.facts import Failure
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from svc_proto.service_clients.local_secret import SIZE, create_secret, has_secret, read_secret
 
-__all__ = ["LocalDoor"]
+__all__ = ["LocalAuthorizer"]
 
-HERE_ONLY = "this route is for programs on the relay's own host"
-WITH_SECRET = f"{HERE_ONLY} that show its local secret (RELAY_LOCAL_TRUST); a dashboard does once it has a password"
+LOCAL_ONLY_TEXT = "this route is for programs on the relay's own host"
+WITH_SECRET = (
+    f"{LOCAL_ONLY_TEXT} that show its local secret (RELAY_LOCAL_TRUST); a dashboard does once it has a password"
+)
 
 
-class LocalDoor:
+class LocalAuthorizer:
     """See the module."""
 
     def __init__(self, config: RelayConfig) -> None:
@@ -39,7 +41,7 @@ class LocalDoor:
         if config.local_trust_policy(public_route=stored is not None) is LocalTrustPolicy.SECRET:
             yield from self._lock(engine)
 
-    def remember(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
+    def add_public_endpoints(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
         """An invite with these routes goes out: one from outside leads to a proxy, now and after a restart."""
         public = [route for route in endpoints or () if isinstance(route, dict) and route.get("role") == "public"]
         if not public or self._secret or self._config.local_trust_policy(public_route=True) is LocalTrustPolicy.ADDRESS:
@@ -49,14 +51,14 @@ class LocalDoor:
         if isinstance(kept, Failure):
             engine.log(Level.ERROR, "public route not stored", problem=kept.kind.value)
 
-    def admits(self, request: Request) -> bool:
+    def is_allowed(self, request: Request) -> bool:
         """Whether a program of this host makes the request, and shows what is asked for."""
         return is_local(request) and (not self._secret or has_secret(request.headers, self._secret))
 
     def check(self, request: Request) -> None:
         """Raise `Refused` 403 unless the door admits this request."""
-        if not self.admits(request):
-            raise Refused(403, "loopback_only", WITH_SECRET if self._secret else HERE_ONLY)
+        if not self.is_allowed(request):
+            raise Refused(403, "loopback_only", WITH_SECRET if self._secret else LOCAL_ONLY_TEXT)
 
     def _lock(self, engine: Engine) -> Flow[None]:
         if not self._config.begins:

@@ -20,9 +20,9 @@ from svc_proto.machines.phone_registry import ASKS_ITS_USER, split_selector
 from svc_proto.mcp.answers import Offer
 from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.phone import LOOKS, phone_offer
-from svc_proto.relay.access import may_look, need_bridge
+from svc_proto.relay.access import may_read_phone, require_bridge_grant
 from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS
-from svc_proto.relay.routes.device_control import ask_phone
+from svc_proto.relay.routes.device_control import send_command
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneResponse, query_text
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from svc_proto.machines.bridge_commands import CommandOutcome
     from svc_proto.relay.service import Relay
 
-__all__ = ["RelayPhones", "mcp_server"]
+__all__ = ["LocalPhoneControl", "mcp_server"]
 
 NOTHING: Mapping[str, object] = {}
 MAX_PICTURE = 16 * 1024 * 1024  # bytes: it is sent as base64 in one message
@@ -42,13 +42,13 @@ def mcp_server(relay: Relay) -> McpServer:
     """What answers the relay's bearers."""
 
     def offer(session: object) -> Offer:
-        phones = RelayPhones(relay, cast("PairedSession", session))
+        phones = LocalPhoneControl(relay, cast("PairedSession", session))
         return phone_offer(phones, phones.watch, phones.may_act, phones.begin)
 
     return McpServer(relay.engine, offer)
 
 
-class RelayPhones:
+class LocalPhoneControl:
     """A `PhoneControl` for one session."""
 
     def __init__(self, relay: Relay, session: PairedSession) -> None:
@@ -70,14 +70,14 @@ class RelayPhones:
         if method == "GET" and arguments:
             query, given = {name: query_text(value) for name, value in arguments.items()}, NOTHING
         try:
-            need_bridge(self._session, relay.engine.now, looks=(method, path) in LOOKS)
+            require_bridge_grant(self._session, relay.engine.now, looks=(method, path) in LOOKS)
             if path == DEVICES:
                 relay.drop_lapsed_phones()
                 return PhoneResponse(200, relay.phones.devices_report(relay.engine.now))
             if path == NOTIFICATIONS:
                 found = relay.notifications.recent(NotificationBuffer.parse_limit(None))
                 return PhoneResponse(200, {"ok": True, "notifications": found, "count": len(found)})
-            told = ask_phone(relay, self._session, method, path, query, given, lambda found: tell(_answer(found)))
+            told = send_command(relay, self._session, method, path, query, given, lambda found: tell(_answer(found)))
         except Refused as refused:
             return PhoneResponse(refused.status, {"code": refused.code, "error": refused.message})
         return None if told is None else _answer(told)
@@ -86,7 +86,7 @@ class RelayPhones:
         """What this session has asked for, and nobody else."""
         yield from ()
         try:
-            need_bridge(self._session, self._relay.engine.now, looks=True)
+            require_bridge_grant(self._session, self._relay.engine.now, looks=True)
         except Refused as refused:
             raise ToolError(f"{refused.status} {refused.code}: {refused.message}") from None
         return [JsonObject(row) for row in self._relay.bridge.records(by=self._session.token_prefix)]
@@ -99,10 +99,10 @@ class RelayPhones:
         """Have `tell` called when what is read there is another, as long as the session may read it."""
 
         def changed() -> None:
-            if may_look(self._session, self._relay.engine.now):
+            if may_read_phone(self._session, self._relay.engine.now):
                 tell()
 
-        return self._relay.changes.watch(path, changed)
+        return self._relay.changes.subscribe(path, changed)
 
     def media(self, token: str) -> Flow[bytes]:
         """From the registry."""
@@ -113,7 +113,7 @@ class RelayPhones:
                 raise ToolError(f"the phone's picture {PICTURE_PROBLEMS[refused.status]}") from None
             raise ToolError(f"the relay does not hand out the phone's picture ({refused.status})") from None
 
-    def bound_to_gates(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
+    def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
         """By what the phone has said of itself."""
         yield from ()
         try:

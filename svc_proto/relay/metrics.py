@@ -9,10 +9,10 @@ from svc_proto.basics.metrics import MetricFamily, counter, gauge
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
-__all__ = ["families"]
+__all__ = ["relay_metrics"]
 
 
-def families(relay: Relay) -> list[MetricFamily]:
+def relay_metrics(relay: Relay) -> list[MetricFamily]:
     """Phones, sockets and sessions that there are, and what came of commands and codes."""
     bridge, clients = relay.bridge, relay.clients.values()
     relay.drop_lapsed_phones()
@@ -32,5 +32,5 @@ def families(relay: Relay) -> list[MetricFamily]:
         bridge.took.family("svc_bridge_command_duration_seconds", "From a command to its phone's answer."),
         gauge("svc_bridge_commands_waiting", "Commands whose phone has not answered yet.", bridge.pending_count),
         counter("svc_pairing_codes_refused", "Wrong, used or old pairing codes that were shown.", relay.codes.refused),
-        *relay.commons.families(),
+        *relay.coordinator.metrics(),
     ]

@@ -29,19 +29,28 @@ from svc_proto.machines.pairing_codes import PairingCodes, PairingMeta
 from svc_proto.machines.phone_registry import ConnectedPhone, PhoneRegistry
 from svc_proto.monitoring.monitoring_routes import MonitoringRoutes
 from svc_proto.openapi.routes import OpenApiRoutes
-from svc_proto.relay.access import BASIC_PATHS, GRANTS, Access, authorize, driver, may_look, session_of, token_of
-from svc_proto.relay.agent_profiles import RESCAN_EVERY, load_profiles
-from svc_proto.relay.change_notifier import DEVICES, Changes
-from svc_proto.relay.cluster.local_coordinator import Commons, PhoneLine
-from svc_proto.relay.local_access import LocalDoor
-from svc_proto.relay.media.media_service import Media
-from svc_proto.relay.metrics import families
-from svc_proto.relay.oauth.issuer import challenge
+from svc_proto.relay.access import (
+    BASIC_PATHS,
+    GRANTS,
+    RelayAccess,
+    authorize,
+    bearer_session,
+    bearer_token,
+    may_read_phone,
+    quick_bridge_session,
+)
+from svc_proto.relay.agent_profiles import RESCAN_INTERVAL, load_profiles
+from svc_proto.relay.change_notifier import DEVICES, ChangeNotifier
+from svc_proto.relay.cluster.local_coordinator import LocalCoordinator, PhoneRoute
+from svc_proto.relay.local_access import LocalAuthorizer
+from svc_proto.relay.media.media_service import MediaService
+from svc_proto.relay.metrics import relay_metrics
+from svc_proto.relay.oauth.issuer import challenge_headers
 from svc_proto.relay.routes import device_control, inbox, mcp, media, pairing, sessions, status
 from svc_proto.relay.session_records import SessionRecords
-from svc_proto.relay.terminals.shells import Shells
+from svc_proto.relay.terminals.shells import ShellLauncher
 from svc_proto.relay.terminals.terminal_channel import Terminal
-from svc_proto.relay.websocket.client_connection import ClientSocket
+from svc_proto.relay.websocket.client_connection import ClientConnection
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -49,13 +58,15 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 if TYPE_CHECKING:
     from svc_proto.mcp.http import McpServer
     from svc_proto.openapi.operation_doc import ApiDoc
-    from svc_proto.relay.oauth.authorization_server import OAuth
-    from svc_proto.relay.voice.subsystem import VoiceSide
+    from svc_proto.relay.oauth.authorization_server import AuthorizationServer
+    from svc_proto.relay.voice.subsystem import VoiceSubsystem
 
 __all__ = ["Relay"]
 
-RECHECK = 3600.0  # s: sessions expire by the wall clock, so look again at least this often in case it was stepped
-_BRIDGE, _MONITOR = Access.BRIDGE, Access.MONITOR  # as in `machines.session`
+RECHECK_INTERVAL = (
+    3600.0  # s: sessions expire by the wall clock, so look again at least this often in case it was stepped
+)
+_BRIDGE, _MONITOR = RelayAccess.BRIDGE, RelayAccess.MONITOR  # as in `machines.session`
 TARGET_SURFACES = ("android", "quest")  # what announces itself so is a phone right after auth.ok (wire bridge 1.4)
 
 
@@ -75,46 +86,46 @@ class Relay:
         self.sessions = PairedSessionRegistry() if keys is None else keys.sessions
         if config.cluster is not None:
             self.sessions.cap = MAX_CLUSTER_SESSIONS
-        self.commons = _commons(self)
-        self.limiter = self.commons.limiter
+        self.coordinator = _commons(self)
+        self.limiter = self.coordinator.limiter
         self._mentions = LogThrottle()
         self.proxies = TrustedProxies(config.trusted_proxies)
-        self.local_door = LocalDoor(config)
+        self.local_door = LocalAuthorizer(config)
         self._monitor = MonitoringRoutes(
-            config.metrics_token, self.limiter, local=self.local_door.admits, address=self.proxies.client_address
+            config.metrics_token, self.limiter, local=self.local_door.is_allowed, address=self.proxies.client_address
         )
         self.bridge = BridgeCommands(hide_text=config.hide_typed_text)
         self.phones = PhoneRegistry()
         self.notifications = NotificationBuffer()
-        self.changes = Changes()
+        self.changes = ChangeNotifier()
         self.profiles: list[dict[str, object]] = []
         self.allow_insecure_api_bearer = config.allow_insecure_api_bearer
-        self.clients: dict[int, ClientSocket] = {}
-        self._sockets: dict[str, dict[int, ClientSocket]] = {}  # the same, by the hashes of their tokens
+        self.clients: dict[int, ClientConnection] = {}
+        self._sockets: dict[str, dict[int, ClientConnection]] = {}  # the same, by the hashes of their tokens
         self.started = Moment(0.0, 0.0)
         self.router = Router(
             [
                 *status.routes(self),
-                *self._monitor.routes(Access.MONITOR, Access.PUBLIC),
+                *self._monitor.routes(RelayAccess.MONITOR, RelayAccess.PUBLIC),
                 *pairing.routes(self),
                 *sessions.routes(self),
                 *media.routes(self),
                 *inbox.routes(self),
                 *device_control.routes(self),
                 *mcp.routes(self),
-                *OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(Access.LOOPBACK_OR_BEARER),
+                *OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(RelayAccess.LOOPBACK_OR_BEARER),
             ],
             config.root_path,
-            anybody=Access.PUBLIC,
+            anybody=RelayAccess.PUBLIC,
             later={
                 "/voice/": self._voice_routes,
                 "/.well-known/": self._described_routes,
                 "/oauth/": self._oauth_routes,
             },
         )
-        self._oauth: OAuth | None = None
+        self._oauth: AuthorizationServer | None = None
         self._mcp: McpServer | None = None
-        self._voice: VoiceSide | None = None
+        self._voice: VoiceSubsystem | None = None
 
     # --- Service ---
 
@@ -125,10 +136,10 @@ class Relay:
         self._door = AdmissionControl(
             engine, self, self.limits, behind=self.proxies.client_address if self.config.trusted_proxies else None
         )
-        self._monitor.bind(engine, self._door, lambda: families(self))
+        self._monitor.bind(engine, self._door, lambda: relay_metrics(self))
         self._records = SessionRecords(engine, self.sessions, shared=self.config.shares_home)
-        self.shells = Shells(engine, self.config)
-        self.media = Media(engine, self.config, self.commons.tell_all)
+        self.shells = ShellLauncher(engine, self.config)
+        self.media = MediaService(engine, self.config, self.coordinator.broadcast)
         self._session_timer = engine.timers.timer(self.expire_sessions)
         self._profile_timer = engine.timers.timer(self._rescan)
         self._bridge_timer = engine.timers.timer(self._expire_commands)
@@ -144,12 +155,12 @@ class Relay:
 
     def on_stopping(self) -> None:
         """Nobody waits for a phone any longer."""
-        self.commons.stop()
+        self.coordinator.stop()
         self._profile_timer.cancel()
         self._records.stop()
         for client in list(self.clients.values()):
             self.bridge.socket_lost(client.number)
-            client.stop_programs()
+            client.stop_children()
         if self._mcp is not None:
             self._mcp.stop()
         self.media.stop()
@@ -160,24 +171,24 @@ class Relay:
 
     def authorize(self, access: Enum, request: Request) -> object:
         """See `svc_proto.relay.access`, and `voice_access` for voice routes."""
-        if not isinstance(access, Access):
+        if not isinstance(access, RelayAccess):
             raise TypeError("the relay's routes name an Access")
         if access is _BRIDGE:
-            session = driver(request, self.sessions, self.engine.now)
+            session = quick_bridge_session(request, self.sessions, self.engine.now)
             if session is not None:
                 return session
         if access is _MONITOR:
             self._monitor.check(request)
             return None
         if access in GRANTS:
-            return self.voice_side.gate.admit(access, request)
+            return self.voice_side.gate.authorize(access, request)
         try:
             return authorize(access, request, self.sessions, self.local_door, self.engine.now)
         except Refused as refused:
-            seeking = self.commons.seek(token_of(request)) if refused.status == 401 else None
+            seeking = self.coordinator.lookup_session(bearer_token(request)) if refused.status == 401 else None
             if seeking is not None:
-                return self._sought(seeking, access, request)
-            raise self._told(refused, access, request) from None
+                return self._authorize_remote(seeking, access, request)
+            raise self._explain_refusal(refused, access, request) from None
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
         """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; of voice the text alone.
@@ -209,9 +220,9 @@ class Relay:
         self.watch_sessions()
         failure = yield from self._records.save(session, again=again)
         if failure is not None and failure.kind is FailureKind.NOT_FOUND:
-            self.cut(session, "the session was revoked")
+            self.close_connections(session, "the session was revoked")
         if failure is None and session.is_active(self.engine.now.wall):
-            self.commons.session_saved(session)
+            self.coordinator.session_saved(session)
         return failure
 
     def is_stored(self, session: PairedSession) -> bool:
@@ -228,12 +239,12 @@ class Relay:
         failure = yield from self._records.erase(session)
         if failure is None:
             return None
-        after = "" if self._records.remembered else "; a restart before that would make it valid again"
+        after = "" if self._records.are_revocations_stored else "; a restart before that would make it valid again"
         return f"revoked, but the store did not take it yet: the relay goes on trying{after}"
 
     def grants_changed(self, session: PairedSession) -> None:
         """Close what a grant of a session let in that has ended now. Everything else asks with each message."""
-        if self._mcp is not None and not may_look(session, self.engine.now):
+        if self._mcp is not None and not may_read_phone(session, self.engine.now):
             self._mcp.end_of(session.token_hash)
         if self._voice is not None:
             for holder in session.credential_ids:
@@ -242,11 +253,11 @@ class Relay:
 
     def revoke(self, session: PairedSession, reason: str) -> Flow[str | None]:
         """End a session and all that it let in; why it may come back, if the store does not let go of it."""
-        if self.cut(session, reason):
-            self.commons.session_ended(session)
+        if self.close_connections(session, reason):
+            self.coordinator.session_ended(session)
         return (yield from self.erase(session))
 
-    def cut(self, session: PairedSession, reason: str) -> bool:
+    def close_connections(self, session: PairedSession, reason: str) -> bool:
         """End a session here; False if it was over."""
         if not session.is_active(self.engine.now.wall):
             return False
@@ -264,15 +275,15 @@ class Relay:
             self._mcp.end_of(session.token_hash)
         for client in self.clients_of(session):
             self.forget(client)
-            client.evict(reason)
+            client.close_for(reason)
         if self._voice is not None:
             self._voice.end_bearers(session.credential_ids, reason)
 
-    def discard(self, session: PairedSession) -> None:
+    def forget_session(self, session: PairedSession) -> None:
         """Undo a pairing whose client never got its token."""
         if session.is_active(self.engine.now.wall):
             self.sessions.revoke(session, self.engine.now)
-            self.commons.session_ended(session)
+            self.coordinator.session_ended(session)
         self._records.erase_later(session)
 
     def expire_sessions(self) -> None:
@@ -290,7 +301,7 @@ class Relay:
             self._session_timer.cancel()
             return
         now = self.engine.now
-        self._session_timer.set(now.mono + min(max(expiry - now.wall, 0.0), RECHECK))
+        self._session_timer.set(now.mono + min(max(expiry - now.wall, 0.0), RECHECK_INTERVAL))
 
     # --- clients and phones ---
 
@@ -303,15 +314,15 @@ class Relay:
         """The sessions that have a socket open, by the hashes of their tokens."""
         return frozenset(self._sockets)
 
-    def clients_of(self, session: PairedSession) -> list[ClientSocket]:
+    def clients_of(self, session: PairedSession) -> list[ClientConnection]:
         """The sockets of a session."""
         return list(self._sockets.get(session.token_hash, {}).values())
 
-    def open_client(self, request: Request) -> ClientSocket:
+    def open_client(self, request: Request) -> ClientConnection:
         """A WebSocket is asked for: refuse a blocked address with 429, unless it shows a good token, else serve it."""
-        client, now = ClientSocket(self, request), self.engine.now
+        client, now = ClientConnection(self, request), self.engine.now
         wait = self.limiter.blocked_for(client.address, now)
-        if wait > 0 and session_of(request, self.sessions, now) is None:
+        if wait > 0 and bearer_session(request, self.sessions, now) is None:
             seconds = ceil(wait)
             raise Refused(
                 429,
@@ -322,14 +333,14 @@ class Relay:
             )
         return client
 
-    def welcome(self, client: ClientSocket, session: PairedSession) -> None:
+    def welcome(self, client: ClientConnection, session: PairedSession) -> None:
         """A client has authenticated."""
         self.clients[client.number] = client
         self._sockets.setdefault(session.token_hash, {})[client.number] = client
-        if session.client_surface in TARGET_SURFACES and client.holds("bridge"):
+        if session.client_surface in TARGET_SURFACES and client.has_grant("bridge"):
             self._register_phone(client, session)
 
-    def forget(self, client: ClientSocket) -> None:
+    def forget(self, client: ClientConnection) -> None:
         """A client's socket is gone, or about to be closed since its session is over."""
         if self.clients.pop(client.number, None) is not None:
             session = cast("PairedSession", client.session)
@@ -338,7 +349,7 @@ class Relay:
                 del self._sockets[session.token_hash]
             self.remove_phone(client.number)
 
-    def put_phone(
+    def register_phone(
         self, number: int, *, device_id: str, name: str, surface: str, form_factor: str, session_prefix: str | None
     ) -> int | None:
         """There is a phone of this number; that of the same device whose place it takes, if any, has lost it."""
@@ -352,17 +363,17 @@ class Relay:
         )
         if replaced is not None:
             self.bridge.socket_lost(replaced)
-        self.changes.tell(DEVICES)
+        self.changes.notify(DEVICES)
         return replaced
 
-    def phone_reported(self, client: ClientSocket, session: PairedSession, payload: Mapping[str, object]) -> None:
+    def phone_reported(self, client: ClientConnection, session: PairedSession, payload: Mapping[str, object]) -> None:
         """A `bridge.status` came."""
         if self.phones.find_by_socket(client.number) is None:
             self._register_phone(client, session)
         if self.phones.status(client.number, payload, self.engine.now):
-            self.commons.phone_said(client.number)
+            self.coordinator.phone_status_changed(client.number)
 
-    def has(self, what: str, name: str) -> bool:
+    def owns_locally(self, what: str, name: str) -> bool:
         """Whether a file, or a session of MCP or of voice, is here: the rows of `passing`."""
         match what:
             case "media":
@@ -377,7 +388,7 @@ class Relay:
                 return False  # of a later version
 
     @property
-    def open_oauth(self) -> OAuth | None:
+    def open_oauth(self) -> AuthorizationServer | None:
         """What lets MCP clients elsewhere in, if it was ever needed."""
         return self._oauth
 
@@ -393,11 +404,11 @@ class Relay:
     def remove_phone(self, number: int) -> None:
         """A phone is no target any more; commands that wait for it fail at once."""
         if self.phones.remove(number) is not None:
-            self.commons.phone_left(number)
-            self.changes.tell(DEVICES)
+            self.coordinator.phone_disconnected(number)
+            self.changes.notify(DEVICES)
         self.bridge.socket_lost(number)
 
-    def phone_for(self, selector: str | None) -> tuple[ConnectedPhone, PhoneLine]:
+    def phone_for(self, selector: str | None) -> tuple[ConnectedPhone, PhoneRoute]:
         """The phone to drive and what leads to it; a phone whose own bridge grant has run out is none.
 
         `Refused` like `PhoneRegistry.choose`.
@@ -406,17 +417,17 @@ class Relay:
             try:
                 phone = self.phones.choose(selector)
             except Refused as refused:
-                raise self.commons.excuse(refused) from None
+                raise self.coordinator.explain_missing_phone(refused) from None
             client = self.clients.get(phone.socket)
-            line = self.commons.line(phone.socket) if client is None else client.socket
-            if line is not None and (client is None or client.holds("bridge")):
+            line = self.coordinator.route_to_phone(phone.socket) if client is None else client.socket
+            if line is not None and (client is None or client.has_grant("bridge")):
                 return phone, line
             self.remove_phone(phone.socket)
 
-    def drop_lapsed_phones(self, among: Iterable[ClientSocket] | None = None) -> None:
+    def drop_lapsed_phones(self, among: Iterable[ClientConnection] | None = None) -> None:
         """A phone whose own bridge grant has run out is not connected (wire bridge 1.4): of all, for the reports."""
         for client in list(self.clients.values()) if among is None else among:
-            if self.phones.find_by_socket(client.number) is not None and not client.holds("bridge"):
+            if self.phones.find_by_socket(client.number) is not None and not client.has_grant("bridge"):
                 self.remove_phone(client.number)
 
     def watch_commands(self) -> None:
@@ -433,12 +444,12 @@ class Relay:
         return {} if self._voice is None else self._voice.counts()
 
     @property
-    def voice_side(self) -> VoiceSide:
+    def voice_side(self) -> VoiceSubsystem:
         """What the routes of voice work with."""
         if self._voice is None:
-            from svc_proto.relay.voice.subsystem import VoiceSide  # noqa: PLC0415, RUF100 - a third of the start
+            from svc_proto.relay.voice.subsystem import VoiceSubsystem  # noqa: PLC0415, RUF100 - a third of the start
 
-            self._voice = VoiceSide(self)
+            self._voice = VoiceSubsystem(self)
         return self._voice
 
     @property
@@ -451,18 +462,18 @@ class Relay:
         return self._mcp
 
     @property
-    def oauth(self) -> OAuth:
+    def oauth(self) -> AuthorizationServer:
         """What lets MCP clients elsewhere in."""
         if self._oauth is None:
-            from svc_proto.relay.oauth.authorization_server import OAuth  # noqa: PLC0415, RUF100 - see `voice_side`
+            from svc_proto.relay.oauth.authorization_server import AuthorizationServer  # noqa: PLC0415, RUF100 - see `voice_side`
 
-            self._oauth = OAuth(self)
+            self._oauth = AuthorizationServer(self)
         return self._oauth
 
     def _described_routes(self) -> list[Route]:
-        from svc_proto.relay.routes.oauth import described  # noqa: PLC0415, RUF100 - see `voice_side`
+        from svc_proto.relay.routes.oauth import metadata_routes  # noqa: PLC0415, RUF100 - see `voice_side`
 
-        return described(self.oauth)
+        return metadata_routes(self.oauth)
 
     def _oauth_routes(self) -> list[Route]:
         from svc_proto.relay.routes.oauth import routes  # noqa: PLC0415, RUF100 - see `voice_side`
@@ -476,21 +487,23 @@ class Relay:
 
     # --- helpers ---
 
-    def _sought(self, seeking: Flow[PairedSession | None], access: Access, request: Request) -> Flow[object]:
+    def _authorize_remote(
+        self, seeking: Flow[PairedSession | None], access: RelayAccess, request: Request
+    ) -> Flow[object]:
         """The same once a session was looked for that may have come about elsewhere."""
         yield from seeking
         try:
             return authorize(access, request, self.sessions, self.local_door, self.engine.now)
         except Refused as refused:
-            raise self._told(refused, access, request) from None
+            raise self._explain_refusal(refused, access, request) from None
 
-    def _told(self, refused: Refused, access: Access, request: Request) -> Refused:
-        self._mention(refused, request)
-        if access is Access.AGENT and refused.code in ("unauthorized", "grant_required"):
-            refused.headers = challenge(self, request, refused.status) or refused.headers
+    def _explain_refusal(self, refused: Refused, access: RelayAccess, request: Request) -> Refused:
+        self._log_refusal(refused, request)
+        if access is RelayAccess.AGENT and refused.code in ("unauthorized", "grant_required"):
+            refused.headers = challenge_headers(self, request, refused.status) or refused.headers
         return refused
 
-    def _mention(self, refused: Refused, request: Request) -> None:
+    def _log_refusal(self, refused: Refused, request: Request) -> None:
         """A bearer that nobody has: somebody guesses, or has been revoked."""
         address, engine = self.proxies.client_address(request), self.engine
         guessed = refused.status == 401 and request.headers.get(b"authorization") is not None
@@ -507,9 +520,9 @@ class Relay:
         yield from self.local_door.prepare(engine)
         yield from self.shells.prepare()
         yield from self.media.prepare()
-        yield from self.commons.start()
+        yield from self.coordinator.start()
         if self.config.pairing_code is not None and self.config.begins:
-            yield from self.commons.put_code(self.config.pairing_code, PairingMeta())
+            yield from self.coordinator.register_code(self.config.pairing_code, PairingMeta())
         self.watch_sessions()
         engine.log(Level.INFO, "ready", sessions=len(self.sessions), port=self.config.port)
         engine.emit(Ready())
@@ -520,7 +533,7 @@ class Relay:
     def _load_profiles(self) -> Flow[list[dict[str, object]]]:
         config = self.config
         if config.profile_discovery:
-            self._profile_timer.set(self.engine.now.mono + RESCAN_EVERY)
+            self._profile_timer.set(self.engine.now.mono + RESCAN_INTERVAL)
         return (yield from load_profiles(self.engine, config.config_path, discover=config.profile_discovery))
 
     def _rescan(self) -> None:
@@ -531,10 +544,10 @@ class Relay:
             return
         self.profiles = profiles
         for client in self.clients.values():
-            client.push_profiles(profiles)
+            client.send_profiles(profiles)
 
-    def _register_phone(self, client: ClientSocket, session: PairedSession) -> None:
-        replaced = self.put_phone(
+    def _register_phone(self, client: ClientConnection, session: PairedSession) -> None:
+        replaced = self.register_phone(
             client.number,
             device_id=session.device_id,
             name=session.device_name,
@@ -542,7 +555,7 @@ class Relay:
             form_factor=session.device_form_factor,
             session_prefix=session.token_prefix,
         )
-        self.commons.phone_came(client.number, replaced)
+        self.coordinator.phone_connected(client.number, replaced)
         self.engine.log(Level.INFO, "phone connected", device=session.device_name, session=session.token_prefix)
 
     def _expire_commands(self) -> None:
@@ -550,15 +563,15 @@ class Relay:
         self.watch_commands()
 
 
-def _commons(relay: Relay) -> Commons:
+def _commons(relay: Relay) -> LocalCoordinator:
     if relay.config.cluster is None:
-        return Commons(relay)
-    from svc_proto.relay.cluster.coordinator import Fellows  # noqa: PLC0415, RUF100 - nobody who is alone pays for it
+        return LocalCoordinator(relay)
+    from svc_proto.relay.cluster.coordinator import ClusterCoordinator  # noqa: PLC0415, RUF100 - nobody who is alone pays for it
 
-    return Fellows(relay, relay.config.cluster)
+    return ClusterCoordinator(relay, relay.config.cluster)
 
 
 def _manual() -> ApiDoc:
-    from svc_proto.relay.openapi.operations import MANUAL  # noqa: PLC0415, RUF100 - few ask for it
+    from svc_proto.relay.openapi.operations import API_DOC  # noqa: PLC0415, RUF100 - few ask for it
 
-    return MANUAL
+    return API_DOC

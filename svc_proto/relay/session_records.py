@@ -27,7 +27,7 @@ from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 __all__ = ["TOMBSTONES", "SessionRecords"]
 
 TOMBSTONES = "revoked-sessions"  # file of the service home: the SHA-256 of a token on each line
-STORE_PATIENCE = 31.0  # s, a little more than the store itself is given
+STORE_TIMEOUT = 31.0  # s, a little more than the store itself is given
 ERASE_AGAIN = 60.0  # s between two tries to erase what the store did not take
 
 
@@ -43,7 +43,7 @@ class SessionRecords:
         self._unsaved: dict[str, float] = {}  # by hash: when what the store did not take, or not yet, was changed
 
     @property
-    def remembered(self) -> bool:
+    def are_revocations_stored(self) -> bool:
         """Whether all that could not be erased would be refused after a restart, too."""
         return self._written == self._tombstones()
 
@@ -137,7 +137,7 @@ class SessionRecords:
                 yield from self._erasing_ended(session, failed=failure is not None)
             return answer
 
-        return (yield from shield(engine, write(), within=STORE_PATIENCE))
+        return (yield from shield(engine, write(), within=STORE_TIMEOUT))
 
     def _erasing_ended(self, session: PairedSession, *, failed: bool) -> Flow[None]:
         engine = self._engine

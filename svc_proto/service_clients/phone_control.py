@@ -67,7 +67,7 @@ class PhoneControl(Protocol):
         """A file that a phone has uploaded, by the token that its answer had. Raises `ToolError`."""
         ...
 
-    def bound_to_gates(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
+    def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
         """What a call is given whose phone asks its user by itself (wire bridge 1.3, 5.5), and none other may get it.
 
         None: the phone that it would go to does not.
@@ -106,7 +106,7 @@ class RelayPhoneControl:
         able = status.get_object("bridge").get("device_control_supported") is not False
         return status.get("phone_connected") is True and able
 
-    def bound_to_gates(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
+    def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
         """By the `safety` of the phone's status: one that has said nothing may have no gates."""
         if not self._is_here:
             return None

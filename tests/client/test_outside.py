@@ -10,7 +10,7 @@ import pytest
 from svc_proto.client.doctor import Finding
 from svc_proto.client.outside import LOCAL_ROUTES, Outside, examine_outside
 from svc_proto.client.routes import public_route
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.relay_client import RelayClient
@@ -89,7 +89,7 @@ def test_all_is_well() -> None:
 
 
 def test_the_routes_are_local_ones() -> None:
-    door = (Access.LOOPBACK, Access.LOOPBACK_OR_BEARER, Access.LOCAL_OR_BEARER)
+    door = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_BEARER)
     local = {(each.method, each.pattern) for each in Relay(RelayConfig()).router.routes if each.access in door}
     assert set(LOCAL_ROUTES) <= local
 

@@ -12,7 +12,7 @@ from tests.conformance.openapi_suite import take
 from tests.conformance.result import Result
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
-from tests.relay.harness import RelayBook
+from tests.relay.harness import RelayHarness
 
 
 def board() -> bytes:
@@ -23,7 +23,7 @@ def board() -> bytes:
 
 
 DOCUMENTS = {
-    "relay": lambda: RelayBook().request("GET", "/openapi.json").body,
+    "relay": lambda: RelayHarness().request("GET", "/openapi.json").body,
     "api": lambda: ApiBook().request("GET", "/openapi.json").body,
     "dashboard": board,
 }

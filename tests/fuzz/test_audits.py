@@ -14,7 +14,7 @@ from fuzz.game import Failure, Report, play
 from fuzz.invariants import Invariant
 from fuzz.run import main
 from fuzz.script import Script
-from svc_proto.relay.websocket.client_connection import ClientSocket
+from svc_proto.relay.websocket.client_connection import ClientConnection
 
 SHORT = 6  # steps: two devices are paired
 KINDS = [*dict.fromkeys(ROOMS)]
@@ -38,12 +38,12 @@ def test_each_room_has_a_name_of_its_own() -> None:
 
 
 def test_what_is_wrong_is_told_with_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    def evict(self: ClientSocket, reason: str) -> None:
-        self.end_programs()
-        self.complain(reason, "session_ended")
+    def evict(self: ClientConnection, reason: str) -> None:
+        self.close_children()
+        self.send_error(reason, "session_ended")
         self.socket.close(1000, reason)
 
-    monkeypatch.setattr(ClientSocket, "evict", evict)
+    monkeypatch.setattr(ClientConnection, "close_for", evict)
     outcome = gone_through("session_end", 3)
     assert isinstance(outcome, Failure)
     assert outcome.invariant is Invariant.AS_TOLD

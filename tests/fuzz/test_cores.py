@@ -18,7 +18,7 @@ from svc_proto.commands import CloseWrite, Level, Send
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, ChannelId, FailureKind, Sent
 from svc_proto.machines.bridge_commands import BridgeCommands
-from svc_proto.relay.websocket.client_connection import ClientSocket
+from svc_proto.relay.websocket.client_connection import ClientConnection
 from tests.playbook import counting_entropy
 
 WELCOMED = 200
@@ -102,15 +102,15 @@ def test_every_deed_is_in_the_corpus() -> None:
 
 
 def test_a_logged_token_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    says = ClientSocket.send
+    says = ClientConnection.send
 
-    def telling(self: ClientSocket, channel: str, kind: str, payload: Any, *rest: Any) -> None:
+    def telling(self: ClientConnection, channel: str, kind: str, payload: Any, *rest: Any) -> None:
         says(self, channel, kind, payload, *rest)
         if kind == "pong":
             self.relay.engine.log(Level.INFO, "pong", session=self.relay.sessions)
             self.relay.engine.log(Level.INFO, "pong", token=client_of(play).tokens[0])
 
-    monkeypatch.setattr(ClientSocket, "send", telling)
+    monkeypatch.setattr(ClientConnection, "send", telling)
     play = paired()
     with pytest.raises(AssertionError, match="a secret is in a log record: pong"):
         play.say(0, 4)

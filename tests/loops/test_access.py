@@ -117,7 +117,7 @@ def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: World, how: s
 def test_a_new_profile_is_told_to_everybody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rescan every 30 s (wire core 1.8); on a real clock a tenth of a second will do."""
     if not isinstance(world, VirtualWorld):
-        monkeypatch.setattr("svc_proto.relay.service.RESCAN_EVERY", 0.1)
+        monkeypatch.setattr("svc_proto.relay.service.RESCAN_INTERVAL", 0.1)
     world.start_relay()
     clients = [world.pair(name) for name in ("One", "Two")]
     began = world.clock()

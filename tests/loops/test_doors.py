@@ -11,7 +11,7 @@ from attrs import frozen
 from fuzz.doors import AUTH, CHANNEL_DOORS, GRANT, IN, RELAY_DOORS, doors, place
 from svc_proto.engine.router import RouteKind
 from svc_proto.relay.service import Relay
-from svc_proto.relay.websocket.message_dispatch import CHANNELS
+from svc_proto.relay.websocket.message_dispatch import CHANNEL_HANDLERS
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.wire.events import TextMessage
 from tests.loops.wires import Declined, Ws
@@ -108,7 +108,7 @@ def test_every_route_is_here() -> None:
 
 
 def test_every_channel_is_here() -> None:
-    assert {message.partition(" ")[0] for message in doors(CHANNEL_DOORS, "program")} == set(CHANNELS)
+    assert {message.partition(" ")[0] for message in doors(CHANNEL_DOORS, "program")} == set(CHANNEL_HANDLERS)
 
 
 @pytest.mark.usefixtures("hermetic")  # somebody attaches a terminal

@@ -119,7 +119,7 @@ class FakeLink:
         self.answer = PhoneResponse(200, answer)
         self.data = data
         self.configured = True
-        self.is_phone_connected = self.bound_to_gates = None
+        self.is_phone_connected = self.gate_bound_arguments = None
         self.asked: list[str] = []
         self.given: Mapping[str, object] = {}  # with the last call
 

@@ -12,7 +12,7 @@ from svc_proto.wire.events import ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.http_book import HttpBook
 from tests.mcp.desk import Shop, modern
-from tests.relay.harness import REMOTE, Call, RelayBook
+from tests.relay.harness import REMOTE, Call, RelayHarness
 from tests.support.http_client import Response
 
 HANDSHAKE = "2025-11-25"
@@ -107,7 +107,7 @@ class Web:
 
     def __init__(self) -> None:
         self.shop = Shop()
-        self.book = RelayBook()
+        self.book = RelayHarness()
         self.server = self.book.relay._mcp = McpServer(self.book.engine, lambda session: self.shop.offer())
         self.token = self.book.pair().token
 

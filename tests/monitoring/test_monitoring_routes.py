@@ -15,7 +15,7 @@ from svc_proto.machines.auth_rate_limiter import MAX_FAILURES
 from svc_proto.monitoring.monitoring_routes import OPENMETRICS
 from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import CheckStore
-from tests.relay.harness import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayHarness
 from tests.support.http_client import Response
 
 TOKEN = "metrics-0123456789abcdef"
@@ -51,7 +51,7 @@ def shown(token: str) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def test_without_a_token_metrics_are_for_programs_of_this_host() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     assert book.request("GET", "/metrics").status == 200
     for answer in (
         book.request("GET", "/metrics", peer=REMOTE),
@@ -63,7 +63,7 @@ def test_without_a_token_metrics_are_for_programs_of_this_host() -> None:
 
 
 def test_with_a_token_metrics_are_for_whoever_shows_it() -> None:
-    book = RelayBook(RelayConfig(metrics_token=TOKEN))
+    book = RelayHarness(RelayConfig(metrics_token=TOKEN))
     assert book.request("GET", "/metrics", peer=REMOTE, headers=shown(TOKEN)).status == 200
     for headers in ((), shown(TOKEN[:-1]), ((b"authorization", b"Basic " + TOKEN.encode()),)):
         answer = book.request("GET", "/metrics", headers=headers)
@@ -73,7 +73,7 @@ def test_with_a_token_metrics_are_for_whoever_shows_it() -> None:
 
 
 def test_who_guesses_is_blocked_and_the_right_token_is_not() -> None:
-    book = RelayBook(RelayConfig(metrics_token=TOKEN))
+    book = RelayHarness(RelayConfig(metrics_token=TOKEN))
     for _ in range(MAX_FAILURES):
         assert book.request("GET", "/metrics", peer=REMOTE, headers=shown("wrong")).status == 401
     blocked = book.request("GET", "/metrics", peer=REMOTE, headers=shown("wrong"))
@@ -87,7 +87,7 @@ def test_who_guesses_is_blocked_and_the_right_token_is_not() -> None:
 
 
 def test_requests_by_route_and_status() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for path in ("/health", "/health", "/media/abc", "/nowhere"):
         book.request("GET", path)
     answer = book.request("GET", "/metrics")
@@ -100,7 +100,7 @@ def test_requests_by_route_and_status() -> None:
 
 
 def test_an_answer_that_waits_counts_with_its_time() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.hold = (Compute,)
     first = book.call("GET", "/metrics")
     book.after(0.2)
@@ -115,7 +115,7 @@ def test_an_answer_that_waits_counts_with_its_time() -> None:
 
 
 def test_no_peer_makes_more_series() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for warming in ("GET", "POST", "DELETE"):
         book.request(warming, "/nowhere")
     book.request("GET", "/media/0")
@@ -129,7 +129,7 @@ def test_no_peer_makes_more_series() -> None:
 
 
 def test_timers_that_fire_late_show_as_lag() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     engine = book.relay.engine
     engine.timers.timer(lambda: None).set(engine.now.mono + 1.0)
     counted = sum(engine.counts.lateness.counts)
@@ -139,7 +139,7 @@ def test_timers_that_fire_late_show_as_lag() -> None:
 
 
 def test_a_host_that_cannot_write_the_text() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.host.compute.pop("metrics.text")
     answer = book.request("GET", "/metrics")
     assert (answer.status, answer.json["code"]) == (503, "metrics_unavailable")
@@ -149,14 +149,14 @@ def test_a_host_that_cannot_write_the_text() -> None:
 
 
 def test_anybody_may_ask_whether_it_is_well() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for path, body in (("/healthz", {"status": "ok"}), ("/readyz", {"status": "ready", "reasons": []})):
         answer = book.request("GET", path, peer=REMOTE)
         assert (answer.status, answer.json, answer.headers.get(b"cache-control")) == (200, body, b"no-store")
 
 
 def test_a_store_that_does_not_answer_makes_it_unready() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.host.store.refused = (CheckStore,)
     answer = book.request("GET", "/readyz")
     assert (answer.status, answer.json) == (503, {"status": "not ready", "reasons": ["store: internal"]})
@@ -168,7 +168,7 @@ def test_a_store_that_does_not_answer_makes_it_unready() -> None:
 
 
 def test_the_store_has_two_seconds() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.hold = (CheckStore,)
     call = book.call("GET", "/readyz")
     assert call.answer is None
@@ -177,7 +177,7 @@ def test_the_store_has_two_seconds() -> None:
 
 
 def test_one_that_stops_is_not_ready() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.hold = (CheckStore,)
     call = book.call("GET", "/readyz")
     book.feed(Stopping(5.0))

@@ -6,14 +6,14 @@ import subprocess
 import sys
 
 from svc_proto.relay_config import RelayConfig
-from tests.relay.harness import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayHarness
 from tests.support.http_client import Response
 
 LATE = "svc_proto.openapi.document", "svc_proto.openapi.viewer_page", "svc_proto.schema.json_schema"
 
 
 def test_they_are_made_once_and_have_a_tag() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for path, kind in (("/openapi.json", b"application/json"), ("/docs", b"text/html; charset=utf-8")):
         first, second = book.request("GET", path), book.request("GET", path)
         assert (first.status, first.headers.get(b"content-type")) == (200, kind)
@@ -25,14 +25,14 @@ def test_they_are_made_once_and_have_a_tag() -> None:
 
 
 def test_the_path_of_a_proxy_is_in_the_document() -> None:
-    book = RelayBook(RelayConfig(root_path="/relay"))
+    book = RelayHarness(RelayConfig(root_path="/relay"))
     answer = book.request("GET", "/relay/openapi.json")
     assert answer.json["servers"] == [{"url": "/relay"}]
     assert b'fetch("openapi.json")' in book.request("GET", "/relay/docs").body
 
 
 def test_strangers_get_neither() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     token = book.pair().token
 
     def ask(**options: object) -> list[Response]:

@@ -30,8 +30,8 @@ from svc_proto.facts import Done, Failed, Failure, FailureKind, Received, Starte
 from svc_proto.relay_config import RelayConfig
 from tests.book import HOME, End, Node
 from tests.ends import Child
-from tests.relay.harness import RelayBook
-from tests.relay.phone_client import Phone
+from tests.relay.harness import RelayHarness
+from tests.relay.phone_client import PhoneClient
 
 TMUX = "/usr/bin/tmux"
 SHELLS = ("/bin/sh", "/bin/zsh")
@@ -40,7 +40,7 @@ GRANTS: dict[str, object] = {"terminal": 0, "tui": 0, "chat": 0}
 TmuxServer = Callable[[tuple[str, ...]], "tuple[int, bytes]"]
 
 
-class ProgramBook(RelayBook):
+class ChildProcessHarness(RelayHarness):
     """See the module."""
 
     def __init__(self, *, tmux: TmuxServer | None = None, config: RelayConfig | None = None, **options: Any) -> None:
@@ -115,7 +115,7 @@ def with_tui(config: Mapping[str, Any] | None = None) -> RelayConfig:
 
 
 class Tmux:
-    """A tmux server with sessions; what it is asked is in `ProgramBook.tmux_commands`."""
+    """A tmux server with sessions; what it is asked is in `ChildProcessHarness.tmux_commands`."""
 
     def __init__(self, *sessions: str, screen: bytes = b"$ make\nok\n\n\n") -> None:
         self.sessions = dict.fromkeys(sessions, 1)
@@ -143,7 +143,7 @@ class Tmux:
         return (0 if target in self.sessions else 1), b""
 
 
-def attach(phone: Phone, name: str | None = "default", **payload: object) -> dict[str, Any]:
+def attach(phone: PhoneClient, name: str | None = "default", **payload: object) -> dict[str, Any]:
     """Attach; the answer."""
     if name is not None:
         payload["session_name"] = name
@@ -151,20 +151,22 @@ def attach(phone: Phone, name: str | None = "default", **payload: object) -> dic
     return phone.only()
 
 
-def attached(name: str = "default", *, tmux: Tmux | None = None, **options: Any) -> tuple[ProgramBook, Phone, Child]:
-    book = ProgramBook(tmux=tmux, **options)
+def attached(
+    name: str = "default", *, tmux: Tmux | None = None, **options: Any
+) -> tuple[ChildProcessHarness, PhoneClient, Child]:
+    book = ChildProcessHarness(tmux=tmux, **options)
     phone = book.client()
     assert attach(phone, name)["type"] == "terminal.attached"
     return book, phone, book.children[-1]
 
 
-def say(phone: Phone, kind: str, **payload: object) -> list[dict[str, Any]]:
+def send_and_collect(phone: PhoneClient, kind: str, **payload: object) -> list[dict[str, Any]]:
     """Send a message; what came of it at once."""
     phone.send("terminal", f"terminal.{kind}", payload, "m-1")
     return phone.envelopes()
 
 
-def shown(phone: Phone) -> list[tuple[str, Any]]:
+def describe_messages(phone: PhoneClient) -> list[tuple[str, Any]]:
     """What came, in short."""
     return [
         (envelope["type"].partition(".")[2], envelope["payload"].get("data") or envelope["payload"].get("reason"))

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from tests.relay.harness import Paired, RelayBook
-from tests.relay.mcp_client import Agent
-from tests.relay.oauth_client import Guest
+from tests.relay.harness import PairedPhone, RelayHarness
+from tests.relay.mcp_client import RelayMcpClient
+from tests.relay.oauth_client import OAuthTestClient
 
 
 @pytest.fixture
-def book() -> RelayBook:
-    return RelayBook()
+def book() -> RelayHarness:
+    return RelayHarness()
 
 
 @pytest.fixture
-def paired(book: RelayBook) -> Paired:
+def paired(book: RelayHarness) -> PairedPhone:
     return book.pair()
 
 
 @pytest.fixture
-def guest(book: RelayBook) -> Guest:
-    return Guest(book)
+def guest(book: RelayHarness) -> OAuthTestClient:
+    return OAuthTestClient(book)
 
 
 @pytest.fixture
-def agent(book: RelayBook) -> Agent:
-    return Agent(book)
+def agent(book: RelayHarness) -> RelayMcpClient:
+    return RelayMcpClient(book)

@@ -11,7 +11,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Done, Failed, Failure, FailureKind
 from svc_proto.machines.paired_session_registry import PairedSession, PairedSessionRegistry
-from svc_proto.relay.cluster.coordinator import Fellows
+from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.resp import Push
@@ -20,7 +20,7 @@ from tests.cluster.harness import WHERE, RedisHarness
 from tests.playbook import counting_entropy
 
 
-class Line:
+class PhoneRouteStub:
     """A phone's client at this node, as far as the fellows look at it."""
 
     def __init__(self, number: int, *, may: bool = True) -> None:
@@ -39,7 +39,7 @@ class Line:
         return True
 
 
-class Alone:
+class CoordinatorHarness:
     """A relay, and what it says to Redis; another node, `b`, is known."""
 
     def __init__(self, config: RelayConfig | None = None) -> None:
@@ -52,8 +52,8 @@ class Alone:
 
         self.book: RedisHarness[Relay] = RedisHarness(make)
         self.relay = self.book.made
-        fellows = self.relay.commons
-        assert isinstance(fellows, Fellows)
+        fellows = self.relay.coordinator
+        assert isinstance(fellows, ClusterCoordinator)
         self.fellows = fellows
         self.told = 0
         self.started: list[object] = []
@@ -63,7 +63,7 @@ class Alone:
         self.book.answers([b"1800000000", b"0"], 1)
         self.loads()
         assert self.started == [None]
-        self.hear("hello")
+        self.deliver("hello")
         self.loads()
         self.book.new_commands()
         self.book.answers(1, 1)
@@ -79,7 +79,7 @@ class Alone:
         self.book.feed(failure if failed else Done(order.op, tuple(records)))
         return order
 
-    def hear(self, word: str, body: object = None, *, node: str = "b", to_me: bool = False) -> None:
+    def deliver(self, word: str, body: object = None, *, node: str = "b", to_me: bool = False) -> None:
         """A node says something."""
         counted = not to_me and word not in ("hello", "beat", "bye")
         self.told += counted
@@ -87,7 +87,7 @@ class Alone:
         channel = f"svc:0:node:{self.fellows.node.id}" if to_me else "svc:0:all"
         self.book.answers(Push([b"message", channel.encode(), text]))
 
-    def said(self) -> list[tuple[str, Any]]:
+    def new_messages(self) -> list[tuple[str, Any]]:
         """What it told since the last look, each of which somebody has heard."""
         found: list[tuple[str, Any]] = []
         for words in self.book.new_commands():
@@ -100,7 +100,7 @@ class Alone:
 
     def came(self, device: str = "X", socket: int = 4, since: float = 1.0, **more: object) -> None:
         """A phone of `b`."""
-        self.hear("came", {"socket": socket, "device_id": device, "name": device, "since": since, **more})
+        self.deliver("came", {"socket": socket, "device_id": device, "name": device, "since": since, **more})
 
     def devices(self) -> dict[str, Any]:
         return self.relay.phones.devices_report(self.book.engine.now)
@@ -112,7 +112,7 @@ class Alone:
 
     def shared(self, record: Mapping[str, object]) -> PairedSession:
         """A session that `b` has saved."""
-        self.hear("saved", record)
+        self.deliver("saved", record)
         session = self.relay.sessions.hashed(str(record["token_hash"]))
         assert session is not None
         return session

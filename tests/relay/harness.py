@@ -27,7 +27,7 @@ from svc_proto.wire.limits import Limits
 from tests.book import HOME, SECRET, SPOOL
 from tests.http_book import FIRST, Call, Fields, HttpBook
 from tests.playbook import LOCAL, PATIENT, PEER, REMOTE, START
-from tests.relay.phone_client import Phone
+from tests.relay.phone_client import PhoneClient
 
 __all__ = [
     "FIRST",
@@ -40,19 +40,19 @@ __all__ = [
     "SPOOL",
     "START",
     "Call",
-    "Paired",
-    "Phone",
-    "RelayBook",
+    "PairedPhone",
+    "PhoneClient",
+    "RelayHarness",
 ]
 
 HOST = b"127.0.0.1:8767"
 
 
 @frozen
-class Paired:
+class PairedPhone:
     """A phone right after its pairing."""
 
-    phone: Phone
+    phone: PhoneClient
     token: str
     ok: dict[str, Any]  # payload of auth.ok
 
@@ -61,7 +61,7 @@ class Paired:
         return self.token[:8]
 
 
-class RelayBook(HttpBook):
+class RelayHarness(HttpBook):
     """A relay, its host and its peers."""
 
     host_name = HOST
@@ -108,17 +108,19 @@ class RelayBook(HttpBook):
 
     # --- clients ---
 
-    def knock(
+    def open_websocket(
         self, path: str = "/ws", *, peer: Address = REMOTE, headers: Fields = (), tls: bool = False, host: bytes = HOST
-    ) -> Phone:
+    ) -> PhoneClient:
         """Ask for a WebSocket, which may be refused."""
-        phone = self.come(Phone, peer, tls=tls)
+        phone = self.come(PhoneClient, peer, tls=tls)
         phone.say(RequestHead(FIRST, "GET", path, Headers([(b"host", host), *headers]), websocket=True))
         return phone
 
-    def websocket(self, path: str = "/ws", *, peer: Address = REMOTE, headers: Fields = (), tls: bool = False) -> Phone:
+    def websocket(
+        self, path: str = "/ws", *, peer: Address = REMOTE, headers: Fields = (), tls: bool = False
+    ) -> PhoneClient:
         """An open WebSocket."""
-        phone = self.knock(path, peer=peer, headers=headers, tls=tls)
+        phone = self.open_websocket(path, peer=peer, headers=headers, tls=tls)
         assert phone.is_open, phone.events
         return phone
 
@@ -128,7 +130,9 @@ class RelayBook(HttpBook):
         self.secrets.add(code)
         return code
 
-    def pair(self, *, operator: Mapping[str, object] | None = None, peer: Address = REMOTE, **device: object) -> Paired:
+    def pair(
+        self, *, operator: Mapping[str, object] | None = None, peer: Address = REMOTE, **device: object
+    ) -> PairedPhone:
         """Pair a phone: a code, a socket, `system/auth`."""
         code = self.register(meta=operator)
         payload = {"client_surface": "android", "device_form_factor": "phone", **device}
@@ -137,9 +141,9 @@ class RelayBook(HttpBook):
         assert answer["type"] == "auth.ok", answer
         ok = answer["payload"]
         self.secrets.add(ok["session_token"])
-        return Paired(phone, ok["session_token"], ok)
+        return PairedPhone(phone, ok["session_token"], ok)
 
-    def reconnect(self, token: str, *, peer: Address = REMOTE) -> Phone:
+    def reconnect(self, token: str, *, peer: Address = REMOTE) -> PhoneClient:
         """Come back with a token."""
         phone = self.websocket(peer=peer)
         assert phone.auth(session_token=token)["type"] == "auth.ok"

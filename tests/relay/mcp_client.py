@@ -7,14 +7,14 @@ from typing import Any
 
 from tests.mcp.desk import ELICITS
 from tests.mcp.web import Session
-from tests.relay.harness import REMOTE, Call, RelayBook
+from tests.relay.harness import REMOTE, Call, RelayHarness
 from tests.relay.routes.media_harness import PNG, upload_json
 
 
-class Agent(Session):
+class RelayMcpClient(Session):
     """With the phone that paired for it."""
 
-    def __init__(self, book: RelayBook) -> None:
+    def __init__(self, book: RelayHarness) -> None:
         self.paired = book.pair(device_name="Pixel")
         super().__init__(book, ELICITS, token=self.paired.token, peer=REMOTE)
 
@@ -22,7 +22,7 @@ class Agent(Session):
         return self.begin("resources/read", uri=f"phone://{name}")
 
 
-def upload(book: RelayBook, agent: Agent) -> str:
+def upload(book: RelayHarness, agent: RelayMcpClient) -> str:
     answer = upload_json(book, agent.paired.token, content=b64encode(PNG).decode(), content_type="image/png")
     return str(answer.json["token"])
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.http_book import Fields
 from tests.mcp.web import Session, fields
-from tests.relay.harness import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayHarness
 from tests.support.http_client import Response
 
 HOST = b"home.example"
@@ -20,10 +20,10 @@ FORM = ((b"content-type", b"application/x-www-form-urlencoded"),)
 REDIRECT = "https://agent.example/back"
 
 
-class Guest:
+class OAuthTestClient:
     """See the module. All of it over TLS, from another host."""
 
-    def __init__(self, book: RelayBook, name: str = "Claude Code", redirect: str = REDIRECT) -> None:
+    def __init__(self, book: RelayHarness, name: str = "Claude Code", redirect: str = REDIRECT) -> None:
         self.book = book
         self.redirect = redirect
         self.verifier = "v" * 43
@@ -49,7 +49,7 @@ class Guest:
 
     # --- the browser ---
 
-    def ask(self, **fields: str | None) -> Response:
+    def request_authorization(self, **fields: str | None) -> Response:
         """The first page. A field of None is left out."""
         digest = sha256(self.verifier.encode()).digest()
         asked: dict[str, str | None] = {
@@ -67,7 +67,7 @@ class Guest:
 
     def wait(self, **fields: str | None) -> str:
         """Ask, and come to the page that waits: its path."""
-        answer = self.ask(**fields)
+        answer = self.request_authorization(**fields)
         assert answer.status == 303, answer
         return f"/oauth/{_location(answer)}"
 
@@ -107,7 +107,7 @@ class Guest:
         answer = self.post("/oauth/token", {"grant_type": "authorization_code", **shown, **fields})
         return self._took(answer)
 
-    def come(self, **allow: object) -> Guest:
+    def authorize(self, **allow: object) -> OAuthTestClient:
         """All of it."""
         assert self.trade(self.code(allow)).status == 200
         return self

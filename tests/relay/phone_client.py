@@ -8,17 +8,17 @@ from typing import Any, cast
 
 from attrs import define
 
-from svc_proto.relay.openapi.message_types import SAID
+from svc_proto.relay.openapi.message_types import SERVER_MESSAGES
 from svc_proto.wire.events import BinaryMessage, CloseWebSocket, Event, TextMessage, WebSocketAccepted, WebSocketClosed
 from tests.http_book import FIRST, Call
 
 ENVELOPE = '{"channel":'
-MEMBERS = {name: ({*kind.__annotations__}, kind.__required_keys__) for name, kind in SAID.items()}  # type: ignore[attr-defined]  # of a TypedDict
+MEMBERS = {name: ({*kind.__annotations__}, kind.__required_keys__) for name, kind in SERVER_MESSAGES.items()}  # type: ignore[attr-defined]  # of a TypedDict
 OWN = {"tui tui.rpc.response", "tui tui.rpc.event"}  # the gateway's own words
 
 
 @define(eq=False)
-class Phone(Call):
+class PhoneClient(Call):
     """A client's WebSocket."""
 
     seen: int = 0  # messages

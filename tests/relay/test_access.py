@@ -10,10 +10,10 @@ from svc_proto.engine.message import Request
 from svc_proto.facts import Address
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.relay.access import GRANTS, authorize
-from svc_proto.relay.local_access import LocalDoor
+from svc_proto.relay.local_access import LocalAuthorizer
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers
-from tests.relay.harness import PEER, REMOTE, START, RelayBook
+from tests.relay.harness import PEER, REMOTE, START, RelayHarness
 
 
 def request(peer: str = "127.0.0.1", *headers: tuple[bytes, bytes]) -> Request:
@@ -47,7 +47,7 @@ LOOPBACK_ROUTES = [
 
 @pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)
 def test_loopback_routes_refuse_others_before_their_body(method: str, path: str) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     for token in (None, paired.token):
         answer = book.request(method, path, b"not JSON", peer=REMOTE, token=token)
@@ -67,30 +67,32 @@ PAGES: list[tuple[bytes, bytes]] = [
 @pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)
 @pytest.mark.parametrize("header", PAGES, ids=str)
 def test_loopback_routes_refuse_pages_of_other_ports(method: str, path: str, header: tuple[bytes, bytes]) -> None:
-    answer = RelayBook().request(method, path, headers=[header])
+    answer = RelayHarness().request(method, path, headers=[header])
     assert (answer.status, answer.json["code"]) == (403, "loopback_only")
 
 
 @pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)
 def test_loopback_routes_refuse_what_only_a_proxy_says(method: str, path: str) -> None:
-    old = RelayBook().raw(f"{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:8767\r\n\r\n".encode(), peer=PEER)
+    old = RelayHarness().raw(f"{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:8767\r\n\r\n".encode(), peer=PEER)
     assert old.result.status == 403
-    assert RelayBook().request(method, path, headers=[(b"connection", b"upgrade")]).status == 403
+    assert RelayHarness().request(method, path, headers=[(b"connection", b"upgrade")]).status == 403
 
 
 def test_another_sites_page_opens_no_websocket_and_blocks_nobody() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for header in PAGES:
         for path in ("/ws", "/"):
-            answer = book.knock(path, peer=PEER, headers=[header]).result
+            answer = book.open_websocket(path, peer=PEER, headers=[header]).result
             assert (answer.status, answer.json["code"]) == (403, "origin_not_allowed")
-    assert book.knock(peer=PEER).is_open
-    assert book.knock(headers=[(b"origin", b"http://127.0.0.1:8767")]).is_open  # as some libraries say by themselves
+    assert book.open_websocket(peer=PEER).is_open
+    assert book.open_websocket(
+        headers=[(b"origin", b"http://127.0.0.1:8767")]
+    ).is_open  # as some libraries say by themselves
 
 
 @pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)
 def test_loopback_routes_ignore_authorization(method: str, path: str) -> None:
-    answer = RelayBook().request(method, path, token="unknown")
+    answer = RelayHarness().request(method, path, token="unknown")
     assert answer.status not in (401, 403)
 
 
@@ -104,14 +106,14 @@ BEARER_ROUTES = [("GET", "/sessions"), ("DELETE", "/sessions/abcd"), ("PATCH", "
 )
 def test_others_need_a_good_bearer(method: str, path: str, value: bytes | None) -> None:
     headers = [] if value is None else [(b"authorization", value)]
-    answer = RelayBook().request(method, path, headers=headers, peer=REMOTE)
+    answer = RelayHarness().request(method, path, headers=headers, peer=REMOTE)
     assert (answer.status, answer.json["code"]) == (401, "unauthorized")
     assert answer.headers.get(b"www-authenticate") == b"Bearer"
 
 
 @pytest.mark.parametrize("scheme", [b"Bearer", b"bearer", b"BEARER"])
 def test_the_scheme_word_is_case_insensitive(scheme: bytes) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     token = book.pair().token.encode()
     answer = book.request("GET", "/sessions", headers=[(b"authorization", scheme + b"  " + token)], peer=REMOTE)
     assert answer.status == 200
@@ -119,14 +121,14 @@ def test_the_scheme_word_is_case_insensitive(scheme: bytes) -> None:
 
 @pytest.mark.parametrize("scheme", [b"Basic ", b"Bearers ", b""])
 def test_a_good_token_counts_only_as_a_bearer(scheme: bytes) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     token = book.pair().token.encode()
     answer = book.request("GET", "/sessions", headers=[(b"authorization", scheme + token)], peer=REMOTE)
     assert (answer.status, answer.json["code"]) == (401, "unauthorized")
 
 
 def test_on_loopback_a_bearer_that_is_sent_must_be_good() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     assert book.request("GET", "/sessions").status == 200
     assert book.request("GET", "/sessions", token="unknown").status == 401
     assert book.request("DELETE", "/sessions/abcd", token="unknown").status == 401
@@ -134,7 +136,7 @@ def test_on_loopback_a_bearer_that_is_sent_must_be_good() -> None:
 
 
 def test_patch_without_a_bearer_is_for_the_local_door() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     prefix = book.pair().prefix
     assert book.request("PATCH", f"/sessions/{prefix}", {"ttl_seconds": 60}, peer=PEER).status == 200
     assert book.request("PATCH", f"/sessions/{prefix}", {"ttl_seconds": 60}, peer=REMOTE).status == 401
@@ -143,7 +145,7 @@ def test_patch_without_a_bearer_is_for_the_local_door() -> None:
 
 
 def test_device_control_needs_a_bridge_grant() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair(operator={"grants": {"bridge": 60}})
     book.after(59)
     assert book.call("GET", "/ping", token=paired.token).answer is None
@@ -153,7 +155,7 @@ def test_device_control_needs_a_bridge_grant() -> None:
 
 
 def test_an_expired_bearer_is_unknown() -> None:
-    book = RelayBook(RelayConfig())
+    book = RelayHarness(RelayConfig())
     paired = book.pair(operator={"ttl_seconds": 60})
     assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 200
     book.after(60)
@@ -163,11 +165,11 @@ def test_an_expired_bearer_is_unknown() -> None:
 def test_voice_routes_have_a_gate_of_their_own() -> None:
     for access in GRANTS:
         with pytest.raises(LocalProtocolError):
-            authorize(access, request(), PairedSessionRegistry(), LocalDoor(RelayConfig()), START)
+            authorize(access, request(), PairedSessionRegistry(), LocalAuthorizer(RelayConfig()), START)
 
 
 def test_a_wrong_token_is_mentioned_once_a_minute_and_none_is_no_guess() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for _ in range(2):
         for token in ("guess", None):
             assert book.request("GET", "/sessions", token=token, peer=REMOTE).status == 401

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Level
-from svc_proto.relay.agent_profiles import profile
+from svc_proto.relay.agent_profiles import profile_entry
 from svc_proto.relay_config import RelayConfig
-from tests.relay.harness import RelayBook
+from tests.relay.harness import RelayHarness
 
 PATH = "/home/svc/config.yaml"
 
 
 def test_the_default_profile() -> None:
-    assert profile("default", {}) == {
+    assert profile_entry("default", {}) == {
         "name": "default",
         "model": "unknown",
         "description": "",
@@ -40,24 +40,24 @@ def test_the_default_profile() -> None:
     ],
 )
 def test_what_the_configuration_says(text: bytes, model: str, description: str) -> None:
-    book = RelayBook(files={PATH: text})
+    book = RelayHarness(files={PATH: text})
     (entry,) = book.pair().ok["profiles"]
     assert (entry["name"], entry["model"], entry["description"]) == ("default", model, description)
 
 
 def test_no_configuration_is_the_bare_default() -> None:
-    assert RelayBook().relay.profiles == [profile("default", {})]
+    assert RelayHarness().relay.profiles == [profile_entry("default", {})]
 
 
 @pytest.mark.parametrize("text", [b"[1]", b"\xff"])
 def test_one_that_cannot_be_read_is_none(text: bytes) -> None:
-    book = RelayBook(files={PATH: text})
+    book = RelayHarness(files={PATH: text})
     assert book.pair().ok["profiles"] == []
     assert book.events(Level.WARNING) == ["profile not read"]
 
 
 def test_each_folder_beside_the_configuration_is_one_more() -> None:
-    book = RelayBook(
+    book = RelayHarness(
         files={PATH: b"model: {default: m-1}", "/home/svc/profiles/work/config.yaml": b"model: {default: w}"}
     )
     book.profile_folders = ["default", "empty", "work"]
@@ -67,7 +67,7 @@ def test_each_folder_beside_the_configuration_is_one_more() -> None:
 
 
 def test_a_change_is_pushed_to_everybody_within_30_seconds() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone, desktop = book.pair().phone, book.pair(client_surface="desktop").phone
     book.after(30.0)
     assert phone.envelopes() == desktop.envelopes() == []  # nothing has changed
@@ -81,18 +81,18 @@ def test_a_change_is_pushed_to_everybody_within_30_seconds() -> None:
 
 
 def test_discovery_can_be_switched_off() -> None:
-    book = RelayBook(RelayConfig(config_path=PATH, profile_discovery=False))
+    book = RelayHarness(RelayConfig(config_path=PATH, profile_discovery=False))
     book.profile_folders = ["work"]
     book.disk.put(PATH, b"model: {default: m-2}")
     book.after(120.0)
-    assert book.relay.profiles == [profile("default", {})]
+    assert book.relay.profiles == [profile_entry("default", {})]
 
 
 def test_a_relay_that_stops_looks_no_more() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone = book.pair().phone
     book.stop(60.0)
     book.disk.put(PATH, b"model: {default: m-2}")
     book.after(30.0)
-    assert book.relay.profiles == [profile("default", {})]
+    assert book.relay.profiles == [profile_entry("default", {})]
     assert "profiles.updated" not in repr(phone.envelopes())

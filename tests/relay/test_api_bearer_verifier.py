@@ -11,7 +11,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.relay.voice import access
-from svc_proto.relay.voice.access import CACHE_SECONDS, ApiProbe
+from svc_proto.relay.voice.access import CACHE_SECONDS, ApiBearerVerifier
 from tests.client.world import REFUSED, SILENT, Asked, Reply, World
 
 Plan: TypeAlias = "Callable[[Engine], Flow[list[bool]]]"
@@ -27,9 +27,9 @@ def plan(bearers: Sequence[str | None], pause: float = 0.0) -> Plan:
     """Ask about each, None about nobody, and wait."""
 
     def flow(engine: Engine) -> Flow[list[bool]]:
-        probe, found = ApiProbe(engine, URL), []
+        probe, found = ApiBearerVerifier(engine, URL), []
         for bearer in bearers:
-            found.append((yield from (probe.keyed() if bearer is None else probe.accepts(bearer))))
+            found.append((yield from (probe.requires_key() if bearer is None else probe.is_valid(bearer))))
             yield from sleep(engine, pause)
         return found
 
@@ -79,12 +79,12 @@ def test_so_many_are_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "MAX_PROBES", 1)
 
     def flow(engine: Engine) -> Flow[bool]:
-        probe = ApiProbe(engine, URL)
-        engine.spawn(probe.accepts("key"))
+        probe = ApiBearerVerifier(engine, URL)
+        engine.spawn(probe.is_valid("key"))
         with pytest.raises(Refused, match="too many") as full:
-            yield from probe.accepts("other")
+            yield from probe.is_valid("other")
         assert full.value.status == 503
         yield from sleep(engine, 6.0)
-        return (yield from probe.accepts("other"))
+        return (yield from probe.is_valid("other"))
 
     assert World(flow, http=SILENT).run() is False

@@ -15,7 +15,7 @@ from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import BinaryMessage, TextMessage
-from tests.relay.harness import FIRST, PEER, REMOTE, Call, Paired, RelayBook
+from tests.relay.harness import FIRST, PEER, REMOTE, Call, PairedPhone, RelayHarness
 
 ROUTES = sorted(dict.fromkeys((route.method, route.pattern) for route in Relay(RelayConfig()).router.routes))
 SOCKETS = (("GET", "/"), ("GET", "/ws"))
@@ -116,20 +116,20 @@ HEADERS = st.lists(
 )
 
 
-def witness(book: RelayBook) -> tuple[Paired, list[Any]]:
+def witness(book: RelayHarness) -> tuple[PairedPhone, list[Any]]:
     """A paired phone that has nothing to do with what follows, and what is known of it."""
     paired = book.pair(device_id="witness", device_name="Witness")
     paired.phone.send("bridge", "bridge.status", {"device": {"name": "W"}})
     return paired, known(book)
 
 
-def known(book: RelayBook) -> list[Any]:
+def known(book: RelayHarness) -> list[Any]:
     return [{**record, "last_seen": None} for record in book.sessions() if record["device_id"] == "witness"] + [
         record for record in book.store.values() if record["device_id"] == "witness"
     ]
 
 
-def check_untouched(book: RelayBook, paired: Paired, before: list[Any]) -> None:
+def check_untouched(book: RelayHarness, paired: PairedPhone, before: list[Any]) -> None:
     assert known(book) == before
     assert "bug" not in book.events()
     assert book.exits == []
@@ -163,7 +163,7 @@ def check_refused(call: Call) -> None:
 def test_any_request_at_any_route(
     route: tuple[str, str], body: bytes, headers: list[tuple[bytes, bytes]], segment: str, local: bool
 ) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired, before = witness(book)
     path = route[1].replace("{token_prefix}", segment)
     headers = [(name, value) for name, value in headers if value]
@@ -178,7 +178,7 @@ ECHOED = ("/pairing/register", "/pairing/approve", "/pairing/mint", "/oauth/regi
 @pytest.mark.parametrize("where", ["path", "query", "body", "nonsense", "field", "bearer"])
 def test_a_token_in_a_wrong_place_is_shown_nowhere(where: str) -> None:
     """Neither logs nor refusals nor what the operator inspects contain a token that a client sent in a wrong place."""
-    book = RelayBook()
+    book = RelayHarness()
     caller, token = book.pair(device_id="d"), book.pair(device_id="other").token
     for method, path in HTTP_ROUTES:
         if path in ECHOED:
@@ -219,7 +219,7 @@ TOO_MUCH = "[" + "{}," * 100_000 + "0]"  # to be read
     ],
 )
 def test_bodies_that_would_take_too_long_to_read(method: str, path: str) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired, before = witness(book)
     answer = book.call(method, path, TOO_MUCH.encode(), token=paired.token).result
     assert (answer.status, answer.json["code"]) == (413, "body_too_large")
@@ -227,7 +227,7 @@ def test_bodies_that_would_take_too_long_to_read(method: str, path: str) -> None
 
 
 def test_messages_that_would_take_too_long_to_read() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired, before = witness(book)
     phone = book.pair(device_id="other").phone
     phone.text(TOO_MUCH)
@@ -238,7 +238,7 @@ def test_messages_that_would_take_too_long_to_read() -> None:
 
 @given(st.sampled_from(HTTP_ROUTES), BODIES, SEGMENT)
 def test_any_request_of_a_paired_caller(route: tuple[str, str], body: bytes, segment: str) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     caller = book.pair(device_id="caller", operator={"grants": {"chat": 60}})
     paired, before = witness(book)
     path = route[1].replace("{token_prefix}", segment + "!")  # nobody's
@@ -255,7 +255,7 @@ def test_any_request_of_a_paired_caller(route: tuple[str, str], body: bytes, seg
     )
 )
 def test_any_bytes_at_all(pieces: list[bytes]) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired, before = witness(book)
     call = book.raw(b"")
     for piece in pieces:
@@ -278,7 +278,7 @@ def check_closed(phone: Call) -> None:
 
 @given(st.lists(TEXTS | st.binary(max_size=20), max_size=4))
 def test_any_message_before_authentication(messages: list[str | bytes]) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired, before = witness(book)
     phone = book.websocket()
     for message in messages:
@@ -293,7 +293,7 @@ def test_any_message_before_authentication(messages: list[str | bytes]) -> None:
 
 @given(st.lists(TEXTS | st.binary(max_size=20), max_size=6))
 def test_any_message_after_authentication(messages: list[str | bytes]) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone = book.pair(device_id="noisy").phone
     paired, before = witness(book)
     for message in messages:
@@ -305,7 +305,7 @@ def test_any_message_after_authentication(messages: list[str | bytes]) -> None:
 
 @given(OBJECTS | JSON)
 def test_any_answer_of_a_phone(answer: object) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     noisy = book.pair(device_id="noisy")
     paired, before = witness(book)
     call = book.call("GET", "/screen?device=noisy", token=noisy.token)
@@ -320,7 +320,7 @@ def test_any_answer_of_a_phone(answer: object) -> None:
 
 @given(st.binary(min_size=1, max_size=80), st.booleans())
 def test_any_bytes_on_a_socket(data: bytes, authenticated: bool) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired, before = witness(book)
     phone = book.pair(device_id="noisy").phone if authenticated else book.websocket()
     try:

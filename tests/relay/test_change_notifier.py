@@ -1,19 +1,19 @@
 from __future__ import annotations
 
-from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS, Changes
+from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS, ChangeNotifier
 
 
 def test_who_watches_is_told_until_he_has_enough() -> None:
-    changes, told = Changes(), list[str]()
+    changes, told = ChangeNotifier(), list[str]()
 
     def once() -> None:
         told.append("first")
         leave()
 
-    leave = changes.watch(DEVICES, once)
-    changes.watch(DEVICES, lambda: told.append("second"))
-    changes.tell(NOTIFICATIONS)
+    leave = changes.subscribe(DEVICES, once)
+    changes.subscribe(DEVICES, lambda: told.append("second"))
+    changes.notify(NOTIFICATIONS)
     assert told == []
-    changes.tell(DEVICES)
-    changes.tell(DEVICES)
+    changes.notify(DEVICES)
+    changes.notify(DEVICES)
     assert told == ["first", "second", "second"]

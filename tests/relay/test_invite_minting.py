@@ -12,7 +12,7 @@ from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Compute, EnsureSecret, Level
 from svc_proto.machines.pairing_payload import verify_payload
 from svc_proto.relay_config import RelayConfig
-from tests.relay.harness import SECRET, RelayBook
+from tests.relay.harness import SECRET, RelayHarness
 
 HOME = "/home/svc"
 CONFIG_PATH = f"{HOME}/config.yaml"
@@ -23,8 +23,8 @@ def config(**settings: Any) -> RelayConfig:
     return RelayConfig(**{"home": HOME, "config_path": CONFIG_PATH, **settings})
 
 
-def mint(body: object = None, book: RelayBook | None = None) -> dict[str, Any]:
-    answer = (book or RelayBook(CONFIG)).request("POST", "/pairing/mint", body)
+def mint(body: object = None, book: RelayHarness | None = None) -> dict[str, Any]:
+    answer = (book or RelayHarness(CONFIG)).request("POST", "/pairing/mint", body)
     assert answer.status == 200, answer
     minted: dict[str, Any] = answer.json
     return minted
@@ -36,7 +36,7 @@ def payload(minted: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_whole_answer() -> None:
-    book = RelayBook(CONFIG)
+    book = RelayHarness(CONFIG)
     minted = mint(None, book)
     code = minted["code"]
     qr_text = minted["qr_payload"]
@@ -65,7 +65,7 @@ def test_the_whole_answer() -> None:
     [(1, 200), ("65535", 200), (65_535, 200), (0, 400), (65_536, 400), ("100000", 400), ("x", 400), (True, 400)],
 )
 def test_ports(port: object, status: int) -> None:
-    answer = RelayBook(CONFIG).request("POST", "/pairing/mint", {"port": port})
+    answer = RelayHarness(CONFIG).request("POST", "/pairing/mint", {"port": port})
     assert (answer.status, answer.json.get("port")) == (status, int(str(port)) if status == 200 else None)
 
 
@@ -75,7 +75,7 @@ def test_an_empty_object_is_no_body() -> None:
 
 def test_everything_may_be_given() -> None:
     endpoints = [{"role": "mesh", "priority": 0, "api": {"host": "box.example", "port": 8642}}]
-    book = RelayBook(CONFIG)
+    book = RelayHarness(CONFIG)
     minted = mint(
         {
             "host": " box.example ",
@@ -132,7 +132,7 @@ def test_the_alias_and_nulls() -> None:
     ],
 )
 def test_defaults_come_from_the_api_address(webapi_url: str, host: str, port: int, tls: bool) -> None:
-    minted = mint(None, RelayBook(config(webapi_url=webapi_url)))
+    minted = mint(None, RelayHarness(config(webapi_url=webapi_url)))
     assert (minted["host"], minted["port"], minted["tls"]) == (host, port, tls)
 
 
@@ -152,13 +152,13 @@ def test_hosts_that_a_phone_cannot_use_are_replaced(host: str) -> None:
 )
 def test_the_relays_url_is_its_own(host: str, port: int, tls: bool, url: str) -> None:
     files = {"ssl_cert": "c", "ssl_key": "k"} if tls else {}
-    book = RelayBook(config(host=host, port=port, **files))
+    book = RelayHarness(config(host=host, port=port, **files))
     minted = mint({"relay_url": "ws://evil.example", "relay": {"url": "ws://evil.example"}}, book)
     assert minted["relay_url"] == payload(minted)["relay"]["url"] == url
 
 
 def test_without_a_lan_address() -> None:
-    book = RelayBook(CONFIG)
+    book = RelayHarness(CONFIG)
     book.refuse = (Compute,)
     assert mint(None, book)["host"] == "127.0.0.1"
 
@@ -191,14 +191,14 @@ def test_without_a_lan_address() -> None:
     ],
 )
 def test_bad_bodies(body: object, field: str) -> None:
-    book = RelayBook(CONFIG)
+    book = RelayHarness(CONFIG)
     answer = book.request("POST", "/pairing/mint", body)
     assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", field)
     assert len(book.relay.codes) == 0
 
 
 def test_the_other_brand() -> None:
-    minted = mint(None, RelayBook(config(brand=HERMES)))
+    minted = mint(None, RelayHarness(config(brand=HERMES)))
     assert minted["qr_payload"].startswith('{"svc":1,"hermes":1,"host":')
     assert minted["pairing_url"].startswith("hermes-relay://pair?payload=")
     assert verify_payload(payload(minted), SECRET)
@@ -206,13 +206,13 @@ def test_the_other_brand() -> None:
 
 def test_the_secret_is_named_after_the_brand() -> None:
     for each, name in ((CONFIG, "svc-relay-qr-secret"), (config(brand=HERMES), "hermes-relay-qr-secret")):
-        book = RelayBook(each)
+        book = RelayHarness(each)
         mint(None, book)
         assert [command.name for command in book.commands if isinstance(command, EnsureSecret)] == [name]
 
 
 def test_a_secret_that_fails_leaves_it_unsigned() -> None:
-    book = RelayBook(CONFIG)
+    book = RelayHarness(CONFIG)
     book.refuse = (EnsureSecret,)
     assert "sig" not in payload(mint(None, book))
     assert book.events(Level.WARNING) == ["QR payload not signed"]
@@ -239,13 +239,13 @@ DOT_ENV = b"# API_SERVER_KEY=comment\nOTHER=1\nAPI_SERVER_KEY=\nexport API_SERVE
     ],
 )
 def test_the_key_comes_from_the_host(files: dict[str, bytes], expected: str) -> None:
-    book = RelayBook(config(api_key="from-environment"), files=files)
+    book = RelayHarness(config(api_key="from-environment"), files=files)
     assert payload(mint(None, book))["key"] == expected
-    book = RelayBook(config(api_key="from-environment", key_in_environment=True), files=files)
+    book = RelayHarness(config(api_key="from-environment", key_in_environment=True), files=files)
     assert payload(mint(None, book))["key"] == "from-environment"  # as the server itself has it
 
 
 @pytest.mark.parametrize(("given", "expected"), [("given", "given"), ("", ""), (None, "")])
 def test_an_explicit_key_beats_the_chain(given: object, expected: str) -> None:
-    book = RelayBook(config(api_key="from-environment"), files={CONFIG_PATH: EXTRA})
+    book = RelayHarness(config(api_key="from-environment"), files={CONFIG_PATH: EXTRA})
     assert payload(mint({"api_key": given}, book))["key"] == expected

@@ -8,7 +8,7 @@ from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.facts import Started
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
-from tests.relay.harness import PEER, REMOTE, RelayBook
+from tests.relay.harness import PEER, REMOTE, RelayHarness
 from tests.support.http_client import Response
 
 HOME = {"home": "/home/svc", "config_path": "/home/svc/config.yaml"}
@@ -16,23 +16,23 @@ PUBLIC = {"role": "public", "relay": {"url": "wss://home.example/relay"}}
 LAN = {"role": "lan", "relay": {"url": "ws://192.0.2.2:8767"}}
 
 
-def door_book(**config: object) -> RelayBook:
-    book = RelayBook(RelayConfig(**HOME, **config))  # type: ignore[arg-type]  # members by name
+def door_book(**config: object) -> RelayHarness:
+    book = RelayHarness(RelayConfig(**HOME, **config))  # type: ignore[arg-type]  # members by name
     book.secrets |= {secret(book)} - {""}
     return book
 
 
-def secret(book: RelayBook) -> str:
+def secret(book: RelayHarness) -> str:
     """What is in the file."""
     return book.files.get(f"/home/svc/{LOCAL_SECRET}", b"").decode()
 
 
-def knock(book: RelayBook, shown: str | None = None, **more: object) -> Response:
+def knock(book: RelayHarness, shown: str | None = None, **more: object) -> Response:
     headers = [] if shown is None else [(HEADER, shown.encode("latin-1"))]
     return book.request("POST", "/pairing", headers=headers, **more)
 
 
-def is_locked(book: RelayBook) -> bool:
+def is_locked(book: RelayHarness) -> bool:
     statuses = [knock(book).status, knock(book, secret(book)).status]
     assert statuses in ([200, 200], [403, 200])
     return statuses == [403, 200]
@@ -95,17 +95,17 @@ def test_an_invite_that_leads_here_from_outside_shuts_the_door_for_good(path: st
     again = book.request("POST", path, {"code": "Q7M2ZL", "endpoints": [PUBLIC]}, headers=[(HEADER, first.encode())])
     assert (again.status, secret(book)) == (200, first)
     assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
-    restarted = RelayBook(RelayConfig(**HOME), files=book.files, entropy=lambda n: b"\x07" * n)  # type: ignore[arg-type]
+    restarted = RelayHarness(RelayConfig(**HOME), files=book.files, entropy=lambda n: b"\x07" * n)  # type: ignore[arg-type]
     assert is_locked(restarted)
     assert secret(restarted) != first  # whoever got hold of the old one has nothing
-    told = RelayBook(RelayConfig(local_trust=LocalTrustPolicy.ADDRESS, **HOME), files=book.files)  # type: ignore[arg-type]
+    told = RelayHarness(RelayConfig(local_trust=LocalTrustPolicy.ADDRESS, **HOME), files=book.files)  # type: ignore[arg-type]
     assert not is_locked(told)
     assert told.request("POST", path, {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200
     assert not is_locked(told)
 
 
 def test_a_secret_that_cannot_be_kept_shuts_the_door_to_everybody() -> None:
-    book = RelayBook(RelayConfig(local_trust=LocalTrustPolicy.SECRET, **HOME), started=False)  # type: ignore[arg-type]
+    book = RelayHarness(RelayConfig(local_trust=LocalTrustPolicy.SECRET, **HOME), started=False)  # type: ignore[arg-type]
     book.refuse = (WriteConfig,)
     book.feed(Started())
     assert book.ready
@@ -115,7 +115,7 @@ def test_a_secret_that_cannot_be_kept_shuts_the_door_to_everybody() -> None:
 
 
 def test_a_note_that_cannot_be_read_may_be_there() -> None:
-    book = RelayBook(RelayConfig(**HOME), started=False)  # type: ignore[arg-type]
+    book = RelayHarness(RelayConfig(**HOME), started=False)  # type: ignore[arg-type]
     book.refuse = (ReadConfig,)
     book.feed(Started())
     assert is_locked(book)
@@ -124,10 +124,10 @@ def test_a_note_that_cannot_be_read_may_be_there() -> None:
 def test_relays_that_share_a_home_share_the_secret() -> None:
     first = door_book(shares_home=True)
     assert is_locked(first)
-    next_one = RelayBook(RelayConfig(shares_home=True, begins=False, **HOME), files=first.files)  # type: ignore[arg-type]
+    next_one = RelayHarness(RelayConfig(shares_home=True, begins=False, **HOME), files=first.files)  # type: ignore[arg-type]
     assert secret(next_one) == secret(first)
     assert knock(next_one, secret(first)).status == 200
-    alone = RelayBook(RelayConfig(shares_home=True, begins=False, **HOME))  # type: ignore[arg-type]
+    alone = RelayHarness(RelayConfig(shares_home=True, begins=False, **HOME))  # type: ignore[arg-type]
     assert alone.events(Level.ERROR) == ["local secret not read"]
     assert [knock(alone).status, knock(alone, "").status] == [403, 403]
     trusting = door_book(shares_home=True, local_trust=LocalTrustPolicy.ADDRESS)

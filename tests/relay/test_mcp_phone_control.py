@@ -10,20 +10,20 @@ import pytest
 
 from svc_proto.basics.errors import ToolError
 from svc_proto.commands import ReadFile, ReleaseFile
-from svc_proto.relay.mcp_phone_control import RelayPhones
+from svc_proto.relay.mcp_phone_control import LocalPhoneControl
 from tests.mcp.web import events, heard
-from tests.relay.harness import REMOTE, Call, RelayBook
-from tests.relay.mcp_client import Agent, result, text, upload
-from tests.relay.oauth_client import Guest
+from tests.relay.harness import REMOTE, Call, RelayHarness
+from tests.relay.mcp_client import RelayMcpClient, result, text, upload
+from tests.relay.oauth_client import OAuthTestClient
 from tests.relay.routes.media_harness import PNG, open_book
 
 
 @pytest.fixture
-def book() -> RelayBook:
+def book() -> RelayHarness:
     return open_book()
 
 
-def test_a_tool_is_the_route(book: RelayBook, agent: Agent) -> None:
+def test_a_tool_is_the_route(book: RelayHarness, agent: RelayMcpClient) -> None:
     called = agent.tool("phone_tap", x=1, y=2)
     command = agent.paired.phone.command()
     assert (command["method"], command["path"], command["body"]) == ("POST", "/tap", {"x": 1, "y": 2})
@@ -40,7 +40,7 @@ def test_a_tool_is_the_route(book: RelayBook, agent: Agent) -> None:
     assert json.loads(text(read)) == {"value": "[1]"}
 
 
-def test_a_result_is_told_as_text_and_as_itself(agent: Agent) -> None:
+def test_a_result_is_told_as_text_and_as_itself(agent: RelayMcpClient) -> None:
     called = agent.tool("phone_ping")
     agent.paired.phone.reply(agent.paired.phone.command(), 200, {"pong": True})
     assert result(called) == {
@@ -50,8 +50,8 @@ def test_a_result_is_told_as_text_and_as_itself(agent: Agent) -> None:
     }
 
 
-def test_a_session_is_told_of_what_it_has_done_itself(book: RelayBook, agent: Agent) -> None:
-    def told(agent: Agent) -> list[Any]:
+def test_a_session_is_told_of_what_it_has_done_itself(book: RelayHarness, agent: RelayMcpClient) -> None:
+    def told(agent: RelayMcpClient) -> list[Any]:
         (read,) = result(agent.read("activity"))["contents"]
         rows = json.loads(read["text"])["activity"]
         return [(row["path"], row["params"], row["decision"]) for row in rows]
@@ -60,29 +60,29 @@ def test_a_session_is_told_of_what_it_has_done_itself(book: RelayBook, agent: Ag
         agent.tool("phone_tap", x=x, y=2)
         agent.paired.phone.reply(agent.paired.phone.command(), 200, {})
     assert told(agent) == [("/tap", {"x": x, "y": 2}, "executed") for x in (2, 1)]
-    assert told(Agent(book)) == []
+    assert told(RelayMcpClient(book)) == []
     path, grants = f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": 10}}
     assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
     session = book.relay.sessions.lookup(agent.paired.token, book.now)
     assert session is not None
     book.after(11.0)
     with pytest.raises(ToolError, match="403 grant_required"):
-        next(RelayPhones(book.relay, session).activity())
+        next(LocalPhoneControl(book.relay, session).activity())
 
 
-def test_what_the_route_refuses(book: RelayBook, agent: Agent) -> None:
+def test_what_the_route_refuses(book: RelayHarness, agent: RelayMcpClient) -> None:
     assert "404 unknown_device" in text(agent.tool("phone_ping", device="nobody"))
     assert "400 invalid_field" in text(agent.tool("phone_open_app", package=" "))
     agent.paired.phone.vanish()
     assert "503 phone_not_connected" in text(agent.tool("phone_ping"))
-    waiting = Agent(book)
+    waiting = RelayMcpClient(book)
     call = waiting.tool("phone_ping")
     book.after(40.0)
     assert call.answer is not None
     assert "504 phone_timeout" in bytes(call.heard).decode()
 
 
-def test_a_phone_that_asks_by_itself(agent: Agent) -> None:
+def test_a_phone_that_asks_by_itself(agent: RelayMcpClient) -> None:
     call = agent.tool("phone_call", number="1")
     assert b"elicitation/create" in bytes(call.heard)
     agent.paired.phone.send("bridge", "bridge.status", {"safety": {"blocklist_count": 1}})
@@ -93,7 +93,7 @@ def test_a_phone_that_asks_by_itself(agent: Agent) -> None:
     assert b"elicitation/create" in bytes(elsewhere.heard)
 
 
-def test_the_grant_is_asked_for_with_each_call(book: RelayBook, agent: Agent) -> None:
+def test_the_grant_is_asked_for_with_each_call(book: RelayHarness, agent: RelayMcpClient) -> None:
     path, grants = f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": 10}}
     assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
     first, second = agent.tool("phone_tap", x=1, y=2), agent.tool("phone_tap", x=3, y=4)
@@ -105,7 +105,7 @@ def test_the_grant_is_asked_for_with_each_call(book: RelayBook, agent: Agent) ->
     assert agent.begin("ping").result.status == 403
 
 
-def test_pictures_come_from_the_registry(book: RelayBook, agent: Agent) -> None:
+def test_pictures_come_from_the_registry(book: RelayHarness, agent: RelayMcpClient) -> None:
     def shoot(token: str, ask: str = "tool") -> Call:
         call = agent.tool("phone_screenshot") if ask == "tool" else agent.read("screenshot")
         agent.paired.phone.reply(agent.paired.phone.command(), 200, {"media": f"MEDIA:hermes-relay://{token}"})
@@ -123,7 +123,9 @@ def test_pictures_come_from_the_registry(book: RelayBook, agent: Agent) -> None:
     assert opened
 
 
-def test_a_picture_that_is_too_large(book: RelayBook, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_that_is_too_large(
+    book: RelayHarness, agent: RelayMcpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("svc_proto.relay.mcp_phone_control.MAX_PICTURE", 8)
     token = upload(book, agent)
     call = agent.tool("phone_screenshot")
@@ -131,12 +133,12 @@ def test_a_picture_that_is_too_large(book: RelayBook, agent: Agent, monkeypatch:
     assert "too large" in text(call)
 
 
-def test_notifications(agent: Agent) -> None:
+def test_notifications(agent: RelayMcpClient) -> None:
     (read,) = result(agent.read("notifications"))["contents"]
     assert json.loads(read["text"]) == {"ok": True, "notifications": [], "count": 0}
 
 
-def test_who_listens_is_told_of_phones_and_their_notifications(book: RelayBook, agent: Agent) -> None:
+def test_who_listens_is_told_of_phones_and_their_notifications(book: RelayHarness, agent: RelayMcpClient) -> None:
     def changed() -> list[str]:
         book.after(1.0)
         return [note["params"]["uri"].removeprefix("phone://") for note in heard(listening)]
@@ -165,7 +167,7 @@ def test_who_listens_is_told_of_phones_and_their_notifications(book: RelayBook, 
     assert len(changed()) == 4  # the grant has run out
 
 
-def test_phones_that_flap(book: RelayBook, agent: Agent) -> None:
+def test_phones_that_flap(book: RelayHarness, agent: RelayMcpClient) -> None:
     agent.ask("resources/subscribe", uri="phone://devices")
     listening = agent.listen()
     for _ in range(10):
@@ -174,12 +176,12 @@ def test_phones_that_flap(book: RelayBook, agent: Agent) -> None:
     assert len(events(listening)) == 2  # at once, and a second later
 
 
-def test_who_may_only_look_reaches_no_route_that_acts(book: RelayBook) -> None:
+def test_who_may_only_look_reaches_no_route_that_acts(book: RelayHarness) -> None:
     """Whatever the tools say of themselves."""
-    guest = Guest(book).come(scope="bridge:read")
+    guest = OAuthTestClient(book).authorize(scope="bridge:read")
     session = book.relay.sessions.find_by_access_token(guest.access, book.now)
     assert session is not None
-    phones = RelayPhones(book.relay, session)
+    phones = LocalPhoneControl(book.relay, session)
     for method, path, status in (("POST", "/tap", 403), ("POST", "/screen", 403), ("GET", "/bridge/devices", 200)):
         (answer,) = book.spawn(phones.call(method, path, {}))
         assert answer.status == status, path

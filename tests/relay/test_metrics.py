@@ -8,22 +8,22 @@ from svc_proto.basics.metrics import HistogramSnapshot, MetricFamily
 from svc_proto.commands import Send
 from svc_proto.facts import Received, Sent
 from svc_proto.machines.bridge_commands import BridgeTrigger
-from svc_proto.relay.metrics import families
-from tests.relay.harness import REMOTE, RelayBook
+from svc_proto.relay.metrics import relay_metrics
+from tests.relay.harness import REMOTE, RelayHarness
 
 
-def shown(book: RelayBook) -> dict[str, MetricFamily]:
-    return {family.name: family for family in families(book.relay)}
+def shown(book: RelayHarness) -> dict[str, MetricFamily]:
+    return {family.name: family for family in relay_metrics(book.relay)}
 
 
-def number(book: RelayBook, name: str, *labels: str) -> float:
+def number(book: RelayHarness, name: str, *labels: str) -> float:
     value = dict(shown(book)[name].values)[labels]
     assert not isinstance(value, HistogramSnapshot)
     return value
 
 
 def test_phones_sockets_and_sessions() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     assert number(book, "svc_phones") == number(book, "svc_sessions") == number(book, "svc_sockets", "client") == 0
     phone = book.pair(client_surface="android").phone
     assert number(book, "svc_phones") == number(book, "svc_sessions") == number(book, "svc_sockets", "client") == 1
@@ -33,7 +33,7 @@ def test_phones_sockets_and_sessions() -> None:
 
 
 def test_voice_is_shown_once_somebody_has_asked_for_it() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     assert [labels for labels, _ in shown(book)["svc_sockets"].values] == [("client",), ("terminal",), ("tui",)]
     book.request("GET", "/voice/config")
     channels = {f"voice:{family}": 0.0 for family in ("output", "lab", "agent")}
@@ -41,7 +41,7 @@ def test_voice_is_shown_once_somebody_has_asked_for_it() -> None:
 
 
 def test_commands_by_outcome_and_time() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair(client_surface="android")
     for status in (200, 500):
         call = book.call("GET", "/ping", token=paired.token)
@@ -61,7 +61,7 @@ def test_commands_by_outcome_and_time() -> None:
 
 
 def test_codes_that_are_refused() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for _ in range(2):
         assert book.websocket(peer=REMOTE).auth(pairing_code="WRONG1")["type"] == "auth.fail"
     assert book.websocket(peer=REMOTE).auth(session_token="x" * 32)["type"] == "auth.fail"
@@ -70,7 +70,7 @@ def test_codes_that_are_refused() -> None:
 
 @pytest.mark.parametrize("paths", [100, pytest.param(10_000, marks=pytest.mark.full)])
 def test_no_peer_makes_more_series(paths: int) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     engine = book.relay.engine
     counts = engine.counts
     for method in ("GET", "POST"):

@@ -14,7 +14,7 @@ from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import DeleteSession, SaveSession
 from svc_proto.wire.events import TextMessage
-from tests.relay.harness import FIRST, LOCAL, REMOTE, RelayBook
+from tests.relay.harness import FIRST, LOCAL, REMOTE, RelayHarness
 
 CONFIG = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", api_key="sk-main")
 
@@ -25,7 +25,7 @@ class Beside:
     def __init__(self, before: Beside | None = None) -> None:
         self.keys = PairingApiKeys()
         book = None if before is None else before.book
-        self.book: RelayBook = RelayBook(
+        self.book: RelayHarness = RelayHarness(
             CONFIG,
             keys=self.keys,
             entropy=Random(0 if before is None else 1).randbytes,
@@ -166,7 +166,7 @@ def test_where_chat_is_withheld_there_is_none(beside: Beside) -> None:
 
 
 def test_a_relay_alone_gives_the_main_key() -> None:
-    book = RelayBook(CONFIG)
+    book = RelayHarness(CONFIG)
     minted = book.request("POST", "/pairing/mint").json
     assert json.loads(minted["qr_payload"])["key"] == "sk-main"
     token = book.websocket().auth(pairing_code=minted["code"])["payload"]["session_token"]

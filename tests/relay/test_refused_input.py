@@ -12,11 +12,11 @@ import pytest
 from attrs import frozen
 
 from svc_proto.engine.router import Route
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
-from tests.relay.harness import RelayBook
+from tests.relay.harness import RelayHarness
 
 TABLE = Relay(RelayConfig()).router.routes
 ROUTES = {f"{route.method} {route.pattern}": route for route in TABLE}
@@ -205,13 +205,13 @@ def test_every_route_has_a_row() -> None:
 
 
 def test_the_bridge_grant_opens_the_routes_that_are_forwarded_to_phones() -> None:
-    forwarded = sorted((route.method, route.pattern) for route in TABLE if route.access is Access.BRIDGE)
+    forwarded = sorted((route.method, route.pattern) for route in TABLE if route.access is RelayAccess.BRIDGE)
     assert forwarded == sorted(DEVICE_CONTROL)
 
 
 @pytest.mark.parametrize(("name", "bad"), CASES)
 def test_refused_input(name: str, bad: Bad | Plain) -> None:
-    route, book = ROUTES[name], RelayBook()
+    route, book = ROUTES[name], RelayHarness()
     body = bad.body if isinstance(bad.body, bytes) else json.dumps(bad.body).encode()
     if route.method in ("GET", "DELETE"):
         body = b""

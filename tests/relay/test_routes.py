@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.engine.router import BODY_LIMIT, RouteKind
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
-from tests.relay.harness import PEER, REMOTE, RelayBook
+from tests.relay.harness import PEER, REMOTE, RelayHarness
 
 # SPEC.md "Device Control (bridge) routes": 34 rows. The self-foreground route has no method there; phones and agents
 # use POST (wire bridge 3).
@@ -52,47 +52,47 @@ POST /return_to_svc
 
 # SPEC.md "Relay: pairing and sessions", with the caller classes of wire core 0.3.
 SPEC_RELAY = {
-    ("GET", "/ws"): Access.SOCKET,
-    ("GET", "/"): Access.SOCKET,
-    ("GET", "/health"): Access.PUBLIC,
-    ("GET", "/healthz"): Access.PUBLIC,
-    ("GET", "/readyz"): Access.PUBLIC,
-    ("GET", "/metrics"): Access.MONITOR,
-    ("GET", "/openapi.json"): Access.LOOPBACK_OR_BEARER,
-    ("GET", "/docs"): Access.LOOPBACK_OR_BEARER,
-    ("POST", "/pairing"): Access.LOOPBACK,
-    ("POST", "/pairing/register"): Access.LOOPBACK,
-    ("POST", "/pairing/mint"): Access.LOOPBACK,
-    ("POST", "/pairing/approve"): Access.LOOPBACK,
-    ("GET", "/sessions"): Access.LOOPBACK_OR_BEARER,
-    ("DELETE", "/sessions/{token_prefix}"): Access.LOOPBACK_OR_BEARER,
-    ("PATCH", "/sessions/{token_prefix}"): Access.LOOPBACK_OR_BEARER,  # the operator gives what was withheld
-    ("GET", "/bridge/status"): Access.LOOPBACK,
-    ("GET", "/relay/security"): Access.LOOPBACK,
-    ("PATCH", "/relay/security"): Access.LOOPBACK,
-    ("GET", "/relay/info"): Access.LOOPBACK,
-    ("GET", "/bridge/activity"): Access.LOOPBACK,
-    ("GET", "/media/inspect"): Access.LOOPBACK,
-    ("GET", "/media/inspect/{token}"): Access.LOOPBACK,
-    ("POST", "/media/register"): Access.LOOPBACK,
-    ("POST", "/media/upload"): Access.BEARER,
-    ("GET", "/media/{token}"): Access.BEARER,
-    ("GET", "/media/by-path"): Access.BEARER,
-    ("POST", "/clipboard/inbox"): Access.BEARER,
-    ("GET", "/notifications/recent"): Access.LOCAL_OR_BEARER,
+    ("GET", "/ws"): RelayAccess.SOCKET,
+    ("GET", "/"): RelayAccess.SOCKET,
+    ("GET", "/health"): RelayAccess.PUBLIC,
+    ("GET", "/healthz"): RelayAccess.PUBLIC,
+    ("GET", "/readyz"): RelayAccess.PUBLIC,
+    ("GET", "/metrics"): RelayAccess.MONITOR,
+    ("GET", "/openapi.json"): RelayAccess.LOOPBACK_OR_BEARER,
+    ("GET", "/docs"): RelayAccess.LOOPBACK_OR_BEARER,
+    ("POST", "/pairing"): RelayAccess.LOOPBACK,
+    ("POST", "/pairing/register"): RelayAccess.LOOPBACK,
+    ("POST", "/pairing/mint"): RelayAccess.LOOPBACK,
+    ("POST", "/pairing/approve"): RelayAccess.LOOPBACK,
+    ("GET", "/sessions"): RelayAccess.LOOPBACK_OR_BEARER,
+    ("DELETE", "/sessions/{token_prefix}"): RelayAccess.LOOPBACK_OR_BEARER,
+    ("PATCH", "/sessions/{token_prefix}"): RelayAccess.LOOPBACK_OR_BEARER,  # the operator gives what was withheld
+    ("GET", "/bridge/status"): RelayAccess.LOOPBACK,
+    ("GET", "/relay/security"): RelayAccess.LOOPBACK,
+    ("PATCH", "/relay/security"): RelayAccess.LOOPBACK,
+    ("GET", "/relay/info"): RelayAccess.LOOPBACK,
+    ("GET", "/bridge/activity"): RelayAccess.LOOPBACK,
+    ("GET", "/media/inspect"): RelayAccess.LOOPBACK,
+    ("GET", "/media/inspect/{token}"): RelayAccess.LOOPBACK,
+    ("POST", "/media/register"): RelayAccess.LOOPBACK,
+    ("POST", "/media/upload"): RelayAccess.BEARER,
+    ("GET", "/media/{token}"): RelayAccess.BEARER,
+    ("GET", "/media/by-path"): RelayAccess.BEARER,
+    ("POST", "/clipboard/inbox"): RelayAccess.BEARER,
+    ("GET", "/notifications/recent"): RelayAccess.LOCAL_OR_BEARER,
 }
 
 # SPEC.md "Relay: voice", with the grants of wire terminal-voice 7.
 SPEC_VOICE = {
-    ("GET", "/voice/config"): Access.VOICE_CONFIG,
-    ("POST", "/voice/transcribe"): Access.VOICE_STT,
-    ("POST", "/voice/synthesize"): Access.VOICE_TTS,
+    ("GET", "/voice/config"): RelayAccess.VOICE_CONFIG,
+    ("POST", "/voice/transcribe"): RelayAccess.VOICE_STT,
+    ("POST", "/voice/synthesize"): RelayAccess.VOICE_TTS,
     **{
         (method, f"/voice/{family}{path}"): access
         for family, access in (
-            ("output", Access.VOICE_TTS),
-            ("realtime", Access.VOICE_REALTIME),
-            ("realtime-agent", Access.VOICE_REALTIME),
+            ("output", RelayAccess.VOICE_TTS),
+            ("realtime", RelayAccess.VOICE_REALTIME),
+            ("realtime-agent", RelayAccess.VOICE_REALTIME),
         )
         for method, path in (
             ("GET", "/config"),
@@ -102,9 +102,9 @@ SPEC_VOICE = {
             ("POST", "/session"),
         )
     },
-    ("GET", "/voice/output/{session_id}"): Access.VOICE_OUTPUT_SOCKET,
-    ("GET", "/voice/realtime/{session_id}"): Access.VOICE_REALTIME_SOCKET,
-    ("GET", "/voice/realtime-agent/{session_id}"): Access.VOICE_REALTIME_SOCKET,
+    ("GET", "/voice/output/{session_id}"): RelayAccess.VOICE_OUTPUT_SOCKET,
+    ("GET", "/voice/realtime/{session_id}"): RelayAccess.VOICE_REALTIME_SOCKET,
+    ("GET", "/voice/realtime-agent/{session_id}"): RelayAccess.VOICE_REALTIME_SOCKET,
 }
 
 
@@ -125,12 +125,12 @@ def test_device_control_is_the_34_paths_of_the_specification() -> None:
 def test_every_device_control_route_needs_the_bridge_grant() -> None:
     table = {(route.method, route.pattern): route for route in Relay(RelayConfig()).router.routes}
     for pair in DEVICE_CONTROL:
-        assert table[pair].access is Access.BRIDGE
+        assert table[pair].access is RelayAccess.BRIDGE
         assert table[pair].body_limit == BODY_LIMIT == 2_097_152
 
 
 @pytest.mark.parametrize(("pair", "access"), [*SPEC_RELAY.items(), *SPEC_VOICE.items()])
-def test_the_rows_of_the_relay(pair: tuple[str, str], access: Access) -> None:
+def test_the_rows_of_the_relay(pair: tuple[str, str], access: RelayAccess) -> None:
     (route,) = [each for each in Relay(RelayConfig()).router.routes if (each.method, each.pattern) == pair]
     assert route.access is access
     assert (route.kind is RouteKind.WEBSOCKET) == (pair[1] in ("/", "/ws") or pair[1].endswith("{session_id}"))
@@ -151,7 +151,7 @@ def test_no_row_is_there_twice() -> None:
 
 @pytest.mark.parametrize("path", ["/nope", "/health/", "/sessions/a/b", "/pairing/other", "/media/", "/%", "/a%zz"])
 def test_an_unknown_path(path: str) -> None:
-    answer = RelayBook().request("GET", path, peer=REMOTE)
+    answer = RelayHarness().request("GET", path, peer=REMOTE)
     assert answer.status == (400 if "%" in path else 404)
     assert answer.json["ok"] is False
     assert answer.headers.get(b"content-type") == b"application/json"
@@ -169,13 +169,13 @@ def test_an_unknown_path(path: str) -> None:
     ],
 )
 def test_a_wrong_method(method: str, path: str, allow: bytes) -> None:
-    answer = RelayBook().request(method, path, peer=REMOTE)
+    answer = RelayHarness().request(method, path, peer=REMOTE)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (405, False, "method_not_allowed")
     assert answer.headers.get(b"allow") == allow
 
 
 def test_a_body_over_two_mebibytes() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     body = b'{"code":"Q7M2ZK"' + b" " * BODY_LIMIT + b"}"
     for peer, status in ((PEER, 413), (REMOTE, 403)):
         answer = book.request("POST", "/pairing/register", body, peer=peer)
@@ -185,7 +185,7 @@ def test_a_body_over_two_mebibytes() -> None:
 
 
 def test_a_bug_is_a_500_with_a_reference_and_closes_that_connection_only() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.logs.bugs = True
     paired = book.pair()
     book.relay.codes = None  # type: ignore[assignment] # a bug, made on purpose
@@ -202,5 +202,5 @@ def test_a_bug_is_a_500_with_a_reference_and_closes_that_connection_only() -> No
 
 
 def test_the_relay_as_a_whole_is_asked_for_its_methods() -> None:
-    answer = RelayBook().request("OPTIONS", "*", peer=REMOTE)
+    answer = RelayHarness().request("OPTIONS", "*", peer=REMOTE)
     assert (answer.status, answer.headers.get(b"allow")) == (204, b"DELETE,GET,HEAD,OPTIONS,PATCH,POST")

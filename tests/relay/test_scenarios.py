@@ -7,15 +7,15 @@ import json
 from typing import Any
 
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
-from tests.relay.harness import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayHarness
 
 API_KEY = "api-key-of-the-host"
 DAY = 86_400
 
 
-def story() -> RelayBook:
+def story() -> RelayHarness:
     """Pair two devices, drive one, fail in every way, patch, revoke, stop; every secret is noted."""
-    book = RelayBook(
+    book = RelayHarness(
         RelayConfig(
             home="/home/svc",
             config_path="/home/svc/config.yaml",
@@ -43,18 +43,18 @@ def story() -> RelayBook:
     return book
 
 
-def _drive(book: RelayBook, phone: Any, desktop: Any) -> None:
+def _drive(book: RelayHarness, phone: Any, desktop: Any) -> None:
     book.call("POST", "/type", {"text": desktop.token, "password": API_KEY}, token=desktop.token)
     phone.phone.reply(phone.phone.command(), 200, {"ok": True, "token": phone.token})
     book.call("GET", f"/ping?x={desktop.token}", token=desktop.token)
     book.call("GET", "/ping?device=nobody", token=desktop.token)
 
 
-def _misuse(book: RelayBook, phone: Any, desktop: Any) -> None:
+def _misuse(book: RelayHarness, phone: Any, desktop: Any) -> None:
     code = "WRNGCD"
     book.secrets.add(code)
     for n in range(6):
-        knock = book.knock(headers=[(b"x-forwarded-for", b"198.51.100.9")])
+        knock = book.open_websocket(headers=[(b"x-forwarded-for", b"198.51.100.9")])
         if knock.is_open:
             knock.auth(pairing_code=code, session_token=f"wrong-{n}-{desktop.token}")
         else:
@@ -84,7 +84,7 @@ def test_no_secret_is_in_a_log_or_a_refusal() -> None:
 
 
 def test_the_store_never_sees_a_token() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     assert len(book.store) == 1
     assert paired.token not in repr(book.store)

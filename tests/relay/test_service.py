@@ -17,13 +17,13 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 from svc_proto.wire.events import NO_HEADERS, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
-from tests.relay.harness import REMOTE, Call, RelayBook
+from tests.relay.harness import REMOTE, Call, RelayHarness
 from tests.relay.routes.media_harness import open_book as open_media
 
 OTHER = Address("203.0.113.8", 50_000)
 
 
-def fail_once(book: RelayBook, peer: Address = REMOTE, **headers: str) -> str:
+def fail_once(book: RelayHarness, peer: Address = REMOTE, **headers: str) -> str:
     """One bad attempt; the kind of the answer."""
     fields = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     return str(book.websocket(peer=peer, headers=fields).auth(pairing_code="ZZZZZZ")["type"])
@@ -41,7 +41,7 @@ def test_a_refusal_of_voice_is_its_message() -> None:
 
 
 def test_the_doors_open_when_everything_is_loaded() -> None:
-    book = RelayBook(started=False)
+    book = RelayHarness(started=False)
     book.hold = (LoadSessions,)
     book.feed(Started())
     assert not book.ready
@@ -50,9 +50,9 @@ def test_the_doors_open_when_everything_is_loaded() -> None:
 
 
 def test_sessions_outlive_the_process() -> None:
-    first = RelayBook()
+    first = RelayHarness()
     paired = first.pair(device_name="Kitchen", operator={"ttl_seconds": 3_600, "grants": {"bridge": 60}})
-    second = RelayBook(records=first.store.values())
+    second = RelayHarness(records=first.store.values())
     assert second.sessions() == [{**each, "online": False} for each in first.sessions()]
     second.reconnect(paired.token).vanish()
     second.after(3_600)
@@ -60,7 +60,7 @@ def test_sessions_outlive_the_process() -> None:
 
 
 def test_a_store_that_cannot_be_read_ends_the_process() -> None:
-    book = RelayBook(started=False)
+    book = RelayHarness(started=False)
     book.refuse = (LoadSessions,)
     book.feed(Started())
     assert not book.ready
@@ -68,7 +68,7 @@ def test_a_store_that_cannot_be_read_ends_the_process() -> None:
 
 
 def test_a_store_that_never_answers_ends_it_too() -> None:
-    book = RelayBook(started=False)
+    book = RelayHarness(started=False)
     book.hold = (LoadSessions,)
     book.feed(Started())
     book.after(30)
@@ -76,7 +76,7 @@ def test_a_store_that_never_answers_ends_it_too() -> None:
 
 
 def test_bad_records_are_skipped_one_by_one() -> None:
-    good = RelayBook()
+    good = RelayHarness()
     good.pair()
     (record,) = good.store.values()
     records: list[Mapping[str, object]] = [
@@ -85,28 +85,28 @@ def test_bad_records_are_skipped_one_by_one() -> None:
         record,
         {**record, "token_hash": "e" * 64, "expires_at": float("nan")},
     ]
-    book = RelayBook(records=records)
+    book = RelayHarness(records=records)
     assert len(book.sessions()) == 1
     assert book.events(Level.WARNING) == ["stored session skipped"] * 3
 
 
 def test_records_that_expired_meanwhile_are_erased() -> None:
-    first = RelayBook()
+    first = RelayHarness()
     first.pair(operator={"ttl_seconds": 60})
     (record,) = first.store.values()
     expired = {**record, "expires_at": first.now.wall - 1}
-    book = RelayBook(records=[expired])
+    book = RelayHarness(records=[expired])
     assert book.store == {}
     assert book.sessions() == []
 
 
 def test_an_expired_record_of_an_older_kind_is_left_alone() -> None:
-    first = RelayBook()
+    first = RelayHarness()
     first.pair()
     (record,) = first.store.values()
     old = {**record, "token": "0123456789", "expires_at": 1.0}
     del old["token_hash"]
-    book = RelayBook(started=False)
+    book = RelayHarness(started=False)
     book.store = {"old": old}
     book.feed(Started())
     assert book.ready
@@ -114,12 +114,12 @@ def test_an_expired_record_of_an_older_kind_is_left_alone() -> None:
 
 
 def test_a_code_of_the_configuration() -> None:
-    book = RelayBook(RelayConfig(pairing_code="Q7M2ZK"))
+    book = RelayHarness(RelayConfig(pairing_code="Q7M2ZK"))
     assert book.websocket().auth(pairing_code="q7m2zk")["type"] == "auth.ok"
 
 
 def test_a_bug_at_the_start_ends_the_process() -> None:
-    book = RelayBook(RelayConfig(pairing_code="no code"), started=False)
+    book = RelayHarness(RelayConfig(pairing_code="no code"), started=False)
     book.logs.bugs = True
     book.feed(Started())
     assert not book.ready
@@ -130,10 +130,10 @@ def test_a_bug_at_the_start_ends_the_process() -> None:
 
 
 def test_too_many_connections() -> None:
-    book = RelayBook(limits=Limits(max_connections=2))
+    book = RelayHarness(limits=Limits(max_connections=2))
     book.pair()
     book.websocket()
-    phone = book.knock()
+    phone = book.open_websocket()
     assert phone.aborted
     assert Abort(phone.ch) in book.commands
     assert "too many connections" in book.events(Level.WARNING)
@@ -145,18 +145,18 @@ def test_a_route_must_name_one_of_our_policies() -> None:
 
     request = Request(method="GET", path="/", raw_query="", headers=NO_HEADERS, peer=REMOTE, secure=False, params={})
     with pytest.raises(TypeError):
-        RelayBook().relay.authorize(Foreign.ANY, request)
+        RelayHarness().relay.authorize(Foreign.ANY, request)
 
 
 # --- the limiter ----------------------------------------------------------------------------------------------------
 
 
 def test_five_failures_in_a_minute_give_429_to_the_sixth_upgrade_for_five_minutes() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for _ in range(5):
         assert fail_once(book) == "auth.fail"
         book.after(10)
-    answer = book.knock("/").result
+    answer = book.open_websocket("/").result
     assert answer.status == 429
     assert answer.headers.get(b"retry-after") == b"290"
     assert answer.json == {
@@ -167,23 +167,23 @@ def test_five_failures_in_a_minute_give_429_to_the_sixth_upgrade_for_five_minute
     }
     assert book.websocket(peer=OTHER).is_open
     book.after(289)
-    assert book.knock().result.status == 429
+    assert book.open_websocket().result.status == 429
     book.after(1)
     assert book.websocket().is_open
 
 
 def test_a_register_clears_the_block() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for _ in range(5):
         fail_once(book)
-    answer = book.knock().result
+    answer = book.open_websocket().result
     assert (answer.status, answer.headers.get(b"retry-after")) == (429, b"300")
     book.register()
     assert book.websocket().auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"
 
 
 def test_failures_outside_the_minute_do_not_count() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for _ in range(8):
         assert fail_once(book) == "auth.fail"
         book.after(15)
@@ -191,7 +191,7 @@ def test_failures_outside_the_minute_do_not_count() -> None:
 
 
 def test_success_clears_the_count() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     token = book.pair().token
     for _ in range(3):
         for _ in range(4):
@@ -201,7 +201,7 @@ def test_success_clears_the_count() -> None:
 
 
 def test_what_does_not_count() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for _ in range(6):
         book.websocket().text("no JSON")
         book.websocket().close()
@@ -212,25 +212,25 @@ def test_what_does_not_count() -> None:
 
 
 def test_loopback_is_counted_too_and_only_upgrades_are_limited() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     local = Address("127.0.0.1", 4000)
     for _ in range(5):
         fail_once(book, local)
-    assert book.knock(peer=local).result.status == 429
+    assert book.open_websocket(peer=local).result.status == 429
     assert book.request("GET", "/health", peer=local).status == 200
     assert book.request("GET", "/sessions", peer=local).status == 200
 
 
 def test_a_network_of_ipv6_counts_as_one() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for n in range(5):
         fail_once(book, Address(f"2001:db8::{n + 1}", 4000))
-    assert book.knock(peer=Address("2001:db8::ffff", 4000)).result.status == 429
+    assert book.open_websocket(peer=Address("2001:db8::ffff", 4000)).result.status == 429
     assert book.websocket(peer=Address("2001:db8:0:1::1", 4000)).is_open
 
 
 def test_sockets_survive_a_block_and_stock_no_guesses() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     stock = [book.websocket() for _ in range(3)]
     for _ in range(5):
@@ -246,32 +246,32 @@ def test_sockets_survive_a_block_and_stock_no_guesses() -> None:
 
 def test_a_block_refuses_codes_and_never_a_good_token() -> None:
     """Whoever is near can start a block: a page on the phone itself, another device of the same IPv6 network."""
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     stock = book.websocket()
     for _ in range(5):
         fail_once(book)
     shown = [(b"authorization", b"Bearer " + paired.token.encode())]
     for wrong in ([], [(b"authorization", b"Bearer nonsense")], [(b"authorization", b"Basic " + shown[0][1][7:])]):
-        assert book.knock(headers=wrong).result.status == 429
+        assert book.open_websocket(headers=wrong).result.status == 429
     assert book.websocket(headers=shown).auth(session_token=paired.token)["type"] == "auth.ok"
     assert stock.auth(session_token=paired.token)["type"] == "auth.ok"
     code = book.websocket(headers=shown).auth(pairing_code="Q7M2ZK")  # nor does a good token make guesses of codes
     assert "rate limited" in code["payload"]["reason"]
-    assert book.knock().result.status == 429
+    assert book.open_websocket().result.status == 429
     book.request("DELETE", f"/sessions/{paired.prefix}")
-    assert book.knock(headers=shown).result.status == 429
+    assert book.open_websocket(headers=shown).result.status == 429
 
 
 @pytest.mark.parametrize(("proxies", "trust"), [((), False), (("127.0.0.0/8",), False), ((f"{REMOTE.host}/24",), True)])
 def test_whom_the_limiter_counts_behind_a_proxy(proxies: tuple[str, ...], trust: bool) -> None:
     """Whoever could invent an address for each guess could guess for ever: only a named proxy is believed."""
-    book = RelayBook(RelayConfig(trusted_proxies=proxies))
+    book = RelayHarness(RelayConfig(trusted_proxies=proxies))
     for n in range(5):
         fail_once(book, x_forwarded_for=f"10.0.0.{n}, 198.51.100.9")
     header = [(b"x-forwarded-for", b"198.51.100.9")]
-    assert book.knock(headers=header).result.status == 429
-    other = book.knock(headers=[(b"x-forwarded-for", b"198.51.100.9, 198.51.100.10")])
+    assert book.open_websocket(headers=header).result.status == 429
+    other = book.open_websocket(headers=[(b"x-forwarded-for", b"198.51.100.9, 198.51.100.10")])
     assert other.is_open is trust
 
 
@@ -279,7 +279,7 @@ def test_whom_the_limiter_counts_behind_a_proxy(proxies: tuple[str, ...], trust:
 
 
 def test_expiry_closes_sockets_and_erases() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair(operator={"ttl_seconds": 60})
     book.after(59.5)
     assert paired.phone.is_open
@@ -295,7 +295,7 @@ def test_expiry_closes_sockets_and_erases() -> None:
 
 
 def test_a_stepped_clock_is_noticed_within_the_hour() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     book.step_clock(40 * 86_400)
     assert paired.phone.is_open
@@ -305,7 +305,7 @@ def test_a_stepped_clock_is_noticed_within_the_hour() -> None:
 
 
 def test_an_expired_session_that_the_store_keeps_is_logged() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.pair(operator={"ttl_seconds": 60})
     book.refuse = (DeleteSession,)
     book.after(60)
@@ -314,7 +314,7 @@ def test_an_expired_session_that_the_store_keeps_is_logged() -> None:
 
 
 def test_what_the_store_did_not_erase_is_tried_again_a_minute_after_the_first() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     for ttl in (60, 90):
         book.pair(operator={"ttl_seconds": ttl})
     book.refuse = (DeleteSession,)
@@ -326,7 +326,7 @@ def test_what_the_store_did_not_erase_is_tried_again_a_minute_after_the_first() 
 
 
 def test_a_patch_moves_the_expiry_of_an_open_socket() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}, token=paired.token)
     book.after(60)
@@ -335,7 +335,7 @@ def test_a_patch_moves_the_expiry_of_an_open_socket() -> None:
 
 
 def test_the_store_sees_changes_in_order() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     book.hold = (SaveSession,)
     patch = book.call("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}, token=paired.token)
@@ -351,13 +351,13 @@ SMS = b'{"to": "+15550100", "body": "Hello"}'
 HALF_SMS = "POST /send_sms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"
 
 
-def half_sent(book: RelayBook, token: str) -> Call:
+def half_sent(book: RelayHarness, token: str) -> Call:
     """A text message on its way, but for the last byte."""
     return book.raw((HALF_SMS % (token, len(SMS))).encode() + SMS[:-1])
 
 
 def test_a_revoked_session_has_no_half_sent_request_carried_out() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone, caller = book.pair(), book.pair(device_id="caller")
     call = half_sent(book, caller.token)
     book.request("DELETE", f"/sessions/{caller.prefix}")
@@ -368,7 +368,7 @@ def test_a_revoked_session_has_no_half_sent_request_carried_out() -> None:
 
 
 def test_a_grant_that_ended_meanwhile_lets_nothing_through() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone, caller = book.pair(), book.pair(device_id="caller", operator={"grants": {"bridge": 10}})
     call = half_sent(book, caller.token)
     book.after(10)
@@ -378,7 +378,7 @@ def test_a_grant_that_ended_meanwhile_lets_nothing_through() -> None:
 
 
 def test_a_session_that_expires_ends_its_requests() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     caller = book.pair(operator={"ttl_seconds": 10})
     call = half_sent(book, caller.token)
     book.after(10)
@@ -412,13 +412,13 @@ def test_uploads_end_with_their_session() -> None:
 
 
 def test_stopping_with_nothing_to_do() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.stop()
     assert [exit_.code for exit_ in book.exits] == [0]
 
 
 def test_stopping_waits_for_the_store() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     book.hold = (DeleteSession,)
     call = book.call("DELETE", f"/sessions/{paired.prefix}")

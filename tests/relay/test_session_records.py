@@ -9,17 +9,17 @@ from svc_proto.relay import session_records
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.store_requests import DeleteSession, SaveSession
 from tests.book import HOME
-from tests.relay.harness import Paired, RelayBook
+from tests.relay.harness import PairedPhone, RelayHarness
 
 TOMBSTONES = f"{HOME}/{session_records.TOMBSTONES}"
 BACK = "a restart before that would make it valid again"
 
 
-def restarted(book: RelayBook) -> RelayBook:
-    return RelayBook(records=book.store.values(), files=book.files)
+def restarted(book: RelayHarness) -> RelayHarness:
+    return RelayHarness(records=book.store.values(), files=book.files)
 
 
-def revoked(book: RelayBook, name: str = "Phone") -> Paired:
+def revoked(book: RelayHarness, name: str = "Phone") -> PairedPhone:
     """A session that is revoked while the store takes nothing."""
     paired = book.pair(device_name=name)
     book.refuse = (*book.refuse, DeleteSession)
@@ -28,12 +28,12 @@ def revoked(book: RelayBook, name: str = "Phone") -> Paired:
     return paired
 
 
-def status(book: RelayBook, paired: Paired) -> int:
+def status(book: RelayHarness, paired: PairedPhone) -> int:
     return book.request("GET", "/sessions", token=paired.token).status
 
 
 def test_a_revoked_session_is_refused_after_a_restart_too() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     other = book.pair()
     paired = revoked(book)
     assert book.files[TOMBSTONES] == f"{sha256_hex(paired.token)}\n".encode()
@@ -47,9 +47,9 @@ def test_a_revoked_session_is_refused_after_a_restart_too() -> None:
 
 
 def test_a_store_that_still_takes_nothing_after_the_restart() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = revoked(book)
-    again = RelayBook(records=book.store.values(), files=book.files, started=False)
+    again = RelayHarness(records=book.store.values(), files=book.files, started=False)
     again.refuse = (DeleteSession,)
     again.feed(Started())
     assert status(again, paired) == 401
@@ -61,7 +61,7 @@ def test_a_store_that_still_takes_nothing_after_the_restart() -> None:
 
 
 def test_several_and_the_order_of_their_ends() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     first, second = revoked(book, "First"), revoked(book, "Second")
     assert book.files[TOMBSTONES].decode().split() == [sha256_hex(first.token), sha256_hex(second.token)]
     book.refuse = ()
@@ -72,7 +72,7 @@ def test_several_and_the_order_of_their_ends() -> None:
 
 
 def test_what_cannot_hold_is_said() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.refuse = (WriteConfig,)
     paired = revoked(book)
     assert book.events(Level.ERROR) == ["session not erased", "revoked session would be back after a restart"]
@@ -85,7 +85,7 @@ def test_what_cannot_hold_is_said() -> None:
 
 
 def test_a_file_that_stays_when_its_sessions_are_gone() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = revoked(book)
     book.refuse = (WriteConfig,)
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
@@ -98,9 +98,9 @@ def test_a_file_that_stays_when_its_sessions_are_gone() -> None:
 
 @pytest.mark.parametrize("fails", [ReadConfig, DeleteSession])
 def test_nobody_is_let_in_by_a_relay_that_cannot_know(fails: type[object]) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = revoked(book)
-    again = RelayBook(records=book.store.values(), files=book.files, started=False)
+    again = RelayHarness(records=book.store.values(), files=book.files, started=False)
     again.refuse = (fails,)
     again.feed(Started())
     if fails is ReadConfig:
@@ -110,16 +110,16 @@ def test_nobody_is_let_in_by_a_relay_that_cannot_know(fails: type[object]) -> No
 
 
 def test_a_bad_record_of_a_tombstone_is_skipped() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = revoked(book)
     (record,) = book.store.values()
-    again = RelayBook(records=[{**record, "created_at": None}], files=book.files)
+    again = RelayHarness(records=[{**record, "created_at": None}], files=book.files)
     assert again.events(Level.WARNING) == ["stored session skipped"]
     assert status(again, paired) == 401
 
 
 def test_what_the_store_did_not_take_is_known() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     (session,) = book.relay.sessions.find(paired.prefix, book.now)
     assert book.relay.is_stored(session)
@@ -133,7 +133,7 @@ def test_what_the_store_did_not_take_is_known() -> None:
 
 def test_relays_that_share_a_home_keep_what_the_others_put_down() -> None:
     config = RelayConfig(home=HOME, shares_home=True, local_trust=LocalTrustPolicy.ADDRESS)
-    book = RelayBook(config)
+    book = RelayHarness(config)
     paired = [book.pair() for _ in range(2)]
     theirs = f"{'a' * 64}\n"
     book.disk.put(TOMBSTONES, theirs.encode())

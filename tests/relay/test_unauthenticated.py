@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.engine.router import Route
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import SaveSession
-from tests.relay.harness import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayHarness
 
 LARGE = 64 * 1024  # bytes
 ROUTES = Relay(RelayConfig()).router.routes
-OPEN = (Access.PUBLIC, Access.SOCKET)  # to anybody
+OPEN = (RelayAccess.PUBLIC, RelayAccess.SOCKET)  # to anybody
 
 
 def test_before_auth_ok_a_message_is_small() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone = book.websocket()
     phone.text(" " * (LARGE + 1))
     assert phone.closed is not None
@@ -26,7 +26,7 @@ def test_before_auth_ok_a_message_is_small() -> None:
 
 def test_the_first_message_may_be_as_long_as_any_phone_makes_it() -> None:
     """Wire core 1.3 knows of no field that is long; ours may all have a kilobyte, and blanks between them."""
-    book = RelayBook()
+    book = RelayHarness()
     code = book.register()
     phone = book.websocket()
     fields = {f"field_{number}": "x" * 1000 for number in range(50)}
@@ -34,7 +34,7 @@ def test_the_first_message_may_be_as_long_as_any_phone_makes_it() -> None:
 
 
 def test_after_auth_ok_it_may_be_large() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone = book.pair().phone
     phone.send("bridge", "bridge.status", {"device": {"name": "x" * 8_000_000}})
     assert phone.is_open
@@ -44,7 +44,7 @@ def test_after_auth_ok_it_may_be_large() -> None:
 
 
 def test_while_its_session_is_stored_it_is_a_stranger_still() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     code = book.register()
     phone = book.websocket()
     book.hold = (SaveSession,)
@@ -60,7 +60,7 @@ def head(method: str, path: str, length: int) -> bytes:
 
 @pytest.mark.parametrize("path", ["/health", "/ws", "/"])
 def test_public_routes_take_no_body(path: str) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     assert book.raw(head("GET", path, LARGE + 1)).result.status == 413
     call = book.raw(head("GET", path, LARGE))
     assert call.answer is None if path == "/health" else call.result.status == 400
@@ -69,7 +69,7 @@ def test_public_routes_take_no_body(path: str) -> None:
 
 
 def test_health_with_a_small_body_is_answered() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     answer = book.call("GET", "/health", b"{}", peer=REMOTE).result
     assert answer.status == 200
 
@@ -91,8 +91,8 @@ def test_every_public_route_is_known_here() -> None:
 
 @pytest.mark.parametrize("route", ROUTES, ids=[f"{route.method} {route.pattern}" for route in ROUTES])
 def test_nothing_of_a_body_is_read_before_the_caller_is_known(route: Route) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     answer = book.raw(head(route.method, route.pattern, 1_000_000)).result
     assert answer.status == (
-        413 if route.access in OPEN else 403 if route.access in (Access.LOOPBACK, Access.MONITOR) else 401
+        413 if route.access in OPEN else 403 if route.access in (RelayAccess.LOOPBACK, RelayAccess.MONITOR) else 401
     )

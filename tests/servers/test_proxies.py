@@ -17,7 +17,7 @@ import pytest
 
 from svc_proto.client.outside import LOCAL_ROUTES
 from svc_proto.dashboard.access import OTHER_SITE
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
@@ -27,7 +27,7 @@ from tests.servers.support import ROOT, SYSTEM_PATH, TIMEOUT, Running, call, env
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 PASSWORD = "correct horse"
-DOOR = (Access.LOOPBACK, Access.LOOPBACK_OR_BEARER, Access.LOCAL_OR_BEARER)
+DOOR = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_BEARER)
 KEY = "sk-behind-a-proxy-1"
 PATHS = {"API_SERVER_KEY": KEY, "RELAY_ROOT_PATH": "/relay", "SVC_DASHBOARD_ROOT_PATH": "/board"}
 

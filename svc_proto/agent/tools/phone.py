@@ -90,7 +90,7 @@ def _tool(row: ToolRow, link: PhoneControl, brand: Brand) -> Tool:
         parameters=row.parameters,
         run=run,
         asks=row.asks,
-        asks_itself=link.bound_to_gates if row.asks_there else None,
+        asks_itself=link.gate_bound_arguments if row.asks_there else None,
         asks_by=row.asks_by,
         group=next((group for group, names in ON_DEMAND.items() if row.name in names), ""),
         seldom=("device", "include_bounds", "duration", "duration_ms"),

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from svc_proto.cluster.redis_client import Reply
     from svc_proto.relay.service import Relay
 
-__all__ = ["FellowCodes"]
+__all__ = ["ClusterCodes"]
 
 
-class FellowCodes:
+class ClusterCodes:
     """See the module. Codes whose invites hold a key are in `Relay.codes` as well, as those of one process are."""
 
     def __init__(self, relay: Relay, node: Node) -> None:
@@ -39,19 +39,19 @@ class FellowCodes:
         self._node = node
         self._invites: ExpiringMap[str, tuple[str, float]] = ExpiringMap(MAX_CODES)  # hash of the key, and since when
 
-    def put(self, code: str, meta: PairingMeta) -> Flow[None]:
+    def register(self, code: str, meta: PairingMeta) -> Flow[None]:
         """In place of one that reads the same. `Refused` 400 or 503. Others hear of a key before anybody can pair."""
         code = normalize_code(code)
         text = strict_json.dumps({name: value for name, value in _described(meta).items() if value is not None})
         if meta.key_hash or code in self._invites:
-            self.invited(code, meta.key_hash, 0.0)
+            self.key_issued(code, meta.key_hash, 0.0)
             self._node.broadcast("invited", {"code": code, "key_hash": meta.key_hash})
         if isinstance(
             (yield from self._node.redis.execute("SET", self._key(code), text, "EX", int(CODE_LIFETIME))), Failure
         ):
             raise cluster_unavailable_error("a pairing code")
 
-    def take(self, code: str) -> Flow[PairingMeta | None]:
+    def consume(self, code: str) -> Flow[PairingMeta | None]:
         """Nobody gets what somebody else has got. A lost answer leaves a code that is used up."""
         try:
             code = normalize_code(code)
@@ -62,11 +62,11 @@ class FellowCodes:
             raise cluster_unavailable_error("a code")
         meta = _read(text) if isinstance(text, bytes) else None
         if meta is not None and meta.key_hash:
-            self.invited(code, "", 0.0)
+            self.key_issued(code, "", 0.0)
             self._node.broadcast("invited", {"code": code})
         return meta
 
-    def invited(self, code: str, key_hash: str, age: float) -> None:
+    def key_issued(self, code: str, key_hash: str, age: float) -> None:
         """An invite with this code holds the key of this hash; an empty one: there is none any more."""
         try:
             code = normalize_code(code)
@@ -89,12 +89,12 @@ class FellowCodes:
         invites = [{"code": code, "key_hash": key, "age": now - since} for code, (key, since) in known]
         return {"invites": invites} if invites else {}
 
-    def take_state(self, rows: list[JsonObject]) -> None:
+    def apply_state(self, rows: list[JsonObject]) -> None:
         """What another node knows, as far as it is still so."""
         for row in rows:
             self._compare(row.text("code"), row.text("key_hash"), row.number("age") or 0.0)
 
-    def missed(self) -> None:
+    def resync(self) -> None:
         """The same of what we know."""
         now = self._relay.engine.now.mono
         for code, (key_hash, since) in self._invites.items():
@@ -106,7 +106,7 @@ class FellowCodes:
     def _compared(self, code: str, key_hash: str, age: float, answer: Reply) -> None:
         if not isinstance(answer, Failure):  # else we missed something again
             there = isinstance(answer, bytes) and JsonObject.parse_or_empty(answer).text("key_hash") == key_hash
-            self.invited(code, key_hash if there else "", age)
+            self.key_issued(code, key_hash if there else "", age)
 
     def _key(self, code: str) -> str:
         return self._node.key("code", code)

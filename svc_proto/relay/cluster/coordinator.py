@@ -66,32 +66,32 @@ from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.machines.phone_registry import ConnectedPhone
 from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
 from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS
-from svc_proto.relay.cluster.codes import FellowCodes
-from svc_proto.relay.cluster.local_coordinator import Commons, PhoneLine
-from svc_proto.relay.cluster.request_forwarding import Intermediary
-from svc_proto.relay.cluster.sessions import FellowSessions
+from svc_proto.relay.cluster.codes import ClusterCodes
+from svc_proto.relay.cluster.local_coordinator import LocalCoordinator, PhoneRoute
+from svc_proto.relay.cluster.request_forwarding import RequestForwarder
+from svc_proto.relay.cluster.sessions import ClusterSessions
 from svc_proto.schema.envelope import parse_envelope
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
-    from svc_proto.relay.websocket.client_connection import ClientSocket
+    from svc_proto.relay.websocket.client_connection import ClientConnection
 
-__all__ = ["Fellows"]
+__all__ = ["ClusterCoordinator"]
 
-MAX_PASSING = 10_000  # commands of others that wait for phones of ours; the oldest is forgotten
-MAX_SEEKING = 64  # at a time, of questions that may be at another node; a further one is not there
-ON_ITS_WAY = 0.25  # s until one that nobody had is asked for again
+MAX_FORWARDED = 10_000  # commands of others that wait for phones of ours; the oldest is forgotten
+MAX_LOOKUPS = 64  # at a time, of questions that may be at another node; a further one is not there
+PROPAGATION_DELAY = 0.25  # s until one that nobody had is asked for again
 MAX_NAME = 64  # characters of what is asked for elsewhere: ids are shorter
 MEDIA_TOKEN_LENGTH = 22  # characters, wire core 0.1
 
 
 @define(eq=False)
-class _Elsewhere:
-    """A phone that another node has; a `PhoneLine`."""
+class _RemotePhoneRoute:
+    """A phone that another node has; a `PhoneRoute`."""
 
-    fellows: Fellows
+    fellows: ClusterCoordinator
     node: str
     socket: int  # its number there
 
@@ -99,18 +99,18 @@ class _Elsewhere:
         return self.fellows.node.send_to(self.node, "command", {"socket": self.socket, "text": text})
 
 
-class Fellows(Commons):
+class ClusterCoordinator(LocalCoordinator):
     """See the module."""
 
     node: Node  # these three from the start on
-    sessions: FellowSessions
-    codes: FellowCodes
+    sessions: ClusterSessions
+    codes: ClusterCodes
 
     def __init__(self, relay: Relay, where: RedisAddress) -> None:
         super().__init__(relay)
-        self.limiter: ReplicatedAuthRateLimiter = ReplicatedAuthRateLimiter(self.tell_all)
+        self.limiter: ReplicatedAuthRateLimiter = ReplicatedAuthRateLimiter(self.broadcast)
         self._where = where
-        self._elsewhere: dict[int, _Elsewhere] = {}
+        self._elsewhere: dict[int, _RemotePhoneRoute] = {}
         self._numbers: dict[str, dict[int, int]] = {}  # below zero, by node and by number there
         self._next = 0
         self._since: RecencyHeap[int] = RecencyHeap()  # every phone, by number, on Redis's clock
@@ -118,17 +118,17 @@ class Fellows(Commons):
         self._active = ""  # the device id that all nodes were told last, connected or not
         self._active_since = 0.0
         self._joined_at = -inf  # when a node last said what it has (monotonic s)
-        self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_PASSING)  # whose, and to which socket
+        self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_FORWARDED)  # whose, and to which socket
 
     def start(self) -> Flow[None]:
         """Meet the others, and open the doors without them if that takes too long."""
         engine = self.relay.engine
         self.node = Node(engine, self._where, self, url=self.relay.config.node_url, load=self._count_phones)
-        self.sessions = FellowSessions(self.relay, self.node)
+        self.sessions = ClusterSessions(self.relay, self.node)
         for session in self.relay.sessions.tombstones():  # nobody else may have heard of it
             self.sessions.note_end(session.token_hash)
-        self.codes = FellowCodes(self.relay, self.node)
-        self._intermediary = Intermediary(self.relay, self.node)
+        self.codes = ClusterCodes(self.relay, self.node)
+        self._intermediary = RequestForwarder(self.relay, self.node)
         self.node.start()
         yield from self.sessions.caught_up()
 
@@ -137,74 +137,74 @@ class Fellows(Commons):
         self.sessions.stop()
         self.node.stop()
 
-    def tell_all(self, word: str, body: Mapping[str, object]) -> None:
+    def broadcast(self, word: str, body: Mapping[str, object]) -> None:
         """Tell every node."""
         self.node.broadcast(word, body)
 
     # --- codes ---
 
-    def put_code(self, code: str, meta: PairingMeta) -> Flow[None]:
+    def register_code(self, code: str, meta: PairingMeta) -> Flow[None]:
         """At Redis."""
-        return self.codes.put(code, meta)
+        return self.codes.register(code, meta)
 
-    def take_code(self, code: str) -> Flow[PairingMeta | None]:
+    def consume_code(self, code: str) -> Flow[PairingMeta | None]:
         """The same."""
-        return self.codes.take(code)
+        return self.codes.consume(code)
 
     # --- sessions ---
 
     def session_saved(self, session: PairedSession) -> None:
         """Others take it over."""
         at = self.node.cluster_time
-        self.sessions.note_news(session.token_hash, at)
-        self.tell_all("saved", {**session.to_record(), "at": at})
+        self.sessions.note_change(session.token_hash, at)
+        self.broadcast("saved", {**session.to_record(), "at": at})
 
     def session_ended(self, session: PairedSession) -> None:
         """Others cut it off."""
         self.sessions.note_end(session.token_hash)
-        self.tell_all("ended", {"token_hash": session.token_hash})
+        self.broadcast("ended", {"token_hash": session.token_hash})
 
-    def seek(self, token: str) -> Flow[PairedSession | None] | None:
+    def lookup_session(self, token: str) -> Flow[PairedSession | None] | None:
         """In the store, for a token that another node may have given out a moment ago."""
-        return self.sessions.seek(token) if len(token) == TOKEN_LENGTH and token.isascii() else None
+        return self.sessions.lookup(token) if len(token) == TOKEN_LENGTH and token.isascii() else None
 
-    def settle(self) -> Flow[None]:
+    def flush(self) -> Flow[None]:
         """What was said on this connection is with Redis; of what was not, `hello` has told the others that it was."""
         if isinstance((yield from self.node.redis.execute("PING")), Failure):
             text = "it is done here, but the other nodes were not told and may go on as before: try again"
             raise Refused(503, "cluster_unavailable", text)
 
-    def told(self) -> Flow[None]:
-        """As `settle`."""
+    def flush_best_effort(self) -> Flow[None]:
+        """As `flush`."""
         yield from self.node.redis.execute("PING")
 
-    def catch_up(self) -> Flow[None]:
+    def sync_sessions(self) -> Flow[None]:
         """Read what the store has."""
         yield from self.sessions.catch_up()
 
     # --- phones ---
 
-    def phone_came(self, number: int, replaced: int | None) -> None:
+    def phone_connected(self, number: int, replaced: int | None) -> None:
         """Others may drive it through us."""
         self._forget(replaced)
         phone = self.relay.phones.find_by_socket(number)
         assert phone is not None  # it has just been registered
         self._since.put(number, self.node.cluster_time)
-        self.tell_all("came", self._entry(phone))
+        self.broadcast("came", self._entry(phone))
         if self.relay.phones.find_by_device_id(self._active) in (None, phone):
             self._select(phone.device_id)
         self._prefer()
 
-    def phone_said(self, number: int) -> None:
+    def phone_status_changed(self, number: int) -> None:
         """Others show it, too."""
         phone = self.relay.phones.find_by_socket(number)
         assert phone is not None  # it has just been reported
-        self.tell_all("said", {"socket": number, "status": phone.status})
+        self.broadcast("said", {"socket": number, "status": phone.status})
 
-    def phone_left(self, number: int) -> None:
+    def phone_disconnected(self, number: int) -> None:
         """Others fail what waits for it."""
         if number not in self._elsewhere:
-            self.tell_all("left", {"socket": number})
+            self.broadcast("left", {"socket": number})
         self._forget(number)
         self._prefer()
 
@@ -212,21 +212,21 @@ class Fellows(Commons):
         """Everybody drives the same one."""
         self._select(self.relay.phones.active or "")
 
-    def notified(self, payload: Mapping[str, object]) -> None:
+    def notification_received(self, payload: Mapping[str, object]) -> None:
         """Others keep it, too."""
-        self.tell_all("notified", payload)
+        self.broadcast("notified", payload)
 
-    def line(self, number: int) -> PhoneLine | None:
+    def route_to_phone(self, number: int) -> PhoneRoute | None:
         """By way of its node."""
         return self._elsewhere.get(number)
 
-    def excuse(self, refused: Refused) -> Refused:
+    def explain_missing_phone(self, refused: Refused) -> Refused:
         """While the others cannot be reached nobody knows what phones there are."""
         if self.node.is_up or refused.status not in (404, 503):
             return refused
         return cluster_unavailable_error("which phone is where")
 
-    def pass_on(self, client: ClientSocket, payload: Mapping[str, object]) -> None:
+    def forward_answer(self, client: ClientConnection, payload: Mapping[str, object]) -> None:
         """To the node that has asked, if it was this phone that was asked."""
         request_id = JsonObject.of(payload).text("request_id")
         node, number = self._passing.get(request_id, self.relay.engine.now.mono) or ("", 0)
@@ -241,14 +241,14 @@ class Fellows(Commons):
             records += answer.objects("records")
         return sorted(records, key=_sent_at, reverse=True)[:limit]
 
-    def online(self) -> Flow[frozenset[str]]:
+    def online_sessions(self) -> Flow[frozenset[str]]:
         """Ours and those of the others that say so in time."""
         found = self.relay.online()
         for answer in (yield from self._asked("online", {})):
             found |= frozenset(answer.texts("hashes"))
         return found
 
-    def elsewhere(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
+    def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
         """From a node that has it. What was passed on to us is asked for nowhere else."""
         media = what == "media"
         if is_forwarded(request) or not 0 < len(name) <= MAX_NAME or (media and len(name) != MEDIA_TOKEN_LENGTH):
@@ -257,22 +257,22 @@ class Fellows(Commons):
             raise cluster_unavailable_error("which node has the file")
         return self._intermediary.answer(what, name, request)
 
-    def begun_elsewhere(self, terminal: str) -> Flow[str]:
+    def terminal_owner_url(self, terminal: str) -> Flow[str]:
         """By the word of who answers in time."""
         answers = yield from self._asked("has", {"what": "terminal", "name": terminal})
         return next((url for answer in answers if (url := answer.text("url"))), "")
 
-    def seek_consent(self, by: str, value: str) -> Flow[None] | None:
+    def lookup_consent(self, by: str, value: str) -> Flow[None] | None:
         """Whoever has it tells it, before he answers: see `take`."""
-        return self._seek(by, value) if self.node.members and self._seeking < MAX_SEEKING else None
+        return self._lookup_consent(by, value) if self.node.members and self._seeking < MAX_LOOKUPS else None
 
-    def _seek(self, by: str, value: str) -> Flow[None]:
+    def _lookup_consent(self, by: str, value: str) -> Flow[None]:
         """Twice, since it may be on its way from one node to another."""
         self._seeking += 1
         try:
             yield from self._asked("consent", {"by": by, "value": value})
             if self.relay.oauth.consents.find(by, value, self.relay.engine.now) is None:
-                yield from sleep(self.relay.engine, ON_ITS_WAY)
+                yield from sleep(self.relay.engine, PROPAGATION_DELAY)
                 yield from self._asked("consent", {"by": by, "value": value})
         finally:
             self._seeking -= 1
@@ -283,7 +283,7 @@ class Fellows(Commons):
         answers = yield from gather(self.relay.engine, asked)
         return [answer for answer in answers if not isinstance(answer, Failure)]
 
-    def families(self) -> list[MetricFamily]:
+    def metrics(self) -> list[MetricFamily]:
         """Whom this node reaches."""
         return cluster_metrics(self.node, "phones")
 
@@ -324,7 +324,7 @@ class Fellows(Commons):
         """In place of what we knew."""
         self._joined_at = self.relay.engine.now.mono
         for token_hash in state.texts("ended"):
-            self.sessions.cut(token_hash)
+            self.sessions.end_local(token_hash)
         entries = state.objects("phones")
         there = {entry.integer("socket"): None for entry in entries}
         for socket, number in list(self._numbers.get(node, {}).items()):
@@ -332,8 +332,8 @@ class Fellows(Commons):
                 self.relay.remove_phone(number)
         for entry in sorted(entries, key=_since):
             self._came(node, entry)
-        self.codes.take_state(state.objects("invites"))
-        self.relay.media.take_state(node, state.objects("uploads"))
+        self.codes.apply_state(state.objects("invites"))
+        self.relay.media.apply_state(node, state.objects("uploads"))
         self._selected(JsonObject({"device_id": state.get("active"), "since": state.get("active_since")}))
 
     def take(self, node: str, word: str, body: JsonObject) -> None:
@@ -343,18 +343,18 @@ class Fellows(Commons):
             case "failed" | "succeeded" | "cleared":
                 self.limiter.apply_remote(word, body.text("address"), now)
             case "saved":
-                self.sessions.follow(body, body.number("at") or self.node.cluster_time)
+                self.sessions.apply_record(body, body.number("at") or self.node.cluster_time)
             case "ended":
-                self.sessions.cut(body.text("token_hash"))
+                self.sessions.end_local(body.text("token_hash"))
             case "came":
                 self._came(node, body)
             case "said" if (number := self._number(node, body)) is not None:
                 self.relay.phones.status(number, body.get("status"), now)
-                self.relay.changes.tell(DEVICES)
+                self.relay.changes.notify(DEVICES)
             case "left" if (number := self._number(node, body)) is not None:
                 self.relay.remove_phone(number)
             case "notified" if self.relay.notifications.post(body):
-                self.relay.changes.tell(NOTIFICATIONS)
+                self.relay.changes.notify(NOTIFICATIONS)
             case "kept" | "gone" | "consent" | "invited":
                 self._take_over(node, word, body)
             case "active":
@@ -375,9 +375,9 @@ class Fellows(Commons):
             case "gone":
                 self.relay.media.forget(body.text("token"))
             case "invited":
-                self.codes.invited(body.text("code"), body.text("key_hash"), 0.0)
+                self.codes.key_issued(body.text("code"), body.text("key_hash"), 0.0)
             case _:
-                self.relay.oauth.take(body)
+                self.relay.oauth.adopt_consent(body)
 
     def answer(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
         """By the same table."""
@@ -385,11 +385,11 @@ class Fellows(Commons):
             case "activity":
                 return {"records": self.relay.bridge.records(body.integer("limit", 1) or 1)}
             case "consent" if (oauth := self.relay.open_oauth) is not None:
-                oauth.give(body.text("by"), body.text("value"), partial(self.node.send_to, node, "consent"))
+                oauth.release_consent(body.text("by"), body.text("value"), partial(self.node.send_to, node, "consent"))
                 return {}
             case "online":
                 return {"hashes": sorted(self.relay.online())}
-            case "has" if self.relay.has(body.text("what"), body.text("name")):
+            case "has" if self.relay.owns_locally(body.text("what"), body.text("name")):
                 return {"url": self.relay.config.node_url, **self.relay.media.uploads.answer(body)}
             case _:
                 return {}
@@ -397,14 +397,14 @@ class Fellows(Commons):
     def missed(self) -> None:
         """What lasts is in the store, and codes are with Redis."""
         self.sessions.read_again()
-        self.codes.missed()
+        self.codes.resync()
 
     def lost(self, node: str) -> None:
         """Its phones are, too."""
         for number in list(self._numbers.get(node, {}).values()):
             self.relay.remove_phone(number)
         unheard = self._joined_at > self.relay.engine.now.mono - LEASE  # who has just joined may not have heard it
-        self.relay.media.uploads.orphan(node, tell=unheard)
+        self.relay.media.uploads.mark_orphaned(node, tell=unheard)
 
     def _number(self, node: str, body: JsonObject) -> int | None:
         return self._numbers.get(node, {}).get(body.integer("socket") or 0)
@@ -424,10 +424,10 @@ class Fellows(Commons):
         if number is None:
             self._next -= 1
             number = numbers[socket] = self._next
-        self._elsewhere[number] = _Elsewhere(self, node, socket)
+        self._elsewhere[number] = _RemotePhoneRoute(self, node, socket)
         self._since.put(number, since)
         if before is None or before.socket != number:
-            replaced = relay.put_phone(
+            replaced = relay.register_phone(
                 number,
                 device_id=device_id,
                 name=entry.text("name"),
@@ -455,7 +455,7 @@ class Fellows(Commons):
 
     def _select(self, device_id: str) -> None:
         self._active, self._active_since = device_id, self.node.cluster_time
-        self.tell_all("active", {"device_id": device_id, "since": self._active_since})
+        self.broadcast("active", {"device_id": device_id, "since": self._active_since})
 
     def _prefer(self) -> None:
         """Whichever phone is driven unless one is named, every node comes to the same."""
@@ -468,7 +468,7 @@ class Fellows(Commons):
         if since >= self._active_since:
             self._active, self._active_since = body.text("device_id"), since
             self._prefer()
-            self.relay.changes.tell(DEVICES)
+            self.relay.changes.notify(DEVICES)
 
     def _command(self, node: str, body: JsonObject) -> None:
         """A command of another node for a phone of ours; if that is gone, so is its number there."""
@@ -476,7 +476,7 @@ class Fellows(Commons):
         client = None if number is None else self.relay.clients.get(number)
         envelope = parse_envelope(text)
         sent = False
-        if client is not None and envelope is not None and client.holds("bridge"):
+        if client is not None and envelope is not None and client.has_grant("bridge"):
             until = self.relay.engine.now.mono + RESPONSE_TIMEOUT
             self._passing.put(envelope.id, (node, client.number), until)
             sent = client.socket.send_text(text)

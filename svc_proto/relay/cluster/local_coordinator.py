@@ -1,9 +1,9 @@
 """What a relay shares with the other nodes of its service, as a relay has it that is alone: with nobody.
 
-Everything here is called where something happens that others would have to agree on or to hear. `Commons` is the whole
-of it for one process: a code is used up in its own table, a session is ended by whoever ends it, and a phone is where
-its socket is. `svc_proto.relay.cluster.coordinator.Fellows` does the same by way of the cluster; the relay does not
-know which of the two it has.
+Everything here is called where something happens that others would have to agree on or to hear. `LocalCoordinator` is
+the whole of it for one process: a code is used up in its own table, a session is ended by whoever ends it, and a phone
+is where its socket is. `svc_proto.relay.cluster.coordinator.ClusterCoordinator` does the same by way of the cluster;
+the relay does not know which of the two it has.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from svc_proto.machines.pairing_codes import PairingMeta
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
-    from svc_proto.relay.websocket.client_connection import ClientSocket
+    from svc_proto.relay.websocket.client_connection import ClientConnection
 
-__all__ = ["Commons", "PhoneLine", "here_or_elsewhere"]
+__all__ = ["LocalCoordinator", "PhoneRoute", "local_or_forwarded"]
 
 T = TypeVar("T")
 
 
-class PhoneLine(Protocol):
+class PhoneRoute(Protocol):
     """What leads to a phone."""
 
     def send_text(self, text: str, /) -> bool:
@@ -37,7 +37,7 @@ class PhoneLine(Protocol):
         ...
 
 
-class Commons:
+class LocalCoordinator:
     """See the module."""
 
     def __init__(self, relay: Relay) -> None:
@@ -51,17 +51,17 @@ class Commons:
     def stop(self) -> None:
         """Leave them."""
 
-    def tell_all(self, word: str, body: Mapping[str, object]) -> None:
+    def broadcast(self, word: str, body: Mapping[str, object]) -> None:
         """Tell every node."""
 
     # --- codes: who may use one up has to be agreed on ---
 
-    def put_code(self, code: str, meta: PairingMeta) -> Flow[None]:
+    def register_code(self, code: str, meta: PairingMeta) -> Flow[None]:
         """Make a code usable, once. `Refused` 400 for what is not a code, 503 if that cannot be agreed on."""
         yield from ()
         self.relay.codes.register(code, self.relay.engine.now, meta)
 
-    def take_code(self, code: str) -> Flow[PairingMeta | None]:
+    def consume_code(self, code: str) -> Flow[PairingMeta | None]:
         """Use a code up: what was attached to it; None for one that is unknown, used or too old. `Refused` 503."""
         yield from ()
         return self.relay.codes.consume(code, self.relay.engine.now)
@@ -74,56 +74,56 @@ class Commons:
     def session_ended(self, session: PairedSession) -> None:
         """It was revoked."""
 
-    def seek(self, token: str) -> Flow[PairedSession | None] | None:
+    def lookup_session(self, token: str) -> Flow[PairedSession | None] | None:
         """Look for a session that is not here; None: there is nowhere to look."""
         return None
 
-    def settle(self) -> Flow[None]:
+    def flush(self) -> Flow[None]:
         """Wait until what was told is heard, or will be. `Refused` 503 if nobody can promise that."""
         yield from ()
 
-    def told(self) -> Flow[None]:
+    def flush_best_effort(self) -> Flow[None]:
         """The same, as far as that can be: a node that heard nothing asks for all later."""
         yield from ()
 
-    def catch_up(self) -> Flow[None]:
+    def sync_sessions(self) -> Flow[None]:
         """Hear what there is to be heard of sessions, before one is said not to be there."""
         yield from ()
 
-    def online(self) -> Flow[frozenset[str]]:
+    def online_sessions(self) -> Flow[frozenset[str]]:
         """Which of them have a socket open, by the hashes of their tokens."""
         yield from ()
         return self.relay.online()
 
     # --- phones: where they are, and what they say ---
 
-    def phone_came(self, number: int, replaced: int | None) -> None:
+    def phone_connected(self, number: int, replaced: int | None) -> None:
         """The client of this number is a phone that can be driven, in place of the one of that number."""
 
-    def phone_said(self, number: int) -> None:
+    def phone_status_changed(self, number: int) -> None:
         """It has told how it is."""
 
-    def phone_left(self, number: int) -> None:
+    def phone_disconnected(self, number: int) -> None:
         """It cannot be driven any more."""
 
     def phone_selected(self) -> None:
         """Another is driven unless one is named."""
 
-    def notified(self, payload: Mapping[str, object]) -> None:
+    def notification_received(self, payload: Mapping[str, object]) -> None:
         """A phone has passed a notification on."""
 
-    def line(self, number: int) -> PhoneLine | None:
+    def route_to_phone(self, number: int) -> PhoneRoute | None:
         """What leads to a phone that has no socket here."""
         return None
 
-    def excuse(self, refused: Refused) -> Refused:
+    def explain_missing_phone(self, refused: Refused) -> Refused:
         """Why there is no such phone."""
         return refused
 
-    def pass_on(self, client: ClientSocket, payload: Mapping[str, object]) -> None:
+    def forward_answer(self, client: ClientConnection, payload: Mapping[str, object]) -> None:
         """A phone has answered a command that nobody here has sent."""
 
-    def families(self) -> list[MetricFamily]:
+    def metrics(self) -> list[MetricFamily]:
         """What a monitor is shown of the others."""
         return []
 
@@ -134,21 +134,21 @@ class Commons:
 
     # --- what one of them has alone ---
 
-    def begun_elsewhere(self, terminal: str) -> Flow[str]:
+    def terminal_owner_url(self, terminal: str) -> Flow[str]:
         """The address of the node where a terminal of that name was begun, which may still be there; empty: none."""
         yield from ()
         return ""
 
-    def seek_consent(self, by: str, value: str) -> Flow[None] | None:
+    def lookup_consent(self, by: str, value: str) -> Flow[None] | None:
         """Bring a question of an agent's here that another node may have; None: nobody is to be asked."""
         return None
 
-    def elsewhere(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
+    def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
         """The answer to a request for what is not here, see `passing`; None: nobody is to be asked. `Refused` 503."""
         return None
 
 
-def here_or_elsewhere(
+def local_or_forwarded(
     relay: Relay, request: Request, what: str, name: str, here: Callable[[], T]
 ) -> T | Flow[HandlerResult]:
     """What `here` makes of a request about a session. If there is none of that name, the answer of the node with it."""
@@ -156,7 +156,7 @@ def here_or_elsewhere(
         return here()
     except Refused as refused:
         missing = refused.code == "session_not_found"
-        asking = relay.commons.elsewhere(what, name, request) if missing else None
+        asking = relay.coordinator.forward_request(what, name, request) if missing else None
         if asking is None:
             raise
         return _or(asking, refused)

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
     from svc_proto.relay.service import Relay
 
-__all__ = ["Intermediary"]
+__all__ = ["RequestForwarder"]
 
-MAX_LOOKING = 256  # requests at a time for what nobody here knows, until their answer begins; another: 503
+MAX_LOOKUPS = 256  # requests at a time for what nobody here knows, until their answer begins; another: 503
 MAX_SOCKETS = 1_024  # WebSockets at a time that are passed on; another: 503
 POLICY = 1008  # RFC 6455 section 7.4.1
 GOING_AWAY = 1001
-UNSAYABLE = {1005: 1000, 1006: GOING_AWAY, 1015: GOING_AWAY}  # codes that stand for a frame that was not there
+UNSENDABLE_CODES = {1005: 1000, 1006: GOING_AWAY, 1015: GOING_AWAY}  # codes that stand for a frame that was not there
 MORE = (*FILE_FORWARD_RULE.asked, b"accept", b"content-type", b"last-event-id")
-HOPS = {
+FORWARD_RULES = {
     "media": FILE_FORWARD_RULE,
     "mcp": ForwardRule(
         asked=MORE, asked_prefixes=(b"mcp-",), answers=(202, 204, 400, 406, 409, 413, 415, 429, 503).__contains__
@@ -50,7 +50,7 @@ HOPS = {
 SOCKETS = ("voice",)
 
 
-class Intermediary:
+class RequestForwarder:
     """Asks the others, and passes on: see RFC 9110 section 3.7."""
 
     def __init__(self, relay: Relay, node: Node) -> None:
@@ -61,7 +61,7 @@ class Intermediary:
 
     def answer(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None]:
         """The answer of the node that has it; None: nobody does, or it is here by now. `Refused` 503 at the limits."""
-        if self._looking >= MAX_LOOKING or (what in SOCKETS and self.sockets >= MAX_SOCKETS):
+        if self._looking >= MAX_LOOKUPS or (what in SOCKETS and self.sockets >= MAX_SOCKETS):
             raise Refused(503, "busy", "too much is being looked for at other nodes")
         self._looking += 1
         try:
@@ -72,7 +72,7 @@ class Intermediary:
                 if isinstance(answer, Failure):
                     continue
                 self._relay.media.adopt(node, answer.get_object("upload"))
-                if self._relay.has(what, name):
+                if self._relay.owns_locally(what, name):
                     return None  # it is here, too: the news of it was still on its way
                 if url := answer.text("url"):
                     return (yield from self._pass(what, request, url))
@@ -81,21 +81,21 @@ class Intermediary:
             self._looking -= 1
 
     def _pass(self, what: str, request: Request, url: str) -> Flow[HandlerResult | None]:
-        engine, hop = self._relay.engine, HOPS[what]
+        engine, hop = self._relay.engine, FORWARD_RULES[what]
         query = f"?{request.raw_query}" if request.raw_query else ""
         where = url + self._relay.router.inner(request.path) + query
         if what not in SOCKETS:
             return (yield from forward(engine, request, where, hop))
-        far = _Far()
+        far = _UpstreamSocket()
         answer = yield from send_to_node(
             engine, request, f"ws{where.removeprefix('http')}", hop, into=websocket_upgrade(far)
         )
         if isinstance(answer, WebSocketConnection):
-            return _Near(self, engine, request.credential_id, far)
+            return _DownstreamSocket(self, engine, request.credential_id, far)
         return response_to_relay(answer, hop)
 
 
-class _Far:
+class _UpstreamSocket:
     """The socket that we have opened to the other node; a `WebSocketHandler`."""
 
     socket: WebSocketConnection  # from `on_open` on
@@ -119,7 +119,7 @@ class _Far:
         pass  # a server reads on: what its client says and the other node does not take is bounded by our channel
 
     def on_closed(self, code: int, reason: str) -> None:
-        self.over = UNSAYABLE.get(code, code), reason
+        self.over = UNSENDABLE_CODES.get(code, code), reason
         if self.near is not None:
             self.near.close(*self.over)
 
@@ -128,19 +128,19 @@ class _Far:
         if self.near is None:
             self.early.append(said)
             return
-        _say(self.near, said)
+        _send_message(self.near, said)
         if not self.near.writable:
             self.socket.set_read_paused(True)
 
 
 @define(eq=False)
-class _Near:
+class _DownstreamSocket:
     """The caller's socket; a `WebSocketHandler`, and held by what let its caller in."""
 
-    intermediary: Intermediary
+    intermediary: RequestForwarder
     engine: Engine
     holder: str
-    far: _Far
+    far: _UpstreamSocket
 
     def on_open(self, socket: WebSocketConnection) -> None:
         """See `WebSocketHandler`; so are the others."""
@@ -165,7 +165,7 @@ class _Near:
         self.intermediary.sockets -= 1
         self.engine.revocables.pop(self, None)
         self.far.near = None
-        self.far.socket.close(UNSAYABLE.get(code, code), reason)
+        self.far.socket.close(UNSENDABLE_CODES.get(code, code), reason)
 
     def withdraw(self, refused: Refused) -> None:
         """What let the caller in is over: see `Held`. What is said from here on goes nowhere."""
@@ -175,7 +175,7 @@ class _Near:
             self.far.socket.close(POLICY, refused.message)
 
 
-def _say(socket: WebSocketConnection, said: str | bytes) -> None:
+def _send_message(socket: WebSocketConnection, said: str | bytes) -> None:
     if isinstance(said, str):
         socket.send_text(said)
     else:

@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
     from svc_proto.relay.service import Relay
 
-__all__ = ["CATCH_UP_WITHIN", "FellowSessions"]
+__all__ = ["CATCH_UP_TIMEOUT", "ClusterSessions"]
 
-CATCH_UP_WITHIN = 5.0  # s for reading all sessions, after which one goes on without
+CATCH_UP_TIMEOUT = 5.0  # s for reading all sessions, after which one goes on without
 READ_AGAIN = 1.0  # s after the store did not answer
-ENDED_FOR = 3_600.0  # s for which the hash of a revoked session is kept
+ENDED_TTL = 3_600.0  # s for which the hash of a revoked session is kept
 MAX_ENDED = 10_000  # of them; the oldest is forgotten
-NEWS_FOR = 60.0  # s for which it is kept when a session was heard of; the store is not waited for so long
-MAX_NEWS = 10_000  # of them
-MAX_SEEKING = 64  # look-ups in the store at a time for tokens that nobody here knows; another is refused with 503
+CHANGE_TTL = 60.0  # s for which it is kept when a session was heard of; the store is not waited for so long
+MAX_CHANGES = 10_000  # of them
+MAX_LOOKUPS = 64  # look-ups in the store at a time for tokens that nobody here knows; another is refused with 503
 OVER = "the session was revoked"
 
 
-class FellowSessions:
+class ClusterSessions:
     """See the module."""
 
     def __init__(self, relay: Relay, node: Node) -> None:
         self._relay = relay
         self._node = node
         self._ended: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
-        self._news: ExpiringMap[str, tuple[float, float]] = ExpiringMap(MAX_NEWS)  # by hash, see `note_news`
+        self._news: ExpiringMap[str, tuple[float, float]] = ExpiringMap(MAX_CHANGES)  # by hash, see `note_change`
         self._read = Condition(relay.engine)
         self._task: Task | None = None  # that reads all
         self._again = False
@@ -69,12 +69,12 @@ class FellowSessions:
 
     def caught_up(self) -> Flow[None]:
         """Wait until all was read, but not for long."""
-        yield from self._read.wait(self._relay.engine.now.mono + CATCH_UP_WITHIN)
+        yield from self._read.wait(self._relay.engine.now.mono + CATCH_UP_TIMEOUT)
 
-    def seek(self, token: str) -> Flow[PairedSession | None]:
+    def lookup(self, token: str) -> Flow[PairedSession | None]:
         """Look for the session of a token in the store. `Refused` 503 when too many do."""
         token_hash = sha256_hex(token)
-        if self._seeking >= MAX_SEEKING:
+        if self._seeking >= MAX_LOOKUPS:
             raise Refused(503, "busy", "too many tokens are being looked up")
         asked = self._relay.engine.now.mono
         self._seeking += 1
@@ -91,19 +91,19 @@ class FellowSessions:
         records = yield from run_operation(engine, Query(engine.new_op(), LoadSessions(token_hash)))
         return None if isinstance(records, Failure) else records
 
-    def follow(self, record: Mapping[str, object], at: float) -> None:
+    def apply_record(self, record: Mapping[str, object], at: float) -> None:
         """Take in what another node has stored at that time (of Redis's clock), unless its session has ended."""
         token_hash = as_text(record.get("token_hash"))
         if token_hash is None or self._is_ahead(token_hash, at):
             return
-        self.note_news(token_hash, at)
+        self.note_change(token_hash, at)
         self._take_in(token_hash, record)
 
-    def note_news(self, token_hash: str, at: float) -> None:
+    def note_change(self, token_hash: str, at: float) -> None:
         """A session is known as the store had it then, by Redis's clock."""
         mono = self._relay.engine.now.mono
         self._news.purge(mono)
-        self._news.put(token_hash, (at, mono), mono + NEWS_FOR)
+        self._news.put(token_hash, (at, mono), mono + CHANGE_TTL)
 
     def _is_ahead(self, token_hash: str, at: float) -> bool:
         """Whether what this node knows of a session is later, by Redis's clock."""
@@ -143,14 +143,14 @@ class FellowSessions:
         """It has ended, for good."""
         mono = self._relay.engine.now.mono
         self._ended.purge(mono)
-        self._ended.put(token_hash, True, mono + ENDED_FOR)
+        self._ended.put(token_hash, True, mono + ENDED_TTL)
 
-    def cut(self, token_hash: str) -> None:
+    def end_local(self, token_hash: str) -> None:
         """Another node has revoked it, or it is gone from the store."""
         self.note_end(token_hash)
         session = self._relay.sessions.hashed(token_hash)
-        if session is not None and self._relay.cut(session, OVER) and not self._relay.is_stored(session):
-            self._relay.discard(session)  # what is on its way to the store must not stay there
+        if session is not None and self._relay.close_connections(session, OVER) and not self._relay.is_stored(session):
+            self._relay.forget_session(session)  # what is on its way to the store must not stay there
 
     def read_again(self) -> None:
         """Read all: now, or after what is being read."""
@@ -180,4 +180,4 @@ class FellowSessions:
                 continue
             found = yield from self._stored(session.token_hash)  # it may have come while we read
             if found == ():
-                self.cut(session.token_hash)
+                self.end_local(session.token_hash)

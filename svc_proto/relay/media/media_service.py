@@ -25,7 +25,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.inbox import image_type
 from svc_proto.machines.media_registry import MediaEntry, MediaRegistry, base_name
 from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protected_paths
-from svc_proto.relay.media.upload_registry import MediaUpload, Tell, Uploads
+from svc_proto.relay.media.upload_registry import MediaUpload, PublishCallback, UploadRegistry
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.conditional_requests import NOT_MODIFIED, precondition_status
@@ -35,7 +35,7 @@ from svc_proto.wire.ranges import Unsatisfiable, content_disposition, entity_tag
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ANY_TYPE", "CONTENT_TYPES", "MIB", "Media", "base64_bytes", "content_type_field", "display_name"]
+__all__ = ["ANY_TYPE", "CONTENT_TYPES", "MIB", "MediaService", "base64_bytes", "content_type_field", "display_name"]
 
 MIB = 1024 * 1024
 ANY_TYPE = "application/octet-stream"
@@ -43,7 +43,7 @@ SPOOL = "spool"  # where uploads are, as a folder of the state folder
 SNIFFED = 16  # bytes that tell the format of an image
 LAST_DATE = 253_402_300_799.0  # epoch seconds: the end of the year 9999, as far as a date in a header goes
 MAX_DEPTH = 64  # folders above a path that are tried when it cannot be opened: 403
-LATE = 3600.0  # s for which a file in a shared folder is left alone when its time is over
+CLOCK_TOLERANCE = 3600.0  # s for which a file in a shared folder is left alone when its time is over
 MAX_EXPIRED = 100  # expired entries that the inspector can still show
 MAX_NAME = 255  # characters of a file name
 MAX_TYPE = 200  # characters of a content type: 400
@@ -106,16 +106,16 @@ CONTENT_TYPES = {
 }
 
 
-class Media:
+class MediaService:
     """The relay's media: one registry, one sandbox. `prepare` finds out where its places really are, at the start."""
 
-    def __init__(self, engine: Engine, config: RelayConfig, tell: Tell) -> None:
+    def __init__(self, engine: Engine, config: RelayConfig, tell: PublishCallback) -> None:
         self._engine = engine
         self._config = config
         self._timer = engine.timers.timer(self._expire)
         self._expired: deque[MediaEntry] = deque(maxlen=MAX_EXPIRED)
         self.registry = MediaRegistry(ttl=float(config.media_ttl_seconds), cap=config.media_lru_cap)
-        self.uploads = Uploads(engine, config, self.registry, tell)
+        self.uploads = UploadRegistry(engine, config, self.registry, tell)
         self.max_size = config.media_max_size_mb * MIB
         roots = (config.temp_dir, config.workspace, *config.media_allowed_roots)
         protected = protected_paths(home=config.user_home, service_home=config.home, ours=_ours(config, roots))
@@ -142,7 +142,9 @@ class Media:
             return
         sweep = SweepFolder(engine.new_op(), SPOOL, engine.now.wall)
         if uploads.folder:  # of which another node may have the tokens, as long as those live
-            sweep = SweepFolder(engine.new_op(), shared, engine.now.wall - self._config.media_ttl_seconds - LATE)
+            sweep = SweepFolder(
+                engine.new_op(), shared, engine.now.wall - self._config.media_ttl_seconds - CLOCK_TOLERANCE
+            )
         swept = yield from run_operation(engine, sweep)
         if isinstance(swept, Failure):
             engine.log(Level.WARNING, "old uploads not deleted", problem=swept.kind.value)
@@ -180,29 +182,29 @@ class Media:
             owned=owner is not None,
         )
         for old in gone:
-            self._drop(old)
+            self._remove(old)
         if owner is not None:
-            self.uploads.keep(entry, MediaUpload(path, owner, size, shown))
+            self.uploads.add(entry, MediaUpload(path, owner, size, shown))
         self._watch()
         return entry
 
-    def reserve(self, owner: str, size: int) -> None:
-        """An upload of a session grows; see `Uploads`."""
-        self.uploads.reserve(owner, size, lambda token: self._drop(self.registry.evict(token)))
+    def reserve_quota(self, owner: str, size: int) -> None:
+        """An upload of a session grows; see `UploadRegistry`."""
+        self.uploads.reserve(owner, size, lambda token: self._remove(self.registry.evict(token)))
 
     def adopt(self, node: str, record: JsonObject) -> None:
         """Another node has taken an upload in, and it is to be had here, too."""
         for old in self.uploads.adopt(node, record):
-            self._drop(old)
+            self._remove(old)
         self._watch()
 
     def forget(self, token: str) -> None:
         """Another node says that it is no more."""
         if self.uploads.shared and self.registry.peek(token) is not None:
-            self.uploads.drop(self.registry.evict(token), heard=True)
+            self.uploads.remove(self.registry.evict(token), heard=True)
             self._watch()
 
-    def take_state(self, node: str, rows: Sequence[JsonObject]) -> None:
+    def apply_state(self, node: str, rows: Sequence[JsonObject]) -> None:
         """What another node has taken in, all of it."""
         for token in self.uploads.missing(node, rows):
             self.forget(token)
@@ -332,7 +334,7 @@ class Media:
         if request.method == "HEAD":
             reader.abandon()  # it is there, and that is all that is asked
         fields = (*headers, (b"content-length", b"%d" % part.length))
-        return StreamedResponse(part.status, Headers(fields), objects.passing(reader, part.length))
+        return StreamedResponse(part.status, Headers(fields), objects.stream(reader, part.length))
 
     def read(self, token: str, limit: int) -> Flow[bytes]:
         """All of a file; `Refused` 404, 413 for one of more than `limit` bytes, 503."""
@@ -354,7 +356,7 @@ class Media:
             raise Refused(503, "unreadable", "the file cannot be read")
         return found
 
-    def shelve(self, opened: OpenedFile, content_type: str, digest: str) -> Flow[tuple[str, str]]:
+    def store_upload(self, opened: OpenedFile, content_type: str, digest: str) -> Flow[tuple[str, str]]:
         """Bring an upload to where it stays: its path, or its name and its type as an object. `Refused` 503."""
         if self.uploads.objects is None:
             return opened.real_path, ""
@@ -375,13 +377,13 @@ class Media:
 
     def _expire(self) -> None:
         for entry in self.registry.expire_due(self._engine.now):
-            self._drop(entry)
+            self._remove(entry)
         self._watch()
 
-    def _drop(self, entry: MediaEntry) -> None:
+    def _remove(self, entry: MediaEntry) -> None:
         if self._engine.now.mono >= entry.deadline:
             self._expired.append(entry)
-        self.uploads.drop(entry)
+        self.uploads.remove(entry)
 
     def _watch(self) -> None:
         expiry = self.registry.next_expiry()
@@ -392,7 +394,7 @@ class Media:
 
 
 @fast_frozen
-class _Part:
+class _PartialResponse:
     """What a request gets of a file: the status, the fields that say so, and which bytes."""
 
     status: int
@@ -406,7 +408,7 @@ class _Part:
         return Headers([*about, *self.fields])
 
 
-def _part(request: Request, size: int, modified: float, now: float, *, sensitive: bool) -> _Part:
+def _part(request: Request, size: int, modified: float, now: float, *, sensitive: bool) -> _PartialResponse:
     """By its conditions and ranges: 200, 206, 304, or `Refused` 412, 416."""
     tag = entity_tag(size, modified)
     fields = [
@@ -419,7 +421,7 @@ def _part(request: Request, size: int, modified: float, now: float, *, sensitive
         fields.append((b"x-media-sensitive", b"1"))
     failed = precondition_status(request.headers, tag, modified, now)
     if failed == NOT_MODIFIED:
-        return _Part(NOT_MODIFIED, fields)
+        return _PartialResponse(NOT_MODIFIED, fields)
     if failed is not None:
         raise Refused(failed, "precondition_failed", "the file is not, or not any more, what the request asks for")
     wanted = requested_range(request.headers, size, tag, modified, now) if request.method == "GET" else None
@@ -431,9 +433,9 @@ def _part(request: Request, size: int, modified: float, now: float, *, sensitive
             headers=((b"content-range", b"bytes */%d" % size),),
         )
     if wanted is None:
-        return _Part(200, fields, 0, size)
+        return _PartialResponse(200, fields, 0, size)
     last = wanted.first + wanted.length - 1
-    return _Part(
+    return _PartialResponse(
         206, [*fields, (b"content-range", b"bytes %d-%d/%d" % (wanted.first, last, size))], wanted.first, wanted.length
     )
 

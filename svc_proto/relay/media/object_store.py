@@ -25,18 +25,18 @@ from svc_proto.settings import S3Bucket
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Objects"]
+__all__ = ["ObjectStore"]
 
-CONNECT_WITHIN = 5.0  # s
-WITHIN = 30.0  # s for the head of an answer
-UPLOAD_WITHIN = 600.0  # s for all of an upload; one that does not move at all is dropped long before
-SILENCE = 60.0  # s without a byte, after which a store counts as gone
+CONNECT_TIMEOUT = 5.0  # s
+RESPONSE_TIMEOUT = 30.0  # s for the head of an answer
+UPLOAD_TIMEOUT = 600.0  # s for all of an upload; one that does not move at all is dropped long before
+SILENCE_TIMEOUT = 60.0  # s without a byte, after which a store counts as gone
 NAME_BYTES = 16
-NOTHING = sha256(b"").hexdigest()
-GONE = 404
+EMPTY_SHA256 = sha256(b"").hexdigest()
+NOT_FOUND = 404
 
 
-class Objects:
+class ObjectStore:
     """The objects of one bucket."""
 
     def __init__(self, engine: Engine, bucket: S3Bucket) -> None:
@@ -49,9 +49,9 @@ class Objects:
 
         def read(offset: int) -> Flow[bytes | Failure]:
             order = ReadFile(engine.new_op(), opened.handle, offset, min(CHUNK_SIZE, opened.size - offset))
-            return run_operation(engine, order, within=SILENCE)
+            return run_operation(engine, order, within=SILENCE_TIMEOUT)
 
-        answer = yield from self._ask(
+        answer = yield from self._send_request(
             "PUT", name, ResponseMode[HttpResult](), body=UploadBody(opened.size, read), digest=digest
         )
         if not isinstance(answer, HttpResult) or answer.status != 200:
@@ -66,7 +66,7 @@ class Objects:
         """
         last, part = first + length - 1, length < size
         fields = ((b"range", b"bytes=%d-%d" % (first, last)),) if part else ()
-        answer = yield from self._ask(method, name, streamed(), fields=fields)
+        answer = yield from self._send_request(method, name, streamed(), fields=fields)
         if isinstance(answer, BodyReader):
             headers = answer.head.headers
             where = headers.get(b"content-range") if part else None
@@ -77,13 +77,13 @@ class Objects:
         raise self._failed("get", answer)
 
     @staticmethod
-    def passing(reader: BodyReader, length: int) -> Callable[[ResponseWriter], Flow[bool]]:
+    def stream(reader: BodyReader, length: int) -> Callable[[ResponseWriter], Flow[bool]]:
         """The body of an answer that has so many bytes of an object; one that breaks off is no whole answer."""
 
         def produce(writer: ResponseWriter) -> Flow[bool]:
             left = length
             try:
-                while left and isinstance(data := (yield from reader.read(within=SILENCE)), bytes):
+                while left and isinstance(data := (yield from reader.read(within=SILENCE_TIMEOUT)), bytes):
                     writer.write(data[:left])
                     left -= min(left, len(data))
                     yield from writer.drained()
@@ -98,7 +98,7 @@ class Objects:
         """The same in one piece; None if it breaks off."""
         found = b""
         try:
-            while len(found) < length and isinstance(data := (yield from reader.read(within=SILENCE)), bytes):
+            while len(found) < length and isinstance(data := (yield from reader.read(within=SILENCE_TIMEOUT)), bytes):
                 found += data
         finally:
             reader.abandon()
@@ -106,11 +106,11 @@ class Objects:
 
     def delete(self, name: str) -> Flow[None]:
         """Have it no more. What the store does not let go of is left to it."""
-        answer = yield from self._ask("DELETE", name, ResponseMode[HttpResult]())
-        if not isinstance(answer, HttpResult) or answer.status not in (200, 204, GONE):
+        answer = yield from self._send_request("DELETE", name, ResponseMode[HttpResult]())
+        if not isinstance(answer, HttpResult) or answer.status not in (200, 204, NOT_FOUND):
             self._failed("delete", answer)
 
-    def _ask(
+    def _send_request(
         self,
         method: str,
         name: str,
@@ -118,7 +118,7 @@ class Objects:
         *,
         fields: tuple[tuple[bytes, bytes], ...] = (),
         body: UploadBody | None = None,
-        digest: str = NOTHING,
+        digest: str = EMPTY_SHA256,
     ) -> Flow[BodyReader | HttpResult | Failure]:
         engine, url = self._engine, f"{self._bucket.url}/{name}"
         signed = yield from run_operation(
@@ -135,8 +135,8 @@ class Objects:
                 into=cast("ResponseMode[BodyReader]", into),
                 headers=(*((key.lower().encode(), value.encode()) for key, value in shown.items()), *fields),
                 body=body or b"",
-                within=WITHIN if body is None else UPLOAD_WITHIN,
-                connect_within=CONNECT_WITHIN,
+                within=RESPONSE_TIMEOUT if body is None else UPLOAD_TIMEOUT,
+                connect_within=CONNECT_TIMEOUT,
             )
         )
 
@@ -147,7 +147,7 @@ class Objects:
             status = answer.status
         elif isinstance(answer, BodyReader):
             status = answer.head.status
-        if status == GONE and what == "get":
+        if status == NOT_FOUND and what == "get":
             return Refused(404, "not_found", "the file is not there any more")
         problem = f"{answer.kind.value}: {answer.detail}" if isinstance(answer, Failure) else "not what was asked for"
         self._engine.log(Level.WARNING, "media store failed", what=what, status=status, problem=problem)

@@ -29,10 +29,10 @@ from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData, Part
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["IncomingFile", "form_type", "receive_part"]
+__all__ = ["IncomingFile", "multipart_content_type", "receive_part"]
 
-SPARE = 64 * 1024 * 1024  # bytes of the disk that uploads leave free: the store needs some to revoke a session
-DISK_PATIENCE = 120.0  # s, for one step of an upload on a slow disk
+MIN_FREE_BYTES = 64 * 1024 * 1024  # bytes of the disk that uploads leave free: the store needs some to revoke a session
+DISK_TIMEOUT = 120.0  # s, for one step of an upload on a slow disk
 
 
 class IncomingFile(ABC):
@@ -54,10 +54,12 @@ class IncomingFile(ABC):
     def too_large(self, limit: int) -> Refused:
         """The refusal of a file that is larger than may be: 413."""
 
-    def create(self, suffix: str, *, within: float = DISK_PATIENCE) -> Flow[None]:
+    def create(self, suffix: str, *, within: float = DISK_TIMEOUT) -> Flow[None]:
         """Create the file; the end of its name is given."""
         self.begun = True
-        blob = yield from run_operation(self.engine, CreateBlob(self.engine.new_op(), suffix, SPARE), within=within)
+        blob = yield from run_operation(
+            self.engine, CreateBlob(self.engine.new_op(), suffix, MIN_FREE_BYTES), within=within
+        )
         if isinstance(blob, Failure):
             raise self.not_stored(blob)
         self._blob = blob
@@ -69,7 +71,7 @@ class IncomingFile(ABC):
             raise self.too_large(self._max_size)
         blob = cast("int", self._blob)  # a part's data comes behind its beginning
         written = yield from run_operation(
-            self.engine, WriteBlob(self.engine.new_op(), blob, data), within=DISK_PATIENCE
+            self.engine, WriteBlob(self.engine.new_op(), blob, data), within=DISK_TIMEOUT
         )
         if isinstance(written, Failure):
             raise self.not_stored(written)
@@ -77,7 +79,7 @@ class IncomingFile(ABC):
     def finish(self) -> Flow[str]:
         """Close the file, which has begun; where it is. Deleting it is the caller's from now on."""
         blob = cast("int", self._blob)
-        path = yield from run_operation(self.engine, FinishBlob(self.engine.new_op(), blob), within=DISK_PATIENCE)
+        path = yield from run_operation(self.engine, FinishBlob(self.engine.new_op(), blob), within=DISK_TIMEOUT)
         if isinstance(path, Failure):
             raise self.not_stored(path)
         self._blob = None
@@ -95,7 +97,7 @@ class IncomingFile(ABC):
         return Refused(500, "write_failed", f"the {self._noun} could not be stored")
 
 
-def form_type(request: Request) -> bytes | None:
+def multipart_content_type(request: Request) -> bytes | None:
     """The request's content type if that is `multipart/form-data`."""
     kind = request.headers.get(b"content-type", b"") or b""
     return kind if kind.partition(b";")[0].strip().lower() == b"multipart/form-data" else None

@@ -23,18 +23,18 @@ from svc_proto.settings import S3Bucket
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.relay.media.object_store import Objects
+    from svc_proto.relay.media.object_store import ObjectStore
     from svc_proto.relay_config import RelayConfig
 
-__all__ = ["QUOTA", "Tell", "MediaUpload", "Uploads"]
+__all__ = ["QUOTA", "PublishCallback", "MediaUpload", "UploadRegistry"]
 
 QUOTA = 10  # of the largest files: what the uploads of one session may take of the disk, whatever else is free
-HERE = ""  # in place of the id of a node
-NOWHERE = "-"  # of one whose node is gone
+LOCAL_NODE = ""  # in place of the id of a node
+NO_NODE = "-"  # of one whose node is gone
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
-Tell = Callable[[str, Mapping[str, object]], None]
+PublishCallback = Callable[[str, Mapping[str, object]], None]
 
 
 @define
@@ -45,45 +45,45 @@ class MediaUpload:
     owner: str
     size: int
     shown: str = ""  # the type of an object, as its bytes have it
-    node: str = HERE  # that has taken it in
+    node: str = LOCAL_NODE  # that has taken it in
 
 
-class Uploads:
+class UploadRegistry:
     """By their token, oldest first; `tell` tells all nodes."""
 
-    def __init__(self, engine: Engine, config: RelayConfig, registry: MediaRegistry, tell: Tell) -> None:
+    def __init__(self, engine: Engine, config: RelayConfig, registry: MediaRegistry, tell: PublishCallback) -> None:
         self._engine = engine
         self._registry = registry
         self._tell = tell
         self._owned: dict[str, MediaUpload] = {}
         self._used: dict[str, int] = {}  # bytes that uploads take, those under way too, by the session's hash
         self._quota = QUOTA * config.media_max_size_mb * 1024 * 1024
-        self.objects: Objects | None = None
+        self.objects: ObjectStore | None = None
         self.folder = config.media_store if isinstance(config.media_store, str) else ""  # where it really is
         self.shared = config.media_store is not None
         if isinstance(config.media_store, S3Bucket):
-            from svc_proto.relay.media.object_store import Objects  # noqa: PLC0415, RUF100 - nobody without one pays for it
+            from svc_proto.relay.media.object_store import ObjectStore  # noqa: PLC0415, RUF100 - nobody without one pays for it
 
-            self.objects = Objects(engine, config.media_store)
+            self.objects = ObjectStore(engine, config.media_store)
 
     def object_of(self, token: str) -> MediaUpload | None:
         """What is known of an upload that is an object."""
         return None if self.objects is None else self._owned.get(token)
 
-    def keep(self, entry: MediaEntry, upload: MediaUpload) -> None:
+    def add(self, entry: MediaEntry, upload: MediaUpload) -> None:
         """An entry is an upload, whose place was reserved."""
         self._owned[entry.token] = upload
         if self.shared:
             self._tell("kept", self._record(entry, upload))
 
-    def drop(self, entry: MediaEntry, *, heard: bool = False) -> None:
+    def remove(self, entry: MediaEntry, *, heard: bool = False) -> None:
         """An entry is there no more; `heard`: another node says so, and has seen to what is left of it."""
         upload = self._owned.pop(entry.token, None)
         if upload is None:
             return
-        self.give_back(upload.owner, upload.size)
+        self.release_quota(upload.owner, upload.size)
         due = self._engine.now.mono >= entry.deadline
-        if heard or (due and upload.node not in (HERE, NOWHERE)):
+        if heard or (due and upload.node not in (LOCAL_NODE, NO_NODE)):
             return
         if self.shared and not due:
             self._tell("gone", {"token": entry.token})
@@ -110,7 +110,7 @@ class Uploads:
             evict(oldest)
         self._used[owner] = self._used.get(owner, 0) + size
 
-    def give_back(self, owner: str, size: int) -> None:
+    def release_quota(self, owner: str, size: int) -> None:
         """What was reserved is free again."""
         left = self._used.pop(owner, 0) - size
         if left:
@@ -130,7 +130,7 @@ class Uploads:
 
     def records(self) -> list[dict[str, object]]:
         """Those that were taken in here, and those that nobody else would tell of."""
-        return [self.record(token) for token, upload in self._owned.items() if upload.node in (HERE, NOWHERE)]
+        return [self.record(token) for token, upload in self._owned.items() if upload.node in (LOCAL_NODE, NO_NODE)]
 
     def adopt(self, node: str, record: JsonObject) -> list[MediaEntry]:
         """What another node has taken in is to be had here, too. The entries that had to go for it."""
@@ -163,11 +163,11 @@ class Uploads:
         there = {row.text("token") for row in rows}
         return [token for token, upload in self._owned.items() if upload.node == node and token not in there]
 
-    def orphan(self, node: str, *, tell: bool) -> None:
+    def mark_orphaned(self, node: str, *, tell: bool) -> None:
         """A node is gone; what it has taken in is everybody's. `tell` those who may not have heard of it."""
         for token, upload in self._owned.items():
             if upload.node == node:
-                upload.node = NOWHERE
+                upload.node = NO_NODE
                 if tell:
                     self._tell("kept", self.record(token))
 

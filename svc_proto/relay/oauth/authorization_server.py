@@ -27,8 +27,8 @@ from svc_proto.machines.oauth_consent import (
 )
 from svc_proto.machines.paired_session import DeviceInfo, PairedSession
 from svc_proto.machines.paired_session_registry import DEFAULT_TTL
-from svc_proto.relay.oauth.issuer import MCP, place_of
-from svc_proto.relay.oauth.pages import failed_page, lead_to, over_page, waiting_page
+from svc_proto.relay.oauth.issuer import MCP_PATH, issuer_url
+from svc_proto.relay.oauth.pages import error_page, expired_page, redirect_to, waiting_page
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import (
     SCOPE_ACT,
@@ -51,15 +51,15 @@ if TYPE_CHECKING:
     from svc_proto.basics.timers import Timer
     from svc_proto.relay.service import Relay
 
-__all__ = ["OAuth"]
+__all__ = ["AuthorizationServer"]
 
 FORM = b"application/x-www-form-urlencoded"
 NO_STORE = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))  # RFC 6749 section 5.1
-TWICE = "an authorisation code was shown twice, or by another"
+CODE_REUSED_TEXT = "an authorisation code was shown twice, or by another"
 SURFACE = "mcp"  # how its session is listed
 
 
-class OAuth:
+class AuthorizationServer:
     """The handlers of the routes, and what waits for the owner."""
 
     def __init__(self, relay: Relay) -> None:
@@ -72,11 +72,11 @@ class OAuth:
 
     # --- what describes us ---
 
-    def resource(self, request: Request) -> Response:
+    def protected_resource_metadata(self, request: Request) -> Response:
         """RFC 9728."""
-        return json_response(200, resource_metadata(self._place(request), MCP), NO_STORE)
+        return json_response(200, resource_metadata(self._place(request), MCP_PATH), NO_STORE)
 
-    def server(self, request: Request) -> Response:
+    def server_metadata(self, request: Request) -> Response:
         """RFC 8414."""
         return json_response(200, server_metadata(self._place(request)), NO_STORE)
 
@@ -95,7 +95,7 @@ class OAuth:
     def token(self, request: Request) -> Flow[Response]:
         """RFC 6749 section 3.2: a code, or a refresh token, for new tokens."""
         form = self._form(request)
-        check_resource(form.get("resource"), self._place(request) + MCP)
+        check_resource(form.get("resource"), self._place(request) + MCP_PATH)
         match form.get("grant_type"):
             case "authorization_code":
                 return self._trade(form)
@@ -116,7 +116,7 @@ class OAuth:
             problem = yield from relay.revoke(session, "the agent has given its tokens back")
             if problem is not None:
                 raise Refused(503, "temporarily_unavailable", problem)
-            yield from relay.commons.settle()
+            yield from relay.coordinator.flush()
         return json_response(200, {}, NO_STORE)
 
     # --- for browsers ---
@@ -137,43 +137,43 @@ class OAuth:
             if not client.allows_redirect(redirect):
                 raise Refused(400, "invalid_request", "its redirect_uri is none that it has registered")
         except Refused as refused:
-            return failed_page(refused.status, refused.message)
+            return error_page(refused.status, refused.message)
         try:
-            question = parse_authorization_request(query, client, place + MCP)
+            question = parse_authorization_request(query, client, place + MCP_PATH)
             engine = relay.engine
             consent = self.consents.request(question, relay.proxies.client_address(request), engine.now, engine.entropy)
         except Refused as refused:
             if is_loopback(redirect):
                 fields = {"error": refused.code, "error_description": refused.message, "state": query.get("state")}
-                return lead_to(add_query_fields(redirect, **fields, iss=place))
+                return redirect_to(add_query_fields(redirect, **fields, iss=place))
             # Anybody may register any address: whoever is led there without having been asked was led by a stranger.
-            return failed_page(refused.status, refused.message)
+            return error_page(refused.status, refused.message)
         self._watch()
-        return lead_to(f"wait/{consent.ticket}")
+        return redirect_to(f"wait/{consent.ticket}")
 
-    def wait(self, request: Request) -> Response | Flow[Response]:
+    def poll_consent_page(self, request: Request) -> Response | Flow[Response]:
         """The page of a question; once there is an answer, the way back to the client."""
         return self._brought("ticket", request.params["ticket"], self._wait, request)
 
     def _wait(self, request: Request) -> Response:
         engine = self._relay.engine
         consent = self.consents.find_by_ticket(request.params["ticket"], engine.now)
-        place = place_of(self._relay, request)
+        place = issuer_url(self._relay, request)
         if consent is None or place is None:
-            return over_page()
+            return expired_page()
         asked = consent.question
         if consent.state is ConsentState.REQUESTED or request.method == "HEAD":  # which takes no code along
             return waiting_page(asked.client.name, consent.code)
         if consent.state not in (ConsentState.ALLOWED, ConsentState.REFUSED):
-            return over_page()
+            return expired_page()
         code = self.consents.issue_code(consent, engine.now, engine.entropy)
         self._watch()
         error = None if code else "access_denied"
-        return lead_to(add_query_fields(asked.redirect, code=code, error=error, state=asked.state, iss=place))
+        return redirect_to(add_query_fields(asked.redirect, code=code, error=error, state=asked.state, iss=place))
 
     # --- for the owner, by the local door ---
 
-    def question(self, request: Request) -> Response | Flow[Response]:
+    def show_consent(self, request: Request) -> Response | Flow[Response]:
         """What the owner is asked."""
         return self._brought("code", request.params["code"], self._question, request)
 
@@ -194,7 +194,7 @@ class OAuth:
         }
         return json_response(200, body, NO_STORE)
 
-    def answer(self, request: Request) -> Response | Flow[Response]:
+    def answer_consent(self, request: Request) -> Response | Flow[Response]:
         """Yes or no, with the ballot of the question: `{"ballot", "allow", "scope"?, "ttl_seconds"?}`."""
         return self._brought("code", request.params["code"], self._answer, request)
 
@@ -216,7 +216,7 @@ class OAuth:
 
     # --- for the other nodes of a service: a question is at one of them ---
 
-    def give(self, by: str, value: str, tell: Callable[[dict[str, object]], bool]) -> None:
+    def release_consent(self, by: str, value: str, tell: Callable[[dict[str, object]], bool]) -> None:
         """Tell another node a question that it looks for; it is here no more then. A code that was traded is over."""
         engine = self._relay.engine
         consent = self.consents.find(by, value, engine.now)
@@ -224,12 +224,12 @@ class OAuth:
             return
         if consent.session is not None:
             self.consents.mark_code_reused(consent)
-            engine.spawn(self._misused(consent.session, TWICE))
+            engine.spawn(self._misused(consent.session, CODE_REUSED_TEXT))
         elif tell(consent.to_record(engine.now)):
             self.consents.release_to_node(consent)
         self._watch()
 
-    def take(self, record: JsonObject) -> None:
+    def adopt_consent(self, record: JsonObject) -> None:
         """A question that another node has given away."""
         consent = parse_consent(record, self._relay.engine.now)
         if consent is not None:
@@ -240,13 +240,13 @@ class OAuth:
         self, by: str, value: str, then: Callable[[Request], Response], request: Request
     ) -> Response | Flow[Response]:
         """What `then` makes of a question, once it is here if another node has it."""
-        seeking = self._seek(by, value)
+        seeking = self._lookup(by, value)
         return then(request) if seeking is None else _after(seeking, then, request)
 
-    def _seek(self, by: str, value: str) -> Flow[None] | None:
+    def _lookup(self, by: str, value: str) -> Flow[None] | None:
         relay = self._relay
         here = self.consents.find(by, value, relay.engine.now) is not None
-        return None if here else relay.commons.seek_consent(by, value)
+        return None if here else relay.coordinator.lookup_consent(by, value)
 
     # --- helpers ---
 
@@ -257,7 +257,7 @@ class OAuth:
         return consent
 
     def _place(self, request: Request) -> str:
-        place = place_of(self._relay, request)
+        place = issuer_url(self._relay, request)
         if place is None:
             raise Refused(400, "invalid_request", "over plain HTTP nothing is allowed from elsewhere: HTTPS is needed")
         return place
@@ -272,13 +272,13 @@ class OAuth:
         relay = self._relay
         entropy, client = relay.engine.entropy, form.get("client_id", "")
         code, verifier = form.get("code", ""), form.get("code_verifier", "")
-        yield from self._seek("secret", sha256_hex(code)) or ()
+        yield from self._lookup("secret", sha256_hex(code)) or ()
         now = relay.engine.now
         consent, good = self.consents.exchange_code(code, client, form.get("redirect_uri"), verifier, now)
         self._watch()
         if consent is None or not good:
             if consent is not None:
-                yield from self._misused(consent.session, TWICE)
+                yield from self._misused(consent.session, CODE_REUSED_TEXT)
             raise Refused(400, "invalid_grant", "the code is not known, over, used, or for another client or verifier")
         allowed = cast("GrantedConsent", consent.allowed)
         family, session = relay.sessions.create(
@@ -313,7 +313,7 @@ class OAuth:
         stored = yield from relay.save(session, again=again)  # where that fails, a restart asks the owner anew
         if isinstance(stored, Failure) and stored.kind is FailureKind.NOT_FOUND:
             raise Refused(400, "invalid_grant", "the session was revoked")
-        yield from relay.commons.told()
+        yield from relay.coordinator.flush_best_effort()
         body = {
             "access_token": access,
             "token_type": "Bearer",

@@ -15,14 +15,14 @@ from svc_proto.engine.request_origin import is_from_this_host
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
-__all__ = ["MCP", "METADATA", "challenge", "place_of"]
+__all__ = ["MCP_PATH", "METADATA", "challenge_headers", "issuer_url"]
 
-MCP = "/mcp"
+MCP_PATH = "/mcp"
 METADATA = "/.well-known/oauth-protected-resource"
 _HOST = re.compile(rb"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 
 
-def place_of(relay: Relay, request: Request) -> str | None:
+def issuer_url(relay: Relay, request: Request) -> str | None:
     """Our address without a slash at its end, such as `https://home.example/relay`; None where secrets are not safe."""
     host = request.headers.get(b"host") or b""
     if not _HOST.fullmatch(host) or not relay.proxies.is_confidential(request):
@@ -32,12 +32,12 @@ def place_of(relay: Relay, request: Request) -> str | None:
     return f"{'https' if tls else 'http'}://{host.decode('ascii').lower()}{prefix}"
 
 
-def challenge(relay: Relay, request: Request, status: int) -> tuple[tuple[bytes, bytes], ...]:
+def challenge_headers(relay: Relay, request: Request, status: int) -> tuple[tuple[bytes, bytes], ...]:
     """How a refusal at `/mcp` names the way in (RFC 6750 section 3, RFC 9728 section 5.1); nothing, if that is shut."""
-    place = place_of(relay, request)
+    place = issuer_url(relay, request)
     if place is None:
         return ()
-    words = [f'resource_metadata="{place}{METADATA}{MCP}"']
+    words = [f'resource_metadata="{place}{METADATA}{MCP_PATH}"']
     if status == 403:
         words[:0] = ['error="insufficient_scope"', 'scope="bridge"']
     elif request.headers.get(b"authorization") is not None:

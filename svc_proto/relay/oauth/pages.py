@@ -12,7 +12,7 @@ from html import escape
 from svc_proto.engine.message import Response
 from svc_proto.wire.events import Headers
 
-__all__ = ["failed_page", "lead_to", "over_page", "waiting_page"]
+__all__ = ["error_page", "redirect_to", "expired_page", "waiting_page"]
 
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem;color-scheme:light dark}"
@@ -34,7 +34,7 @@ FIELDS = (
         % _HASH,
     ),
 )
-AGAIN = (b"refresh", b"2")  # s after which the browser asks anew
+REFRESH_HEADER = (b"refresh", b"2")  # s after which the browser asks anew
 
 
 def waiting_page(name: str, code: str) -> Response:
@@ -47,21 +47,21 @@ def waiting_page(name: str, code: str) -> Response:
         f'<p class="word">{escape(code)}</p>'
         f"<p>or run <code>svc mcp allow {escape(code)}</code> on the host of the relay. This page goes on by itself. "
         "Never type a word that somebody else has sent you.</p>",
-        AGAIN,
+        REFRESH_HEADER,
     )
 
 
-def over_page() -> Response:
+def expired_page() -> Response:
     """The question has been answered, or nobody has done so in time."""
     return _page(404, "This question is over", "<p>Go back to the agent, and connect again if it asks for that.</p>")
 
 
-def failed_page(status: int, why: str) -> Response:
+def error_page(status: int, why: str) -> Response:
     """Nothing can be asked; nobody is led anywhere, since the way may be a stranger's."""
     return _page(status, "This cannot be asked", f"<p>The agent has sent you here with a mistake: {escape(why)}.</p>")
 
 
-def lead_to(url: str) -> Response:
+def redirect_to(url: str) -> Response:
     """Send the browser on, with a GET."""
     return Response(303, Headers(((b"location", url.encode("ascii")), *PRIVATE)))
 

@@ -10,30 +10,30 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from svc_proto.machines.device_control_arguments import ARGUMENT_RULES as RULES
 from svc_proto.machines.device_control_arguments import ArgumentRule
-from svc_proto.relay.openapi.types import Selector
+from svc_proto.relay.openapi.types import SelectorJson
 from svc_proto.schema.json_schema import schema_keywords
 
 __all__ = ["ARGUMENTS", "QUERIES"]
 
-Switch = bool | Literal["true", "false"]
-MEMBERS: Mapping[str, Any] = {
+BooleanOrWord = bool | Literal["true", "false"]
+TYPES_BY_RULE: Mapping[str, Any] = {
     "word": Annotated[str | float, schema_keywords(pattern=r"\S")],
     "text": str | float,
     "name": str,
     "whole": Annotated[int | str, schema_keywords(pattern="^ *-?[0-9]{1,19} *$")],
     "place": Annotated[int | str, schema_keywords(minimum=0, pattern="^ *[0-9]{1,19} *$")],
-    "flag": Switch,
+    "flag": BooleanOrWord,
     "array": list[object],
     "any": object,
 }
-IN_QUERIES: Mapping[str, Any] = {"whole": int, "flag": Switch}
+QUERY_TYPES_BY_RULE: Mapping[str, Any] = {"whole": int, "flag": BooleanOrWord}
 
 
 def _taken(path: str, rules: Sequence[ArgumentRule], kinds: Mapping[str, Any]) -> type:
     """A type of JSON as `schema.json_schema` reads one: a phone's selector, and what the rules are about."""
-    hints = get_type_hints(Selector, include_extras=True)
+    hints = get_type_hints(SelectorJson, include_extras=True)
     for each in rules:
-        there = each.required or kinds is IN_QUERIES  # else a null is as good as nothing
+        there = each.required or kinds is QUERY_TYPES_BY_RULE  # else a null is as good as nothing
         hints |= {name: kinds[kind] if there else kinds[kind] | None for name, kind in each.types.items()}
     required = frozenset(name for each in rules if each.required for name in each.types)
     words = "; ".join(each.words for each in rules if each.words)
@@ -41,8 +41,8 @@ def _taken(path: str, rules: Sequence[ArgumentRule], kinds: Mapping[str, Any]) -
     return type(name, (), {"__annotations__": hints, "__required_keys__": required, "__doc__": words})
 
 
-ARGUMENTS = {path: _taken(path, rules, MEMBERS) for (method, path), rules in RULES.items() if method == "POST"}
+ARGUMENTS = {path: _taken(path, rules, TYPES_BY_RULE) for (method, path), rules in RULES.items() if method == "POST"}
 """The bodies of POST; other routes take nothing but a selector."""
 
-QUERIES = {path: _taken(path, rules, IN_QUERIES) for (method, path), rules in RULES.items() if method == "GET"}
+QUERIES = {path: _taken(path, rules, QUERY_TYPES_BY_RULE) for (method, path), rules in RULES.items() if method == "GET"}
 """The same for GET."""

@@ -7,14 +7,14 @@ An envelope is `{"channel": ..., "type": ..., "id": ..., "payload": {...}}`; an 
 from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, Required, TypeAlias, TypedDict
 
-from svc_proto.relay.openapi.types import Grants, Preset, Span, Unix
+from svc_proto.relay.openapi.types import DurationSeconds, Grants, Preset, UnixTime
 
-__all__ = ["HEARD", "SAID"]
+__all__ = ["CLIENT_MESSAGES", "SERVER_MESSAGES"]
 
 Cells: TypeAlias = int | str
 
 
-class Profile(TypedDict):
+class ProfileJson(TypedDict):
     """A profile of the agent."""
 
     name: str
@@ -34,12 +34,12 @@ class Profile(TypedDict):
 # --- system, pairing, chat ------------------------------------------------------------------------------------------
 
 
-class Auth(TypedDict, total=False):
+class AuthJson(TypedDict, total=False):
     """First message: a pairing code or a session token, with a description of the device."""
 
     pairing_code: str
     session_token: str
-    ttl_seconds: Span
+    ttl_seconds: DurationSeconds
     grants: Preset
     device_name: str
     device_hostname: str
@@ -50,7 +50,7 @@ class Auth(TypedDict, total=False):
     device_form_factor: str
 
 
-class AuthOk(TypedDict):
+class AuthOkJson(TypedDict):
     """The client is authenticated."""
 
     session_token: str
@@ -60,48 +60,48 @@ class AuthOk(TypedDict):
     transport_hint: str
     client_surface: str
     device_form_factor: str
-    profiles: list[Profile]
+    profiles: list[ProfileJson]
 
 
-class AuthFail(TypedDict):
+class AuthFailJson(TypedDict):
     """Authentication has failed; the socket closes."""
 
     reason: str
 
 
-class Ping(TypedDict, total=False):
+class PingJson(TypedDict, total=False):
     """Check that the peer is alive."""
 
     ts: object
 
 
-class Pong(TypedDict):
+class PongJson(TypedDict):
     """Answer to a ping, with the `ts` of the ping or the relay's clock."""
 
     ts: object
 
 
-class Complaint(TypedDict):
+class ErrorMessageJson(TypedDict):
     """Error in a message. The socket stays open unless the session has ended."""
 
     message: str
     error: Annotated[str, "stable code for programs"]
 
 
-class ProfilesUpdated(TypedDict):
+class ProfilesUpdatedJson(TypedDict):
     """The profiles have changed. They are also members of the message, next to the payload."""
 
-    profiles: list[Profile]
+    profiles: list[ProfileJson]
 
 
-class Anything(TypedDict):
+class AnyObjectJson(TypedDict):
     """Any object."""
 
 
 # --- phones ---------------------------------------------------------------------------------------------------------
 
 
-class BridgeStatus(TypedDict, total=False):
+class BridgeStatusJson(TypedDict, total=False):
     """Status of a phone."""
 
     device: dict[str, object]
@@ -109,7 +109,7 @@ class BridgeStatus(TypedDict, total=False):
     safety: dict[str, object]
 
 
-class BridgeCommand(TypedDict):
+class BridgeCommandJson(TypedDict):
     """Command to a phone."""
 
     request_id: str
@@ -119,7 +119,7 @@ class BridgeCommand(TypedDict):
     body: dict[str, object]
 
 
-class BridgeResponse(TypedDict, total=False):
+class BridgeResponseJson(TypedDict, total=False):
     """Answer of a phone to a command."""
 
     request_id: Required[str]
@@ -132,7 +132,7 @@ class BridgeResponse(TypedDict, total=False):
 # --- terminal -------------------------------------------------------------------------------------------------------
 
 
-class Attach(TypedDict, total=False):
+class AttachRequestJson(TypedDict, total=False):
     """Request to open a terminal or to attach to one."""
 
     session_name: str | None
@@ -141,7 +141,7 @@ class Attach(TypedDict, total=False):
     shell: str | None
 
 
-class TerminalAttached(TypedDict):
+class TerminalAttachedJson(TypedDict):
     """The terminal is attached."""
 
     session_name: str
@@ -155,21 +155,21 @@ class TerminalAttached(TypedDict):
     elsewhere: NotRequired[Annotated[str, "another node that runs a terminal of this name"]]
 
 
-class TerminalInput(TypedDict, total=False):
+class TerminalInputJson(TypedDict, total=False):
     """Input of the terminal."""
 
     session_name: str | None
     data: Required[str]
 
 
-class TerminalOutput(TypedDict):
+class TerminalOutputJson(TypedDict):
     """Output of the terminal."""
 
     session_name: str
     data: str
 
 
-class TerminalSize(TypedDict, total=False):
+class TerminalSizeJson(TypedDict, total=False):
     """New size of the terminal."""
 
     session_name: str | None
@@ -177,13 +177,13 @@ class TerminalSize(TypedDict, total=False):
     rows: Cells
 
 
-class TerminalName(TypedDict, total=False):
+class TerminalNameJson(TypedDict, total=False):
     """Name of the terminal; without a name, the one that was attached last."""
 
     session_name: str | None
 
 
-class TerminalDetached(TypedDict):
+class TerminalDetachedJson(TypedDict):
     """The terminal is detached, with the reason."""
 
     session_name: str
@@ -191,7 +191,7 @@ class TerminalDetached(TypedDict):
     exit_status: NotRequired[int]
 
 
-class TerminalError(TypedDict):
+class TerminalErrorJson(TypedDict):
     """A request of the terminal channel has failed."""
 
     message: str
@@ -199,7 +199,7 @@ class TerminalError(TypedDict):
     reason: NotRequired[str]
 
 
-class TerminalRow(TypedDict):
+class TerminalRowJson(TypedDict):
     """A terminal or a tmux session."""
 
     name: str
@@ -209,21 +209,21 @@ class TerminalRow(TypedDict):
     tmux_name: NotRequired[str]
     attached: NotRequired[int]
     windows: NotRequired[int]
-    created_at: NotRequired[Unix]
+    created_at: NotRequired[UnixTime]
     pid: NotRequired[int]
 
 
-class TerminalSessions(TypedDict):
+class TerminalSessionsJson(TypedDict):
     """List of all terminals."""
 
-    sessions: list[TerminalRow]
+    sessions: list[TerminalRowJson]
     tmux_available: bool
 
 
 # --- tui ------------------------------------------------------------------------------------------------------------
 
 
-class TuiAttach(TypedDict, total=False):
+class TuiAttachJson(TypedDict, total=False):
     """Request to attach to the agent's gateway."""
 
     cols: Cells
@@ -232,20 +232,20 @@ class TuiAttach(TypedDict, total=False):
     resume_session_id: str | None
 
 
-class TuiAttached(TypedDict):
+class TuiAttachedJson(TypedDict):
     """The gateway runs."""
 
     pid: int
     server_version: str
 
 
-class TuiError(TypedDict):
+class TuiErrorJson(TypedDict):
     """The gateway has failed."""
 
     message: str
 
 
-class TuiRpc(TypedDict, total=False):
+class TuiRpcJson(TypedDict, total=False):
     """JSON-RPC message from or to the gateway."""
 
     jsonrpc: Literal["2.0"]
@@ -256,7 +256,7 @@ class TuiRpc(TypedDict, total=False):
     error: object
 
 
-class TuiResize(TypedDict, total=False):
+class TuiResizeJson(TypedDict, total=False):
     """New size of the screen."""
 
     session_id: object
@@ -264,42 +264,42 @@ class TuiResize(TypedDict, total=False):
     rows: Cells
 
 
-HEARD: Mapping[str, type] = {
-    "system auth": Auth,
-    "system ping": Ping,
-    "chat chat.send": Anything,
-    "notifications notification.posted": Anything,
-    "bridge bridge.status": BridgeStatus,
-    "bridge bridge.response": BridgeResponse,
-    "terminal terminal.attach": Attach,
-    "terminal terminal.input": TerminalInput,
-    "terminal terminal.resize": TerminalSize,
-    "terminal terminal.detach": TerminalName,
-    "terminal terminal.kill": TerminalName,
-    "terminal terminal.list": Anything,
-    "tui tui.attach": TuiAttach,
-    "tui tui.rpc.request": TuiRpc,
-    "tui tui.resize": TuiResize,
-    "tui tui.detach": Anything,
+CLIENT_MESSAGES: Mapping[str, type] = {
+    "system auth": AuthJson,
+    "system ping": PingJson,
+    "chat chat.send": AnyObjectJson,
+    "notifications notification.posted": AnyObjectJson,
+    "bridge bridge.status": BridgeStatusJson,
+    "bridge bridge.response": BridgeResponseJson,
+    "terminal terminal.attach": AttachRequestJson,
+    "terminal terminal.input": TerminalInputJson,
+    "terminal terminal.resize": TerminalSizeJson,
+    "terminal terminal.detach": TerminalNameJson,
+    "terminal terminal.kill": TerminalNameJson,
+    "terminal terminal.list": AnyObjectJson,
+    "tui tui.attach": TuiAttachJson,
+    "tui tui.rpc.request": TuiRpcJson,
+    "tui tui.resize": TuiResizeJson,
+    "tui tui.detach": AnyObjectJson,
 }
 """What clients say, by channel and type."""
 
-SAID: Mapping[str, type] = {
-    "system auth.ok": AuthOk,
-    "system auth.fail": AuthFail,
-    "system pong": Pong,
-    "system error": Complaint,
-    "pairing profiles.updated": ProfilesUpdated,
-    "chat chat.error": Complaint,
-    "bridge bridge.command": BridgeCommand,
-    "terminal terminal.attached": TerminalAttached,
-    "terminal terminal.output": TerminalOutput,
-    "terminal terminal.detached": TerminalDetached,
-    "terminal terminal.error": TerminalError,
-    "terminal terminal.sessions": TerminalSessions,
-    "tui tui.attached": TuiAttached,
-    "tui tui.error": TuiError,
-    "tui tui.rpc.response": TuiRpc,
-    "tui tui.rpc.event": TuiRpc,
+SERVER_MESSAGES: Mapping[str, type] = {
+    "system auth.ok": AuthOkJson,
+    "system auth.fail": AuthFailJson,
+    "system pong": PongJson,
+    "system error": ErrorMessageJson,
+    "pairing profiles.updated": ProfilesUpdatedJson,
+    "chat chat.error": ErrorMessageJson,
+    "bridge bridge.command": BridgeCommandJson,
+    "terminal terminal.attached": TerminalAttachedJson,
+    "terminal terminal.output": TerminalOutputJson,
+    "terminal terminal.detached": TerminalDetachedJson,
+    "terminal terminal.error": TerminalErrorJson,
+    "terminal terminal.sessions": TerminalSessionsJson,
+    "tui tui.attached": TuiAttachedJson,
+    "tui tui.error": TuiErrorJson,
+    "tui tui.rpc.response": TuiRpcJson,
+    "tui tui.rpc.event": TuiRpcJson,
 }
 """What the relay says."""

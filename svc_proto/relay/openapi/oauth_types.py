@@ -3,27 +3,27 @@
 
 from typing import Annotated, Literal, Required, TypeAlias, TypedDict
 
-from svc_proto.relay.openapi.types import Natural, Span
+from svc_proto.relay.openapi.types import DurationSeconds, NonNegativeInt
 
 __all__ = [
-    "Authorisation",
-    "ClientMetadata",
-    "OAuthRefusal",
-    "OwnersAnswer",
-    "OwnersQuestion",
-    "ClientRegistration",
-    "ResourceMetadata",
-    "Revocation",
-    "ServerMetadata",
-    "Taken",
-    "TokenRequest",
-    "Tokens",
+    "AuthorizationQueryJson",
+    "ClientMetadataJson",
+    "OAuthRefusalJson",
+    "ConsentAnswerJson",
+    "ConsentQuestionJson",
+    "ClientRegistrationJson",
+    "ResourceMetadataJson",
+    "RevocationJson",
+    "ServerMetadataJson",
+    "ConsentAnsweredJson",
+    "TokenRequestJson",
+    "TokensJson",
 ]
 
 Scope: TypeAlias = Literal["bridge", "bridge:read"]
 
 
-class OAuthRefusal(TypedDict):
+class OAuthRefusalJson(TypedDict):
     """Error answer of RFC 6749 section 5.2, with the members of other refusals of the relay."""
 
     ok: Literal[False]
@@ -32,7 +32,7 @@ class OAuthRefusal(TypedDict):
     code: str
 
 
-class ResourceMetadata(TypedDict):
+class ResourceMetadataJson(TypedDict):
     """Protected resource metadata, RFC 9728."""
 
     resource: str
@@ -42,7 +42,7 @@ class ResourceMetadata(TypedDict):
     resource_name: str
 
 
-class ServerMetadata(TypedDict):
+class ServerMetadataJson(TypedDict):
     """Authorization server metadata, RFC 8414."""
 
     issuer: str
@@ -60,14 +60,14 @@ class ServerMetadata(TypedDict):
     authorization_response_iss_parameter_supported: bool
 
 
-class ClientRegistration(TypedDict, total=False):
+class ClientRegistrationJson(TypedDict, total=False):
     """Client registration request, RFC 7591."""
 
     client_name: str
     redirect_uris: Required[Annotated[list[str], "https, or http on the client's loopback interface"]]
 
 
-class ClientMetadata(TypedDict):
+class ClientMetadataJson(TypedDict):
     """A registered client, which is always a public one (RFC 7591)."""
 
     client_id: str
@@ -78,7 +78,7 @@ class ClientMetadata(TypedDict):
     response_types: list[str]
 
 
-class Authorisation(TypedDict, total=False):
+class AuthorizationQueryJson(TypedDict, total=False):
     """Authorization request, RFC 6749 section 4.1.1 and RFC 7636."""
 
     client_id: Required[str]
@@ -91,7 +91,7 @@ class Authorisation(TypedDict, total=False):
     state: str
 
 
-class TokenRequest(TypedDict, total=False):
+class TokenRequestJson(TypedDict, total=False):
     """Token request, RFC 6749 sections 4.1.3 and 6."""
 
     grant_type: Required[Literal["authorization_code", "refresh_token"]]
@@ -104,23 +104,23 @@ class TokenRequest(TypedDict, total=False):
     scope: str
 
 
-class Tokens(TypedDict):
+class TokensJson(TypedDict):
     """Access token answer, RFC 6749 section 5.1."""
 
     access_token: str
     token_type: Literal["Bearer"]
-    expires_in: Natural
+    expires_in: NonNegativeInt
     refresh_token: str
     scope: Scope
 
 
-class Revocation(TypedDict):
+class RevocationJson(TypedDict):
     """Token revocation request, RFC 7009."""
 
     token: Annotated[str, "access token or refresh token"]
 
 
-class OwnersQuestion(TypedDict):
+class ConsentQuestionJson(TypedDict):
     """A request for access that waits for the owner."""
 
     ok: Literal[True]
@@ -131,19 +131,19 @@ class OwnersQuestion(TypedDict):
     answer_stays_there: Annotated[bool, "whether the answer goes to a program on the computer of the client"]
     address: str
     scope: Scope
-    expires_in: Annotated[Natural, "seconds"]
+    expires_in: Annotated[NonNegativeInt, "seconds"]
 
 
-class OwnersAnswer(TypedDict, total=False):
+class ConsentAnswerJson(TypedDict, total=False):
     """The owner's decision."""
 
     ballot: Required[str]
     allow: Required[bool]
     scope: Scope
-    ttl_seconds: Span
+    ttl_seconds: DurationSeconds
 
 
-class Taken(TypedDict):
+class ConsentAnsweredJson(TypedDict):
     """The decision was recorded."""
 
     ok: Literal[True]

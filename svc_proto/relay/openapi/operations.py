@@ -8,8 +8,8 @@ from enum import Enum
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.openapi.document import COMMON, JSON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, SchemaType
-from svc_proto.relay.access import BASIC_PATHS, GRANTS, Access
-from svc_proto.relay.oauth.issuer import MCP, METADATA
+from svc_proto.relay.access import BASIC_PATHS, GRANTS, RelayAccess
+from svc_proto.relay.oauth.issuer import MCP_PATH, METADATA
 from svc_proto.relay.openapi import message_types as messages
 from svc_proto.relay.openapi import oauth_types as oauth
 from svc_proto.relay.openapi import types
@@ -18,13 +18,13 @@ from svc_proto.relay.openapi.device_control_types import ARGUMENTS, QUERIES
 from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.schema.json_rpc_types import RpcMessageJson
 
-__all__ = ["MANUAL"]
+__all__ = ["API_DOC"]
 
 FORM = "multipart/form-data"
 ENCODED = "application/x-www-form-urlencoded"
 PAGE: dict[str, object] = {"text/html": str}
 FILE: SchemaType = {"*/*": bytes}
-PARTS: Mapping[int | str, SchemaType] = {206: FILE, 304: None}
+PARTIAL_RESPONSES: Mapping[int | str, SchemaType] = {206: FILE, 304: None}
 STORE = "The store of the uploads does not work."
 NO_FILE = {
     404: "The file does not exist or has expired.",
@@ -40,8 +40,8 @@ SOCKET = OperationDoc(
     "Open the WebSocket of phones and desktops",
     details="Each message is an object with `channel`, `type`, `id` and `payload`. Payloads are listed by channel and "
     "type. The first message is `system auth`. An answer has the `id` of the message that it answers.",
-    client_messages=messages.HEARD,
-    server_messages=messages.SAID,
+    client_messages=messages.CLIENT_MESSAGES,
+    server_messages=messages.SERVER_MESSAGES,
 )
 CONTROL = {
     404: "No phone matches the selector, or the phone answered 404.",
@@ -53,7 +53,7 @@ UNKNOWN = "No phone matches the selector."
 SEVERAL = "Several phones match the selector."
 LARGE = "The content is too large."
 NO_ENGINE = {500: "No engine is available.", 503: "The limit of concurrent speech requests is reached."}
-NO_AGENT = {404: "No agent waits with this code."}
+NO_CONSENT_RESPONSES = {404: "No agent waits with this code."}
 NO_VOICE = {404: "Voice is switched off.", 503: "The limit of voice sessions is reached."}
 
 COMMANDS = {
@@ -95,95 +95,109 @@ COMMANDS = {
     ("POST", "/send_mms"): "Send a text message with files",
 }
 
-SAYS: dict[str, dict[str, OperationDoc]] = {
+OPERATIONS: dict[str, dict[str, OperationDoc]] = {
     **COMMON,
     "Relay": {
-        "GET /health": OperationDoc("Check that the relay answers", types.Health),
+        "GET /health": OperationDoc("Check that the relay answers", types.HealthJson),
         "GET /ws": SOCKET,
         "GET /": SOCKET,
-        "GET /relay/info": OperationDoc("Return version, capabilities and load of the relay", types.Info),
-        "GET /relay/security": OperationDoc("Return the runtime security settings", types.Security),
+        "GET /relay/info": OperationDoc("Return version, capabilities and load of the relay", types.InfoJson),
+        "GET /relay/security": OperationDoc("Return the runtime security settings", types.SecurityJson),
         "PATCH /relay/security": OperationDoc(
-            "Change the runtime security settings until the next restart", types.Security, body=types.SecurityChange
+            "Change the runtime security settings until the next restart",
+            types.SecurityJson,
+            body=types.SecurityChangeJson,
         ),
     },
     "Phones": {
         "GET /bridge/status": OperationDoc(
             "Return the last status of a phone",
-            types.PhoneStatus,
-            query=types.Selector,
+            types.PhoneStatusJson,
+            query=types.SelectorJson,
             error_responses={404: UNKNOWN, 409: SEVERAL, 503: "No phone has been connected."},
         ),
-        "GET /bridge/activity": OperationDoc("List recent commands", types.Activity, query=types.ActivityQuery),
-        "GET /bridge/devices": OperationDoc("List the phones that can be controlled", types.Phones),
+        "GET /bridge/activity": OperationDoc("List recent commands", types.ActivityJson, query=types.ActivityQueryJson),
+        "GET /bridge/devices": OperationDoc("List the phones that can be controlled", types.PhonesJson),
         "POST /bridge/select-active": OperationDoc(
             "Select the phone that is used by default",
-            types.Selected,
-            body=types.Selector,
-            query=types.Selector,
+            types.SelectedPhoneJson,
+            body=types.SelectorJson,
+            query=types.SelectorJson,
             error_responses={404: UNKNOWN, 409: SEVERAL},
         ),
     },
     "Pairing": {
-        "POST /pairing": OperationDoc("Create a pairing code", types.NewCode),
-        "POST /pairing/register": OperationDoc("Register a pairing code", types.Registered, body=types.Registration),
-        "POST /pairing/approve": OperationDoc(
-            "Register the pairing code that a phone displays", types.Code, body=types.Approval
+        "POST /pairing": OperationDoc("Create a pairing code", types.NewCodeJson),
+        "POST /pairing/register": OperationDoc(
+            "Register a pairing code", types.RegisteredJson, body=types.RegistrationJson
         ),
-        "POST /pairing/mint": OperationDoc("Create a pairing code and its invite", types.Invite, body=types.Mint),
+        "POST /pairing/approve": OperationDoc(
+            "Register the pairing code that a phone displays", types.CodeJson, body=types.CodeApprovalJson
+        ),
+        "POST /pairing/mint": OperationDoc(
+            "Create a pairing code and its invite", types.InviteJson, body=types.MintRequestJson
+        ),
     },
     "Sessions": {
-        "GET /sessions": OperationDoc("List the paired devices", types.DeviceSessions),
-        "DELETE /sessions/{token_prefix}": OperationDoc("Revoke a session", types.Revoked, error_responses=ONE_SESSION),
+        "GET /sessions": OperationDoc("List the paired devices", types.DeviceSessionsJson),
+        "DELETE /sessions/{token_prefix}": OperationDoc(
+            "Revoke a session", types.RevokedJson, error_responses=ONE_SESSION
+        ),
         "PATCH /sessions/{token_prefix}": OperationDoc(
             "Change the lifetime or the grants of a session",
-            types.SessionChanged,
-            body=types.SessionChange,
+            types.SessionChangedJson,
+            body=types.SessionChangeJson,
             error_responses=ONE_SESSION,
         ),
     },
     "Files": {
         "POST /media/register": OperationDoc(
-            "Register a file of this host", types.MediaRegistered, body=types.MediaPath
+            "Register a file of this host", types.MediaRegisteredJson, body=types.MediaPathJson
         ),
         "POST /media/upload": OperationDoc(
             "Upload a file",
-            types.MediaToken,
-            body={FORM: types.Form, JSON: types.Upload},
+            types.MediaTokenJson,
+            body={FORM: types.FormJson, JSON: types.UploadJson},
             error_responses={413: LARGE, 503: STORE, 507: "The storage is full."},
         ),
         "GET /media/by-path": OperationDoc(
-            "Return a file of this host", FILE, query=types.PathQuery, other_responses=PARTS, error_responses=NO_FILE
+            "Return a file of this host",
+            FILE,
+            query=types.PathQueryJson,
+            other_responses=PARTIAL_RESPONSES,
+            error_responses=NO_FILE,
         ),
-        "GET /media/inspect": OperationDoc("List the registered files", types.MediaEntries, query=types.MediaQuery),
+        "GET /media/inspect": OperationDoc(
+            "List the registered files", types.MediaEntriesJson, query=types.MediaQueryJson
+        ),
         "GET /media/inspect/{token}": OperationDoc(
             "Return a file by its token, for the operator",
             FILE,
-            other_responses=PARTS,
+            other_responses=PARTIAL_RESPONSES,
             error_responses={**NO_FILE, 503: STORE},
         ),
         "GET /media/{token}": OperationDoc(
             "Return a file by its token, from any node",
             FILE,
-            other_responses=PARTS,
+            other_responses=PARTIAL_RESPONSES,
             error_responses={**NO_FILE, 503: f"The node that holds the file cannot be reached. {STORE}"},
         ),
         "POST /clipboard/inbox": OperationDoc(
             "Store a pasted image",
-            types.Pasted,
-            body=types.Paste,
+            types.PastedJson,
+            body=types.PasteJson,
             error_responses={413: LARGE, 500: "The image could not be stored."},
         ),
         "GET /notifications/recent": OperationDoc(
-            "List recent notifications of the phones", types.Notifications, query=types.NotificationQuery
+            "List recent notifications of the phones", types.NotificationsJson, query=types.NotificationQueryJson
         ),
     },
     "Device Control": {
         f"{method} {path}": OperationDoc(
             COMMANDS[method, path],
             object,
-            query=QUERIES.get(path, types.Selector) if method == "GET" else types.Selector,
-            body=ARGUMENTS.get(path, types.Selector) if method == "POST" else None,
+            query=QUERIES.get(path, types.SelectorJson) if method == "GET" else types.SelectorJson,
+            body=ARGUMENTS.get(path, types.SelectorJson) if method == "POST" else None,
             other_responses={"2XX": object},
             error_responses=CONTROL,
             details="The phone supplies status and answer. A body that is not an object counts as an empty object.",
@@ -202,56 +216,60 @@ SAYS: dict[str, dict[str, OperationDoc]] = {
         "GET /mcp": OperationDoc("Stream server messages that answer no request", {STREAM: str}),
         "DELETE /mcp": OperationDoc("End the MCP session", None, 204),
         "GET /mcp/questions/{code}": OperationDoc(
-            "Return the request of a remote agent for access", oauth.OwnersQuestion, error_responses=NO_AGENT
+            "Return the request of a remote agent for access",
+            oauth.ConsentQuestionJson,
+            error_responses=NO_CONSENT_RESPONSES,
         ),
         "POST /mcp/questions/{code}": OperationDoc(
             "Allow or refuse access to a remote agent",
-            oauth.Taken,
-            body=oauth.OwnersAnswer,
-            error_responses={**NO_AGENT, 409: "The answer belongs to another request."},
+            oauth.ConsentAnsweredJson,
+            body=oauth.ConsentAnswerJson,
+            error_responses={**NO_CONSENT_RESPONSES, 409: "The answer belongs to another request."},
         ),
     },
     "OAuth": {
-        f"GET {METADATA}": OperationDoc("Return the protected resource metadata", oauth.ResourceMetadata),
-        f"GET {METADATA}{MCP}": OperationDoc("Return the protected resource metadata of MCP", oauth.ResourceMetadata),
+        f"GET {METADATA}": OperationDoc("Return the protected resource metadata", oauth.ResourceMetadataJson),
+        f"GET {METADATA}{MCP_PATH}": OperationDoc(
+            "Return the protected resource metadata of MCP", oauth.ResourceMetadataJson
+        ),
         "GET /.well-known/oauth-authorization-server": OperationDoc(
-            "Return the authorization server metadata", oauth.ServerMetadata
+            "Return the authorization server metadata", oauth.ServerMetadataJson
         ),
         "GET /.well-known/openid-configuration": OperationDoc(
-            "Return the same metadata for OpenID clients", oauth.ServerMetadata
+            "Return the same metadata for OpenID clients", oauth.ServerMetadataJson
         ),
         "POST /oauth/register": OperationDoc(
-            "Register a client", oauth.ClientMetadata, 201, body=oauth.ClientRegistration
+            "Register a client", oauth.ClientMetadataJson, 201, body=oauth.ClientRegistrationJson
         ),
         "GET /oauth/authorize": OperationDoc(
-            "Start an authorization in the browser", None, 303, query=oauth.Authorisation
+            "Start an authorization in the browser", None, 303, query=oauth.AuthorizationQueryJson
         ),
         "GET /oauth/wait/{ticket}": OperationDoc(
             "Return the page that waits for the owner", PAGE, other_responses={303: None}
         ),
         "POST /oauth/token": OperationDoc(
             "Exchange an authorization code or a refresh token for tokens",
-            oauth.Tokens,
-            body={ENCODED: oauth.TokenRequest},
+            oauth.TokensJson,
+            body={ENCODED: oauth.TokenRequestJson},
         ),
-        "POST /oauth/revoke": OperationDoc("Revoke a token", object, body={ENCODED: oauth.Revocation}),
+        "POST /oauth/revoke": OperationDoc("Revoke a token", object, body={ENCODED: oauth.RevocationJson}),
     },
     "Voice": {
         "GET /voice/config": OperationDoc(
-            "Return the engines of basic voice", voice.VoiceConfig, query=voice.ProfileQuery
+            "Return the engines of basic voice", voice.VoiceConfigJson, query=voice.ProfileQueryJson
         ),
         "POST /voice/transcribe": OperationDoc(
             "Transcribe a recording",
-            voice.Transcript,
-            body={FORM: voice.Recording},
-            query=voice.ProfileQuery,
+            voice.TranscriptJson,
+            body={FORM: voice.RecordingJson},
+            query=voice.ProfileQueryJson,
             error_responses={413: LARGE, **NO_ENGINE},
         ),
         "POST /voice/synthesize": OperationDoc(
             "Synthesize speech from text",
             {"audio/*": bytes},
-            body=voice.Speech,
-            query=voice.ProfileQuery,
+            body=voice.SpeechJson,
+            query=voice.ProfileQueryJson,
             error_responses=NO_ENGINE,
         ),
     },
@@ -260,49 +278,52 @@ for _base, _name, _settings, _change, _new, _session in (
     (
         "/voice/output",
         "Speech output",
-        voice.OutputSettings,
-        voice.OutputChange,
-        voice.NewVoiceSession,
-        voice.VoiceSession,
+        voice.OutputSettingsJson,
+        voice.OutputSettingsChangeJson,
+        voice.NewVoiceSessionJson,
+        voice.VoiceSessionJson,
     ),
     (
         "/voice/realtime",
         "Realtime",
-        voice.FamilySettings,
-        voice.SettingsChange,
-        voice.NewVoiceSession,
-        voice.VoiceSession,
+        voice.VoiceModeSettingsJson,
+        voice.SettingsChangeJson,
+        voice.NewVoiceSessionJson,
+        voice.VoiceSessionJson,
     ),
     (
         "/voice/realtime-agent",
         "Realtime agent",
-        voice.AgentSettings,
-        voice.AgentChange,
-        voice.NewAgentSession,
-        voice.AgentSession,
+        voice.AgentSettingsJson,
+        voice.AgentSettingsChangeJson,
+        voice.NewAgentSessionJson,
+        voice.AgentSessionJson,
     ),
 ):
     _one = f"{_base}/providers/{{provider_id}}"
-    SAYS[_name] = {
-        f"GET {_base}/config": OperationDoc("Return the settings", _settings, query=voice.ProfileQuery),
+    OPERATIONS[_name] = {
+        f"GET {_base}/config": OperationDoc("Return the settings", _settings, query=voice.ProfileQueryJson),
         f"PATCH {_base}/config": OperationDoc(
             "Change settings",
             _settings,
             body=_change,
-            query=voice.ProfileQuery,
+            query=voice.ProfileQueryJson,
             error_responses={
                 403: "A profile requires the token of a session.",
                 404: "The configuration file cannot be changed.",
             },
         ),
         f"GET {_one}/options": OperationDoc(
-            "Return the options of a provider", voice.ProviderOptions, query=voice.ProfileQuery
+            "Return the options of a provider", voice.ProviderOptionsJson, query=voice.ProfileQueryJson
         ),
         f"POST {_one}/validate": OperationDoc(
-            "Validate a choice of options", voice.ChoiceChecked, body=voice.Picked, query=voice.ProfileQuery
+            "Validate a choice of options",
+            voice.ChoiceCheckedJson,
+            body=voice.ProviderChoiceJson,
+            query=voice.ProfileQueryJson,
         ),
         f"POST {_base}/session": OperationDoc(
-            "Create a voice session", _session, body=_new, query=voice.ProfileQuery, error_responses=NO_VOICE
+            "Create a voice session", _session, body=_new, query=voice.ProfileQueryJson, error_responses=NO_VOICE
         ),
         f"GET {_base}/{{session_id}}": OperationDoc(
             "Open the WebSocket of a voice session",
@@ -313,22 +334,24 @@ for _base, _name, _settings, _change, _new, _session in (
 
 BEARER = "Requires the token of a session"
 LOCAL_OR_BEARER = AccessDoc("For programs on this host, or with the token of a session.", ("", "session"))
-DOORS: dict[Enum, AccessDoc] = {
-    Access.PUBLIC: AccessDoc("No credential is required."),
-    Access.SOCKET: AccessDoc("Refused to web pages of other sites. The first message authenticates the client."),
-    Access.LOOPBACK: AccessDoc("For programs on this host."),
-    Access.MONITOR: AccessDoc("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
-    Access.BEARER: AccessDoc(f"{BEARER}.", ("session",)),
-    Access.LOOPBACK_OR_BEARER: LOCAL_OR_BEARER,
-    Access.LOCAL_OR_BEARER: LOCAL_OR_BEARER,
-    Access.BRIDGE: AccessDoc(f"{BEARER} with the grant `bridge`.", ("session",)),
-    Access.AGENT: AccessDoc(f"{BEARER} with the grant `bridge`. Refused to web pages of other sites.", ("session",)),
+ACCESS_DOCS: dict[Enum, AccessDoc] = {
+    RelayAccess.PUBLIC: AccessDoc("No credential is required."),
+    RelayAccess.SOCKET: AccessDoc("Refused to web pages of other sites. The first message authenticates the client."),
+    RelayAccess.LOOPBACK: AccessDoc("For programs on this host."),
+    RelayAccess.MONITOR: AccessDoc("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
+    RelayAccess.BEARER: AccessDoc(f"{BEARER}.", ("session",)),
+    RelayAccess.LOOPBACK_OR_BEARER: LOCAL_OR_BEARER,
+    RelayAccess.LOCAL_OR_BEARER: LOCAL_OR_BEARER,
+    RelayAccess.BRIDGE: AccessDoc(f"{BEARER} with the grant `bridge`.", ("session",)),
+    RelayAccess.AGENT: AccessDoc(
+        f"{BEARER} with the grant `bridge`. Refused to web pages of other sites.", ("session",)
+    ),
     **{
         access: AccessDoc(f"{BEARER} with the grant `{grant}`, or the API's key.", ("session", "key"))
         for access, grant in GRANTS.items()
     },
 }
-PLACES = {
+PATH_PARAMETERS = {
     "code": "code that the page of the agent shows",
     "ticket": "ticket from the redirect of the browser",
     "token": "token of the file",
@@ -343,30 +366,30 @@ def _refusal(path: str) -> tuple[str, SchemaType]:
     if path in CONTROLLED:
         return "PhoneRefusal", object
     if path == "/mcp":
-        return "McpRefusal", RpcMessageJson | types.Refusal
+        return "McpRefusal", RpcMessageJson | types.RefusalJson
     if path in ("/oauth/authorize", "/oauth/wait/{ticket}"):
-        return "OAuthPage", {**PAGE, JSON: oauth.OAuthRefusal}
+        return "OAuthPage", {**PAGE, JSON: oauth.OAuthRefusalJson}
     if path.startswith("/oauth/"):
-        return "OAuthRefusal", oauth.OAuthRefusal
+        return "OAuthRefusal", oauth.OAuthRefusalJson
     if path in BASIC_PATHS:
-        return "VoiceRefusal", {JSON: voice.VoiceRefusal, "text/plain": str}  # authorization errors are text
+        return "VoiceRefusal", {JSON: voice.VoiceRefusalJson, "text/plain": str}  # authorization errors are text
     if path.startswith("/voice/"):
         return "TextRefusal", {"text/plain": str}
-    return "Refusal", types.Refusal
+    return "Refusal", types.RefusalJson
 
 
-MANUAL = ApiDoc(
+API_DOC = ApiDoc(
     title="svc-relay relay",
     description="Pairs phones with this host, stores their sessions, and forwards commands of the agent to them. "
     "Every GET route also answers HEAD. Refusals are JSON with `error` for people and `code` for programs; refusals "
     "of voice routes are text.",
-    says=SAYS,
-    access_docs=DOORS,
+    says=OPERATIONS,
+    access_docs=ACCESS_DOCS,
     schemes={
         "session": {"type": "http", "scheme": "bearer", "description": "Token of a session, from `auth.ok`"},
         "key": {"type": "http", "scheme": "bearer", "description": "Key of the API"},
         "metrics": {"type": "http", "scheme": "bearer", "description": "`SVC_METRICS_TOKEN`"},
     },
-    path_parameters=PLACES,
+    path_parameters=PATH_PARAMETERS,
     refusal=_refusal,
 )

@@ -8,15 +8,19 @@ from typing import Annotated, Literal, NotRequired, Required, TypeAlias, TypedDi
 
 from svc_proto.schema.json_schema import schema_keywords
 
-Unix: TypeAlias = Annotated[float, "Unix seconds"]
-Natural: TypeAlias = Annotated[int, schema_keywords(minimum=0)]
-Span: TypeAlias = Annotated[float, schema_keywords(minimum=0, maximum=315_360_000), "seconds; 0 means no expiry"]
+UnixTime: TypeAlias = Annotated[float, "Unix seconds"]
+NonNegativeInt: TypeAlias = Annotated[int, schema_keywords(minimum=0)]
+DurationSeconds: TypeAlias = Annotated[
+    float, schema_keywords(minimum=0, maximum=315_360_000), "seconds; 0 means no expiry"
+]
 Base64: TypeAlias = Annotated[str, schema_keywords(contentEncoding="base64")]
-Preset: TypeAlias = Annotated[dict[str, Span | Literal[False]], "seconds by channel; false withholds the channel"]
+Preset: TypeAlias = Annotated[
+    dict[str, DurationSeconds | Literal[False]], "seconds by channel; false withholds the channel"
+]
 Grants: TypeAlias = Annotated[dict[str, float | None], "expiry by channel in Unix seconds; null means no expiry"]
 
 
-class Refusal(TypedDict):
+class RefusalJson(TypedDict):
     """A refusal. `field`, if present, names the invalid member."""
 
     ok: Literal[False]
@@ -25,39 +29,39 @@ class Refusal(TypedDict):
     field: NotRequired[str]
 
 
-class Health(TypedDict):
+class HealthJson(TypedDict):
     """Answer of a running relay."""
 
     status: Literal["ok"]
     version: str
-    clients: Natural
-    sessions: Natural
+    clients: NonNegativeInt
+    sessions: NonNegativeInt
 
 
-class ProfileState(TypedDict):
+class ProfileStateJson(TypedDict):
     """A profile of the agent."""
 
     name: str
     relay_state: Literal["enabled"]
 
 
-class Info(TypedDict):
+class InfoJson(TypedDict):
     """Version, capabilities and load of the relay."""
 
     version: str
     plugin_version: str
     protocol_version: int
     capabilities: list[str]
-    profiles: list[ProfileState]
-    uptime_seconds: Natural
-    session_count: Natural
-    paired_device_count: Natural
-    pending_commands: Natural
-    media_entry_count: Natural
+    profiles: list[ProfileStateJson]
+    uptime_seconds: NonNegativeInt
+    session_count: NonNegativeInt
+    paired_device_count: NonNegativeInt
+    pending_commands: NonNegativeInt
+    media_entry_count: NonNegativeInt
     health: Literal["ok"]
 
 
-class Security(TypedDict):
+class SecurityJson(TypedDict):
     """Security settings of the running relay."""
 
     ok: Literal[True]
@@ -66,7 +70,7 @@ class Security(TypedDict):
     trust_proxy_headers: bool
 
 
-class SecurityChange(TypedDict):
+class SecurityChangeJson(TypedDict):
     """Whether API keys may arrive from other hosts without TLS."""
 
     allow_insecure_api_bearer: bool
@@ -75,7 +79,7 @@ class SecurityChange(TypedDict):
 # --- phones ---------------------------------------------------------------------------------------------------------
 
 
-class Selector(TypedDict, total=False):
+class SelectorJson(TypedDict, total=False):
     """The phone to use; without a selector, the active one."""
 
     device: Annotated[str, "id, name or alias of the phone"]
@@ -83,7 +87,7 @@ class Selector(TypedDict, total=False):
     deviceId: Annotated[str, "alias of `device`"]
 
 
-class PhoneStatus(TypedDict):
+class PhoneStatusJson(TypedDict):
     """The last status that a phone sent, with the connection state that the relay adds."""
 
     device: dict[str, object]
@@ -101,16 +105,16 @@ class PhoneStatus(TypedDict):
     device_form_factor: NotRequired[str]
 
 
-class Phones(TypedDict):
+class PhonesJson(TypedDict):
     """Phones that can be controlled, most recently active first."""
 
     active_device_id: str | None
     most_recent_device_id: str | None
-    devices: list[PhoneStatus]
-    count: Natural
+    devices: list[PhoneStatusJson]
+    count: NonNegativeInt
 
 
-class Selected(TypedDict):
+class SelectedPhoneJson(TypedDict):
     """The phone that is used by default from now on."""
 
     ok: Literal[True]
@@ -121,14 +125,14 @@ class Selected(TypedDict):
     aliases: list[str]
 
 
-class Command(TypedDict):
+class CommandJson(TypedDict):
     """A command to a phone and its outcome."""
 
     request_id: str
     method: str
     path: str
     params: object
-    sent_at: Unix
+    sent_at: UnixTime
     response_status: int | None
     result_summary: str | None
     error: str | None
@@ -139,13 +143,13 @@ class Command(TypedDict):
     asked_by: str | None
 
 
-class Activity(TypedDict):
+class ActivityJson(TypedDict):
     """Recent commands, newest first."""
 
-    activity: list[Command]
+    activity: list[CommandJson]
 
 
-class ActivityQuery(TypedDict, total=False):
+class ActivityQueryJson(TypedDict, total=False):
     """Maximum number of commands."""
 
     limit: Annotated[int, "at most 100; 100 if absent or not a number"]
@@ -154,49 +158,49 @@ class ActivityQuery(TypedDict, total=False):
 # --- pairing and sessions -------------------------------------------------------------------------------------------
 
 
-class Code(TypedDict):
+class CodeJson(TypedDict):
     """A registered pairing code."""
 
     ok: Literal[True]
     code: str
 
 
-class NewCode(Code):
+class NewCodeJson(CodeJson):
     """A new pairing code, valid for ten minutes."""
 
     expires_at: int
 
 
-class Registered(Code):
+class RegisteredJson(CodeJson):
     """A registered pairing code, with the data of its invite."""
 
     api_key: NotRequired[Annotated[str, "key for this pairing only, to be put into its invite"]]
     endpoints: NotRequired[list[object]]
 
 
-class Given(TypedDict, total=False):
+class CodeTermsJson(TypedDict, total=False):
     """Grants and lifetime of the session that the code opens."""
 
-    ttl_seconds: Span | None
+    ttl_seconds: DurationSeconds | None
     grants: Preset | None
     transport_hint: Literal["wss", "ws", "unknown"] | None
     carries_key: bool | None
 
 
-class Approval(Given, total=False):
+class CodeApprovalJson(CodeTermsJson, total=False):
     """A pairing code for a phone."""
 
     code: Required[Annotated[str, "six characters of A-Z and 0-9"]]
 
 
-class Registration(Approval, total=False):
+class RegistrationJson(CodeApprovalJson, total=False):
     """A pairing code for a phone, with the addresses of this host."""
 
     endpoints: list[object] | None
     own_key: bool | None
 
 
-class Mint(Given, total=False):
+class MintRequestJson(CodeTermsJson, total=False):
     """Content of an invite; absent members take the configured values."""
 
     host: str | None
@@ -209,7 +213,7 @@ class Mint(Given, total=False):
     own_key: bool | None
 
 
-class Invite(NewCode):
+class InviteJson(NewCodeJson):
     """A signed invite for a QR code."""
 
     qr_payload: str
@@ -222,15 +226,15 @@ class Invite(NewCode):
     endpoints: NotRequired[list[object]]
 
 
-class DeviceSession(TypedDict):
+class DeviceSessionJson(TypedDict):
     """The session of a paired device."""
 
     token_prefix: str
     device_name: str
     device_id: str
-    created_at: Unix
-    first_seen: Unix
-    last_seen: Unix
+    created_at: UnixTime
+    first_seen: UnixTime
+    last_seen: UnixTime
     expires_at: Annotated[float | None, "Unix seconds; null means no expiry"]
     grants: Grants
     transport_hint: str
@@ -242,13 +246,13 @@ class DeviceSession(TypedDict):
     online: Annotated[bool, "whether the device is connected"]
 
 
-class DeviceSessions(TypedDict):
+class DeviceSessionsJson(TypedDict):
     """The sessions of paired devices."""
 
-    sessions: list[DeviceSession]
+    sessions: list[DeviceSessionJson]
 
 
-class Revoked(TypedDict):
+class RevokedJson(TypedDict):
     """The revoked session."""
 
     ok: Literal[True]
@@ -257,14 +261,14 @@ class Revoked(TypedDict):
     knows_api_key: NotRequired[Annotated[bool, "the invite contained the main key of the API: change that key"]]
 
 
-class SessionChange(TypedDict, total=False):
+class SessionChangeJson(TypedDict, total=False):
     """A new lifetime, new grants, or both."""
 
-    ttl_seconds: Span | None
+    ttl_seconds: DurationSeconds | None
     grants: Preset | None
 
 
-class SessionChanged(TypedDict):
+class SessionChangedJson(TypedDict):
     """Lifetime and grants after the change."""
 
     ok: Literal[True]
@@ -276,7 +280,7 @@ class SessionChanged(TypedDict):
 # --- files ----------------------------------------------------------------------------------------------------------
 
 
-class MediaPath(TypedDict, total=False):
+class MediaPathJson(TypedDict, total=False):
     """A file of this host to register."""
 
     path: Required[str]
@@ -285,21 +289,21 @@ class MediaPath(TypedDict, total=False):
     sensitive: bool | int | str | None
 
 
-class MediaToken(TypedDict):
+class MediaTokenJson(TypedDict):
     """Token of a file, with its expiry."""
 
     ok: Literal[True]
     token: str
-    expires_at: Unix
+    expires_at: UnixTime
 
 
-class MediaRegistered(MediaToken):
+class MediaRegisteredJson(MediaTokenJson):
     """Token of a file of this host, with its expiry."""
 
     sensitive: bool
 
 
-class Upload(TypedDict, total=False):
+class UploadJson(TypedDict, total=False):
     """A file as base64 in JSON."""
 
     content_type: Required[str]
@@ -307,13 +311,13 @@ class Upload(TypedDict, total=False):
     file_name: str | None
 
 
-class Form(TypedDict):
+class FormJson(TypedDict):
     """A file as a part of a form."""
 
     file: Annotated[str, schema_keywords(contentMediaType="application/octet-stream")]
 
 
-class PathQuery(TypedDict):
+class PathQueryJson(TypedDict):
     """Path of a file on this host."""
 
     path: Annotated[str, "an absolute path"]
@@ -321,32 +325,32 @@ class PathQuery(TypedDict):
     sensitive: NotRequired[Annotated[str, "1: mark the file as sensitive in the answer"]]
 
 
-class MediaEntry(TypedDict):
+class MediaEntryJson(TypedDict):
     """A file that can be fetched by its token."""
 
     token: str
     file_name: str
     content_type: str
-    size: Natural
-    created_at: Unix
-    expires_at: Unix
-    last_accessed: Unix
+    size: NonNegativeInt
+    created_at: UnixTime
+    expires_at: UnixTime
+    last_accessed: UnixTime
     is_expired: bool
 
 
-class MediaEntries(TypedDict):
+class MediaEntriesJson(TypedDict):
     """Registered files, newest first."""
 
-    media: list[MediaEntry]
+    media: list[MediaEntryJson]
 
 
-class MediaQuery(TypedDict, total=False):
+class MediaQueryJson(TypedDict, total=False):
     """Whether expired files are included."""
 
     include_expired: Annotated[str, "1: include expired files"]
 
 
-class Paste(TypedDict, total=False):
+class PasteJson(TypedDict, total=False):
     """An image for the agent of this host."""
 
     format: Required[Literal["png", "jpg", "jpeg", "webp", "gif"]]
@@ -354,24 +358,24 @@ class Paste(TypedDict, total=False):
     filename_hint: str | None
 
 
-class Pasted(TypedDict):
+class PastedJson(TypedDict):
     """Path of the stored image."""
 
     ok: Literal[True]
     path: str
-    size_bytes: Natural
-    swept_stale: Natural
+    size_bytes: NonNegativeInt
+    swept_stale: NonNegativeInt
 
 
-class Notifications(TypedDict):
+class NotificationsJson(TypedDict):
     """Notifications of phones, newest first."""
 
     ok: Literal[True]
     notifications: list[dict[str, object]]
-    count: Natural
+    count: NonNegativeInt
 
 
-class NotificationQuery(TypedDict, total=False):
+class NotificationQueryJson(TypedDict, total=False):
     """Maximum number of notifications."""
 
     limit: Annotated[int, schema_keywords(minimum=1), "at most 100; 20 if absent"]

@@ -6,11 +6,11 @@ Clients in use decode them strictly: numbers and booleans are JSON numbers and b
 
 from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
-from svc_proto.relay.openapi.types import Natural
+from svc_proto.relay.openapi.types import NonNegativeInt
 from svc_proto.schema.json_schema import schema_keywords
 
 
-class VoiceRefusal(TypedDict):
+class VoiceRefusalJson(TypedDict):
     """A refusal of basic voice."""
 
     ok: Literal[False]
@@ -19,13 +19,13 @@ class VoiceRefusal(TypedDict):
     success: NotRequired[Literal[False]]
 
 
-class ProfileQuery(TypedDict, total=False):
+class ProfileQueryJson(TypedDict, total=False):
     """Profile of the settings; without one, the global settings."""
 
     profile: str
 
 
-class SpeakingEngine(TypedDict):
+class TtsProviderJson(TypedDict):
     """Engine for text to speech."""
 
     provider: str | None
@@ -36,7 +36,7 @@ class SpeakingEngine(TypedDict):
     enhanced: Annotated[dict[str, object] | None, "options that a request may set"]
 
 
-class ListeningEngine(TypedDict):
+class SttProviderJson(TypedDict):
     """Engine for speech to text."""
 
     provider: str | None
@@ -44,14 +44,14 @@ class ListeningEngine(TypedDict):
     enabled: bool
 
 
-class VoiceEnvironment(TypedDict):
+class VoiceEnvironmentJson(TypedDict):
     """Whether voice engines are available."""
 
     available: bool
     warnings: list[str]
 
 
-class VoiceRequirements(TypedDict):
+class VoiceRequirementsJson(TypedDict):
     """Voice engines that are installed and that are missing."""
 
     available: bool
@@ -59,10 +59,10 @@ class VoiceRequirements(TypedDict):
     stt_available: bool
     missing_packages: list[str]
     details: str
-    environment: VoiceEnvironment
+    environment: VoiceEnvironmentJson
 
 
-class VoiceConfig(TypedDict):
+class VoiceConfigJson(TypedDict):
     """Engines of basic voice."""
 
     success: Literal[True]
@@ -70,18 +70,18 @@ class VoiceConfig(TypedDict):
     config_scope: str
     config_path: str | None
     fallback_to_global: bool
-    tts: SpeakingEngine
-    stt: ListeningEngine
-    requirements: VoiceRequirements
+    tts: TtsProviderJson
+    stt: SttProviderJson
+    requirements: VoiceRequirementsJson
 
 
-class Recording(TypedDict):
+class RecordingJson(TypedDict):
     """A form with a recording."""
 
     file: Annotated[str, schema_keywords(contentMediaType="application/octet-stream")]
 
 
-class Transcript(TypedDict):
+class TranscriptJson(TypedDict):
     """Text of a recording."""
 
     success: Literal[True]
@@ -90,7 +90,7 @@ class Transcript(TypedDict):
     profile: str | None
 
 
-class Speech(TypedDict, total=False):
+class SpeechJson(TypedDict, total=False):
     """Text to speak."""
 
     text: Required[Annotated[str, schema_keywords(minLength=1, maxLength=5_000)]]
@@ -100,7 +100,7 @@ class Speech(TypedDict, total=False):
     enhanced: dict[str, object] | None
 
 
-class VoiceScope(TypedDict):
+class VoiceScopeJson(TypedDict):
     """Source of the settings."""
 
     profile: str | None
@@ -108,7 +108,7 @@ class VoiceScope(TypedDict):
     fallback_to_global: bool
 
 
-class VoiceProvider(TypedDict):
+class VoiceProviderJson(TypedDict):
     """A provider and its options, with labels and groups where the options were requested."""
 
     id: str
@@ -137,7 +137,7 @@ class VoiceProvider(TypedDict):
     requires_manual_id: NotRequired[bool]
 
 
-class VoiceDefaults(VoiceScope):
+class VoiceDefaultsJson(VoiceScopeJson):
     """Default choice."""
 
     default_provider: str
@@ -146,19 +146,19 @@ class VoiceDefaults(VoiceScope):
     sample_rate: Annotated[int, "Hz"]
 
 
-class FamilySettings(VoiceDefaults):
+class VoiceModeSettingsJson(VoiceDefaultsJson):
     """Settings of speech output or of realtime voice."""
 
     success: Literal[True]
     enabled: bool
     protocol: str
     config_path: str
-    providers: list[VoiceProvider]
+    providers: list[VoiceProviderJson]
     auth: Annotated[dict[str, bool | str | list[str] | None], "names of environment variables, never their values"]
     updated: NotRequired[Annotated[list[str], "names of the changed settings, after a change"]]
 
 
-class OutputSettings(FamilySettings):
+class OutputSettingsJson(VoiceModeSettingsJson):
     """Settings of speech output."""
 
     language: str
@@ -170,20 +170,20 @@ class OutputSettings(FamilySettings):
     fallback_provider: str
 
 
-class Promotion(TypedDict):
+class PromotionJson(TypedDict):
     """When a run continues in the background."""
 
     enabled: bool
-    promote_after_ms: Natural
+    promote_after_ms: NonNegativeInt
     background_default_mode: str
     spoken_handoff: bool
-    progress_spoken_after_ms: Natural
-    progress_repeat_ms: Natural
+    progress_spoken_after_ms: NonNegativeInt
+    progress_repeat_ms: NonNegativeInt
     result_delivery: str
-    max_background_runs: Natural
+    max_background_runs: NonNegativeInt
 
 
-class AgentSettings(FamilySettings):
+class AgentSettingsJson(VoiceModeSettingsJson):
     """Settings of the realtime agent."""
 
     available: bool
@@ -192,10 +192,10 @@ class AgentSettings(FamilySettings):
     stable_engine: str
     tool_surface: list[str]
     limits: list[str]
-    promotion: Promotion
+    promotion: PromotionJson
 
 
-class SettingsChange(TypedDict, total=False):
+class SettingsChangeJson(TypedDict, total=False):
     """Settings that can be changed."""
 
     profile: str | None
@@ -206,7 +206,7 @@ class SettingsChange(TypedDict, total=False):
     sample_rate: Annotated[int | str, "Hz, 8000 to 96000"]
 
 
-class OutputChange(SettingsChange, total=False):
+class OutputSettingsChangeJson(SettingsChangeJson, total=False):
     """Settings of speech output that can be changed."""
 
     language: str
@@ -217,7 +217,7 @@ class OutputChange(SettingsChange, total=False):
     auto_speech_tags: bool | int | str
 
 
-class AgentChange(SettingsChange, total=False):
+class AgentSettingsChangeJson(SettingsChangeJson, total=False):
     """Settings of the realtime agent that can be changed."""
 
     promotion_enabled: bool | int | str
@@ -230,7 +230,7 @@ class AgentChange(SettingsChange, total=False):
     result_delivery: str
 
 
-class ProviderOptions(VoiceDefaults):
+class ProviderOptionsJson(VoiceDefaultsJson):
     """Options of a provider."""
 
     success: Literal[True]
@@ -238,13 +238,13 @@ class ProviderOptions(VoiceDefaults):
     protocol: str
     schema_version: Literal[1]
     provider_id: str
-    provider: VoiceProvider
+    provider: VoiceProviderJson
     dynamic: Annotated[dict[str, object], "whether the options come from the provider itself"]
     language: NotRequired[str]
     tool_surface: NotRequired[list[str]]
 
 
-class Picked(TypedDict, total=False):
+class ProviderChoiceJson(TypedDict, total=False):
     """A choice; absent members take the configured values."""
 
     profile: str | None
@@ -254,7 +254,7 @@ class Picked(TypedDict, total=False):
     language: str | None
 
 
-class ChoiceCheck(TypedDict):
+class ChoiceCheckJson(TypedDict):
     """Result for one part of a choice."""
 
     id: str
@@ -262,7 +262,7 @@ class ChoiceCheck(TypedDict):
     message: str
 
 
-class ChoiceChecked(TypedDict):
+class ChoiceCheckedJson(TypedDict):
     """Whether the choice is valid."""
 
     success: Literal[True]
@@ -276,16 +276,16 @@ class ChoiceChecked(TypedDict):
     dynamic: dict[str, object]
     valid: bool
     summary: Literal["ok", "invalid"]
-    checks: list[ChoiceCheck]
+    checks: list[ChoiceCheckJson]
 
 
-class NewVoiceSession(Picked, total=False):
+class NewVoiceSessionJson(ProviderChoiceJson, total=False):
     """Properties of a new session."""
 
     provider: str | None
 
 
-class NewAgentSession(NewVoiceSession, total=False):
+class NewAgentSessionJson(NewVoiceSessionJson, total=False):
     """Properties of a new session with the agent."""
 
     chat_session_id: str | None
@@ -293,7 +293,7 @@ class NewAgentSession(NewVoiceSession, total=False):
     final_answer_only: bool
 
 
-class VoiceSession(VoiceScope):
+class VoiceSessionJson(VoiceScopeJson):
     """A session and the address of its WebSocket."""
 
     success: Literal[True]
@@ -308,13 +308,13 @@ class VoiceSession(VoiceScope):
     config_path: str | None
     resume_token: NotRequired[str]
     resume_supported: NotRequired[bool]
-    resume_ttl_ms: NotRequired[Natural]
+    resume_ttl_ms: NotRequired[NonNegativeInt]
 
 
-class AgentSession(VoiceSession):
+class AgentSessionJson(VoiceSessionJson):
     """A session with the agent and the address of its WebSocket."""
 
     chat_session_id: str | None
-    context_message_count: Natural
+    context_message_count: NonNegativeInt
     experimental: bool
     tool_surface: list[str]

@@ -22,14 +22,14 @@ from svc_proto.machines.bridge_commands import CommandOutcome
 from svc_proto.machines.device_control_arguments import check_arguments
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.phone_registry import ASKS_ITS_USER, ConnectedPhone, split_selector
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import RelayAccess
 from svc_proto.schema.json_object import json_object
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.relay.service import Relay
 
-__all__ = ["DEVICE_CONTROL", "ask_phone", "routes"]
+__all__ = ["DEVICE_CONTROL", "send_command", "routes"]
 
 DEVICE_CONTROL: tuple[tuple[str, str], ...] = (
     # core
@@ -77,25 +77,25 @@ DEVICE_CONTROL: tuple[tuple[str, str], ...] = (
 """Every (method, path) that is forwarded: the 34 paths of SPEC.md, `/clipboard` twice, and the self-foreground
 route in both spellings. A phone is sent the original one, whichever was called."""
 
-COMMAND = (  # as `write_envelope` would; ids, methods and paths have nothing to escape
+COMMAND_TEMPLATE = (  # as `write_envelope` would; ids, methods and paths have nothing to escape
     '{"channel":"bridge","type":"bridge.command","id":"%s","payload":'
     '{"request_id":"%s","method":"%s","path":"%s","params":%s,"body":%s}}'
 )
 NOTHING: Mapping[str, object] = {}
 _INFO = Level.INFO  # as in `machines.session`
-SENT_AS = {SVC.self_foreground: HERMES.self_foreground}
+PATH_ALIASES = {SVC.self_foreground: HERMES.self_foreground}
 
 
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
-    control = _Control(relay)
+    control = _DeviceControlRoutes(relay)
     return [
-        Route(method=method, pattern=path, access=Access.BRIDGE, handler=control.forward)
+        Route(method=method, pattern=path, access=RelayAccess.BRIDGE, handler=control.forward)
         for method, path in DEVICE_CONTROL
     ]
 
 
-class _Control:
+class _DeviceControlRoutes:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 
@@ -104,13 +104,13 @@ class _Control:
         assert isinstance(by, PairedSession)
         method = "GET" if request.method == "HEAD" else request.method
         given, said = _arguments(request) if method == "POST" else ({}, "")
-        later = _Driven()
+        later = _PendingCommandResponse()
         query = request.query if request.raw_query else NOTHING
-        outcome = ask_phone(self._relay, by, method, request.path, query, given, later.resolve, said)
+        outcome = send_command(self._relay, by, method, request.path, query, given, later.resolve, said)
         return later if outcome is None else later.made(outcome)
 
 
-class _Driven(Deferred):
+class _PendingCommandResponse(Deferred):
     """What came of a command, as the answer to its request."""
 
     __slots__ = ()
@@ -122,7 +122,7 @@ class _Driven(Deferred):
         return json_response(outcome.status, outcome.body, outcome.headers)
 
 
-def ask_phone(
+def send_command(
     relay: Relay,
     by: PairedSession,
     method: str,
@@ -145,12 +145,12 @@ def ask_phone(
     phone, line = relay.phone_for(selector)
     if left_to_it and not phone.asks_its_user:
         raise Refused(409, "phone_asks_nobody", "the phone that would get this does not ask its user by itself")
-    sent = SENT_AS.get(path, path)
+    sent = PATH_ALIASES.get(path, path)
     request_id = next(relay.command_ids)
 
     told: Callable[[CommandOutcome], object] = tell
     if engine.log_level <= _INFO:
-        told = _Noted(engine, by, phone, f"{method} {sent}", tell)
+        told = _OutcomeLogger(engine, by, phone, f"{method} {sent}", tell)
     shown = strict_json.dumps(params) if params else "{}"
     if method == "GET":
         said = shown
@@ -173,15 +173,15 @@ def ask_phone(
         shown + said,
     )
     relay.watch_commands()
-    if line.send_text(COMMAND % (request_id, request_id, method, sent, shown, said)):
+    if line.send_text(COMMAND_TEMPLATE % (request_id, request_id, method, sent, shown, said)):
         return None
     failed = relay.bridge.send_failed(request_id)
-    _Noted(engine, by, phone, f"{method} {sent}", tell).note(failed)
+    _OutcomeLogger(engine, by, phone, f"{method} {sent}", tell).note(failed)
     return failed
 
 
 @frozen
-class _Noted:
+class _OutcomeLogger:
     """Tells what came of a command, and logs it if somebody still cared."""
 
     engine: Engine

@@ -20,7 +20,7 @@ from svc_proto.machines.inbox import (
     inbox_name,
     parse_format,
 )
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.media.media_service import MIB, base64_bytes
 
 if TYPE_CHECKING:
@@ -34,20 +34,25 @@ NONCE = 8  # bytes
 
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
-    view = _Inbox(relay)
+    view = _InboxRoutes(relay)
     return [
         Route(
             method="POST",
             pattern="/clipboard/inbox",
-            access=Access.BEARER,
+            access=RelayAccess.BEARER,
             handler=view.paste,
             body_limit=INBOX_BODY_LIMIT,
         ),
-        Route(method="GET", pattern="/notifications/recent", access=Access.LOCAL_OR_BEARER, handler=view.notifications),
+        Route(
+            method="GET",
+            pattern="/notifications/recent",
+            access=RelayAccess.LOCAL_OR_BEARER,
+            handler=view.notifications,
+        ),
     ]
 
 
-class _Inbox:
+class _InboxRoutes:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 

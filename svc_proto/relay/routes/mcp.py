@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.router import HandlerResult, Route
-from svc_proto.relay.access import Access
-from svc_proto.relay.cluster.local_coordinator import here_or_elsewhere
-from svc_proto.relay.oauth.issuer import MCP
+from svc_proto.relay.access import RelayAccess
+from svc_proto.relay.cluster.local_coordinator import local_or_forwarded
+from svc_proto.relay.oauth.issuer import MCP_PATH
 
 if TYPE_CHECKING:
     from svc_proto.mcp.http import Answered
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PATH", "routes"]
 
-PATH = MCP
+PATH = MCP_PATH
 T = TypeVar("T")
 
 
@@ -28,7 +28,7 @@ def routes(relay: Relay) -> list[Route]:
 
     def found(request: Request, here: Callable[[Request], T]) -> T | Flow[HandlerResult]:
         name = request.headers.get(b"mcp-session-id") or b""
-        return here_or_elsewhere(relay, request, "mcp", name.decode("latin-1"), lambda: here(request))
+        return local_or_forwarded(relay, request, "mcp", name.decode("latin-1"), lambda: here(request))
 
     def post(request: Request) -> Answered | Flow[HandlerResult]:
         return found(request, relay.mcp.post)
@@ -40,17 +40,17 @@ def routes(relay: Relay) -> list[Route]:
         return found(request, relay.mcp.delete)
 
     def question(request: Request) -> Response | Flow[Response]:
-        return relay.oauth.question(request)
+        return relay.oauth.show_consent(request)
 
     def answer(request: Request) -> Response | Flow[Response]:
-        return relay.oauth.answer(request)
+        return relay.oauth.answer_consent(request)
 
     one = f"{PATH}/questions/{{code}}"
-    row = partial(Route, pattern=PATH, access=Access.AGENT, stops_with_client=True)
+    row = partial(Route, pattern=PATH, access=RelayAccess.AGENT, stops_with_client=True)
     return [
         row(method="POST", handler=post),
         row(method="GET", handler=get, body_limit=0),
         row(method="DELETE", handler=delete, body_limit=0),
-        Route(method="GET", pattern=one, access=Access.LOOPBACK, handler=question),
-        Route(method="POST", pattern=one, access=Access.LOOPBACK, handler=answer),
+        Route(method="GET", pattern=one, access=RelayAccess.LOOPBACK, handler=question),
+        Route(method="POST", pattern=one, access=RelayAccess.LOOPBACK, handler=answer),
     ]

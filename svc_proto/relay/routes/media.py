@@ -19,17 +19,17 @@ from svc_proto.engine.message import Request, Response, StreamedResponse, json_r
 from svc_proto.engine.router import HandlerResult, Route
 from svc_proto.facts import Failure
 from svc_proto.machines.media_registry import MediaEntry
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.media.media_service import (
     ANY_TYPE,
     CONTENT_TYPES,
     MIB,
-    Media,
+    MediaService,
     base64_bytes,
     content_type_field,
     display_name,
 )
-from svc_proto.relay.media.upload_body import IncomingFile, form_type, receive_part
+from svc_proto.relay.media.upload_body import IncomingFile, multipart_content_type, receive_part
 from svc_proto.schema.coercion import is_truthy
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.multipart import PartBegin
@@ -43,7 +43,7 @@ __all__ = ["JSON_LIMIT", "routes"]
 
 JSON_LIMIT = 34 * MIB  # bytes of an upload as JSON, which is held in memory: 413
 MULTIPART_EXTRA = 2 * MIB  # bytes of a multipart body besides the file
-CREATED_WITHIN = 30.0  # s, for an empty file
+CREATE_TIMEOUT = 30.0  # s, for an empty file
 DEFAULT_NAME = "upload.bin"
 _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,16}\Z")
 
@@ -53,19 +53,19 @@ def routes(relay: Relay) -> list[Route]:
     view = _MediaRoutes(relay)
     cap = relay.config.media_max_size_mb * MIB
     return [
-        Route(method="POST", pattern="/media/register", access=Access.LOOPBACK, handler=view.register),
+        Route(method="POST", pattern="/media/register", access=RelayAccess.LOOPBACK, handler=view.register),
         Route(
             method="POST",
             pattern="/media/upload",
-            access=Access.BEARER,
+            access=RelayAccess.BEARER,
             handler=view.upload,
             body_limit=max(cap, JSON_LIMIT) + MULTIPART_EXTRA,
             streamed=True,
         ),
-        Route(method="GET", pattern="/media/by-path", access=Access.BEARER, handler=view.by_path),
-        Route(method="GET", pattern="/media/inspect", access=Access.LOOPBACK, handler=view.inspect),
-        Route(method="GET", pattern="/media/inspect/{token}", access=Access.LOOPBACK, handler=view.by_token),
-        Route(method="GET", pattern="/media/{token}", access=Access.BEARER, handler=view.by_token_anywhere),
+        Route(method="GET", pattern="/media/by-path", access=RelayAccess.BEARER, handler=view.by_path),
+        Route(method="GET", pattern="/media/inspect", access=RelayAccess.LOOPBACK, handler=view.inspect),
+        Route(method="GET", pattern="/media/inspect/{token}", access=RelayAccess.LOOPBACK, handler=view.by_token),
+        Route(method="GET", pattern="/media/{token}", access=RelayAccess.BEARER, handler=view.by_token_anywhere),
     ]
 
 
@@ -96,9 +96,9 @@ class _MediaRoutes:
     def upload(self, request: Request) -> Flow[Response]:
         """A file in the body: a `multipart/form-data` part named `file`, or base64 in JSON."""
         relay = self._relay
-        upload = _Upload(relay.engine, relay.media, cast("PairedSession", request.principal).token_hash)
+        upload = _MediaUploadFile(relay.engine, relay.media, cast("PairedSession", request.principal).token_hash)
         try:
-            kind = form_type(request)
+            kind = multipart_content_type(request)
             if kind is None:
                 yield from _read_json(request, upload)
             else:
@@ -109,7 +109,7 @@ class _MediaRoutes:
         finally:
             upload.abandon()
         if relay.media.uploads.shared:
-            yield from relay.commons.told()  # so that it outlives this node
+            yield from relay.coordinator.flush_best_effort()  # so that it outlives this node
         relay.engine.log(Level.INFO, "media uploaded", size=entry.size, content_type=entry.content_type)
         return json_response(200, _registered(entry))
 
@@ -119,7 +119,7 @@ class _MediaRoutes:
     def by_token_anywhere(self, request: Request) -> Flow[HandlerResult]:
         relay, token, answer = self._relay, request.params["token"], None
         if not relay.media.has(token):
-            asking = relay.commons.elsewhere("media", token, request)
+            asking = relay.coordinator.forward_request("media", token, request)
             answer = None if asking is None else (yield from asking)
         return answer or (yield from self.by_token(request))
 
@@ -143,10 +143,10 @@ class _MediaRoutes:
         return json_response(200, {"media": self._relay.media.records(include_expired=include)})
 
 
-class _Upload(IncomingFile):
+class _MediaUploadFile(IncomingFile):
     """`abandon` deletes what was finished, too, unless it was registered."""
 
-    def __init__(self, engine: Engine, media: Media, owner: str) -> None:
+    def __init__(self, engine: Engine, media: MediaService, owner: str) -> None:
         super().__init__(engine, max_size=media.max_size, noun="file")
         self._media = media
         self._owner = owner
@@ -168,7 +168,7 @@ class _Upload(IncomingFile):
         self._name = name or DEFAULT_NAME
         self._content_type = content_type
         extension = _EXTENSION.search(self._name)
-        return self.create(extension[0].lower() if extension is not None else "", within=CREATED_WITHIN)
+        return self.create(extension[0].lower() if extension is not None else "", within=CREATE_TIMEOUT)
 
     def too_large(self, limit: int) -> Refused:
         """The refusal of a file that is larger than may be: 413."""
@@ -177,7 +177,7 @@ class _Upload(IncomingFile):
     def write(self, data: bytes) -> Flow[None]:
         """See `IncomingFile`; `Refused` 507 over what the session may have."""
         if data and self.size + len(data) <= self._media.max_size:
-            self._media.reserve(self._owner, len(data))
+            self._media.reserve_quota(self._owner, len(data))
             self._reserved += len(data)
             if self._media.uploads.objects is not None:
                 self._digest.update(data)
@@ -191,7 +191,7 @@ class _Upload(IncomingFile):
         if isinstance(opened, Failure):
             raise self.not_stored(opened)
         try:
-            kept, shown = yield from self._media.shelve(opened, self._content_type, self._digest.hexdigest())
+            kept, shown = yield from self._media.store_upload(opened, self._content_type, self._digest.hexdigest())
         finally:
             engine.emit(ReleaseFile(opened.handle))
         if kept == opened.real_path:
@@ -205,13 +205,13 @@ class _Upload(IncomingFile):
         """Leave nothing behind."""
         super().abandon()
         if self._reserved:
-            self._media.uploads.give_back(self._owner, self._reserved)
+            self._media.uploads.release_quota(self._owner, self._reserved)
             self._reserved = 0
         if self._path is not None:
             self.engine.emit(DeleteBlob(self._path))
 
 
-def _read_json(request: Request, upload: _Upload) -> Flow[None]:
+def _read_json(request: Request, upload: _MediaUploadFile) -> Flow[None]:
     pieces: list[bytes] = []
     size = 0
     while data := (yield from request.stream.read()):

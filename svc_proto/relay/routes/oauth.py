@@ -5,34 +5,34 @@ from __future__ import annotations
 from functools import partial
 
 from svc_proto.engine.router import Route
-from svc_proto.relay.access import Access
-from svc_proto.relay.oauth.authorization_server import OAuth
-from svc_proto.relay.oauth.issuer import MCP, METADATA
+from svc_proto.relay.access import RelayAccess
+from svc_proto.relay.oauth.authorization_server import AuthorizationServer
+from svc_proto.relay.oauth.issuer import MCP_PATH, METADATA
 
-__all__ = ["described", "routes"]
+__all__ = ["metadata_routes", "routes"]
 
 SMALL = 16 * 1024  # bytes of a body: a registration of eight redirect URIs has three thousand
 
 
-def described(oauth: OAuth) -> list[Route]:
+def metadata_routes(oauth: AuthorizationServer) -> list[Route]:
     """What is under `/.well-known/`."""
-    row = partial(Route, method="GET", access=Access.PUBLIC, body_limit=0)
+    row = partial(Route, method="GET", access=RelayAccess.PUBLIC, body_limit=0)
     return [
-        row(pattern=METADATA, handler=oauth.resource),
-        row(pattern=f"{METADATA}{MCP}", handler=oauth.resource),
-        row(pattern="/.well-known/oauth-authorization-server", handler=oauth.server),
+        row(pattern=METADATA, handler=oauth.protected_resource_metadata),
+        row(pattern=f"{METADATA}{MCP_PATH}", handler=oauth.protected_resource_metadata),
+        row(pattern="/.well-known/oauth-authorization-server", handler=oauth.server_metadata),
         # Where the issuer has a path, clients look for it here (RFC 8414 section 5): a proxy leads them to us.
-        row(pattern="/.well-known/openid-configuration", handler=oauth.server),
+        row(pattern="/.well-known/openid-configuration", handler=oauth.server_metadata),
     ]
 
 
-def routes(oauth: OAuth) -> list[Route]:
+def routes(oauth: AuthorizationServer) -> list[Route]:
     """What is under `/oauth/`."""
-    row = partial(Route, access=Access.PUBLIC)
+    row = partial(Route, access=RelayAccess.PUBLIC)
     return [
         row(method="POST", pattern="/oauth/register", handler=oauth.register, body_limit=SMALL),
         row(method="GET", pattern="/oauth/authorize", handler=oauth.authorize, body_limit=0),
-        row(method="GET", pattern="/oauth/wait/{ticket}", handler=oauth.wait, body_limit=0),
+        row(method="GET", pattern="/oauth/wait/{ticket}", handler=oauth.poll_consent_page, body_limit=0),
         row(method="POST", pattern="/oauth/token", handler=oauth.token, body_limit=SMALL),
         row(method="POST", pattern="/oauth/revoke", handler=oauth.revoke, body_limit=SMALL),
     ]

@@ -12,7 +12,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta, parse_registration
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.invite_minting import key_for, mint_invite, parse_mint
 
 if TYPE_CHECKING:
@@ -23,43 +23,43 @@ __all__ = ["routes"]
 
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
-    view = _Pairing(relay)
+    view = _PairingRoutes(relay)
     return [
-        Route(method="POST", pattern="/pairing", access=Access.LOOPBACK, handler=view.make),
-        Route(method="POST", pattern="/pairing/register", access=Access.LOOPBACK, handler=view.register),
-        Route(method="POST", pattern="/pairing/approve", access=Access.LOOPBACK, handler=view.approve),
-        Route(method="POST", pattern="/pairing/mint", access=Access.LOOPBACK, handler=view.mint),
+        Route(method="POST", pattern="/pairing", access=RelayAccess.LOOPBACK, handler=view.create_code),
+        Route(method="POST", pattern="/pairing/register", access=RelayAccess.LOOPBACK, handler=view.register),
+        Route(method="POST", pattern="/pairing/approve", access=RelayAccess.LOOPBACK, handler=view.approve),
+        Route(method="POST", pattern="/pairing/mint", access=RelayAccess.LOOPBACK, handler=view.mint),
     ]
 
 
-class _Pairing:
+class _PairingRoutes:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 
-    def make(self, request: Request) -> Flow[Response]:
+    def create_code(self, request: Request) -> Flow[Response]:
         """For programs of this host, such as its agent: no operator registers anything, so no block is cleared."""
         relay = self._relay
         code = new_code(relay.engine.entropy)
-        yield from relay.commons.put_code(code, PairingMeta())
+        yield from relay.coordinator.register_code(code, PairingMeta())
         relay.engine.log(Level.INFO, "pairing code made")
         return json_response(200, {"ok": True, "code": code, "expires_at": self._expires_at()})
 
     def register(self, request: Request) -> Flow[Response]:
         code, meta = parse_registration(request.json(), with_endpoints=True)
         relay = self._relay
-        yield from relay.local_door.remember(relay.engine, meta.endpoints)
+        yield from relay.local_door.add_public_endpoints(relay.engine, meta.endpoints)
         body: dict[str, object] = {"ok": True, "code": code}
         if meta.own_key and meta.grants_chat and relay.keys is not None:
             body["api_key"], key_hash = relay.keys.new_key(relay.engine.entropy)
             meta = evolve(meta, key_hash=key_hash, carries_key=False)
-        yield from self._put(code, meta)
+        yield from self._register(code, meta)
         if meta.endpoints is not None:
             body["endpoints"] = meta.endpoints
         return json_response(200, body)
 
     def approve(self, request: Request) -> Flow[Response]:
         code, meta = parse_registration(request.json(), with_endpoints=False)
-        yield from self._put(code, meta)
+        yield from self._register(code, meta)
         return json_response(200, {"ok": True, "code": code})
 
     def mint(self, request: Request) -> Flow[Response]:
@@ -67,13 +67,13 @@ class _Pairing:
         code = new_code(self._relay.engine.entropy)
         key, meta = yield from key_for(self._relay.engine, self._relay.config, wanted, self._relay.keys)
         invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code, key)
-        yield from self._relay.local_door.remember(self._relay.engine, wanted.meta.endpoints)
-        yield from self._put(code, meta)
+        yield from self._relay.local_door.add_public_endpoints(self._relay.engine, wanted.meta.endpoints)
+        yield from self._register(code, meta)
         return json_response(200, {**invite, "expires_at": self._expires_at()})
 
-    def _put(self, code: str, meta: PairingMeta) -> Flow[None]:
+    def _register(self, code: str, meta: PairingMeta) -> Flow[None]:
         relay = self._relay
-        yield from relay.commons.put_code(code, meta)
+        yield from relay.coordinator.register_code(code, meta)
         relay.limiter.clear()  # spec: a successful registration clears all blocks
         relay.engine.log(Level.INFO, "pairing code registered")
 

@@ -11,7 +11,7 @@ from svc_proto.engine.router import Route
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.paired_session import PREFIX_LENGTH, PairedSession, parse_patch, session_record
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTH
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import RelayAccess
 from svc_proto.relay_config import SessionPolicy
 
 if TYPE_CHECKING:
@@ -22,22 +22,22 @@ __all__ = ["routes"]
 
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
-    view = _Sessions(relay)
+    view = _SessionRoutes(relay)
     one = "/sessions/{token_prefix}"
     return [
-        Route(method="GET", pattern="/sessions", access=Access.LOOPBACK_OR_BEARER, handler=view.list_all),
-        Route(method="DELETE", pattern=one, access=Access.LOOPBACK_OR_BEARER, handler=view.revoke),
-        Route(method="PATCH", pattern=one, access=Access.LOOPBACK_OR_BEARER, handler=view.patch),
+        Route(method="GET", pattern="/sessions", access=RelayAccess.LOOPBACK_OR_BEARER, handler=view.list_all),
+        Route(method="DELETE", pattern=one, access=RelayAccess.LOOPBACK_OR_BEARER, handler=view.revoke),
+        Route(method="PATCH", pattern=one, access=RelayAccess.LOOPBACK_OR_BEARER, handler=view.patch),
     ]
 
 
-class _Sessions:
+class _SessionRoutes:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 
     def list_all(self, request: Request) -> Flow[Response]:
         relay, asks = self._relay, request.principal
-        online = yield from relay.commons.online()
+        online = yield from relay.coordinator.online_sessions()
         relay.expire_sessions()
         records = [
             session_record(session, session is asks, online=session.token_hash in online)
@@ -53,7 +53,7 @@ class _Sessions:
         problem = yield from relay.revoke(session, "the session was revoked")
         if problem is not None:
             raise Refused(500, "store_failed", problem)
-        yield from relay.commons.settle()
+        yield from relay.coordinator.flush()
         body = {"ok": True, "revoked": session.token_prefix, "revoked_self": session is request.principal}
         return json_response(200, {**body, "knows_api_key": True} if session.knows_key else body)
 
@@ -79,7 +79,7 @@ class _Sessions:
             if stored.kind is FailureKind.NOT_FOUND:
                 raise Refused(404, "not_found", "the session was revoked")
             raise Refused(500, "store_failed", "changed until the relay restarts: the store did not take it")
-        yield from relay.commons.settle()
+        yield from relay.coordinator.flush()
         body = {
             "ok": True,
             "token_prefix": session.token_prefix,
@@ -93,7 +93,7 @@ class _Sessions:
         relay = self._relay
         found = relay.sessions.find(prefix, relay.engine.now)
         if not found:
-            yield from relay.commons.catch_up()
+            yield from relay.coordinator.sync_sessions()
             found = relay.sessions.find(prefix, relay.engine.now)
         return found
 

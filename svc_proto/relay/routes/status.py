@@ -11,9 +11,9 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route, RouteKind
 from svc_proto.machines.bridge_commands import parse_limit
 from svc_proto.machines.phone_registry import split_selector
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.change_notifier import DEVICES
-from svc_proto.relay.websocket.client_connection import ClientSocket
+from svc_proto.relay.websocket.client_connection import ClientConnection
 from svc_proto.version import PROTOCOL_VERSION, VERSION
 
 if TYPE_CHECKING:
@@ -24,26 +24,26 @@ __all__ = ["routes"]
 
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
-    view, ws = _Status(relay), RouteKind.WEBSOCKET
+    view, ws = _StatusRoutes(relay), RouteKind.WEBSOCKET
     return [
-        Route(method="GET", pattern="/ws", access=Access.SOCKET, handler=view.socket, kind=ws, body_limit=0),
-        Route(method="GET", pattern="/", access=Access.SOCKET, handler=view.socket, kind=ws, body_limit=0),
-        Route(method="GET", pattern="/health", access=Access.PUBLIC, handler=view.health, body_limit=0),
-        Route(method="GET", pattern="/relay/info", access=Access.LOOPBACK, handler=view.info),
-        Route(method="GET", pattern="/relay/security", access=Access.LOOPBACK, handler=view.security),
-        Route(method="PATCH", pattern="/relay/security", access=Access.LOOPBACK, handler=view.set_security),
-        Route(method="GET", pattern="/bridge/status", access=Access.LOOPBACK, handler=view.bridge_status),
-        Route(method="GET", pattern="/bridge/activity", access=Access.LOOPBACK, handler=view.bridge_activity),
-        Route(method="GET", pattern="/bridge/devices", access=Access.LOOPBACK, handler=view.bridge_devices),
-        Route(method="POST", pattern="/bridge/select-active", access=Access.LOOPBACK, handler=view.select_active),
+        Route(method="GET", pattern="/ws", access=RelayAccess.SOCKET, handler=view.socket, kind=ws, body_limit=0),
+        Route(method="GET", pattern="/", access=RelayAccess.SOCKET, handler=view.socket, kind=ws, body_limit=0),
+        Route(method="GET", pattern="/health", access=RelayAccess.PUBLIC, handler=view.health, body_limit=0),
+        Route(method="GET", pattern="/relay/info", access=RelayAccess.LOOPBACK, handler=view.info),
+        Route(method="GET", pattern="/relay/security", access=RelayAccess.LOOPBACK, handler=view.security),
+        Route(method="PATCH", pattern="/relay/security", access=RelayAccess.LOOPBACK, handler=view.set_security),
+        Route(method="GET", pattern="/bridge/status", access=RelayAccess.LOOPBACK, handler=view.bridge_status),
+        Route(method="GET", pattern="/bridge/activity", access=RelayAccess.LOOPBACK, handler=view.bridge_activity),
+        Route(method="GET", pattern="/bridge/devices", access=RelayAccess.LOOPBACK, handler=view.bridge_devices),
+        Route(method="POST", pattern="/bridge/select-active", access=RelayAccess.LOOPBACK, handler=view.select_active),
     ]
 
 
-class _Status:
+class _StatusRoutes:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 
-    def socket(self, request: Request) -> ClientSocket:
+    def socket(self, request: Request) -> ClientConnection:
         return self._relay.open_client(request)
 
     def health(self, request: Request) -> Response:
@@ -100,7 +100,7 @@ class _Status:
 
     def bridge_activity(self, request: Request) -> Flow[Response]:
         limit = parse_limit(request.query.get("limit"))
-        return json_response(200, {"activity": (yield from self._relay.commons.activity(limit))})
+        return json_response(200, {"activity": (yield from self._relay.coordinator.activity(limit))})
 
     def bridge_devices(self, request: Request) -> Response:
         self._relay.drop_lapsed_phones()
@@ -112,6 +112,6 @@ class _Status:
             raise invalid("device", "the id, name or alias of a connected phone")
         self._relay.drop_lapsed_phones()
         selected = self._relay.phones.select_active(selector)
-        self._relay.commons.phone_selected()
-        self._relay.changes.tell(DEVICES)
+        self._relay.coordinator.phone_selected()
+        self._relay.changes.notify(DEVICES)
         return json_response(200, selected)

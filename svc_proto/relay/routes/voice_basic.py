@@ -14,7 +14,7 @@ from svc_proto.commands import DeleteBlob, Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.relay.access import BASIC_PATHS, Access
+from svc_proto.relay.access import BASIC_PATHS, RelayAccess
 from svc_proto.relay.voice.recording_upload import MAX_UPLOAD, MULTIPART_EXTRA, receive_recording
 from svc_proto.voice.basic import BasicVoice, spoken_text
 from svc_proto.voice.profiles import profile_of
@@ -32,28 +32,28 @@ NAMES = {"audio/mpeg": "tts.mp3", "audio/wav": "tts.wav", "audio/ogg": "tts.ogg"
 
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
-    view = _Basic(relay)
+    view = _BasicVoiceRoutes(relay)
     config, transcribe, synthesize = BASIC_PATHS
     return [
-        Route(method="GET", pattern=config, access=Access.VOICE_CONFIG, handler=view.config),
+        Route(method="GET", pattern=config, access=RelayAccess.VOICE_CONFIG, handler=view.config),
         Route(
             method="POST",
             pattern=transcribe,
-            access=Access.VOICE_STT,
-            handler=partial(view.one_of_many, view.transcribe),
+            access=RelayAccess.VOICE_STT,
+            handler=partial(view.with_concurrency_limit, view.transcribe),
             body_limit=MAX_UPLOAD + MULTIPART_EXTRA,
             streamed=True,
         ),
         Route(
             method="POST",
             pattern=synthesize,
-            access=Access.VOICE_TTS,
-            handler=partial(view.one_of_many, view.synthesize),
+            access=RelayAccess.VOICE_TTS,
+            handler=partial(view.with_concurrency_limit, view.synthesize),
         ),
     ]
 
 
-class _Basic:
+class _BasicVoiceRoutes:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
         self._busy = 0  # callers who are spoken or listened to
@@ -62,7 +62,7 @@ class _Basic:
         answer = yield from BasicVoice(self._relay.voice_side.voice).config(profile_of(request.query))
         return json_response(200, answer)
 
-    def one_of_many(self, work: Callable[[Request], Flow[Response]], request: Request) -> Flow[Response]:
+    def with_concurrency_limit(self, work: Callable[[Request], Flow[Response]], request: Request) -> Flow[Response]:
         """Each holds a recording on the disk, or a file of sound in memory."""
         if self._busy >= MAX_BUSY:
             raise Refused(503, "busy", "too many others are speaking: try again in a while", headers=RETRY)

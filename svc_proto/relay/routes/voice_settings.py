@@ -16,8 +16,8 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import HandlerResult, Route, RouteKind
 from svc_proto.engine.websocket import WebSocketHandler
-from svc_proto.relay.access import Access
-from svc_proto.relay.cluster.local_coordinator import here_or_elsewhere
+from svc_proto.relay.access import RelayAccess
+from svc_proto.relay.cluster.local_coordinator import local_or_forwarded
 from svc_proto.voice.contract import ProviderInfo
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.profiles import profile_of
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 __all__ = ["routes"]
 
 MAX_RATE = 10_000_000  # Hz, of a choice that is to be checked
-THEMES = (  # a name as `voice_side` has its sessions, who may ask, who may speak, and what for
-    ("output", Access.VOICE_TTS, Access.VOICE_OUTPUT_SOCKET, OUTPUT),
-    ("lab", Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET, LAB),
-    ("agent", Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET, AGENT),
+VOICE_MODES = (  # a name as `voice_side` has its sessions, who may ask, who may speak, and what for
+    ("output", RelayAccess.VOICE_TTS, RelayAccess.VOICE_OUTPUT_SOCKET, OUTPUT),
+    ("lab", RelayAccess.VOICE_REALTIME, RelayAccess.VOICE_REALTIME_SOCKET, LAB),
+    ("agent", RelayAccess.VOICE_REALTIME, RelayAccess.VOICE_REALTIME_SOCKET, AGENT),
 )
 
 
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
-    return [row for theme in THEMES for row in _FamilyRoutes(relay, *theme).rows()]
+    return [row for theme in VOICE_MODES for row in _VoiceModeRoutes(relay, *theme).rows()]
 
 
 @frozen
-class _FamilyRoutes:
+class _VoiceModeRoutes:
     relay: Relay
     name: str
-    access: Access
-    socket: Access
+    access: RelayAccess
+    socket: RelayAccess
     view: View
 
     def rows(self) -> list[Route]:
@@ -65,7 +65,7 @@ class _FamilyRoutes:
         ]
 
     def show(self, request: Request) -> Flow[Response]:
-        return json_response(200, self._shown((yield from self._settings(request))))
+        return json_response(200, self._settings_response((yield from self._settings(request))))
 
     def change(self, request: Request) -> Flow[Response]:
         view, voice = self.view, self.relay.voice_side.voice
@@ -79,7 +79,7 @@ class _FamilyRoutes:
         change = checked_change(view.rules, body, [info.id for info in view.allowed()])
         path = yield from voice.stored.change(view.family.section, profile, change)
         settings = yield from voice.settings(view.family.section, profile)
-        return json_response(200, {**self._shown(settings), "config_path": path, "updated": sorted(change)})
+        return json_response(200, {**self._settings_response(settings), "config_path": path, "updated": sorted(change)})
 
     def options(self, request: Request) -> Flow[Response]:
         info = self._provider(request)
@@ -104,7 +104,7 @@ class _FamilyRoutes:
     def open(self, request: Request) -> WebSocketHandler | Flow[HandlerResult]:
         relay, name = self.relay, request.params["session_id"]
         principal, family = cast("Principal", request.principal), relay.voice_side.sessions[self.name]
-        return here_or_elsewhere(relay, request, "voice", name, lambda: family.open(principal, name))
+        return local_or_forwarded(relay, request, "voice", name, lambda: family.open(principal, name))
 
     # --- helpers ---
 
@@ -114,7 +114,7 @@ class _FamilyRoutes:
         found = self.relay.voice_side.voice.settings(self.view.family.section, profile_of(request.query, body))
         return found
 
-    def _shown(self, settings: AnySettings) -> dict[str, object]:
+    def _settings_response(self, settings: AnySettings) -> dict[str, object]:
         view, voice = self.view, self.relay.voice_side.voice
         path = settings.scope.config_path or voice.stored.path_of(view.family.section)
         return config_answer(view, settings, path, voice.keys, self.relay.config.brand)

@@ -23,13 +23,13 @@ from svc_proto.schema.json_object import as_text
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Shells"]
+__all__ = ["ShellLauncher"]
 
 FALLBACKS = ("/bin/bash", "/bin/sh")
 SOCKET_DIGITS = 12  # of the hash of the service home; its path could be too long for a socket's
 REPLAY_LINES = 200  # wire terminal 1.4
 MAX_BEGUN = 256  # names of sessions: the one that was begun first is forgotten
-KILL_PATIENCE = 11.0  # s, a little more than the command itself is given to start and to end
+KILL_TIMEOUT = 11.0  # s, a little more than the command itself is given to start and to end
 LIST_FORMAT = "#{session_name} #{session_attached} #{session_windows} #{session_created}"
 TMUX_CONF = b"""# Written by the relay at each start.
 set -g escape-time 0
@@ -45,7 +45,7 @@ set -g status off
 """
 
 
-class Shells:
+class ShellLauncher:
     """The host's shells. `prepare` looks for tmux once, at the start."""
 
     def __init__(self, engine: Engine, config: RelayConfig) -> None:
@@ -122,7 +122,7 @@ class Shells:
         """End the tmux session; False if there is none. It is done even if whoever waits for it here goes away."""
         self.begun.discard(self.session_name(name))
         killing = self._succeeds("kill-session", "-t", f"={self.session_name(name)}")
-        return (yield from shield(self._engine, killing, within=KILL_PATIENCE)) is True
+        return (yield from shield(self._engine, killing, within=KILL_TIMEOUT)) is True
 
     def capture(self, name: str) -> Flow[str]:
         """The last screen of a tmux session, as plain text; empty if it is blank or cannot be had."""

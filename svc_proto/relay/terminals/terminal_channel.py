@@ -28,24 +28,24 @@ from svc_proto.machines.terminal import (
     shell_status,
 )
 from svc_proto.machines.transitions import step
-from svc_proto.relay.terminals.shells import Shells
+from svc_proto.relay.terminals.shells import ShellLauncher
 from svc_proto.schema.envelope import Envelope
 
 if TYPE_CHECKING:
-    from svc_proto.relay.websocket.client_connection import ClientSocket
+    from svc_proto.relay.websocket.client_connection import ClientConnection
 
-__all__ = ["NO_GRANT", "Terminal", "Terminals"]
+__all__ = ["NO_GRANT", "Terminal", "TerminalChannelHandler"]
 
-MAX_WAITING = 1024  # messages behind an attach that is under way; a further one is refused
+MAX_QUEUED = 1024  # messages behind an attach that is under way; a further one is refused
 MAX_UNREAD = 1024 * 1024  # bytes that a shell, or an attach, leaves unread; further input is refused
 NO_GRANT = "terminal grant expired or missing"  # wire terminal 1.1
 OUTPUT = b'{"channel":"terminal","type":"terminal.output","id":"%s","payload":{"session_name":%s,"data":"%s"}}'
 
 
-class Terminals:
+class TerminalChannelHandler:
     """The terminals that one socket has attached."""
 
-    def __init__(self, client: ClientSocket, shells: Shells) -> None:
+    def __init__(self, client: ClientConnection, shells: ShellLauncher) -> None:
         self.client = client
         self.engine = client.relay.engine
         self.shells = shells
@@ -57,7 +57,7 @@ class Terminals:
     def handle(self, envelope: Envelope) -> None:
         """Take one message of the terminal channel."""
         size = len(envelope.payload.text("data"))
-        if self._waiting and (len(self._waiting) >= MAX_WAITING or self._waiting_size + size > MAX_UNREAD):
+        if self._waiting and (len(self._waiting) >= MAX_QUEUED or self._waiting_size + size > MAX_UNREAD):
             self.error("too much waits for an attach", envelope.id, _name(envelope))
             return
         self._waiting.append(envelope)
@@ -75,16 +75,16 @@ class Terminals:
 
     def close(self) -> None:
         """The socket is gone: like a detach of everything, with nobody to tell."""
-        self._leave(TerminalTrigger.LOST, tell=False)
+        self._close_all(TerminalTrigger.LOST, tell=False)
 
     def stop(self) -> None:
         """The relay stops."""
-        self._leave(TerminalTrigger.LOST)
+        self._close_all(TerminalTrigger.LOST)
 
-    def lapse(self, identity: str = "") -> None:
+    def grant_expired(self, identity: str = "") -> None:
         """The grant has run out, or was taken back: nothing is typed and nothing is shown any more."""
-        self.client.complain(NO_GRANT, "grant_required", identity)
-        self._leave(TerminalTrigger.GRANT_EXPIRED)
+        self.client.send_error(NO_GRANT, "grant_required", identity)
+        self._close_all(TerminalTrigger.GRANT_EXPIRED)
 
     def send(self, kind: str, payload: dict[str, object], identity: str = "") -> None:
         """Send an envelope of this channel."""
@@ -116,7 +116,7 @@ class Terminals:
         self._forget_waiting()
         self.error(f"internal error {self.engine.log_bug(error)}")
 
-    def _leave(self, trigger: TerminalTrigger, *, tell: bool = True) -> None:
+    def _close_all(self, trigger: TerminalTrigger, *, tell: bool = True) -> None:
         if self._task is not None:
             self._task.cancel()
         self._forget_waiting()
@@ -175,7 +175,7 @@ class Terminals:
                 if reattach:
                     replay = yield from self.shells.capture(name)
             if made and not reattach and _name(envelope) is not None:
-                elsewhere = yield from self.client.relay.commons.begun_elsewhere(self.shells.session_name(name))
+                elsewhere = yield from self.client.relay.coordinator.terminal_owner_url(self.shells.session_name(name))
             terminal = Terminal(self, name, shell)
             argv = self.shells.argv(name, shell, made=made)
             env, inherit = self.shells.env(name), self.shells.inherit
@@ -183,7 +183,7 @@ class Terminals:
             if isinstance(child, Failure):
                 self.error(f"the shell could not be started: {child.kind.value}", envelope.id, name)
                 return
-            terminal.begin(child)
+            terminal.attach_child(child)
         self.held.pop(name, None)
         self.held[name] = terminal
         attached: dict[str, object] = {
@@ -200,7 +200,7 @@ class Terminals:
         if elsewhere:
             attached["elsewhere"] = elsewhere
         self.send("terminal.attached", attached, envelope.id)
-        self.engine.log(Level.INFO, "shell opened", **self.client.who, terminal=name, reattach=reattach)
+        self.engine.log(Level.INFO, "shell opened", **self.client.log_fields, terminal=name, reattach=reattach)
 
     def _input(self, envelope: Envelope) -> None:
         terminal, data = self._meant(envelope), envelope.payload.text("data")
@@ -258,7 +258,7 @@ class Terminal:
 
     child: ChildProcess
 
-    def __init__(self, owner: Terminals, name: str, shell: str) -> None:
+    def __init__(self, owner: TerminalChannelHandler, name: str, shell: str) -> None:
         self.name = name
         self.shell = shell
         self.parting = TerminalTrigger.EXIT  # what it is put down to when it ends by itself
@@ -268,7 +268,7 @@ class Terminal:
         self._buffer = OutputBuffer(tmux=owner.shells.tmux is not None)
         self._timer = owner.engine.timers.timer(self._flush)
 
-    def begin(self, child: ChildProcess) -> None:
+    def attach_child(self, child: ChildProcess) -> None:
         """The shell runs."""
         self.child = child
         self.step(TerminalTrigger.ATTACH)
@@ -320,12 +320,12 @@ class Terminal:
     def _flush(self) -> None:
         self._timer.cancel()
         client = self._owner.client
-        if not client.holds("terminal"):
-            self._owner.lapse()
+        if not client.has_grant("terminal"):
+            self._owner.grant_expired()
             return
         if client.writable:
             self._send(self._buffer.drain())
-        else:  # until `Terminals.writable`; what is under way from the shell waits in the buffer
+        else:  # until `TerminalChannelHandler.writable`; what is under way from the shell waits in the buffer
             self.child.set_read_paused(True)
 
     def _send(self, text: bytes) -> None:

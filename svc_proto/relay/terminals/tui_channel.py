@@ -26,23 +26,23 @@ from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.machines.paired_session import PairedSession
-    from svc_proto.relay.websocket.client_connection import ClientSocket
+    from svc_proto.relay.websocket.client_connection import ClientConnection
 
-__all__ = ["Tui"]
+__all__ = ["TuiChannelHandler"]
 
-TERM_PATIENCE = 2.0  # s from SIGTERM to SIGKILL, wire terminal 2.3
+TERM_TIMEOUT = 2.0  # s from SIGTERM to SIGKILL, wire terminal 2.3
 MAX_UNREAD = 32 * 1024 * 1024  # bytes that a gateway leaves unread before a request is refused
 MAX_GATEWAYS = 8  # processes of one session, which may have any number of sockets
 MAX_WAITING = 256  # messages behind a gateway that is being started
 NOT_RUNNING = -32000  # JSON-RPC: the server itself is at fault
-SHOWN = 400  # characters of a line of error output in a log record
+MAX_LOGGED_CHARS = 400  # characters of a line of error output in a log record
 NO_GRANT = "tui grant expired or missing"
 
 
-class Tui:
+class TuiChannelHandler:
     """The gateway of one socket, if there is one."""
 
-    def __init__(self, client: ClientSocket) -> None:
+    def __init__(self, client: ClientConnection) -> None:
         self.client = client
         self.engine = client.relay.engine
         self._gateway: _Gateway | None = None
@@ -67,7 +67,7 @@ class Tui:
         else:
             self._waiting_size += len(strict_json.dumps(envelope.payload))
             if self._waiting_size > MAX_UNREAD or len(self._waiting) >= MAX_WAITING:
-                self.client.complain("too much waits for the agent gateway", "tui_busy", envelope.id)
+                self.client.send_error("too much waits for the agent gateway", "tui_busy", envelope.id)
             else:
                 self._waiting.append(envelope)
 
@@ -85,12 +85,12 @@ class Tui:
             starting.cancel()
         gateway, self._gateway = self._gateway, None
         if gateway is not None:
-            gateway.child.terminate(SignalName.TERMINATE, patience=TERM_PATIENCE)
+            gateway.child.terminate(SignalName.TERMINATE, patience=TERM_TIMEOUT)
 
-    def lapse(self, identity: str = "") -> None:
+    def grant_expired(self, identity: str = "") -> None:
         """The grant has run out, or was taken back. A `tui_channel.error` would cost a desktop its socket."""
         self.close()
-        self.client.complain(NO_GRANT, "grant_required", identity)
+        self.client.send_error(NO_GRANT, "grant_required", identity)
 
     def send(self, kind: str, payload: Mapping[str, object]) -> None:
         """Send an envelope of this channel; its id is always fresh."""
@@ -104,23 +104,23 @@ class Tui:
     def _attach(self, envelope: Envelope) -> Flow[None]:
         command = self.client.relay.config.tui_command
         if not command:
-            self.client.complain("this relay has no agent gateway", "tui_unavailable", envelope.id)
+            self.client.send_error("this relay has no agent gateway", "tui_unavailable", envelope.id)
             return
         if self._gateways_of_others() >= MAX_GATEWAYS:
-            self.client.complain(f"a session may have {MAX_GATEWAYS} agent gateways", "tui_busy", envelope.id)
+            self.client.send_error(f"a session may have {MAX_GATEWAYS} agent gateways", "tui_busy", envelope.id)
             return
         gateway = _Gateway(self)
         env, inherit = self._environment(envelope.payload), self.client.relay.shells.inherit
-        child = yield from spawn(self.engine, command, gateway, env=env, inherit=inherit, errors=_Errors(self))
+        child = yield from spawn(self.engine, command, gateway, env=env, inherit=inherit, errors=_StderrLogger(self))
         if isinstance(child, Failure):
-            self.client.complain(
+            self.client.send_error(
                 f"the agent gateway could not be started: {child.kind.value}", "tui_unavailable", envelope.id
             )
             return
         gateway.child = child
         self._gateway = gateway
         self.send("tui.attached", {"pid": child.pid, "server_version": VERSION})
-        self.client.relay.engine.log(Level.INFO, "agent gateway opened", **self.client.who)
+        self.client.relay.engine.log(Level.INFO, "agent gateway opened", **self.client.log_fields)
 
     def _gateways_of_others(self) -> int:
         """Of the other sockets of this session."""
@@ -148,7 +148,7 @@ class Tui:
             self._process(self._waiting.popleft())
 
     def _not_started(self, error: Exception) -> None:
-        self.client.complain(f"internal error {self.engine.log_bug(error)}", "internal_error")
+        self.client.send_error(f"internal error {self.engine.log_bug(error)}", "internal_error")
         self._started(None)
 
     def _process(self, envelope: Envelope) -> None:
@@ -160,14 +160,14 @@ class Tui:
             case "tui.detach":
                 self.close()
             case _:
-                self.client.complain(f"unknown message {envelope.type[:40]!r}", "unknown_type", envelope.id)
+                self.client.send_error(f"unknown message {envelope.type[:40]!r}", "unknown_type", envelope.id)
 
     def _request(self, request: Mapping[str, object]) -> None:
         gateway = self._gateway
-        if gateway is not None and not gateway.runs:
+        if gateway is not None and not gateway.is_running:
             gateway = None
-        if gateway is not None and gateway.reads:
-            gateway.say(request)
+        if gateway is not None and gateway.is_reading:
+            gateway.send_line(request)
         elif "id" in request:
             problem = "the agent gateway is not running" if gateway is None else "the agent gateway does not read"
             error = {"code": NOT_RUNNING, "message": problem}
@@ -175,11 +175,11 @@ class Tui:
 
     def _resize(self, payload: Mapping[str, object]) -> None:
         gateway = self._gateway
-        if gateway is None or not gateway.runs or not gateway.reads:
+        if gateway is None or not gateway.is_running or not gateway.is_reading:
             return
         params = {key: payload[key] for key in ("session_id", "cols", "rows") if key in payload}
         identity = f"resize-{new_uuid(self.engine.entropy)}"
-        gateway.say({"jsonrpc": "2.0", "id": identity, "method": "terminal.resize", "params": params})
+        gateway.send_line({"jsonrpc": "2.0", "id": identity, "method": "terminal.resize", "params": params})
 
 
 class _Gateway:
@@ -191,47 +191,47 @@ class _Gateway:
 
     child: ChildProcess
 
-    def __init__(self, tui: Tui) -> None:
+    def __init__(self, tui: TuiChannelHandler) -> None:
         self._tui = tui
         self._lines = LineBuffer()
         self._ready: deque[bytes] = deque()  # whole lines, those of one or two reads
         self._end = ""  # how it ended, to be told behind the last line
 
     @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it can be written to."""
         return not self._end
 
     @property
-    def reads(self) -> bool:
+    def is_reading(self) -> bool:
         """Whether no more than may be is unread."""
         return self.child.credit.unsent <= MAX_UNREAD
 
-    def say(self, message: Mapping[str, object]) -> None:
+    def send_line(self, message: Mapping[str, object]) -> None:
         """Write one object as one line."""
         self.child.write(strict_json.dumps_bytes(message) + b"\n")
 
     def on_output(self, data: bytes) -> None:
         """Pass whole lines on; what is no JSON object is dropped."""
         tui = self._tui
-        if not tui.client.holds("tui"):
-            tui.lapse()
+        if not tui.client.has_grant("tui"):
+            tui.grant_expired()
             return
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError as error:
-            self.child.terminate(SignalName.TERMINATE, patience=TERM_PATIENCE)
+            self.child.terminate(SignalName.TERMINATE, patience=TERM_TIMEOUT)
             tui.lost(f"the agent gateway broke the protocol: {error}")
             return
         self._ready.extend(lines)
         self.drain()
 
     def drain(self) -> None:
-        """Pass lines on for as long as the client reads; `Tui.writable` is called when it does again."""
+        """Pass lines on for as long as the client reads; `TuiChannelHandler.writable` is called when it does again."""
         tui = self._tui
         while self._ready and tui.client.writable:
             self._pass_on(self._ready.popleft())
-        if self.runs:
+        if self.is_running:
             self.child.set_read_paused(bool(self._ready) or not tui.client.writable)
         elif tui.client.writable:
             tui.lost(self._end)
@@ -254,10 +254,10 @@ class _Gateway:
             self._tui.send("tui.rpc.response" if answers else "tui.rpc.event", members)
 
 
-class _Errors:
+class _StderrLogger:
     """The error output of a gateway: for the log, line by line, where somebody wants to debug."""
 
-    def __init__(self, tui: Tui) -> None:
+    def __init__(self, tui: TuiChannelHandler) -> None:
         self._engine = tui.engine
         self._lines = LineBuffer(limit=64 * 1024)
 
@@ -269,7 +269,7 @@ class _Errors:
             self._lines = LineBuffer(limit=64 * 1024)
             return
         for line in lines:
-            self._engine.log(Level.DEBUG, "agent gateway", line=line.decode("utf-8", "replace")[:SHOWN])
+            self._engine.log(Level.DEBUG, "agent gateway", line=line.decode("utf-8", "replace")[:MAX_LOGGED_CHARS])
 
     def on_exit(self, status: int | None) -> None:
         """Nothing is left to do: the gateway's output tells about the exit."""

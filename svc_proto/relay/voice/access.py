@@ -31,7 +31,7 @@ from svc_proto.engine.http_client import bearer_header as bearer_fields
 from svc_proto.engine.http_client import fetch
 from svc_proto.engine.message import Request
 from svc_proto.facts import Failure
-from svc_proto.relay.access import GRANTS, Access
+from svc_proto.relay.access import GRANTS, RelayAccess
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from svc_proto.machines.pairing_api_keys import PairingApiKeys
     from svc_proto.relay.service import Relay
 
-__all__ = ["CACHE_SECONDS", "MAX_CACHED", "MAX_PROBES", "SOCKETS", "ApiProbe", "VoiceGate"]
+__all__ = ["CACHE_SECONDS", "MAX_CACHED", "MAX_PROBES", "SOCKETS", "ApiBearerVerifier", "VoiceAuthorizer"]
 
 SCHEME = b"Bearer "  # the case of it counts
 MAX_TOKEN = 4_096  # characters
@@ -53,26 +53,26 @@ MAX_CACHED = 1_000  # bearers: the oldest is forgotten
 MAX_PROBES = 64  # at the same time: a further one is refused with 503
 UNKNOWN_DEVICE = "unknown"  # what a session is filed under whose device told no id
 
-SOCKETS = (Access.VOICE_OUTPUT_SOCKET, Access.VOICE_REALTIME_SOCKET)
+SOCKETS = (RelayAccess.VOICE_OUTPUT_SOCKET, RelayAccess.VOICE_REALTIME_SOCKET)
 
 
-class VoiceGate:
+class VoiceAuthorizer:
     """The policy. Routes that name one of `GRANTS` get a `Principal`."""
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
-        self._probe = ApiProbe(relay.engine, relay.config.api_url)
+        self._probe = ApiBearerVerifier(relay.engine, relay.config.api_url)
 
-    def admit(self, access: Access, request: Request) -> Principal | Flow[Principal]:
+    def authorize(self, access: RelayAccess, request: Request) -> Principal | Flow[Principal]:
         """Who calls; a flow where somebody has to be asked. `Refused` 401, 403, or 404 for what is turned off."""
         if access in SOCKETS:
             return self._admit_socket(access, request)
         return self._admit(GRANTS[access], request)
 
-    def _admit_socket(self, access: Access, request: Request) -> Flow[Principal]:
+    def _admit_socket(self, access: RelayAccess, request: Request) -> Flow[Principal]:
         # Wire 4.7: that a feature is off is said before anybody is asked who they are.
         voice = self._relay.voice_side.voice
-        output = access is Access.VOICE_OUTPUT_SOCKET
+        output = access is RelayAccess.VOICE_OUTPUT_SOCKET
         settings = yield from (voice.settings(OUTPUT_FAMILY) if output else voice.settings(REALTIME_FAMILY))
         if not settings.enabled:
             raise Refused(404, "disabled", "this voice feature is turned off")
@@ -81,7 +81,7 @@ class VoiceGate:
 
     def _admit(self, grant: str, request: Request) -> Principal | Flow[Principal]:
         token, relay = _bearer(request.headers), self._relay
-        seeking = None if relay.sessions.lookup(token, relay.engine.now) else relay.commons.seek(token)
+        seeking = None if relay.sessions.lookup(token, relay.engine.now) else relay.coordinator.lookup_session(token)
         return self._known(grant, token, request) if seeking is None else self._sought(seeking, grant, token, request)
 
     def _sought(self, seeking: Flow[PairedSession | None], grant: str, token: str, request: Request) -> Flow[Principal]:
@@ -102,7 +102,7 @@ class VoiceGate:
                     "an API bearer needs HTTPS here; for a trusted network, RELAY_ALLOW_INSECURE_API_BEARER=1 or "
                     "`svc relay insecure-api-key on` allows plain HTTP",
                 )
-            return self._ask(token, request)
+            return self._verify_bearer(token, request)
         if not session.holds(grant, now.wall):
             raise Refused(403, "grant_required", f"this session holds no live {grant} grant")
         device = None if session.device_id == UNKNOWN_DEVICE else session.device_id
@@ -110,7 +110,7 @@ class VoiceGate:
         request.credential_id = session.token_hash
         return Principal(kind="session", device_id=device, bearer_hash=session.token_hash, until=until)
 
-    def _ask(self, token: str, request: Request) -> Flow[Principal]:
+    def _verify_bearer(self, token: str, request: Request) -> Flow[Principal]:
         probe, relay = self._probe, self._relay
         holder = None if relay.keys is None else relay.keys.accepts(token, relay.engine.now)
         if holder is not None:
@@ -122,9 +122,9 @@ class VoiceGate:
         named = config.key_in_environment
         key = yield from local_api_key(relay.engine, config.config_path, config.home, config.api_key, named=named)
         # Any other than this home's may be the one before it, about which the API is asked as of now.
-        if not (yield from probe.accepts(token, afresh=key not in ("", token))):
+        if not (yield from probe.is_valid(token, afresh=key not in ("", token))):
             raise _unauthorized("the bearer is neither a live session token nor one that the API server takes")
-        if not relay.local_door.admits(request) and not (yield from probe.keyed()):
+        if not relay.local_door.is_allowed(request) and not (yield from probe.requires_key()):
             raise _unauthorized("the API server has no key, so its bearer proves nothing here: set API_SERVER_KEY")
         return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token, until=until)
 
@@ -141,10 +141,10 @@ class VoiceGate:
         return None if relay.codes.issues_key(holder, relay.engine.now) else 0.0
 
 
-class ApiProbe:
+class ApiBearerVerifier:
     """Whether one API server takes a bearer: asked by `GET /v1/models`, a yes remembered for a minute (wire
     terminal-voice 7). A redirect proves nothing about a bearer, so only an answer of 2xx counts. One without a key says
-    yes to anybody: `keyed` finds out, by asking without a bearer.
+    yes to anybody: `requires_key` finds out, by asking without a bearer.
     """
 
     def __init__(self, engine: Engine, api_url: str) -> None:
@@ -154,7 +154,7 @@ class ApiProbe:
         self._keyed_until = 0.0  # monotonic s
         self._under_way = 0
 
-    def accepts(self, bearer: str, *, afresh: bool = False) -> Flow[bool]:
+    def is_valid(self, bearer: str, *, afresh: bool = False) -> Flow[bool]:
         """Whether the API server takes this bearer; one that cannot be reached takes none.
 
         `afresh`: as it is now, whatever it said before, and not to be remembered.
@@ -163,7 +163,7 @@ class ApiProbe:
         if not afresh and self._known.get(digest, now):
             return True
         fields = bearer_fields(bearer)
-        if not fields or not (yield from self._ask(fields)):
+        if not fields or not (yield from self._request(fields)):
             return False
         if not afresh:
             now = self._engine.now.mono
@@ -171,16 +171,16 @@ class ApiProbe:
             self._known.put(digest, True, now + CACHE_SECONDS)
         return True
 
-    def keyed(self) -> Flow[bool]:
+    def requires_key(self) -> Flow[bool]:
         """Whether the API server refuses callers without a bearer."""
         if self._engine.now.mono < self._keyed_until:
             return True
-        if (yield from self._ask(())):
+        if (yield from self._request(())):
             return False
         self._keyed_until = self._engine.now.mono + CACHE_SECONDS
         return True
 
-    def _ask(self, headers: tuple[tuple[bytes, bytes], ...]) -> Flow[bool]:
+    def _request(self, headers: tuple[tuple[bytes, bytes], ...]) -> Flow[bool]:
         if self._under_way >= MAX_PROBES:
             raise Refused(503, "busy", "too many bearers are being checked: try again in a few seconds")
         self._under_way += 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
-from svc_proto.relay.media.upload_body import IncomingFile, form_type, receive_part
+from svc_proto.relay.media.upload_body import IncomingFile, multipart_content_type, receive_part
 from svc_proto.voice.contract import Recording
 from svc_proto.wire.multipart import PartBegin
 
@@ -40,10 +40,10 @@ def receive_recording(engine: Engine, request: Request) -> Flow[Recording]:
 
     Raises `Refused`: 400 for what is no such body, 413 for one that is too long, 500 for a disk that does not take it.
     """
-    kind = form_type(request)
+    kind = multipart_content_type(request)
     if kind is None:
         raise Refused(400, "invalid_multipart", "the body must be multipart/form-data with an audio file")
-    incoming = _Incoming(engine)
+    incoming = _RecordingFile(engine)
     try:
         yield from receive_part(request, kind, incoming)
         return (yield from incoming.recording())
@@ -51,7 +51,7 @@ def receive_recording(engine: Engine, request: Request) -> Flow[Recording]:
         incoming.abandon()
 
 
-class _Incoming(IncomingFile):
+class _RecordingFile(IncomingFile):
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine, max_size=MAX_UPLOAD, noun="recording")
         self._content_type = ""

@@ -12,7 +12,7 @@ from attrs import evolve
 
 from svc_proto.engine.router import Route
 from svc_proto.relay.routes import voice_basic, voice_settings
-from svc_proto.relay.voice.access import VoiceGate
+from svc_proto.relay.voice.access import VoiceAuthorizer
 from svc_proto.voice.agent.service import RealtimeAgent
 from svc_proto.voice.family import Family
 from svc_proto.voice.options import Options
@@ -22,19 +22,19 @@ from svc_proto.voice.speech import RealtimeLab, VoiceOutput
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
-__all__ = ["FAMILIES", "VoiceSide", "voice_routes"]
+__all__ = ["VOICE_SESSION_MANAGERS", "VoiceSubsystem", "voice_routes"]
 
-FAMILIES: Mapping[str, type[Family]] = {"output": VoiceOutput, "lab": RealtimeLab, "agent": RealtimeAgent}
+VOICE_SESSION_MANAGERS: Mapping[str, type[Family]] = {"output": VoiceOutput, "lab": RealtimeLab, "agent": RealtimeAgent}
 
 
-class VoiceSide:
+class VoiceSubsystem:
     """What the routes work with."""
 
     def __init__(self, relay: Relay) -> None:
         self.voice = voice = Voice(relay.engine, evolve(relay.config.voice, webapi_url=relay.config.api_url))
         self.options = Options(voice)
-        self.sessions = {name: family(voice) for name, family in FAMILIES.items()}
-        self.gate = VoiceGate(relay)
+        self.sessions = {name: family(voice) for name, family in VOICE_SESSION_MANAGERS.items()}
+        self.gate = VoiceAuthorizer(relay)
 
     def __contains__(self, session_id: str) -> bool:
         """Whether one of the families has a session of that id, or had one."""

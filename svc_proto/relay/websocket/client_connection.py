@@ -32,10 +32,10 @@ from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
-    from svc_proto.relay.terminals.terminal_channel import Terminals
-    from svc_proto.relay.terminals.tui_channel import Tui
+    from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
+    from svc_proto.relay.terminals.tui_channel import TuiChannelHandler
 
-__all__ = ["AUTH_TIMEOUT", "LIFE", "ClientSocket", "ClientState", "ClientTrigger"]
+__all__ = ["AUTH_TIMEOUT", "CLIENT_TABLE", "ClientConnection", "ClientState", "ClientTrigger"]
 
 MAX_EARLY = 64  # messages before `auth.ok`
 AUTH_TIMEOUT = 30.0  # s from the upgrade to the first text frame, wire core 1.6
@@ -54,8 +54,8 @@ NO_CREDENTIAL = "authentication needs a session token or a code"
 class ClientState(Enum):
     """Where a client's socket is."""
 
-    WAITING = "waiting"
-    SAVING = "saving"
+    UNAUTHENTICATED = "waiting"
+    STORING_SESSION = "saving"
     OPEN = "open"
     ENDED = "ended"
 
@@ -70,14 +70,14 @@ class ClientTrigger(Enum):
     GONE = "gone"
 
 
-LIFE: Table[ClientState, ClientTrigger] = {
-    (ClientState.WAITING, ClientTrigger.CLAIM): ClientState.SAVING,
-    (ClientState.WAITING, ClientTrigger.TOKEN): ClientState.OPEN,
-    (ClientState.WAITING, ClientTrigger.REFUSE): ClientState.ENDED,
-    (ClientState.WAITING, ClientTrigger.GONE): ClientState.ENDED,
-    (ClientState.SAVING, ClientTrigger.STORED): ClientState.OPEN,
-    (ClientState.SAVING, ClientTrigger.REFUSE): ClientState.ENDED,
-    (ClientState.SAVING, ClientTrigger.GONE): ClientState.ENDED,
+CLIENT_TABLE: Table[ClientState, ClientTrigger] = {
+    (ClientState.UNAUTHENTICATED, ClientTrigger.CLAIM): ClientState.STORING_SESSION,
+    (ClientState.UNAUTHENTICATED, ClientTrigger.TOKEN): ClientState.OPEN,
+    (ClientState.UNAUTHENTICATED, ClientTrigger.REFUSE): ClientState.ENDED,
+    (ClientState.UNAUTHENTICATED, ClientTrigger.GONE): ClientState.ENDED,
+    (ClientState.STORING_SESSION, ClientTrigger.STORED): ClientState.OPEN,
+    (ClientState.STORING_SESSION, ClientTrigger.REFUSE): ClientState.ENDED,
+    (ClientState.STORING_SESSION, ClientTrigger.GONE): ClientState.ENDED,
     (ClientState.OPEN, ClientTrigger.REFUSE): ClientState.ENDED,
     (ClientState.OPEN, ClientTrigger.GONE): ClientState.ENDED,
     (ClientState.ENDED, ClientTrigger.GONE): ClientState.ENDED,
@@ -85,7 +85,7 @@ LIFE: Table[ClientState, ClientTrigger] = {
 _OPEN = ClientState.OPEN  # as in `machines.session`
 
 
-class ClientSocket:
+class ClientConnection:
     """The relay's side of one WebSocket; a `WebSocketHandler`."""
 
     __slots__ = (
@@ -108,12 +108,12 @@ class ClientSocket:
 
     def __init__(self, relay: Relay, request: Request) -> None:
         self.relay = relay
-        self.state = ClientState.WAITING
+        self.state = ClientState.UNAUTHENTICATED
         self.session: PairedSession | None = None
         self.address = relay.proxies.client_address(request)
         self._secure = request.secure or relay.proxies.forwarded_https(request)
-        self.terminals: Terminals | None = None
-        self.tui: Tui | None = None
+        self.terminals: TerminalChannelHandler | None = None
+        self.tui: TuiChannelHandler | None = None
         self._early: tuple[Envelope, ...] = ()
         self._task: Task | None = None
         self._timer: Timer | None = None  # until the client has said who it is
@@ -130,21 +130,21 @@ class ClientSocket:
     def on_text(self, text: str) -> None:
         """Authenticate with the first message, pass on the others."""
         envelope = parse_envelope(text)
-        if self.session is not None:  # `_hear` without a call
+        if self.session is not None:  # `_mark_seen` without a call
             self.session.last_seen = self.relay.engine.now.wall
         if self.state is _OPEN:
             if envelope is not None:
                 dispatch(self, envelope)
-        elif self.state is ClientState.WAITING:
+        elif self.state is ClientState.UNAUTHENTICATED:
             self._authenticate(envelope)
-        elif self.state is ClientState.SAVING and envelope is not None:
+        elif self.state is ClientState.STORING_SESSION and envelope is not None:
             self._early += (envelope,)  # said before `auth.ok`: not lost, and not without a limit
             if len(self._early) > MAX_EARLY:
                 self._too_early()
 
     def on_binary(self, data: bytes) -> None:
         """Binary frames are skipped and do not restart the authentication timer (wire core 1.1)."""
-        self._hear()
+        self._mark_seen()
 
     def on_writable(self) -> None:
         """The client reads again: so may the programs that write to it."""
@@ -158,8 +158,8 @@ class ClientSocket:
         self._step(ClientTrigger.GONE)
         self._stop_timer()
         self._cancel()
-        self.end_programs()
-        self._hear()
+        self.close_children()
+        self._mark_seen()
         if self.session is not None:
             self.relay.engine.log(Level.INFO, "client left", device=self.session.device_name, code=code)
         self.relay.forget(self)
@@ -167,7 +167,7 @@ class ClientSocket:
     # --- for the relay and its channels ---
 
     @property
-    def who(self) -> dict[str, object]:
+    def log_fields(self) -> dict[str, object]:
         """The client, once it is known, for the log."""
         assert self.session is not None
         return {"device": self.session.device_name, "session": self.session.token_prefix, "address": self.address}
@@ -177,21 +177,21 @@ class ClientSocket:
         """Whether the client keeps up with reading; when it does again, its programs are told."""
         return self.socket.writable
 
-    def stop_programs(self) -> None:
+    def stop_children(self) -> None:
         """The relay stops: say so."""
         if self.terminals is not None:
             self.terminals.stop()
         if self.tui is not None:
             self.tui.close()
 
-    def end_programs(self) -> None:
+    def close_children(self) -> None:
         """Let go of the client's terminals and its agent gateway."""
         if self.terminals is not None:
             self.terminals.close()
         if self.tui is not None:
             self.tui.close()
 
-    def holds(self, channel: str) -> bool:
+    def has_grant(self, channel: str) -> bool:
         """Whether the client's session holds a live grant for a channel."""
         return self.session is not None and self.session.holds(channel, self.relay.engine.now.wall)
 
@@ -200,23 +200,23 @@ class ClientSocket:
         identity = identity or new_uuid(self.relay.engine.entropy)
         return self.socket.send_text(write_envelope(channel, kind, identity, payload))
 
-    def push_profiles(self, profiles: list[dict[str, object]]) -> None:
+    def send_profiles(self, profiles: list[dict[str, object]]) -> None:
         """The profiles have changed. Some clients look for them in the payload, others beside it (wire core 1.8)."""
         identity, payload = new_uuid(self.relay.engine.entropy), {"profiles": profiles}
         self.socket.send_text(write_envelope("pairing", "profiles.updated", identity, payload, profiles=profiles))
 
-    def complain(self, message: str, code: str, identity: str = "") -> None:
+    def send_error(self, message: str, code: str, identity: str = "") -> None:
         """Send `system/error`: clients ignore it, people read it in a trace."""
         self.send("system", "error", {"message": message, "error": code}, identity)
 
-    def evict(self, reason: str) -> None:
+    def close_for(self, reason: str) -> None:
         """The session is over: say so and close with 1008 (policy violation)."""
         self._step(ClientTrigger.REFUSE)
-        self.end_programs()
-        self.complain(reason, "session_ended")
+        self.close_children()
+        self.send_error(reason, "session_ended")
         self.socket.close(1008, reason)
 
-    def _hear(self) -> None:
+    def _mark_seen(self) -> None:
         """The client is there, or was until now."""
         if self.session is not None:
             self.session.last_seen = self.relay.engine.now.wall
@@ -241,7 +241,7 @@ class ClientSocket:
 
     def _look_up(self, token: str, code: str, envelope: Envelope) -> Flow[None]:
         relay = self.relay
-        seeking = relay.commons.seek(token) if token else None
+        seeking = relay.coordinator.lookup_session(token) if token else None
         if seeking is not None:
             yield from seeking
             session = relay.sessions.lookup(token, relay.engine.now)
@@ -253,7 +253,7 @@ class ClientSocket:
             # Opened before the block: else a stock of open sockets would be a stock of guesses.
             self._refuse(BLOCKED, envelope)
             return
-        operator = (yield from relay.commons.take_code(code)) if code else None
+        operator = (yield from relay.coordinator.consume_code(code)) if code else None
         if operator is not None:
             yield from self._pair(operator, envelope)
             return
@@ -294,7 +294,7 @@ class ClientSocket:
             delivered = self._welcome(session, token, envelope.id)
         finally:
             if not delivered:  # nobody has the token: nobody may use it
-                relay.discard(session)
+                relay.forget_session(session)
 
     def _catch_up(self) -> None:
         early, self._early = self._early, ()
@@ -361,4 +361,4 @@ class ClientSocket:
             self._task.cancel()
 
     def _step(self, trigger: ClientTrigger) -> None:
-        self.state = step(LIFE, self.state, trigger)
+        self.state = step(CLIENT_TABLE, self.state, trigger)

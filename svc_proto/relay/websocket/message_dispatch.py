@@ -11,70 +11,70 @@ from typing import TYPE_CHECKING
 
 from svc_proto.commands import Level
 from svc_proto.relay.change_notifier import NOTIFICATIONS
-from svc_proto.relay.terminals.terminal_channel import Terminals
-from svc_proto.relay.terminals.tui_channel import Tui
+from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
+from svc_proto.relay.terminals.tui_channel import TuiChannelHandler
 from svc_proto.schema.envelope import Envelope
 
 if TYPE_CHECKING:
-    from svc_proto.relay.websocket.client_connection import ClientSocket
+    from svc_proto.relay.websocket.client_connection import ClientConnection
 
 __all__ = ["dispatch"]
 
 NO_CHAT = "this relay passes no chat on: talk to the API server, on port 8642 of its host unless it says otherwise"
 
 
-def dispatch(client: ClientSocket, envelope: Envelope) -> None:
+def dispatch(client: ClientConnection, envelope: Envelope) -> None:
     """Hand a message to its channel."""
-    CHANNELS.get(envelope.channel, _unknown)(client, envelope)
+    CHANNEL_HANDLERS.get(envelope.channel, _unknown)(client, envelope)
 
 
-def _unknown(client: ClientSocket, envelope: Envelope) -> None:
-    client.complain(f"channel {envelope.channel[:40]!r} is not served here", "unknown_channel", envelope.id)
+def _unknown(client: ClientConnection, envelope: Envelope) -> None:
+    client.send_error(f"channel {envelope.channel[:40]!r} is not served here", "unknown_channel", envelope.id)
 
 
-def _system(client: ClientSocket, envelope: Envelope) -> None:
+def _system(client: ClientConnection, envelope: Envelope) -> None:
     if envelope.type != "ping":
         return
     sent = envelope.payload.get("ts")
     client.send("system", "pong", {"ts": client.relay.engine.now.wall if sent is None else sent}, envelope.id)
 
 
-def _bridge(client: ClientSocket, envelope: Envelope) -> None:
+def _bridge(client: ClientConnection, envelope: Envelope) -> None:
     relay, session = client.relay, client.session
     if session is None or not session.holds("bridge", relay.engine.now.wall):
         relay.remove_phone(client.number)
-        client.complain("this session holds no live bridge grant", "grant_required", envelope.id)
+        client.send_error("this session holds no live bridge grant", "grant_required", envelope.id)
         return
     payload = envelope.payload
     if envelope.type == "bridge.response" and payload:
         asked, now = payload.get("request_id"), relay.engine.now
         if relay.bridge.answer(asked, client.number, payload, now, envelope.size) is None:
-            relay.commons.pass_on(client, payload)
+            relay.coordinator.forward_answer(client, payload)
     elif envelope.type == "bridge.status" and payload:
         relay.phone_reported(client, session, payload)
     else:  # a type that phones do not send, or a payload that is no object or says nothing (wire bridge 1.4)
         relay.engine.log(Level.DEBUG, "ignored bridge message", device=session.device_name)
 
 
-def _terminal(client: ClientSocket, envelope: Envelope) -> None:
+def _terminal(client: ClientConnection, envelope: Envelope) -> None:
     if client.terminals is None:
-        client.terminals = Terminals(client, client.relay.shells)
-    if client.holds("terminal"):
+        client.terminals = TerminalChannelHandler(client, client.relay.shells)
+    if client.has_grant("terminal"):
         client.terminals.handle(envelope)
     else:
-        client.terminals.lapse(envelope.id)
+        client.terminals.grant_expired(envelope.id)
 
 
-def _tui(client: ClientSocket, envelope: Envelope) -> None:
+def _tui(client: ClientConnection, envelope: Envelope) -> None:
     if client.tui is None:
-        client.tui = Tui(client)
-    if client.holds("tui"):
+        client.tui = TuiChannelHandler(client)
+    if client.has_grant("tui"):
         client.tui.handle(envelope)
     else:
-        client.tui.lapse(envelope.id)
+        client.tui.grant_expired(envelope.id)
 
 
-def _chat(client: ClientSocket, envelope: Envelope) -> None:
+def _chat(client: ClientConnection, envelope: Envelope) -> None:
     """Chat is the API server's (spec "What" 3). A desktop that asks for it here waits for this word."""
     if envelope.type == "chat.send":
         client.send("chat", "chat.error", {"message": NO_CHAT, "error": "unknown_channel"}, envelope.id)
@@ -82,17 +82,17 @@ def _chat(client: ClientSocket, envelope: Envelope) -> None:
         _unknown(client, envelope)
 
 
-def _notifications(client: ClientSocket, envelope: Envelope) -> None:
+def _notifications(client: ClientConnection, envelope: Envelope) -> None:
     """Never answered, and open to every session (wire core 7.2)."""
     payload = envelope.payload
     if envelope.type != "notification.posted" or not payload or not client.relay.notifications.post(payload):
         client.relay.engine.log(Level.DEBUG, "ignored notification", type=envelope.type[:40])
     else:
-        client.relay.commons.notified(payload)
-        client.relay.changes.tell(NOTIFICATIONS)
+        client.relay.coordinator.notification_received(payload)
+        client.relay.changes.notify(NOTIFICATIONS)
 
 
-CHANNELS: dict[str, Callable[[ClientSocket, Envelope], None]] = {
+CHANNEL_HANDLERS: dict[str, Callable[[ClientConnection, Envelope], None]] = {
     "system": _system,
     "bridge": _bridge,
     "notifications": _notifications,

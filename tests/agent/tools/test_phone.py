@@ -237,7 +237,7 @@ def test_a_phone_with_gates_is_asked_there_and_not_here(
 
 def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody was asked here, so the call is not for the next phone, which may ask nobody."""
-    judge = RelayPhoneControl.bound_to_gates
+    judge = RelayPhoneControl.gate_bound_arguments
 
     def judge_and_lose(self: RelayPhoneControl, arguments: Arguments) -> Flow[Arguments | None]:
         bound = yield from judge(self, arguments)
@@ -245,7 +245,7 @@ def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentWorld, monkeypa
         phone.status = {}  # as of another one
         return bound
 
-    monkeypatch.setattr(RelayPhoneControl, "bound_to_gates", judge_and_lose)
+    monkeypatch.setattr(RelayPhoneControl, "gate_bound_arguments", judge_and_lose)
     refused = call(world, "phone_send_sms", **SMS)
     assert refused.startswith("error: 409 phone_asks_nobody")
     assert "try once more" in refused
@@ -285,7 +285,7 @@ def test_a_phone_that_has_not_said_that_it_has_gates(
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[Arguments | None, Arguments | None]]:
         here, there = (RelayPhoneControl(engine, f"http://{host}:8767", "") for host in ("127.0.0.1", "relay.example"))
-        return (yield from here.bound_to_gates(SMS)), (yield from there.bound_to_gates(SMS))
+        return (yield from here.gate_bound_arguments(SMS)), (yield from there.gate_bound_arguments(SMS))
 
     assert AgentWorld().run(plan) == (None, None)
     status |= {"phone_connected": True, "safety": {"blocklist_count": 0}}
@@ -293,7 +293,7 @@ def test_a_phone_that_has_not_said_that_it_has_gates(
 
 
 def test_a_text_message_asks_first(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RelayPhoneControl, "bound_to_gates", no_gates)
+    monkeypatch.setattr(RelayPhoneControl, "gate_bound_arguments", no_gates)
     assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)
     (asked,) = world.host.asked
     assert (asked.pattern, asked.description[:14]) == ("phone_send_sms +15550100", "A text message")

@@ -8,7 +8,7 @@ import pytest
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
-from tests.relay.coordinator_harness import Alone
+from tests.relay.coordinator_harness import CoordinatorHarness
 
 CODE, KEY = "ABC123", "5" * 64
 AT_REDIS = b"svc:0:code:ABC123"
@@ -17,7 +17,7 @@ OTHER = b'{"carries_key":false,"own_key":false,"key_hash":""}'
 
 
 def test_what_is_attached_to_a_code_comes_back() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     meta = PairingMeta(
         ttl_seconds=60.0,
         grants={"chat": None, "bridge": 5.0},
@@ -29,34 +29,34 @@ def test_what_is_attached_to_a_code_comes_back() -> None:
     )
     done: list[Any] = []
     for given in (meta, PairingMeta()):
-        one.run(one.fellows.put_code("abc123", given), done)
+        one.run(one.fellows.register_code("abc123", given), done)
         *told, (verb, key, text, *life) = one.book.new_commands()  # type: ignore[misc]  # a command
         assert (verb, key, life) == (b"SET", AT_REDIS, [b"EX", b"600"])  # type: ignore[has-type]
         one.book.answers(*([1] * len(told)), "OK")
-        one.run(one.fellows.take_code(" abc123 "), done)
+        one.run(one.fellows.consume_code(" abc123 "), done)
         assert one.book.new_commands() == [[b"GETDEL", AT_REDIS]]
         one.book.answers(text)  # type: ignore[has-type]
-        one.said()
+        one.new_messages()
     assert done == [None, meta, None, PairingMeta()]
-    one.run(one.fellows.take_code("no code"), done)
-    one.run(one.fellows.take_code("abc123"), done)
+    one.run(one.fellows.consume_code("no code"), done)
+    one.run(one.fellows.consume_code("abc123"), done)
     one.book.new_commands()
     one.book.answers(None)
     assert done[4:] == [None, None]
 
 
-def invited(one: Alone, code: str = CODE, key: str = KEY) -> None:
-    one.hear("invited", {"code": code, "key_hash": key})
+def invited(one: CoordinatorHarness, code: str = CODE, key: str = KEY) -> None:
+    one.deliver("invited", {"code": code, "key_hash": key})
 
 
-def good(one: Alone, key: str = KEY) -> bool:
+def good(one: CoordinatorHarness, key: str = KEY) -> bool:
     return one.relay.codes.issues_key(key, one.book.engine.now)
 
 
-def put(one: Alone, meta: PairingMeta, answer: object = "OK") -> list[Any]:
+def put(one: CoordinatorHarness, meta: PairingMeta, answer: object = "OK") -> list[Any]:
     """What came of it; others hear of a key before anybody can pair."""
     done: list[Any] = []
-    one.run(one.fellows.put_code(CODE.lower(), meta), done)
+    one.run(one.fellows.register_code(CODE.lower(), meta), done)
     *told, kept = one.book.new_commands()
     assert [words[0] for words in told] == [b"PUBLISH"] * len(told)  # type: ignore[index]
     assert kept[:2] == [b"SET", AT_REDIS]  # type: ignore[index]
@@ -65,46 +65,46 @@ def put(one: Alone, meta: PairingMeta, answer: object = "OK") -> list[Any]:
 
 
 def test_the_key_of_an_invite_is_good_from_its_mint_until_its_code_is_shown() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     assert put(one, PairingMeta(key_hash=KEY)) == [1, None]
     assert good(one)
     assert one.fellows.state()["invites"] == [{"code": CODE, "key_hash": KEY, "age": 0.0}]
     done: list[Any] = []
-    one.run(one.fellows.take_code(CODE), done)
+    one.run(one.fellows.consume_code(CODE), done)
     assert one.book.new_commands() == [[b"GETDEL", AT_REDIS]]
     one.book.answers(INVITE)
     assert done == [PairingMeta(own_key=True, key_hash=KEY)]
-    assert one.said() == [("invited", {"code": CODE})]
+    assert one.new_messages() == [("invited", {"code": CODE})]
     assert not good(one)
     assert "invites" not in one.fellows.state()
 
 
 def test_of_codes_without_a_key_nobody_hears() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     assert put(one, PairingMeta()) == [0, None]
     assert "invites" not in one.fellows.state()
 
 
 def test_a_code_that_is_made_anew_ends_the_key_of_the_old_one() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     invited(one)
     assert put(one, PairingMeta()) == [1, None]
     assert not good(one)
 
 
 def test_what_cannot_be_agreed_on_is_refused() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     one.book.close()
     done: list[Any] = []
-    one.run(one.fellows.put_code(CODE, PairingMeta()), done)
-    one.run(one.fellows.take_code(CODE), done)
+    one.run(one.fellows.register_code(CODE, PairingMeta()), done)
+    one.run(one.fellows.consume_code(CODE), done)
     assert [(each.status, each.code) for each in done] == [(503, "cluster_unavailable")] * 2
     with pytest.raises(Refused, match="code must be"):
-        next(one.fellows.put_code("no code", PairingMeta()))
+        next(one.fellows.register_code("no code", PairingMeta()))
 
 
 def test_the_key_of_another_nodes_invite_is_good_here() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     invited(one, code="no code")
     assert not good(one)
     invited(one)
@@ -121,8 +121,8 @@ def test_the_key_of_another_nodes_invite_is_good_here() -> None:
 
 @pytest.mark.parametrize(("there", "so"), [(INVITE, True), (OTHER, False), (None, False), (b"no JSON", False)])
 def test_what_a_node_says_of_itself_is_compared_with_redis(there: object, so: bool) -> None:
-    one = Alone()
-    one.hear("state", {"invites": [{"code": CODE, "key_hash": KEY, "age": 500}]}, to_me=True)
+    one = CoordinatorHarness()
+    one.deliver("state", {"invites": [{"code": CODE, "key_hash": KEY, "age": 500}]}, to_me=True)
     assert not good(one)
     assert one.book.new_commands() == [[b"GET", AT_REDIS]]
     one.book.answers(there)
@@ -133,7 +133,7 @@ def test_what_a_node_says_of_itself_is_compared_with_redis(there: object, so: bo
 
 @pytest.mark.parametrize(("there", "so"), [(INVITE, True), (OTHER, False), (None, False)])
 def test_who_has_missed_something_compares_what_it_knows(there: object, so: bool) -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     invited(one)
     one.book.within(one.fellows.missed)
     assert one.book.new_commands() == [[b"GET", AT_REDIS]]
@@ -143,7 +143,7 @@ def test_who_has_missed_something_compares_what_it_knows(there: object, so: bool
 
 
 def test_who_loses_redis_while_it_compares_does_so_again() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     invited(one)
     one.book.within(one.fellows.missed)
     one.book.close()

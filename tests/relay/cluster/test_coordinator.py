@@ -13,13 +13,13 @@ from svc_proto.machines.auth_rate_limiter import LimiterState
 from svc_proto.machines.bridge_commands import CommandOutcome
 from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, MAX_SESSIONS
 from svc_proto.relay.cluster import coordinator
-from svc_proto.relay.cluster.sessions import CATCH_UP_WITHIN
+from svc_proto.relay.cluster.sessions import CATCH_UP_TIMEOUT
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import RedisAddress
 from tests.book import HOME
 from tests.cluster.harness import WHERE, RedisHarness
-from tests.relay.coordinator_harness import Alone, Line
+from tests.relay.coordinator_harness import CoordinatorHarness, PhoneRouteStub
 
 
 def world(nodes: int = 2, seed: int = 0) -> ClusterWorld:
@@ -263,75 +263,75 @@ def test_who_is_online_is_so_wherever_it_is() -> None:
 
 
 def test_what_the_others_count_is_counted() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     for _ in range(4):
-        one.hear("failed", {"address": "203.0.113.9"})
+        one.deliver("failed", {"address": "203.0.113.9"})
     assert one.relay.limiter.state("203.0.113.9", one.book.engine.now) is LimiterState.COUNTING
     one.book.within(lambda: one.relay.limiter.success("203.0.113.9", one.book.engine.now))
-    assert one.said() == [("succeeded", {"address": "203.0.113.9"})]
+    assert one.new_messages() == [("succeeded", {"address": "203.0.113.9"})]
     one.book.within(lambda: one.relay.limiter.success("203.0.113.9", one.book.engine.now))
-    assert one.said() == []
+    assert one.new_messages() == []
     for _ in range(5):
-        one.hear("failed", {"address": "203.0.113.9"})
+        one.deliver("failed", {"address": "203.0.113.9"})
     assert one.relay.limiter.blocked_for("203.0.113.9", one.book.engine.now) > 0
-    one.hear("cleared")
+    one.deliver("cleared")
     assert one.relay.limiter.blocked_for("203.0.113.9", one.book.engine.now) == 0
-    one.hear("failed", {"address": "203.0.113.9"})
-    one.hear("succeeded", {"address": "203.0.113.9"})
+    one.deliver("failed", {"address": "203.0.113.9"})
+    one.deliver("succeeded", {"address": "203.0.113.9"})
     assert one.relay.limiter.state("203.0.113.9", one.book.engine.now) is LimiterState.CLEAR
-    assert one.said() == []
+    assert one.new_messages() == []
     one.book.within(lambda: one.relay.limiter.failure("203.0.113.9", one.book.engine.now))
     one.book.within(one.relay.limiter.clear)
-    assert one.said() == [("failed", {"address": "203.0.113.9"}), ("cleared", {})]
+    assert one.new_messages() == [("failed", {"address": "203.0.113.9"}), ("cleared", {})]
 
 
 def test_phones_elsewhere_are_phones() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     one.came(status={"device": {"x": 1}}, age=7.5, form_factor="phone", surface="android", session_prefix="12345678")
     (device,) = one.devices()["devices"]
     assert (device["device_id"], device["last_seen_seconds_ago"], device["aliases"]) == ("X", 7, ["X", "x", "phone"])
     assert device["session_token_prefix"] == "12345678"
-    one.hear("said", {"socket": 4, "status": {"device": {"x": 2}}})
+    one.deliver("said", {"socket": 4, "status": {"device": {"x": 2}}})
     (device,) = one.devices()["devices"]
     assert (device["device"]["x"], device["last_seen_seconds_ago"]) == (2, 0)
-    one.hear("said", {"socket": 5, "status": {}})
-    one.hear("left", {"socket": 5})
-    one.hear("left", {})
-    one.hear("unheard of", {"socket": 4})
+    one.deliver("said", {"socket": 5, "status": {}})
+    one.deliver("left", {"socket": 5})
+    one.deliver("left", {})
+    one.deliver("unheard of", {"socket": 4})
     assert one.devices()["count"] == 1
-    one.hear("left", {"socket": 4})
+    one.deliver("left", {"socket": 4})
     assert one.devices()["count"] == 0
-    assert one.said() == []  # that it left is no news of ours
+    assert one.new_messages() == []  # that it left is no news of ours
     one.came("", 5)
     one.came(socket="x")  # type: ignore[arg-type]  # nonsense
     assert one.devices()["count"] == 0
 
 
 def test_notifications_are_those_of_all_nodes() -> None:
-    one = Alone()
-    one.hear("notified", {"title": "theirs"})
-    one.hear("notified", {"title": "x" * 20_000})  # nobody keeps that
-    one.book.within(lambda: one.fellows.notified({"title": "ours"}))
-    assert one.said() == [("notified", {"title": "ours"})]
+    one = CoordinatorHarness()
+    one.deliver("notified", {"title": "theirs"})
+    one.deliver("notified", {"title": "x" * 20_000})  # nobody keeps that
+    one.book.within(lambda: one.fellows.notification_received({"title": "ours"}))
+    assert one.new_messages() == [("notified", {"title": "ours"})]
     assert one.relay.notifications.recent(5) == [{"title": "theirs"}]
 
 
 def test_a_phone_without_a_name_of_its_own_has_that_of_its_node() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     one.came("socket-4")
     assert one.devices()["devices"][0]["device_id"] == "b-socket-4"
 
 
 def test_a_phone_of_who_is_gone_is_none() -> None:
-    one = Alone()
-    one.hear("bye")
+    one = CoordinatorHarness()
+    one.deliver("bye")
     one.told = -2  # it says -1: what it finishes
     one.came()
     assert one.devices()["count"] == 0
 
 
 def test_of_two_places_of_a_phone_the_later_counts() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     one.came("X", 4, since=5.0)
     one.came("X", 3, since=4.0)
     outcomes: list[CommandOutcome] = []
@@ -341,14 +341,14 @@ def test_of_two_places_of_a_phone_the_later_counts() -> None:
     one.came("X", 9, since=6.0)
     assert [outcome.status for outcome in outcomes] == [502]
     assert one.devices()["count"] == 1
-    one.hear("left", {"socket": 4})
+    one.deliver("left", {"socket": 4})
     assert one.devices()["count"] == 1
     one.came("X", 11, since=6.0)  # of the same instant the one that all have heard last
-    one.hear("left", {"socket": 9})
+    one.deliver("left", {"socket": 9})
     assert one.devices()["count"] == 1
 
 
-def begin(one: Alone, socket: int, outcomes: list[CommandOutcome], request_id: str = "r-1") -> None:
+def begin(one: CoordinatorHarness, socket: int, outcomes: list[CommandOutcome], request_id: str = "r-1") -> None:
     """A command waits here."""
     now = one.book.engine.now
     one.relay.bridge.begin(
@@ -357,30 +357,30 @@ def begin(one: Alone, socket: int, outcomes: list[CommandOutcome], request_id: s
 
 
 def test_a_command_for_a_phone_elsewhere_and_its_answer() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     one.came()
     phone, line = one.relay.phone_for("X")
     outcomes: list[CommandOutcome] = []
     begin(one, phone.socket, outcomes)
     one.book.within(lambda: line.send_text("text"))
-    assert one.said() == [("command", {"socket": 4, "text": "text"})]
+    assert one.new_messages() == [("command", {"socket": 4, "text": "text"})]
     answer = {"request_id": "r-1", "status": 200, "result": {"a": 1}}
-    one.hear("answered", {"socket": 5, "payload": answer}, to_me=True)
+    one.deliver("answered", {"socket": 5, "payload": answer}, to_me=True)
     assert not outcomes
-    one.hear("answered", {"socket": 4, "payload": answer}, to_me=True)
-    one.hear("answered", {"socket": 4, "payload": answer}, to_me=True)
+    one.deliver("answered", {"socket": 4, "payload": answer}, to_me=True)
+    one.deliver("answered", {"socket": 4, "payload": answer}, to_me=True)
     assert outcomes == [CommandOutcome(200, {"a": 1})]
 
 
 def test_a_node_that_goes_takes_its_phones_with_it() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     one.came()
-    one.hear("hello", node="c")
-    one.hear("came", {"socket": 4, "device_id": "Z", "since": 2.0}, node="c")
-    one.said()
+    one.deliver("hello", node="c")
+    one.deliver("came", {"socket": 4, "device_id": "Z", "since": 2.0}, node="c")
+    one.new_messages()
     outcomes: list[CommandOutcome] = []
     begin(one, one.relay.phones.choose("X").socket, outcomes)
-    one.hear("bye")
+    one.deliver("bye")
     assert [outcome.status for outcome in outcomes] == [502]
     assert [device["device_id"] for device in one.devices()["devices"]] == ["Z"]
     with pytest.raises(Refused) as refused:
@@ -393,30 +393,30 @@ def test_a_node_that_goes_takes_its_phones_with_it() -> None:
 
 
 def test_a_command_of_theirs_for_a_phone_of_ours() -> None:
-    one = Alone()
-    ours, theirs = Line(6), Line(8)
+    one = CoordinatorHarness()
+    ours, theirs = PhoneRouteStub(6), PhoneRouteStub(8)
     one.relay.clients = {6: cast("Any", ours), 8: cast("Any", theirs)}
     text = '{"channel":"bridge","type":"bridge.command","id":"r-9","payload":{"request_id":"r-9"}}'
-    one.hear("command", {"socket": 6, "text": text}, to_me=True)
+    one.deliver("command", {"socket": 6, "text": text}, to_me=True)
     assert ours.sent == [text]
     payload = {"request_id": "r-9", "status": 200}
     for client, said in ((theirs, 0), (ours, 1), (ours, 0)):
-        one.book.within(lambda client=client: one.fellows.pass_on(cast("Any", client), payload))  # type: ignore[misc]
-        assert one.said() == [("answered", {"socket": 6, "payload": payload})] * said
-    one.book.within(lambda: one.fellows.pass_on(cast("Any", ours), {}))
+        one.book.within(lambda client=client: one.fellows.forward_answer(cast("Any", client), payload))  # type: ignore[misc]
+        assert one.new_messages() == [("answered", {"socket": 6, "payload": payload})] * said
+    one.book.within(lambda: one.fellows.forward_answer(cast("Any", ours), {}))
     theirs.may = False
     for socket, written in ((7, text), (None, text), (8, text), (6, "no envelope")):
-        one.hear("command", {"socket": socket, "text": written}, to_me=True)
-        assert one.said() == [("left", {"socket": socket})]
+        one.deliver("command", {"socket": socket, "text": written}, to_me=True)
+        assert one.new_messages() == [("left", {"socket": socket})]
 
 
 def test_the_state_of_a_node_is_all_that_is_known_of_it() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     record = one.record()
-    one.hear("saved", record)
+    one.deliver("saved", record)
     one.came("X", 4, since=2.0)
     one.came("Y", 5, since=3.0)
-    one.hear(
+    one.deliver(
         "state",
         {
             "phones": [{"socket": 9, "device_id": "Z", "since": 9.0}, {"socket": 5, "device_id": "Y", "since": 3.0}],
@@ -430,78 +430,80 @@ def test_the_state_of_a_node_is_all_that_is_known_of_it() -> None:
     assert one.devices()["active_device_id"] == "Y"
     assert one.devices()["most_recent_device_id"] == "Z"
     assert {device["device_id"] for device in one.devices()["devices"]} == {"Y", "Z"}
-    one.hear("active", {"device_id": "Z", "since": 7.0})  # it was said before
+    one.deliver("active", {"device_id": "Z", "since": 7.0})  # it was said before
     assert one.devices()["active_device_id"] == "Y"
     for device, since in (("Z", 8.25), ("Y", 8.5)):  # and later
-        one.hear("active", {"device_id": device, "since": since})
+        one.deliver("active", {"device_id": device, "since": since})
         assert one.devices()["active_device_id"] == device
-    one.hear("left", {"socket": 9})
+    one.deliver("left", {"socket": 9})
     assert one.devices()["most_recent_device_id"] == "Y"
-    one.hear("which", to_me=True)
-    ((word, state),) = one.said()
+    one.deliver("which", to_me=True)
+    ((word, state),) = one.new_messages()
     assert word == "state"
     assert state == {"phones": [], "active": "Y", "active_since": 8.5, "ended": [record["token_hash"]]}
 
 
 def test_a_phone_of_ours_takes_the_place_of_one_elsewhere() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     one.came("X", 4, since=1.0)
-    line = Line(6)
+    line = PhoneRouteStub(6)
     one.relay.clients = {6: cast("Any", line)}
 
     def come() -> None:
-        replaced = one.relay.put_phone(
+        replaced = one.relay.register_phone(
             6, device_id="X", name="X", surface="android", form_factor="phone", session_prefix=None
         )
-        one.fellows.phone_came(6, replaced)
+        one.fellows.phone_connected(6, replaced)
 
     one.book.within(come)
-    came, active = one.said()
+    came, active = one.new_messages()
     assert (came[0], came[1]["socket"], came[1]["since"]) == ("came", 6, 1_800_000_000.0)
     assert active == ("active", {"device_id": "X", "since": 1_800_000_000.0})
     assert one.relay.phone_for("X")[1] is line
     one.relay.phones.status(6, {"device": {}}, one.book.engine.now)
-    one.book.within(lambda: one.fellows.phone_said(6))
-    assert one.said() == [("said", {"socket": 6, "status": {"device": {}}})]
+    one.book.within(lambda: one.fellows.phone_status_changed(6))
+    assert one.new_messages() == [("said", {"socket": 6, "status": {"device": {}}})]
     one.came("Z", 5, since=2e9)
     one.book.within(lambda: one.relay.phones.select_active("Z"))
     one.book.within(one.fellows.phone_selected)
-    assert one.said() == [("active", {"device_id": "Z", "since": 1_800_000_000.0})]
+    assert one.new_messages() == [("active", {"device_id": "Z", "since": 1_800_000_000.0})]
     one.book.within(come)  # it reports again: another is driven
-    assert [word for word, _ in one.said()] == ["came"]
+    assert [word for word, _ in one.new_messages()] == ["came"]
     assert one.devices()["active_device_id"] == "Z"
     one.book.within(lambda: one.relay.remove_phone(6))
-    assert one.said() == [("left", {"socket": 6})]
-    phones = next(each for each in one.fellows.families() if each.name == "svc_cluster_node_phones")
+    assert one.new_messages() == [("left", {"socket": 6})]
+    phones = next(each for each in one.fellows.metrics() if each.name == "svc_cluster_node_phones")
     assert phones.values == (((one.fellows.node.id,), 0.0),)
 
 
 def test_the_activity_of_who_does_not_answer_is_missing() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     begin(one, 1, [])
     rows: list[Any] = []
     one.run(one.fellows.activity(3), rows)
-    ((word, body),) = one.said()
+    ((word, body),) = one.new_messages()
     assert (word, body["word"], body["body"]) == ("asks", "activity", {"limit": 3})
-    one.hear("says", {"ticket": body["ticket"], "body": {"records": [{"sent_at": 5.0}, {"sent_at": 9e15}]}}, to_me=True)
+    one.deliver(
+        "says", {"ticket": body["ticket"], "body": {"records": [{"sent_at": 5.0}, {"sent_at": 9e15}]}}, to_me=True
+    )
     assert [row["sent_at"] for row in rows[0]] == [9e15, one.book.engine.now.wall * 1000, 5.0]
     one.run(one.fellows.activity(3), rows)
-    one.hear("bye")
+    one.deliver("bye")
     assert [row["method"] for row in rows[1]] == ["GET"]
-    one.hear("asks", {"word": "activity", "body": {"limit": 1}, "ticket": 3}, to_me=True, node="c")
-    one.hear("asks", {"word": "else", "body": {}, "ticket": 4}, to_me=True, node="c")
-    answers = [body["body"] for word, body in one.said() if word == "says"]
+    one.deliver("asks", {"word": "activity", "body": {"limit": 1}, "ticket": 3}, to_me=True, node="c")
+    one.deliver("asks", {"word": "else", "body": {}, "ticket": 4}, to_me=True, node="c")
+    answers = [body["body"] for word, body in one.new_messages() if word == "says"]
     assert [len(found.get("records", ())) for found in answers] == [1, 0]
 
 
 def test_who_is_asked_for_something_says_where_it_is() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     one.fellows.relay.config = RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767")
     entry = one.relay.media.register("/tmp/a", content_type="text/plain", file_name="a", size=1)
     sought = [("media", entry.token), ("media", "A" * 22), ("mcp", "x"), ("voice", "x"), ("else", "x")]
     for ticket, (what, name) in enumerate(sought):
-        one.hear("asks", {"word": "has", "body": {"what": what, "name": name}, "ticket": ticket}, to_me=True)
-    answers = [body["body"] for word, body in one.said() if word == "says"]
+        one.deliver("asks", {"word": "has", "body": {"what": what, "name": name}, "ticket": ticket}, to_me=True)
+    answers = [body["body"] for word, body in one.new_messages() if word == "says"]
     assert answers == [{"url": "http://10.0.0.1:8767"}, {}, {}, {}, {}]
 
 
@@ -509,20 +511,20 @@ def test_without_the_others_the_doors_are_opened_after_a_while() -> None:
     book: RedisHarness[Relay] = RedisHarness(lambda engine: Relay(RelayConfig(home=HOME, cluster=WHERE)))
     relay, started = book.made, list[object]()
     book.within(lambda: relay.bind(book.engine))
-    book.within(lambda: book.engine.spawn(relay.commons.start(), on_done=started.append))
-    book.after(CATCH_UP_WITHIN - 0.1)
+    book.within(lambda: book.engine.spawn(relay.coordinator.start(), on_done=started.append))
+    book.after(CATCH_UP_TIMEOUT - 0.1)
     assert not started
     book.after(0.1)
     assert started == [None]
 
 
 def test_at_the_stop_the_others_are_told() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     one.book.within(one.fellows.stop)
-    assert [word for word, _ in one.said()] == ["bye"]
+    assert [word for word, _ in one.new_messages()] == ["bye"]
 
 
 def test_limits() -> None:
-    assert (coordinator.MAX_PASSING, coordinator.MAX_NAME, coordinator.MEDIA_TOKEN_LENGTH) == (10_000, 64, 22)
+    assert (coordinator.MAX_FORWARDED, coordinator.MAX_NAME, coordinator.MEDIA_TOKEN_LENGTH) == (10_000, 64, 22)
     caps = [Relay(RelayConfig(cluster=where)).sessions.cap for where in (RedisAddress("redis.example"), None)]
     assert caps == [MAX_CLUSTER_SESSIONS, MAX_SESSIONS]  # each node knows all of the service's

@@ -10,15 +10,15 @@ from svc_proto.basics.errors import Refused
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.relay.cluster import local_coordinator
-from svc_proto.relay.cluster.local_coordinator import Commons
+from svc_proto.relay.cluster.local_coordinator import LocalCoordinator
 from tests.cluster.test_forwarding import asking
-from tests.relay.harness import RelayBook
+from tests.relay.harness import RelayHarness
 
 
 def test_alone_everything_is_here() -> None:
-    book = RelayBook()
-    alone = book.relay.commons
-    assert type(alone) is Commons
+    book = RelayHarness()
+    alone = book.relay.coordinator
+    assert type(alone) is LocalCoordinator
     assert type(alone.limiter) is AuthRateLimiter
     paired = book.pair()
     session = book.relay.sessions.find(paired.prefix, book.now)[0]
@@ -28,28 +28,28 @@ def test_alone_everything_is_here() -> None:
     def ask() -> None:
         engine = book.relay.engine
         for flow in (
-            alone.put_code("ABC123", PairingMeta()),
-            alone.take_code("abc123"),
-            alone.take_code("ABC123"),
-            alone.settle(),
-            alone.catch_up(),
-            alone.told(),
-            alone.begun_elsewhere("svc-a"),
+            alone.register_code("ABC123", PairingMeta()),
+            alone.consume_code("abc123"),
+            alone.consume_code("ABC123"),
+            alone.flush(),
+            alone.sync_sessions(),
+            alone.flush_best_effort(),
+            alone.terminal_owner_url("svc-a"),
             alone.activity(5),
-            alone.online(),
+            alone.online_sessions(),
         ):
             engine.spawn(flow, on_done=answers.append)
         alone.session_saved(session)
         alone.session_ended(session)
-        alone.phone_said(1)
+        alone.phone_status_changed(1)
         alone.phone_selected()
         refused = Refused(404, "unknown_device", "none")
-        assert alone.excuse(refused) is refused
-        assert alone.seek(paired.token) is None
-        assert alone.line(-1) is None
-        assert alone.seek_consent("ticket", "x") is None
-        assert alone.elsewhere("mcp", "x", request) is None
-        assert alone.families() == []
+        assert alone.explain_missing_phone(refused) is refused
+        assert alone.lookup_session(paired.token) is None
+        assert alone.route_to_phone(-1) is None
+        assert alone.lookup_consent("ticket", "x") is None
+        assert alone.forward_request("mcp", "x", request) is None
+        assert alone.metrics() == []
         alone.stop()
 
     book.within(ask)
@@ -58,7 +58,7 @@ def test_alone_everything_is_here() -> None:
 
 
 def test_a_command_for_a_phone_that_is_here_asks_nobody() -> None:
-    book, asked = RelayBook(), list[str]()
+    book, asked = RelayHarness(), list[str]()
     paired = book.pair()
 
     def count(frame: FrameType, event: str, arg: object) -> None:

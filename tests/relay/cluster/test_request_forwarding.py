@@ -14,7 +14,7 @@ from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.relay.cluster import request_forwarding
 from tests.cluster.test_forwarding import asking
 from tests.relay.cluster.test_coordinator import world
-from tests.relay.coordinator_harness import Alone
+from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.support.sim_http import HttpClientConnection, Pairs, WebSocketClient
 
 
@@ -189,7 +189,7 @@ def test_a_voice_socket_that_is_passed_on_ends_at_both_sides(end: str) -> None:
     phone, ruler = scene.paired("P", 0), scene.paired("R", 0)
     speaker = Speaker(scene, 1, speaking(scene, phone.token), phone.token)
     scene.run(lambda: bool(speaker.heard))
-    assert scene.relays[1].commons._intermediary.sockets == 1  # type: ignore[attr-defined]
+    assert scene.relays[1].coordinator._intermediary.sockets == 1  # type: ignore[attr-defined]
     if end == "leave":
         speaker.talker.hang_up(reset=True)
     elif end == "revoked":
@@ -203,32 +203,32 @@ def test_a_voice_socket_that_is_passed_on_ends_at_both_sides(end: str) -> None:
         getattr(scene, end)(0)
         scene.run(lambda: speaker.over)
     scene.sim.run_for(2.0)
-    assert not scene.relays[1].commons._intermediary.sockets  # type: ignore[attr-defined]
+    assert not scene.relays[1].coordinator._intermediary.sockets  # type: ignore[attr-defined]
     scene.look()
 
 
-def told(one: Alone) -> Any:
+def told(one: CoordinatorHarness) -> Any:
     """The ticket of the question that was just asked."""
-    ((_, body),) = one.said()
+    ((_, body),) = one.new_messages()
     return body["ticket"]
 
 
 def test_what_nobody_has_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     found: list[Any] = []
     intermediary = one.fellows._intermediary
     for answer in ({}, {"url": ""}):  # it has none, or nobody knows where it is
         one.run(intermediary.answer("media", "T", asking()), found)
-        ((_, body),) = one.said()
+        ((_, body),) = one.new_messages()
         assert (body["word"], body["body"]) == ("has", {"what": "media", "name": "T"})
-        one.hear("says", {"ticket": body["ticket"], "body": answer}, to_me=True)
+        one.deliver("says", {"ticket": body["ticket"], "body": answer}, to_me=True)
     assert found == [None, None]
     assert not one.book.ordered(Connect)
     one.run(intermediary.answer("media", "T", asking()), found)
-    one.hear("says", {"ticket": told(one), "body": {"url": "https://b.lan/relay"}}, to_me=True)
+    one.deliver("says", {"ticket": told(one), "body": {"url": "https://b.lan/relay"}}, to_me=True)
     order = one.book.dialled()
     assert (order.host, order.port, order.tls) == ("b.lan", 443, True)
-    monkeypatch.setattr(request_forwarding, "MAX_LOOKING", 1)
+    monkeypatch.setattr(request_forwarding, "MAX_LOOKUPS", 1)
     one.run(intermediary.answer("mcp", "T", asking()), found)
     assert (found[2].status, found[2].code) == (503, "busy")
     monkeypatch.undo()
@@ -259,14 +259,16 @@ class Line:
         self.said.append(holding)
 
 
-def ends(one: Alone) -> tuple[request_forwarding._Far, request_forwarding._Near, Any, Any]:
-    far, near, there = request_forwarding._Far(), Line(), Line()
+def ends(
+    one: CoordinatorHarness,
+) -> tuple[request_forwarding._UpstreamSocket, request_forwarding._DownstreamSocket, Any, Any]:
+    far, near, there = request_forwarding._UpstreamSocket(), Line(), Line()
     far.on_open(cast("WebSocketConnection", there))
-    return far, request_forwarding._Near(one.fellows._intermediary, one.book.engine, "h", far), near, there
+    return far, request_forwarding._DownstreamSocket(one.fellows._intermediary, one.book.engine, "h", far), near, there
 
 
 def test_what_one_end_hears_the_other_says() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     far, handler, near, there = ends(one)
     far.on_text("early")
     far.on_binary(b"early")
@@ -290,7 +292,7 @@ def test_what_one_end_hears_the_other_says() -> None:
 
 
 def test_codes_that_nobody_says() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     for code, said in ((1005, 1000), (1006, 1001), (1015, 1001), (1011, 1011)):
         far, handler, near, there = ends(one)
         far.on_closed(code, "gone")  # before the caller's is open
@@ -301,7 +303,7 @@ def test_codes_that_nobody_says() -> None:
 
 
 def test_what_ends_with_its_holder() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     _, handler, near, there = ends(one)
     handler.withdraw(Refused(401, "unauthorized", "early"))
     assert not near.said

@@ -11,39 +11,39 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Query
 from svc_proto.facts import Done
 from svc_proto.relay.cluster import sessions
-from svc_proto.relay.cluster.sessions import CATCH_UP_WITHIN
+from svc_proto.relay.cluster.sessions import CATCH_UP_TIMEOUT
 from svc_proto.store_requests import DeleteSession, LoadSessions
-from tests.relay.coordinator_harness import Alone
+from tests.relay.coordinator_harness import CoordinatorHarness
 
 
 def test_sessions_are_taken_over_followed_and_cut_off() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     record = one.record()
     session = one.shared(record)
-    one.hear("saved", {**record, "grants": {}})
+    one.deliver("saved", {**record, "grants": {}})
     assert session.grants == {}
-    one.hear("ended", {"token_hash": record["token_hash"]})
+    one.deliver("ended", {"token_hash": record["token_hash"]})
     assert not one.knows(record)
-    one.hear("saved", record)  # it was on its way
+    one.deliver("saved", record)  # it was on its way
     assert not one.knows(record)
-    one.hear("saved", {"token_hash": "zz"})
-    one.hear("saved", {})
+    one.deliver("saved", {"token_hash": "zz"})
+    one.deliver("saved", {})
     assert one.book.events()[-1] == "stored session skipped"
-    one.hear("saved", one.record(token_hash="12" * 32, expires_at=5.0))  # it has expired
+    one.deliver("saved", one.record(token_hash="12" * 32, expires_at=5.0))  # it has expired
     assert not one.relay.sessions.hashed("12" * 32)
-    one.hear("ended", {"token_hash": "56" * 32})
+    one.deliver("ended", {"token_hash": "56" * 32})
 
 
 def test_a_token_that_nobody_here_knows_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Alone()
-    assert one.fellows.seek("short") is None
-    assert one.fellows.seek("ü" * 36) is None
+    one = CoordinatorHarness()
+    assert one.fellows.lookup_session("short") is None
+    assert one.fellows.lookup_session("ü" * 36) is None
     token = "11111111-1111-4111-8111-111111111111"
     record = one.record(token_hash=sha256_hex(token))
     found: list[Any] = []
 
     def seek() -> None:
-        flow = one.fellows.seek(token)
+        flow = one.fellows.lookup_session(token)
         assert flow is not None
         one.run(flow, found)
 
@@ -55,16 +55,16 @@ def test_a_token_that_nobody_here_knows_is_looked_for(monkeypatch: pytest.Monkey
     one.loads(record)
     assert found == [None, None, one.relay.sessions.hashed(sha256_hex(token))]
     assert found[2] is not None
-    monkeypatch.setattr(sessions, "MAX_SEEKING", 0)
+    monkeypatch.setattr(sessions, "MAX_LOOKUPS", 0)
     seek()
     assert (found[3].status, found[3].code) == (503, "busy")
 
 
 def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     stays, goes, new, unsaved = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 5))
     for record in (stays, goes):
-        one.hear("saved", record)
+        one.deliver("saved", record)
     one.saves(one.shared(unsaved))
     one.book.within(one.fellows.missed)
     one.book.within(one.fellows.missed)  # once more, then
@@ -77,16 +77,16 @@ def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
 
 
 def test_what_came_while_it_was_read_is_not_over() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     record = one.record()
     one.book.within(one.fellows.missed)
-    one.hear("saved", record)
+    one.deliver("saved", record)
     one.loads()
     one.loads(record)
     assert one.knows(record)
     waits: list[object] = []
-    one.run(one.fellows.catch_up(), waits)
-    one.run(one.fellows.catch_up(), waits)
+    one.run(one.fellows.sync_sessions(), waits)
+    one.run(one.fellows.sync_sessions(), waits)
     one.loads(record)
     assert not waits
     one.loads(record)
@@ -94,20 +94,20 @@ def test_what_came_while_it_was_read_is_not_over() -> None:
 
 
 def test_what_is_being_saved_and_is_over_elsewhere_is_erased() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     record = one.record()
     session = one.shared(record)
     save = one.saves(session)
-    one.hear("ended", {"token_hash": record["token_hash"]})
+    one.deliver("ended", {"token_hash": record["token_hash"]})
     (erase,) = one.book.ordered(Query)
     assert isinstance(erase.request, DeleteSession)
-    one.said()
+    one.new_messages()
     one.book.feed(Done(save.op, None))
-    assert one.said() == []  # nobody is told of what is over
+    assert one.new_messages() == []  # nobody is told of what is over
 
 
 def test_a_store_that_does_not_answer_is_asked_again() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     record = one.record()
     one.book.within(one.fellows.missed)
     one.loads(failed=True)
@@ -123,24 +123,24 @@ def test_a_store_that_does_not_answer_is_asked_again() -> None:
 
 
 def test_nobody_waits_for_it_forever() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     waits: list[object] = []
-    one.run(one.fellows.catch_up(), waits)
-    one.book.after(CATCH_UP_WITHIN)
+    one.run(one.fellows.sync_sessions(), waits)
+    one.book.after(CATCH_UP_TIMEOUT)
     assert waits == [None]
 
 
 def test_limits() -> None:
-    numbers = (CATCH_UP_WITHIN, sessions.READ_AGAIN, sessions.ENDED_FOR, sessions.MAX_ENDED)
-    assert (*numbers, sessions.MAX_SEEKING) == (5.0, 1.0, 3_600.0, 10_000, 64)
+    numbers = (CATCH_UP_TIMEOUT, sessions.READ_AGAIN, sessions.ENDED_TTL, sessions.MAX_ENDED)
+    assert (*numbers, sessions.MAX_LOOKUPS) == (5.0, 1.0, 3_600.0, 10_000, 64)
 
 
 def test_what_was_read_before_a_change_was_heard_of_does_not_undo_it() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     before = one.record()
     session = one.shared(before)
     one.book.within(one.fellows.missed)
-    one.hear("saved", {**before, "grants": {}})
+    one.deliver("saved", {**before, "grants": {}})
     one.loads(before)
     assert session.grants == {}
     one.book.after(1.0)
@@ -150,7 +150,7 @@ def test_what_was_read_before_a_change_was_heard_of_does_not_undo_it() -> None:
 
 
 def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     before = one.record()
     session = one.shared(before)
     one.book.after(1.0)
@@ -164,20 +164,20 @@ def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told(
     told = [json.loads(words[2]) for words in commands if words[0] == b"PUBLISH"]
     assert [each["body"]["grants"] for each in told if each["word"] == "saved"] == [{}]
     one.book.within(one.fellows.missed)
-    one.hear("ended", {"token_hash": before["token_hash"]})
+    one.deliver("ended", {"token_hash": before["token_hash"]})
     one.loads(before)
     assert not one.knows(before)
 
 
 def test_news_that_come_late_are_none() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     before = one.record()
     session = one.shared(before)
     now = one.fellows.node.cluster_time
-    one.hear("saved", {**before, "grants": {}, "at": now + 0.2})
-    one.hear("saved", {**before, "at": now + 0.1})
+    one.deliver("saved", {**before, "grants": {}, "at": now + 0.2})
+    one.deliver("saved", {**before, "at": now + 0.1})
     assert session.grants == {}
-    one.hear("saved", {**before, "at": now + 0.2})
+    one.deliver("saved", {**before, "at": now + 0.2})
     assert session.grants == before["grants"]
     one.book.after(1.0)
     session.grants = {}
@@ -186,16 +186,16 @@ def test_news_that_come_late_are_none() -> None:
         now + 0.9,
         one.fellows.node.cluster_time,
     ):  # it was parted when it told that, or tells it at the same time
-        one.hear("saved", {**before, "at": at})
+        one.deliver("saved", {**before, "at": at})
         assert session.grants == {}
-    one.hear("saved", {**before, "at": now + 1.1})
+    one.deliver("saved", {**before, "at": now + 1.1})
     assert session.grants == before["grants"]
 
 
 def test_a_row_that_is_none_is_passed_over() -> None:
-    one = Alone()
+    one = CoordinatorHarness()
     record = one.record()
     one.book.within(one.fellows.missed)
-    one.hear("saved", {"token_hash": 5})
+    one.deliver("saved", {"token_hash": 5})
     one.loads({"token_hash": 5}, record)
     assert one.knows(record)

@@ -14,11 +14,11 @@ from svc_proto.commands import Compute, Level, OpenFile, SweepFolder
 from svc_proto.facts import Started
 from svc_proto.relay.media.media_service import CONTENT_TYPES, base64_bytes, content_type_field, display_name
 from svc_proto.relay_config import RelayConfig, parse_relay_config
-from tests.relay.harness import RelayBook
+from tests.relay.harness import RelayHarness
 
 
-def started(config: RelayConfig, *links: tuple[str, str], folders: tuple[str, ...] = ()) -> RelayBook:
-    book = RelayBook(config, started=False)
+def started(config: RelayConfig, *links: tuple[str, str], folders: tuple[str, ...] = ()) -> RelayHarness:
+    book = RelayHarness(config, started=False)
     for folder in folders:
         book.disk.folder(folder)
     for path, target in links:
@@ -48,7 +48,7 @@ def test_a_root_that_does_not_exist_yet_counts_from_the_folder_above_it() -> Non
 
 def test_places_that_cannot_be_found_out_are_taken_by_name() -> None:
     config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a",), temp_dir="/tmp")
-    book = RelayBook(config, started=False)
+    book = RelayHarness(config, started=False)
     book.disk.symlink("/tmp", "/private/tmp")
     book.refuse = (Compute,)
     book.feed(Started())
@@ -96,7 +96,7 @@ def test_a_system_tree_that_leads_to_the_home_is_not_foreign() -> None:
 
 
 def test_roots_stay_as_they_are_named_where_nothing_can_be_opened() -> None:
-    book = RelayBook(RelayConfig(workspace="/work"), started=False)
+    book = RelayHarness(RelayConfig(workspace="/work"), started=False)
     book.refuse = (OpenFile,)
     book.feed(Started())
     assert book.relay.media.sandbox.roots == ("/tmp", "/work")
@@ -201,7 +201,7 @@ def test_the_files_of_a_store_that_was_named_are_protected() -> None:
 
 def test_who_is_not_the_first_on_its_home_leaves_uploads_alone() -> None:
     for begins in (True, False):
-        book = RelayBook(RelayConfig(begins=begins, pairing_code="Q7M2ZK"), started=False)
+        book = RelayHarness(RelayConfig(begins=begins, pairing_code="Q7M2ZK"), started=False)
         book.feed(Started())
         assert any(isinstance(command, SweepFolder) for command in book.commands) is begins
         answer = book.websocket().auth(pairing_code="Q7M2ZK")

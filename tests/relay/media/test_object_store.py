@@ -238,10 +238,10 @@ def test_a_store_that_dies_half_way_does_not_look_like_the_end() -> None:
 
 
 def test_limits() -> None:
-    assert (object_store.CONNECT_WITHIN, object_store.WITHIN, object_store.UPLOAD_WITHIN, object_store.SILENCE) == (
-        5.0,
-        30.0,
-        600.0,
-        60.0,
-    )
+    assert (
+        object_store.CONNECT_TIMEOUT,
+        object_store.RESPONSE_TIMEOUT,
+        object_store.UPLOAD_TIMEOUT,
+        object_store.SILENCE_TIMEOUT,
+    ) == (5.0, 30.0, 600.0, 60.0)
     assert object_store.NAME_BYTES == 16

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from svc_proto.engine.message import Request
-from svc_proto.relay.media.upload_body import form_type
+from svc_proto.relay.media.upload_body import multipart_content_type
 from svc_proto.wire.events import Headers
 
 
@@ -30,9 +30,9 @@ class Asked:
     ],
 )
 def test_what_is_a_form(value: bytes, form: bool) -> None:
-    found = form_type(cast("Request", Asked((b"content-type", value))))
+    found = multipart_content_type(cast("Request", Asked((b"content-type", value))))
     assert (found is not None) is form
 
 
 def test_no_type_is_no_form() -> None:
-    assert form_type(cast("Request", Asked())) is None
+    assert multipart_content_type(cast("Request", Asked())) is None

@@ -15,7 +15,7 @@ from svc_proto.settings import S3Bucket
 from tests.book import HOME
 from tests.cluster.harness import WHERE
 from tests.relay.cluster.test_request_forwarding import uploaded
-from tests.relay.coordinator_harness import Alone
+from tests.relay.coordinator_harness import CoordinatorHarness
 
 FOLDER = "/mnt/uploads"
 RECORD = {
@@ -31,11 +31,11 @@ RECORD = {
 }
 
 
-def alone(place: S3Bucket | str | None = FOLDER, **config: Any) -> Alone:
-    return Alone(RelayConfig(home=HOME, cluster=WHERE, media_store=place, **config))
+def alone(place: S3Bucket | str | None = FOLDER, **config: Any) -> CoordinatorHarness:
+    return CoordinatorHarness(RelayConfig(home=HOME, cluster=WHERE, media_store=place, **config))
 
 
-def deleted(one: Alone) -> list[str]:
+def deleted(one: CoordinatorHarness) -> list[str]:
     return [order.path for order in one.book.ordered(DeleteBlob)]
 
 
@@ -72,19 +72,19 @@ def test_a_folder_that_hosts_share() -> None:
 def test_what_another_node_has_is_known_until_it_says_no_more() -> None:
     one = alone()
     media = one.relay.media
-    one.hear("kept", RECORD)
-    one.hear("kept", RECORD)
+    one.deliver("kept", RECORD)
+    one.deliver("kept", RECORD)
     entry = media.registry.peek("T" * 22)
     assert entry is not None
     assert (entry.path, entry.owned, entry.size) == (f"{FOLDER}/abc.txt", True, 3)
     assert media.uploads._used == {"o": 3}
     assert media.uploads.records() == []
-    one.hear("gone", {"token": "T" * 22})
-    one.hear("gone", {"token": "T" * 22})
+    one.deliver("gone", {"token": "T" * 22})
+    one.deliver("gone", {"token": "T" * 22})
     assert (len(media.registry), media.uploads._used) == (0, {})
-    one.hear("state", {"uploads": [RECORD]}, to_me=True)
+    one.deliver("state", {"uploads": [RECORD]}, to_me=True)
     assert media.has("T" * 22)
-    one.hear("state", {"uploads": []}, to_me=True)
+    one.deliver("state", {"uploads": []}, to_me=True)
     assert not media.has("T" * 22)
     assert not one.book.ordered(DeleteBlob)
 
@@ -92,10 +92,10 @@ def test_what_another_node_has_is_known_until_it_says_no_more() -> None:
 @pytest.mark.parametrize("left", ["node", "nobody"])
 def test_whose_time_is_over_is_deleted_by_its_node_or_by_whoever_is_left(left: str) -> None:
     one = alone()
-    one.hear("kept", {**RECORD, "left": 2.0})
-    one.hear("kept", {**RECORD, "token": "U" * 22}, node="c")
+    one.deliver("kept", {**RECORD, "left": 2.0})
+    one.deliver("kept", {**RECORD, "token": "U" * 22}, node="c")
     if left == "nobody":
-        one.hear("bye")
+        one.deliver("bye")
         assert [row["token"] for row in one.relay.media.uploads.records()] == ["T" * 22]
     one.book.after(2.0)
     assert not one.relay.media.has("T" * 22)
@@ -104,31 +104,31 @@ def test_whose_time_is_over_is_deleted_by_its_node_or_by_whoever_is_left(left: s
 
 def test_who_joins_while_a_node_is_not_known_to_be_gone_hears_what_it_had() -> None:
     one = alone()
-    one.hear("kept", RECORD, node="c")
-    one.hear("state", {"uploads": [{**RECORD, "token": "U" * 22}]}, to_me=True)
-    one.said()
-    one.hear("bye", node="c")
-    assert [(word, body["token"]) for word, body in one.said()] == [("kept", "T" * 22)]
+    one.deliver("kept", RECORD, node="c")
+    one.deliver("state", {"uploads": [{**RECORD, "token": "U" * 22}]}, to_me=True)
+    one.new_messages()
+    one.deliver("bye", node="c")
+    assert [(word, body["token"]) for word, body in one.new_messages()] == [("kept", "T" * 22)]
     calm = alone()
-    calm.hear("kept", RECORD)
-    calm.said()
-    calm.hear("bye")
-    assert calm.said() == []
+    calm.deliver("kept", RECORD)
+    calm.new_messages()
+    calm.deliver("bye")
+    assert calm.new_messages() == []
 
 
 def test_what_has_to_make_room_is_told_and_deleted_whoever_took_it_in() -> None:
     one = alone(media_max_size_mb=1)
     media = one.relay.media
-    one.hear("kept", RECORD)
-    one.said()
-    one.book.within(lambda: media.reserve("o", 10 * 1024 * 1024))
-    assert one.said() == [("gone", {"token": "T" * 22})]
+    one.deliver("kept", RECORD)
+    one.new_messages()
+    one.book.within(lambda: media.reserve_quota("o", 10 * 1024 * 1024))
+    assert one.new_messages() == [("gone", {"token": "T" * 22})]
     assert deleted(one) == [f"{FOLDER}/abc.txt"]
     small = alone(media_lru_cap=1)
-    small.hear("kept", RECORD)
-    small.said()
-    small.hear("kept", {**RECORD, "token": "U" * 22})
-    assert small.said() == [("gone", {"token": "T" * 22})]
+    small.deliver("kept", RECORD)
+    small.new_messages()
+    small.deliver("kept", {**RECORD, "token": "U" * 22})
+    assert small.new_messages() == [("gone", {"token": "T" * 22})]
 
 
 @pytest.mark.parametrize(
@@ -137,14 +137,14 @@ def test_what_has_to_make_room_is_told_and_deleted_whoever_took_it_in() -> None:
 )
 def test_what_is_no_upload(wrong: dict[str, object]) -> None:
     one = alone()
-    one.hear("kept", {**RECORD, **wrong})
+    one.deliver("kept", {**RECORD, **wrong})
     assert len(one.relay.media.registry) == 0
 
 
 def test_who_has_no_such_place_takes_nothing_over() -> None:
     one = alone(None)
-    one.hear("kept", RECORD)
-    one.hear("gone", {"token": "T" * 22})
+    one.deliver("kept", RECORD)
+    one.deliver("gone", {"token": "T" * 22})
     assert len(one.relay.media.registry) == 0
     assert one.relay.media.uploads.record("T" * 22) == {}
 
@@ -155,12 +155,12 @@ def test_one_that_nobody_has_told_of_yet_is_taken_over_when_it_is_asked_for() ->
     about: Any = {"content_type": "a/b", "file_name": None, "size": 0, "owner": "o", "shown": "image/png"}
     one.book.within(lambda: made.append(one.relay.media.register("abc", **about)))
     (entry,) = made
-    assert [word for word, _ in one.said()] == ["kept"]
-    one.hear("asks", {"word": "has", "body": {"what": "media", "name": entry.token}, "ticket": 1}, to_me=True)
-    ((_, said),) = one.said()
+    assert [word for word, _ in one.new_messages()] == ["kept"]
+    one.deliver("asks", {"word": "has", "body": {"what": "media", "name": entry.token}, "ticket": 1}, to_me=True)
+    ((_, said),) = one.new_messages()
     assert said["body"]["upload"]["shown"] == "image/png"
     other = alone(BUCKET)
-    other.hear("kept", {**said["body"]["upload"], "left": 5.0})
+    other.deliver("kept", {**said["body"]["upload"], "left": 5.0})
     assert other.relay.media.has(entry.token)
     one.book.within(one.relay.media.stop)
     assert not one.book.ordered(DeleteBlob)

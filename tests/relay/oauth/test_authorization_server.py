@@ -20,9 +20,9 @@ from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient, decode_cli
 from svc_proto.store_requests import DeleteSession, SaveSession
 from tests.mcp.web import TYPES, fields, message
 from tests.relay.cluster.test_coordinator import world
-from tests.relay.coordinator_harness import Alone
-from tests.relay.harness import REMOTE, RelayBook
-from tests.relay.oauth_client import FORM, HOST, PLACE, Guest, wrong
+from tests.relay.coordinator_harness import CoordinatorHarness
+from tests.relay.harness import REMOTE, RelayHarness
+from tests.relay.oauth_client import FORM, HOST, PLACE, OAuthTestClient, wrong
 from tests.support.sim_http import HttpClientConnection, RequestClient
 
 PING = message("ping")
@@ -32,7 +32,7 @@ LOOPBACK = "http://127.0.0.1:4000/cb"
 # --- the whole way ---
 
 
-def test_the_whole_way(book: RelayBook, guest: Guest) -> None:
+def test_the_whole_way(book: RelayHarness, guest: OAuthTestClient) -> None:
     page = guest.wait()
     shown = guest.call("GET", page)
     assert (shown.status, shown.headers.get(b"refresh")) == (200, b"2")
@@ -54,27 +54,27 @@ def test_the_whole_way(book: RelayBook, guest: Guest) -> None:
     assert guest.open().post(PING).status == 200
 
 
-def test_it_is_listed_with_the_phones_and_outlives_a_restart(book: RelayBook, guest: Guest) -> None:
-    guest.come(ttl_seconds=7200)
+def test_it_is_listed_with_the_phones_and_outlives_a_restart(book: RelayHarness, guest: OAuthTestClient) -> None:
+    guest.authorize(ttl_seconds=7200)
     (listed,) = book.sessions()
     assert (listed["device_name"], listed["client_surface"]) == ("MCP: Claude Code", "mcp")
     assert listed["grants"] == {"bridge": listed["expires_at"]}
     kept = json.dumps(list(book.store.values()))
     assert not [secret for secret in (guest.access, *guest.refresh_token.split(".")) if secret in kept]
-    guest.book = RelayBook(records=book.store.values())
+    guest.book = RelayHarness(records=book.store.values())
     assert guest.open().post(PING).status == 200
     assert guest.refresh().status == 200
 
 
-def test_a_refused_question(guest: Guest) -> None:
+def test_a_refused_question(guest: OAuthTestClient) -> None:
     page = guest.wait()
     assert guest.answer(guest.word(page), allow=False).json["allowed"] is False
     assert guest.back(page) == {"error": "access_denied", "state": "st&te", "iss": PLACE}
     assert guest.call("GET", page).status == 404
 
 
-def test_an_hour_and_refreshing(book: RelayBook, guest: Guest) -> None:
-    guest.come()
+def test_an_hour_and_refreshing(book: RelayHarness, guest: OAuthTestClient) -> None:
+    guest.authorize()
     first = guest.access
     book.after(3599)
     guest.open()
@@ -88,8 +88,8 @@ def test_an_hour_and_refreshing(book: RelayBook, guest: Guest) -> None:
     assert guest.mcp(PING, token=second).status == 401  # there is one at a time
 
 
-def test_the_last_token_does_not_outlast_what_was_allowed(book: RelayBook, guest: Guest) -> None:
-    guest.come(ttl_seconds=60)
+def test_the_last_token_does_not_outlast_what_was_allowed(book: RelayHarness, guest: OAuthTestClient) -> None:
+    guest.authorize(ttl_seconds=60)
     assert guest.tokens["expires_in"] == 60
     book.after(60)
     assert book.sessions() == []
@@ -97,14 +97,14 @@ def test_the_last_token_does_not_outlast_what_was_allowed(book: RelayBook, guest
     wrong(guest.refresh(), "invalid_grant")
 
 
-def test_what_never_ends(guest: Guest) -> None:
-    guest.come(ttl_seconds=0)
+def test_what_never_ends(guest: OAuthTestClient) -> None:
+    guest.authorize(ttl_seconds=0)
     assert guest.tokens["expires_in"] == 3600
 
 
 def test_the_operators_maximum_holds() -> None:
-    book = RelayBook(RelayConfig(max_session_ttl=100.0))
-    Guest(book).come(ttl_seconds=0)
+    book = RelayHarness(RelayConfig(max_session_ttl=100.0))
+    OAuthTestClient(book).authorize(ttl_seconds=0)
     (listed,) = book.sessions()
     assert listed["expires_at"] - listed["created_at"] == 100
 
@@ -112,9 +112,9 @@ def test_the_operators_maximum_holds() -> None:
 # --- the scope to look ---
 
 
-def test_who_may_only_look(book: RelayBook, guest: Guest) -> None:
+def test_who_may_only_look(book: RelayHarness, guest: OAuthTestClient) -> None:
     phone = book.pair(device_name="Pixel").phone
-    session = guest.come(scope="bridge:read").open()
+    session = guest.authorize(scope="bridge:read").open()
     assert guest.tokens["scope"] == "bridge:read"
     assert [set(row["grants"]) for row in book.sessions() if row["client_surface"] == "mcp"] == [{"bridge:read"}]
 
@@ -133,7 +133,7 @@ def test_who_may_only_look(book: RelayBook, guest: Guest) -> None:
     wrong(guest.refresh(scope="bridge"), "invalid_scope")
 
 
-def test_who_asked_to_look_is_given_no_more(guest: Guest) -> None:
+def test_who_asked_to_look_is_given_no_more(guest: OAuthTestClient) -> None:
     word = guest.word(guest.wait(scope="bridge:read openid"))
     assert guest.question(word).json["scope"] == "bridge:read"
     assert guest.answer(word, scope="bridge").status == 400
@@ -144,8 +144,8 @@ def test_who_asked_to_look_is_given_no_more(guest: Guest) -> None:
 
 
 @pytest.mark.parametrize("which", ["access_token", "refresh_token"])
-def test_tokens_that_are_given_back(book: RelayBook, guest: Guest, which: str) -> None:
-    session = guest.come().open()
+def test_tokens_that_are_given_back(book: RelayHarness, guest: OAuthTestClient, which: str) -> None:
+    session = guest.authorize().open()
     assert guest.revoke(guest.tokens[which]).status == 200
     assert session.post(PING).status == 401
     assert (book.sessions(), book.store, len(book.relay.mcp.sessions)) == ([], {}, 0)
@@ -153,9 +153,9 @@ def test_tokens_that_are_given_back(book: RelayBook, guest: Guest, which: str) -
     assert guest.revoke("unknown").status == 200
 
 
-def test_the_owner_ends_it_with_all_that_is_under_way(book: RelayBook, guest: Guest) -> None:
+def test_the_owner_ends_it_with_all_that_is_under_way(book: RelayHarness, guest: OAuthTestClient) -> None:
     phone = book.pair(device_name="Pixel").phone
-    session = guest.come().open()
+    session = guest.authorize().open()
     call = session.tool("phone_ping")
     prefix = next(row["token_prefix"] for row in book.sessions() if row["client_surface"] == "mcp")
     assert book.request("DELETE", f"/sessions/{prefix}").status == 200
@@ -166,8 +166,8 @@ def test_the_owner_ends_it_with_all_that_is_under_way(book: RelayBook, guest: Gu
     assert phone.envelopes() == []
 
 
-def test_a_store_that_does_not_forget(book: RelayBook, guest: Guest) -> None:
-    guest.come()
+def test_a_store_that_does_not_forget(book: RelayHarness, guest: OAuthTestClient) -> None:
+    guest.authorize()
     book.refuse = (DeleteSession,)
     wrong(guest.revoke(guest.access), "temporarily_unavailable", 503)
     assert guest.mcp(PING).status == 401
@@ -176,7 +176,7 @@ def test_a_store_that_does_not_forget(book: RelayBook, guest: Guest) -> None:
 # --- what is tried ---
 
 
-def test_a_code_is_good_once_and_its_second_use_ends_what_it_gave(book: RelayBook, guest: Guest) -> None:
+def test_a_code_is_good_once_and_its_second_use_ends_what_it_gave(book: RelayHarness, guest: OAuthTestClient) -> None:
     code = guest.code()
     assert guest.trade(code).status == 200
     wrong(guest.trade(code), "invalid_grant")
@@ -185,7 +185,7 @@ def test_a_code_is_good_once_and_its_second_use_ends_what_it_gave(book: RelayBoo
     assert any("shown twice" in event for event in book.events(Level.WARNING))
 
 
-def test_a_code_that_is_shown_twice_while_the_first_is_being_stored(book: RelayBook, guest: Guest) -> None:
+def test_a_code_that_is_shown_twice_while_the_first_is_being_stored(book: RelayHarness, guest: OAuthTestClient) -> None:
     fields = {"grant_type": "authorization_code", "code": guest.code(), "code_verifier": guest.verifier}
     body = urlencode({**fields, "redirect_uri": guest.redirect, "client_id": guest.client}).encode()
     book.hold = (SaveSession,)
@@ -207,33 +207,37 @@ def test_a_code_that_is_shown_twice_while_the_first_is_being_stored(book: RelayB
         {"redirect_uri": "https://agent.example/other"},
     ],
 )
-def test_a_code_with_something_wrong_is_over(book: RelayBook, guest: Guest, field: dict[str, str | None]) -> None:
+def test_a_code_with_something_wrong_is_over(
+    book: RelayHarness, guest: OAuthTestClient, field: dict[str, str | None]
+) -> None:
     code = guest.code()
     wrong(guest.trade(code, **field), "invalid_grant")
     wrong(guest.trade(code), "invalid_grant")
     assert book.sessions() == []
 
 
-def test_a_code_of_another_client_is_no_good(book: RelayBook, guest: Guest) -> None:
-    other = Guest(book, "Evil")
+def test_a_code_of_another_client_is_no_good(book: RelayHarness, guest: OAuthTestClient) -> None:
+    other = OAuthTestClient(book, "Evil")
     other.verifier = guest.verifier
     wrong(other.trade(guest.code()), "invalid_grant")
 
 
-def test_a_code_lasts_a_minute(book: RelayBook, guest: Guest) -> None:
+def test_a_code_lasts_a_minute(book: RelayHarness, guest: OAuthTestClient) -> None:
     code = guest.code()
     book.after(60)
     wrong(guest.trade(code), "invalid_grant")
     assert len(book.relay.oauth.consents) == 0
 
 
-def test_without_a_redirect_uri_the_code_is_good(guest: Guest) -> None:
+def test_without_a_redirect_uri_the_code_is_good(guest: OAuthTestClient) -> None:
     assert guest.trade(guest.code(), redirect_uri=None).status == 200  # OAuth 2.1 has it no more
 
 
 @pytest.mark.parametrize("who", ["itself", "somebody else"])
-def test_a_refresh_token_that_is_used_again_ends_the_family(book: RelayBook, guest: Guest, who: str) -> None:
-    guest.come()
+def test_a_refresh_token_that_is_used_again_ends_the_family(
+    book: RelayHarness, guest: OAuthTestClient, who: str
+) -> None:
+    guest.authorize()
     old = guest.refresh_token
     assert guest.refresh().status == 200
     wrong(guest.refresh(old, **({} if who == "itself" else {"client_id": "thief"})), "invalid_grant")
@@ -242,22 +246,22 @@ def test_a_refresh_token_that_is_used_again_ends_the_family(book: RelayBook, gue
     assert book.sessions() == []
 
 
-def test_a_refresh_token_is_its_clients(guest: Guest) -> None:
-    guest.come()
+def test_a_refresh_token_is_its_clients(guest: OAuthTestClient) -> None:
+    guest.authorize()
     wrong(guest.refresh(client_id="other"), "invalid_grant")
     assert guest.refresh().status == 200
 
 
-def test_what_was_revoked_elsewhere_is_not_renewed(book: RelayBook, guest: Guest) -> None:
-    guest.come()
+def test_what_was_revoked_elsewhere_is_not_renewed(book: RelayHarness, guest: OAuthTestClient) -> None:
+    guest.authorize()
     book.store.clear()
     wrong(guest.refresh(), "invalid_grant")
     assert not book.store
     assert guest.mcp(PING).status == 401
 
 
-def test_an_access_token_opens_nothing_else(book: RelayBook, guest: Guest) -> None:
-    guest.come()
+def test_an_access_token_opens_nothing_else(book: RelayHarness, guest: OAuthTestClient) -> None:
+    guest.authorize()
     family = guest.refresh_token.partition(".")[0]
     for token in (guest.access, family, guest.refresh_token):
         for method, path in (("GET", "/screen"), ("GET", "/sessions"), ("POST", "/clipboard/inbox")):
@@ -271,8 +275,8 @@ def test_an_access_token_opens_nothing_else(book: RelayBook, guest: Guest) -> No
 
 
 @pytest.mark.parametrize("resource", ["https://other.example/mcp", f"{PLACE}/", "", "x"])
-def test_a_token_for_another_server(guest: Guest, resource: str) -> None:
-    assert guest.ask(resource=resource).status == 400
+def test_a_token_for_another_server(guest: OAuthTestClient, resource: str) -> None:
+    assert guest.request_authorization(resource=resource).status == 400
     wrong(guest.trade(guest.code(), resource=resource), "invalid_target")
     assert guest.trade(guest.code(resource=None)).status == 200
 
@@ -290,10 +294,12 @@ def test_a_token_for_another_server(guest: Guest, resource: str) -> None:
     ],
 )
 def test_a_wrong_question_is_told_on_the_clients_own_computer_alone(
-    book: RelayBook, guest: Guest, fields: dict[str, str | None], error: str
+    book: RelayHarness, guest: OAuthTestClient, fields: dict[str, str | None], error: str
 ) -> None:
-    assert guest.ask(**fields).status == 400  # no open redirect: anybody may register https://evil.example
-    here = Guest(book, redirect=LOOPBACK).ask(**fields)
+    assert (
+        guest.request_authorization(**fields).status == 400
+    )  # no open redirect: anybody may register https://evil.example
+    here = OAuthTestClient(book, redirect=LOOPBACK).request_authorization(**fields)
     place = urlsplit((here.headers.get(b"location") or b"").decode())
     told = {name: values[0] for name, values in parse_qs(place.query).items()}
     assert (here.status, place.netloc, told["error"]) == (303, "127.0.0.1:4000", error)
@@ -314,33 +320,35 @@ def test_a_wrong_question_is_told_on_the_clients_own_computer_alone(
         {"state": "s" * 513},
     ],
 )
-def test_nobody_is_led_where_nobody_has_registered(guest: Guest, fields: dict[str, str | None]) -> None:
-    answer = guest.ask(**fields)
+def test_nobody_is_led_where_nobody_has_registered(guest: OAuthTestClient, fields: dict[str, str | None]) -> None:
+    answer = guest.request_authorization(**fields)
     assert (answer.status, answer.headers.get(b"location")) == (400, None)
     assert b"evil" not in answer.body
 
 
 @pytest.mark.parametrize(("dest", "status"), [(b"image", 400), (b"iframe", 400), (b"empty", 400), (b"document", 303)])
-def test_no_other_page_asks_in_the_name_of_its_reader(book: RelayBook, guest: Guest, dest: bytes, status: int) -> None:
+def test_no_other_page_asks_in_the_name_of_its_reader(
+    book: RelayHarness, guest: OAuthTestClient, dest: bytes, status: int
+) -> None:
     guest.headers = ((b"sec-fetch-dest", dest),)
-    assert guest.ask().status == status
+    assert guest.request_authorization().status == status
     assert len(book.relay.oauth.consents) == (status == 303)
 
 
-def test_a_parameter_that_is_there_twice(guest: Guest) -> None:
+def test_a_parameter_that_is_there_twice(guest: OAuthTestClient) -> None:
     twice = urlencode({"client_id": guest.client}) + "&client_id=other"
     assert guest.call("GET", f"/oauth/authorize?{twice}").status == 400
     wrong(guest.call("POST", "/oauth/token", b"code=1&code=2", headers=FORM), "invalid_request")
 
 
-def test_any_port_of_the_clients_own_computer(book: RelayBook) -> None:
-    guest = Guest(book, redirect=LOOPBACK)
+def test_any_port_of_the_clients_own_computer(book: RelayHarness) -> None:
+    guest = OAuthTestClient(book, redirect=LOOPBACK)
     guest.redirect = "http://127.0.0.1:51999/cb"
     assert guest.trade(guest.code()).status == 200
     guest.redirect = "http://127.0.0.1:4000/other"
-    assert guest.ask().status == 400
+    assert guest.request_authorization().status == 400
     guest.redirect = "http://localhost:4000/cb"
-    assert guest.ask().status == 400
+    assert guest.request_authorization().status == 400
 
 
 @pytest.mark.parametrize(
@@ -354,17 +362,17 @@ def test_any_port_of_the_clients_own_computer(book: RelayBook) -> None:
         (b"\xff\xfe", "invalid_request"),
     ],
 )
-def test_bad_input_at_the_token_endpoint(guest: Guest, body: bytes, error: str) -> None:
+def test_bad_input_at_the_token_endpoint(guest: OAuthTestClient, body: bytes, error: str) -> None:
     wrong(guest.call("POST", "/oauth/token", body, headers=FORM), error)
 
 
-def test_the_type_of_a_form_counts_in_any_case(guest: Guest) -> None:
+def test_the_type_of_a_form_counts_in_any_case(guest: OAuthTestClient) -> None:
     kind = [(b"content-type", b"Application/X-WWW-Form-URLEncoded; charset=UTF-8")]
     answer = guest.call("POST", "/oauth/token", b"grant_type=other", headers=kind)
     assert answer.json["error"] == "unsupported_grant_type"
 
 
-def test_other_bad_input(guest: Guest) -> None:
+def test_other_bad_input(guest: OAuthTestClient) -> None:
     wrong(guest.call("POST", "/oauth/token", {"grant_type": "x"}), "invalid_request")
     wrong(guest.call("POST", "/oauth/revoke", b"{}"), "invalid_request")
     wrong(guest.call("POST", "/oauth/register", b"no JSON"), "invalid_client_metadata")
@@ -373,16 +381,16 @@ def test_other_bad_input(guest: Guest) -> None:
     wrong(guest.call("GET", "/oauth/token"), "method_not_allowed", 405)
 
 
-def test_a_flood_of_registrations_leaves_nothing(book: RelayBook, guest: Guest) -> None:
+def test_a_flood_of_registrations_leaves_nothing(book: RelayHarness, guest: OAuthTestClient) -> None:
     wish = {"client_name": "flood", "redirect_uris": ["https://a.example/"]}
     names = {guest.call("POST", "/oauth/register", {**wish, "software_id": str(n)}).json["client_id"] for n in range(9)}
     assert len(names) == 1
     assert (len(book.relay.oauth.consents), book.sessions()) == (0, [])
 
 
-def test_a_flood_of_questions_is_one_strangers(book: RelayBook, guest: Guest) -> None:
+def test_a_flood_of_questions_is_one_strangers(book: RelayHarness, guest: OAuthTestClient) -> None:
     pages = [guest.wait() for _ in range(8)]
-    assert guest.ask().status == 429
+    assert guest.request_authorization().status == 429
     assert guest.call("GET", pages[0]).status == 200
     book.after(600)
     assert len(book.relay.oauth.consents) == 0
@@ -390,7 +398,7 @@ def test_a_flood_of_questions_is_one_strangers(book: RelayBook, guest: Guest) ->
     guest.wait()
 
 
-def test_only_the_owner_answers(book: RelayBook, guest: Guest) -> None:
+def test_only_the_owner_answers(book: RelayHarness, guest: OAuthTestClient) -> None:
     word = guest.word(guest.wait())
     for method in ("GET", "POST"):
         assert guest.call(method, f"/mcp/questions/{word}", {"allow": True}).status == 403
@@ -404,7 +412,7 @@ def test_only_the_owner_answers(book: RelayBook, guest: Guest) -> None:
     assert guest.question(word).status == 404  # it is asked once
 
 
-def test_no_secret_is_in_the_log(book: RelayBook, guest: Guest) -> None:
+def test_no_secret_is_in_the_log(book: RelayHarness, guest: OAuthTestClient) -> None:
     code = guest.code()
     book.secrets.add(code)
     guest.trade(code)
@@ -414,7 +422,7 @@ def test_no_secret_is_in_the_log(book: RelayBook, guest: Guest) -> None:
     assert [secret for secret in book.secrets if secret in said] == []
 
 
-def test_ids_are_read_as_strictly_as_registrations(guest: Guest) -> None:
+def test_ids_are_read_as_strictly_as_registrations(guest: OAuthTestClient) -> None:
     client = decode_client_id(guest.client)
     assert client is not None
     assert client.identity == guest.client
@@ -529,27 +537,29 @@ def test_a_question_goes_with_its_node() -> None:
 
 
 def test_what_is_told_of_questions() -> None:
-    one = Alone()
-    one.hear("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
-    assert one.said() == [("says", {"ticket": 1, "body": {}})]
+    one = CoordinatorHarness()
+    one.deliver("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
+    assert one.new_messages() == [("says", {"ticket": 1, "body": {}})]
     for record in ({}, {"client": "x", "stage": "asked", "ticket": "t"}):
-        one.hear("consent", record, to_me=True)
+        one.deliver("consent", record, to_me=True)
     assert len(one.relay.oauth.consents) == 0
-    one.hear("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
-    assert one.said() == [("says", {"ticket": 1, "body": {}})]
+    one.deliver("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
+    assert one.new_messages() == [("says", {"ticket": 1, "body": {}})]
     question = AuthorizationRequest(
         client=OAuthClient("A", (LOOPBACK,)), redirect=LOOPBACK, scope="bridge", challenge="", state="s"
     )
     oauth, engine = one.relay.oauth, one.book.engine
     asked = oauth.consents.request(question, "192.0.2.1", engine.now, engine.entropy)
-    one.book.within(lambda: oauth.give("ticket", asked.ticket, lambda record: False))  # who wanted it is gone
+    one.book.within(
+        lambda: oauth.release_consent("ticket", asked.ticket, lambda record: False)
+    )  # who wanted it is gone
     assert len(oauth.consents) == 1
     found: list[Any] = []
-    for _ in range(coordinator.MAX_SEEKING):
-        seeking = one.fellows.seek_consent("code", "AAAAAA")
+    for _ in range(coordinator.MAX_LOOKUPS):
+        seeking = one.fellows.lookup_consent("code", "AAAAAA")
         assert seeking is not None
         one.run(seeking, found)
-    assert one.fellows.seek_consent("code", "AAAAAA") is None
-    one.hear("bye")
-    one.book.after(coordinator.ON_ITS_WAY)
-    assert found == [None] * coordinator.MAX_SEEKING
+    assert one.fellows.lookup_consent("code", "AAAAAA") is None
+    one.deliver("bye")
+    one.book.after(coordinator.PROPAGATION_DELAY)
+    assert found == [None] * coordinator.MAX_LOOKUPS

@@ -6,11 +6,11 @@ from typing import Any
 
 from svc_proto.relay_config import RelayConfig
 from tests.mcp.web import fields, message
-from tests.relay.harness import LOCAL, REMOTE, RelayBook
-from tests.relay.oauth_client import FORM, PLACE, Guest, wrong
+from tests.relay.harness import LOCAL, REMOTE, RelayHarness
+from tests.relay.oauth_client import FORM, PLACE, OAuthTestClient, wrong
 
 
-def test_a_refusal_names_the_way_in(book: RelayBook, guest: Guest) -> None:
+def test_a_refusal_names_the_way_in(book: RelayHarness, guest: OAuthTestClient) -> None:
     def told(**options: Any) -> bytes | None:
         return guest.call("POST", "/mcp", message("ping"), headers=fields(), **options).headers.get(b"www-authenticate")
 
@@ -23,8 +23,8 @@ def test_a_refusal_names_the_way_in(book: RelayBook, guest: Guest) -> None:
 
 
 def test_behind_a_proxy_with_a_path() -> None:
-    book = RelayBook(RelayConfig(root_path="/relay", trusted_proxies=("127.0.0.1",)))
-    guest = Guest.__new__(Guest)
+    book = RelayHarness(RelayConfig(root_path="/relay", trusted_proxies=("127.0.0.1",)))
+    guest = OAuthTestClient.__new__(OAuthTestClient)
     guest.book = book
     proxied = {"peer": LOCAL, "tls": False, "headers": ((b"x-forwarded-proto", b"https"), (b"x-forwarded-for", b"::2"))}
     found = guest.call("GET", "/relay/.well-known/oauth-protected-resource/mcp", **proxied).json
@@ -35,7 +35,7 @@ def test_behind_a_proxy_with_a_path() -> None:
 
 
 def test_routes_are_the_same_under_the_root_path() -> None:
-    book = RelayBook(RelayConfig(root_path="/far/relay"))
+    book = RelayHarness(RelayConfig(root_path="/far/relay"))
     token = book.pair().token
     for path in ("/health", "/sessions", "/relay/security", "/bridge/devices", "/metrics", "/media/none", "/none"):
         for options in ({"peer": LOCAL}, {"peer": REMOTE}, {"peer": REMOTE, "token": token}):
@@ -47,7 +47,7 @@ def test_routes_are_the_same_under_the_root_path() -> None:
     assert book.request("GET", "/far/relayhealth").status == 404
 
 
-def test_over_plain_http_nothing_is_given(guest: Guest) -> None:
+def test_over_plain_http_nothing_is_given(guest: OAuthTestClient) -> None:
     for method, path in (("GET", "/.well-known/oauth-authorization-server"), ("POST", "/oauth/register")):
         assert guest.call(method, path, tls=False).status == 400
     wrong(guest.call("POST", "/oauth/token", b"a=b", headers=FORM, tls=False), "invalid_request")

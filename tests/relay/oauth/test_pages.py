@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.relay.harness import RelayBook
-from tests.relay.oauth_client import Guest
+from tests.relay.harness import RelayHarness
+from tests.relay.oauth_client import OAuthTestClient
 
 
-def test_what_a_client_says_of_itself_is_text(book: RelayBook) -> None:
-    guest = Guest(book, "<script>alert(1)</script>\u202e\x1b[2J")
+def test_what_a_client_says_of_itself_is_text(book: RelayHarness) -> None:
+    guest = OAuthTestClient(book, "<script>alert(1)</script>\u202e\x1b[2J")
     page = guest.wait()
     shown = guest.call("GET", page)
     assert b"&lt;script&gt;alert(1)&lt;/script&gt;" in shown.body

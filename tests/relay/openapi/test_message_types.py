@@ -6,21 +6,21 @@ from __future__ import annotations
 from typing import Any
 
 from fuzz.doors import CHANNEL_DOORS
-from svc_proto.relay.agent_profiles import profile
-from svc_proto.relay.openapi.message_types import HEARD, SAID
+from svc_proto.relay.agent_profiles import profile_entry
+from svc_proto.relay.openapi.message_types import CLIENT_MESSAGES, SERVER_MESSAGES
 from tests.documented import Documented
-from tests.relay.child_process_harness import ProgramBook, Tmux, with_tui
-from tests.relay.harness import RelayBook
+from tests.relay.child_process_harness import ChildProcessHarness, Tmux, with_tui
+from tests.relay.harness import RelayHarness
 
-DOCUMENTED = Documented.of(RelayBook().request("GET", "/openapi.json").body)
+DOCUMENTED = Documented.of(RelayHarness().request("GET", "/openapi.json").body)
 MESSAGES = DOCUMENTED.operations["GET /ws"]["responses"]["101"]["x-messages"]
 
 
 def test_what_is_heard_is_what_there_are_doors_for() -> None:
     doors = {message.strip() for _, row in CHANNEL_DOORS.values() for message in row.split(",")}
-    assert {*HEARD} == doors | {"system auth"}
-    assert [*MESSAGES["from-client"]] == [*HEARD]
-    assert [*MESSAGES["from-server"]] == [*SAID]
+    assert {*CLIENT_MESSAGES} == doors | {"system auth"}
+    assert [*MESSAGES["from-client"]] == [*CLIENT_MESSAGES]
+    assert [*MESSAGES["from-server"]] == [*SERVER_MESSAGES]
 
 
 def misfits(envelope: dict[str, Any]) -> list[str]:
@@ -29,7 +29,7 @@ def misfits(envelope: dict[str, Any]) -> list[str]:
 
 
 def test_a_story_in_which_everything_is_said() -> None:
-    book = ProgramBook(tmux=Tmux("old"), config=with_tui())
+    book = ChildProcessHarness(tmux=Tmux("old"), config=with_tui())
     stranger = book.websocket()
     heard = [stranger.auth(pairing_code="WRONG1")]
     desktop, phone = book.client(bridge=0), book.pair().phone
@@ -53,8 +53,8 @@ def test_a_story_in_which_everything_is_said() -> None:
     desktop.send("terminal", "terminal.detach", {})
     desktop.send("terminal", "terminal.kill", {"session_name": "old"})
     book.call("GET", "/ping", token=book.pair().token)
-    book.within(lambda: book.relay._profiles_found([profile("work", {})]))
+    book.within(lambda: book.relay._profiles_found([profile_entry("work", {})]))
     for each in (desktop, phone, back):
         heard += each.envelopes()
-    assert {f"{each['channel']} {each['type']}" for each in heard} == {*SAID}
+    assert {f"{each['channel']} {each['type']}" for each in heard} == {*SERVER_MESSAGES}
     assert [mistake for each in heard for mistake in misfits(each)] == []

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from tests.documented import Documented
-from tests.relay.harness import RelayBook
-from tests.relay.oauth_client import Guest
+from tests.relay.harness import RelayHarness
+from tests.relay.oauth_client import OAuthTestClient
 
 
 def test_each_answer_is_as_it_says() -> None:
-    book = RelayBook()
-    documented, guest = Documented.of(book.request("GET", "/openapi.json").body), Guest(book)
+    book = RelayHarness()
+    documented, guest = Documented.of(book.request("GET", "/openapi.json").body), OAuthTestClient(book)
     for path in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server"):
         documented.check(f"GET /.well-known/{path}", guest.call("GET", f"/.well-known/{path}"))
     wish = {"client_name": "x", "redirect_uris": ["https://agent.example/back"]}
     documented.check("POST /oauth/register", guest.call("POST", "/oauth/register", wish))
     documented.check("POST /oauth/register", guest.call("POST", "/oauth/register", {}))
-    documented.check("GET /oauth/authorize", guest.ask(client_id="none"))
+    documented.check("GET /oauth/authorize", guest.request_authorization(client_id="none"))
     page = guest.wait()
     documented.check("GET /oauth/wait/{ticket}", guest.call("GET", page))
     word = guest.word(page)

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.documented import Documented, queries
-from tests.relay.harness import RelayBook
-from tests.relay.routes.voice_harness import VoiceBook
+from tests.relay.harness import RelayHarness
+from tests.relay.routes.voice_harness import VoiceRoutesHarness
 from tests.routes_page import RELAY, assert_shown
 from tests.support.http_client import Response
 
-BOOK = VoiceBook()
+BOOK = VoiceRoutesHarness()
 DOCUMENTED = Documented.of(BOOK.request("GET", "/openapi.json").body)
 PAIRED = BOOK.pair(device_id="pixel-9", device_name="Pixel 9")
 PNG = "iVBORw0KGgoAAAA="
@@ -22,7 +22,7 @@ KNOWN = {"provider_id": "stub", "token_prefix": PAIRED.prefix}
 OPERATOR = "/relay/", "/bridge/", "/pairing", "/media/inspect", "/media/register", "/metrics", "/sessions"
 
 
-def asked(book: RelayBook, method: str, path: str, body: object = None) -> Response:
+def asked(book: RelayHarness, method: str, path: str, body: object = None) -> Response:
     """As the operator, or as the device that also answers what comes for a phone."""
     token = None if path.startswith(OPERATOR) else PAIRED.token
     call = book.call(method, path, body, token=token)
@@ -95,7 +95,7 @@ def test_what_changes_answer(label: str, path: str, body: Any, status: int) -> N
 
 
 def test_no_phone() -> None:
-    book = VoiceBook()
+    book = VoiceRoutesHarness()
     for path in ("/bridge/status", "/bridge/devices", "/bridge/activity"):
         DOCUMENTED.check(f"GET {path}", book.request("GET", path))
     answer = book.request("GET", "/ping", token=book.pair(client_surface="desktop").token)

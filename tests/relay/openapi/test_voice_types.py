@@ -7,7 +7,7 @@ import pytest
 from svc_proto.relay.openapi import voice_types as shapes
 from svc_proto.schema.json_schema import SchemaComponents, inline_schema_of
 from svc_proto.voice.settings import OUTPUT, PROMOTION, REALTIME
-from tests.relay.routes.voice_harness import VoiceBook, get
+from tests.relay.routes.voice_harness import VoiceRoutesHarness, get
 
 
 def members(kind: type) -> list[str]:
@@ -18,7 +18,11 @@ def members(kind: type) -> list[str]:
 
 @pytest.mark.parametrize(
     ("kind", "rules"),
-    [(shapes.OutputChange, OUTPUT), (shapes.SettingsChange, REALTIME), (shapes.AgentChange, {**REALTIME, **PROMOTION})],
+    [
+        (shapes.OutputSettingsChangeJson, OUTPUT),
+        (shapes.SettingsChangeJson, REALTIME),
+        (shapes.AgentSettingsChangeJson, {**REALTIME, **PROMOTION}),
+    ],
 )
 def test_what_can_be_changed(kind: type, rules: dict[str, object]) -> None:
     assert members(kind) == sorted([*rules, "profile"])
@@ -27,12 +31,12 @@ def test_what_can_be_changed(kind: type, rules: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("/voice/config", shapes.VoiceConfig),
-        ("/voice/output/config", shapes.OutputSettings),
-        ("/voice/realtime/config", shapes.FamilySettings),
-        ("/voice/realtime-agent/config", shapes.AgentSettings),
+        ("/voice/config", shapes.VoiceConfigJson),
+        ("/voice/output/config", shapes.OutputSettingsJson),
+        ("/voice/realtime/config", shapes.VoiceModeSettingsJson),
+        ("/voice/realtime-agent/config", shapes.AgentSettingsJson),
     ],
 )
 def test_what_is_shown(path: str, kind: type) -> None:
-    book = VoiceBook()
+    book = VoiceRoutesHarness()
     assert sorted({*members(kind)} - {"updated"}) == sorted(get(book, path))

@@ -10,7 +10,7 @@ import pytest
 from svc_proto.facts import Started
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.multipart import Part, encode_multipart
-from tests.relay.harness import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayHarness
 from tests.support.http_client import Response
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(24))
@@ -19,7 +19,7 @@ FORM = (b"content-type", b"multipart/form-data; boundary=xyz")
 HOME = "/home/me"
 
 
-def open_book(*, files: bool = True, **config: Any) -> RelayBook:
+def open_book(*, files: bool = True, **config: Any) -> RelayHarness:
     """A relay whose temporary folder is `/tmp`, a link, with a workspace and one more root."""
     settings = RelayConfig(
         home="/home/svc",
@@ -28,7 +28,7 @@ def open_book(*, files: bool = True, **config: Any) -> RelayBook:
         user_home=HOME,
         **{"media_allowed_roots": ("/srv/shared",), **config},
     )
-    book = RelayBook(settings, started=False)
+    book = RelayHarness(settings, started=False)
     disk = book.disk
     disk.folder("/private/tmp")
     disk.symlink("/tmp", "/private/tmp")
@@ -48,23 +48,23 @@ def open_book(*, files: bool = True, **config: Any) -> RelayBook:
     return book
 
 
-def start(book: RelayBook) -> None:
+def start(book: RelayHarness) -> None:
     book.feed(Started())
     assert book.ready
 
 
 @pytest.fixture
-def book() -> RelayBook:
+def book() -> RelayHarness:
     return open_book()
 
 
-def register(book: RelayBook, path: str = "/tmp/a.txt", **members: object) -> str:
+def register(book: RelayHarness, path: str = "/tmp/a.txt", **members: object) -> str:
     answer = book.request("POST", "/media/register", {"path": path, "content_type": "text/plain", **members})
     assert answer.status == 200, answer
     return str(answer.json["token"])
 
 
-def by_path(book: RelayBook, token: str, path: str, *fields: tuple[bytes, bytes], method: str = "GET") -> Response:
+def by_path(book: RelayHarness, token: str, path: str, *fields: tuple[bytes, bytes], method: str = "GET") -> Response:
     return book.request(method, f"/media/by-path?path={path}", token=token, headers=fields, peer=REMOTE)
 
 
@@ -72,7 +72,7 @@ def form(*parts: Part) -> bytes:
     return encode_multipart(parts, "xyz")
 
 
-def clean(book: RelayBook) -> None:
+def clean(book: RelayHarness) -> None:
     """Nothing is open, nothing is reserved but for uploads that are there, and nothing was logged that is a bug."""
     media = book.relay.media
     used: dict[str, int] = {}
@@ -83,6 +83,6 @@ def clean(book: RelayBook) -> None:
     assert "bug" not in book.events()
 
 
-def upload_json(book: RelayBook, token: str, **members: object) -> Response:
+def upload_json(book: RelayHarness, token: str, **members: object) -> Response:
     body = {"file_name": "p.txt", "content_type": "text/plain", "content": base64.b64encode(TEXT).decode(), **members}
     return book.request("POST", "/media/upload", body, token=token, peer=REMOTE)

@@ -14,19 +14,19 @@ from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import TextMessage
 from tests.machines.test_device_control_arguments import BAD, GOOD
-from tests.relay.harness import REMOTE, Paired, RelayBook
+from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
 from tests.support.http_client import Response
 
 USABLE = {(method, path): arguments for method, path, arguments in GOOD}
 
 
-def drive(book: RelayBook, paired: Paired, method: str, path: str, body: object = None) -> dict[str, Any]:
+def drive(book: RelayHarness, paired: PairedPhone, method: str, path: str, body: object = None) -> dict[str, Any]:
     """The command that a call makes."""
     book.call(method, path, body, token=paired.token, peer=REMOTE)
     return paired.phone.command()
 
 
-def outcome(book: RelayBook, status: object, result: object, **more: object) -> Response:
+def outcome(book: RelayHarness, status: object, result: object, **more: object) -> Response:
     paired = book.pair()
     call = book.call("GET", "/screen", token=paired.token, peer=REMOTE)
     paired.phone.reply(paired.phone.command(), status, result, **more)
@@ -36,7 +36,7 @@ def outcome(book: RelayBook, status: object, result: object, **more: object) -> 
 # --- what reaches the phone -----------------------------------------------------------------------------------------
 
 
-def test_what_was_left_to_one_phone_is_not_for_another(book: RelayBook) -> None:
+def test_what_was_left_to_one_phone_is_not_for_another(book: RelayHarness) -> None:
     """Who asked nobody says that the phone has to, and it is the phone that gets the call which is judged."""
     first, second = book.pair(device_id="p-1"), book.pair(device_id="t-1")
     message = {"to": "+15550100", "body": "Hello", ASKS_ITS_USER: True}
@@ -56,7 +56,7 @@ def test_what_was_left_to_one_phone_is_not_for_another(book: RelayBook) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), DEVICE_CONTROL)
-def test_every_route_is_forwarded(book: RelayBook, method: str, path: str) -> None:
+def test_every_route_is_forwarded(book: RelayHarness, method: str, path: str) -> None:
     paired = book.pair()
     body = {"x": 310, **USABLE.get((method, path), {})} if method == "POST" else {}
     call = book.call(method, path, body if method == "POST" else None, token=paired.token, peer=REMOTE)
@@ -84,31 +84,31 @@ def test_every_route_is_forwarded(book: RelayBook, method: str, path: str) -> No
     }
 
 
-def test_query_parameters_of_a_get_are_its_body(book: RelayBook) -> None:
+def test_query_parameters_of_a_get_are_its_body(book: RelayHarness) -> None:
     command = drive(book, book.pair(), "GET", "/events?limit=5&since=0&limit=6&a=%C3%A9+b", {"device": "x", "z": 1})
     assert command["params"] == command["body"] == {"limit": "5", "since": "0", "a": "é b"}
     assert book.activity()[0]["params"] == command["params"]
 
 
-def test_secrets_in_the_query_of_a_post_are_hidden_as_those_in_its_body(book: RelayBook) -> None:
+def test_secrets_in_the_query_of_a_post_are_hidden_as_those_in_its_body(book: RelayHarness) -> None:
     paired = book.pair()
     drive(book, paired, "POST", "/tap?token=abc", {"x": 1, "y": 2})
     drive(book, paired, "POST", "/tap?z=1", {"x": 1, "y": 2, "password": "abc"})
     assert "abc" not in str(book.activity())
 
 
-def test_query_parameters_of_a_post_stay_apart(book: RelayBook) -> None:
+def test_query_parameters_of_a_post_stay_apart(book: RelayHarness) -> None:
     command = drive(book, book.pair(), "POST", "/wait?a=1", {"ms": 1})
     assert (command["params"], command["body"]) == ({"a": "1"}, {"ms": 1})
 
 
-def test_nulls_are_dropped(book: RelayBook) -> None:
+def test_nulls_are_dropped(book: RelayHarness) -> None:
     command = drive(book, book.pair(), "POST", "/wait", {"ms": None, "a": {"b": None}})
     assert command["body"] == {"a": {"b": None}}
 
 
 @pytest.mark.parametrize("body", [b"", b"no JSON", b"[1]", b"null", b'{"a":NaN}', b"\xff"])
-def test_what_is_no_object_counts_as_empty(book: RelayBook, body: bytes) -> None:
+def test_what_is_no_object_counts_as_empty(book: RelayHarness, body: bytes) -> None:
     assert drive(book, book.pair(), "POST", "/wait", body)["body"] == {}
     answer = book.request("POST", "/type", body, token=book.pair().token)
     assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", "text")
@@ -127,7 +127,7 @@ def test_what_is_no_object_counts_as_empty(book: RelayBook, body: bytes) -> None
         (b'{"ms": 4, "pad": "%b"}' % (b"x" * 1024), '{"ms":4,"pad":"%s"}' % ("x" * 1024)),
     ],
 )
-def test_a_short_body_goes_as_it_came_if_nothing_is_taken_out(book: RelayBook, body: bytes, sent: str) -> None:
+def test_a_short_body_goes_as_it_came_if_nothing_is_taken_out(book: RelayHarness, body: bytes, sent: str) -> None:
     paired = book.pair()
     command = drive(book, paired, "POST", "/wait", body)
     assert command["body"] == json.loads(sent)
@@ -136,14 +136,14 @@ def test_a_short_body_goes_as_it_came_if_nothing_is_taken_out(book: RelayBook, b
 
 
 @pytest.mark.parametrize("body", [b'{"token": "t"}', b'{ "a" : {"TOKEN" :\n"t"}}', b'{"t\\u006fken":"t"}'])
-def test_secrets_are_found_in_whatever_words_they_are_said(book: RelayBook, body: bytes) -> None:
+def test_secrets_are_found_in_whatever_words_they_are_said(book: RelayHarness, body: bytes) -> None:
     drive(book, book.pair(), "POST", "/wait", body[:-1] + b',"ms":1}')
     assert "[redacted]" in json.dumps(book.activity()[0]["params"])
 
 
 @pytest.mark.parametrize(("method", "path", "arguments", "field"), BAD)
 def test_what_no_phone_can_use_never_reaches_one(
-    book: RelayBook, method: str, path: str, arguments: dict[str, object], field: str
+    book: RelayHarness, method: str, path: str, arguments: dict[str, object], field: str
 ) -> None:
     paired = book.pair()
     target = f"{path}?{urlencode(arguments)}" if method == "GET" else path
@@ -154,7 +154,7 @@ def test_what_no_phone_can_use_never_reaches_one(
 
 
 @pytest.mark.parametrize("key", ["device", "device_id", "deviceId"])
-def test_selectors_never_reach_the_phone(book: RelayBook, key: str) -> None:
+def test_selectors_never_reach_the_phone(book: RelayHarness, key: str) -> None:
     paired = book.pair(device_id="d-1", device_name="Kitchen tablet")
     command = drive(book, paired, "POST", f"/wait?{key}=kitchentablet&a=1", {"deviceId": "other", "device": 5, "ms": 1})
     assert (command["params"], command["body"]) == ({"a": "1"}, {"ms": 1})
@@ -163,7 +163,7 @@ def test_selectors_never_reach_the_phone(book: RelayBook, key: str) -> None:
     assert [record["alias_used"] for record in book.activity()] == ["d-1", "d-1", "kitchentablet"]
 
 
-def test_head_asks_the_phone_once_and_has_no_body(book: RelayBook) -> None:
+def test_head_asks_the_phone_once_and_has_no_body(book: RelayHarness) -> None:
     paired = book.pair()
     call = book.call("HEAD", "/ping", token=paired.token, peer=REMOTE)
     command = paired.phone.command()
@@ -173,7 +173,7 @@ def test_head_asks_the_phone_once_and_has_no_body(book: RelayBook) -> None:
     assert call.result.headers.get(b"content-length") == b"13"
 
 
-def test_several_commands_may_be_under_way(book: RelayBook) -> None:
+def test_several_commands_may_be_under_way(book: RelayHarness) -> None:
     paired = book.pair()
     calls = [book.call("GET", "/ping", token=paired.token) for _ in range(3)]
     commands = [envelope["payload"] for envelope in paired.phone.envelopes()]
@@ -182,7 +182,7 @@ def test_several_commands_may_be_under_way(book: RelayBook) -> None:
     assert [call.result.json["n"] for call in calls] == [0, 1, 2]
 
 
-def test_any_session_with_a_grant_may_drive(book: RelayBook) -> None:
+def test_any_session_with_a_grant_may_drive(book: RelayHarness) -> None:
     phone = book.pair(device_id="d-1")
     caller = book.pair(client_surface="desktop", device_id="d-2")
     call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
@@ -212,7 +212,7 @@ def test_any_session_with_a_grant_may_drive(book: RelayBook) -> None:
     ],
 )
 def test_the_answer_is_passed_on(
-    book: RelayBook, status: object, result: object, expected_status: int, expected_body: object
+    book: RelayHarness, status: object, result: object, expected_status: int, expected_body: object
 ) -> None:
     answer = outcome(book, status, result)
     assert (answer.status, answer.json) == (expected_status, expected_body)
@@ -220,17 +220,17 @@ def test_the_answer_is_passed_on(
 
 
 @pytest.mark.parametrize("status", [-1, 0, 99, 100, 101, 199, 600, 10**30])
-def test_an_impossible_status_is_a_502(book: RelayBook, status: int) -> None:
+def test_an_impossible_status_is_a_502(book: RelayHarness, status: int) -> None:
     answer = outcome(book, status, {"a": 1})
     assert (answer.status, answer.json["code"]) == (502, "bad_phone_status")
 
 
-def test_a_204_has_no_body(book: RelayBook) -> None:
+def test_a_204_has_no_body(book: RelayHarness) -> None:
     answer = outcome(book, 204, {"a": 1})
     assert (answer.status, answer.body) == (204, b"")
 
 
-def test_the_error_of_the_payload_is_for_the_record_only(book: RelayBook) -> None:
+def test_the_error_of_the_payload_is_for_the_record_only(book: RelayHarness) -> None:
     answer = outcome(book, 200, {"a": 1}, error="a safety rule")
     assert answer.json == {"a": 1}
     (record,) = book.activity()
@@ -240,7 +240,7 @@ def test_the_error_of_the_payload_is_for_the_record_only(book: RelayBook) -> Non
 # --- made by the relay ----------------------------------------------------------------------------------------------
 
 
-def test_no_phone(book: RelayBook) -> None:
+def test_no_phone(book: RelayHarness) -> None:
     caller = book.pair(client_surface="desktop")
     answer = book.request("GET", "/ping", token=caller.token, peer=REMOTE)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (503, False, "phone_not_connected")
@@ -257,7 +257,7 @@ def test_no_phone(book: RelayBook) -> None:
         ("/wait?device=phone", {}, 409, "ambiguous_device"),
     ],
 )
-def test_selectors_that_choose_nothing(book: RelayBook, path: str, body: object, status: int, code: str) -> None:
+def test_selectors_that_choose_nothing(book: RelayHarness, path: str, body: object, status: int, code: str) -> None:
     caller = book.pair(device_id="d-1")
     book.pair(device_id="d-2")
     answer = book.request("POST", path, body, token=caller.token)
@@ -265,7 +265,7 @@ def test_selectors_that_choose_nothing(book: RelayBook, path: str, body: object,
     assert book.activity() == []
 
 
-def test_thirty_seconds_without_an_answer(book: RelayBook) -> None:
+def test_thirty_seconds_without_an_answer(book: RelayHarness) -> None:
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token)
     command = paired.phone.command()
@@ -280,7 +280,7 @@ def test_thirty_seconds_without_an_answer(book: RelayBook) -> None:
 
 
 @pytest.mark.parametrize("how", ["vanish", "close"])
-def test_a_phone_that_leaves(book: RelayBook, how: str) -> None:
+def test_a_phone_that_leaves(book: RelayHarness, how: str) -> None:
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token)
     getattr(paired.phone, how)()
@@ -289,7 +289,7 @@ def test_a_phone_that_leaves(book: RelayBook, how: str) -> None:
     assert book.request("GET", "/ping", token=paired.token).status == 503
 
 
-def test_the_same_device_on_a_new_socket(book: RelayBook) -> None:
+def test_the_same_device_on_a_new_socket(book: RelayHarness) -> None:
     paired = book.pair(device_id="d-1")
     call = book.call("GET", "/ping", token=paired.token)
     old = paired.phone.command()
@@ -305,7 +305,7 @@ def test_the_same_device_on_a_new_socket(book: RelayBook) -> None:
 
 
 @pytest.mark.parametrize("how", ["vanish", "close"])
-def test_the_old_socket_ends_after_the_new_one_is_welcomed(book: RelayBook, how: str) -> None:
+def test_the_old_socket_ends_after_the_new_one_is_welcomed(book: RelayHarness, how: str) -> None:
     paired = book.pair(device_id="d-1")
     fresh = book.reconnect(paired.token)
     call = book.call("GET", "/ping", token=paired.token)
@@ -319,7 +319,7 @@ def test_the_old_socket_ends_after_the_new_one_is_welcomed(book: RelayBook, how:
     assert book.request("GET", "/bridge/devices").json["count"] == 1
 
 
-def test_only_the_lost_phones_commands_fail(book: RelayBook) -> None:
+def test_only_the_lost_phones_commands_fail(book: RelayHarness) -> None:
     one = book.pair(device_id="d-1")
     two = book.pair(device_id="d-2")
     first = book.call("GET", "/ping?device=d-1", token=one.token)
@@ -331,7 +331,7 @@ def test_only_the_lost_phones_commands_fail(book: RelayBook) -> None:
     assert second.result.status == 200
 
 
-def test_a_caller_that_leaves_leaves_the_command_and_its_record_alone(book: RelayBook) -> None:
+def test_a_caller_that_leaves_leaves_the_command_and_its_record_alone(book: RelayHarness) -> None:
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token)
     command = paired.phone.command()
@@ -343,7 +343,7 @@ def test_a_caller_that_leaves_leaves_the_command_and_its_record_alone(book: Rela
     assert book.request("GET", "/relay/info").json["pending_commands"] == 0
 
 
-def test_stopping_fails_what_is_pending_at_once(book: RelayBook) -> None:
+def test_stopping_fails_what_is_pending_at_once(book: RelayHarness) -> None:
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token)
     book.stop()
@@ -351,7 +351,7 @@ def test_stopping_fails_what_is_pending_at_once(book: RelayBook) -> None:
     assert call.result.headers.get(b"connection") == b"close"
 
 
-def test_a_socket_that_is_closing_takes_no_command(book: RelayBook) -> None:
+def test_a_socket_that_is_closing_takes_no_command(book: RelayHarness) -> None:
     paired = book.pair()
     paired.phone.mute = True
     book.relay.clients[paired.phone.ch].socket.close(1001)  # our close frame goes out, the peer's does not come
@@ -360,7 +360,7 @@ def test_a_socket_that_is_closing_takes_no_command(book: RelayBook) -> None:
     assert book.activity()[0]["decision"] == "error"
 
 
-def test_a_caller_whose_session_is_revoked(book: RelayBook) -> None:
+def test_a_caller_whose_session_is_revoked(book: RelayHarness) -> None:
     phone = book.pair(device_id="d-1")
     caller = book.pair(client_surface="desktop")
     call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
@@ -372,14 +372,14 @@ def test_a_caller_whose_session_is_revoked(book: RelayBook) -> None:
     assert book.activity()[1]["decision"] == "executed"
 
 
-def test_a_caller_whose_session_is_revoked_with_its_own_phone(book: RelayBook) -> None:
+def test_a_caller_whose_session_is_revoked_with_its_own_phone(book: RelayHarness) -> None:
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token, peer=REMOTE)
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
     assert (call.result.status, call.result.json["code"]) == (401, "unauthorized")
 
 
-def test_a_caller_whose_session_expires(book: RelayBook) -> None:
+def test_a_caller_whose_session_expires(book: RelayHarness) -> None:
     book.pair(device_id="d-1")
     caller = book.pair(client_surface="desktop", operator={"ttl_seconds": 10})
     call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
@@ -387,7 +387,7 @@ def test_a_caller_whose_session_expires(book: RelayBook) -> None:
     assert call.result.status == 401
 
 
-def test_a_phone_whose_grant_has_run_out_is_none(book: RelayBook) -> None:
+def test_a_phone_whose_grant_has_run_out_is_none(book: RelayHarness) -> None:
     lapsing = book.pair(device_id="d-1", operator={"grants": {"bridge": 60}})
     caller = book.pair(client_surface="desktop")
     call = book.call("GET", "/ping", token=caller.token)
@@ -399,7 +399,7 @@ def test_a_phone_whose_grant_has_run_out_is_none(book: RelayBook) -> None:
     assert (answer.status, answer.json["code"]) == (503, "phone_not_connected")
 
 
-def test_an_answer_after_the_grant_ran_out_is_dropped(book: RelayBook) -> None:
+def test_an_answer_after_the_grant_ran_out_is_dropped(book: RelayHarness) -> None:
     lapsing = book.pair(device_id="d-1", operator={"grants": {"bridge": 20}})
     caller = book.pair(client_surface="desktop")
     call = book.call("GET", "/ping", token=caller.token)
@@ -409,7 +409,7 @@ def test_an_answer_after_the_grant_ran_out_is_dropped(book: RelayBook) -> None:
     assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
 
 
-def test_too_many_commands(book: RelayBook) -> None:
+def test_too_many_commands(book: RelayHarness) -> None:
     paired = book.pair()
     book.relay.bridge._cap = 1
     book.call("GET", "/ping", token=paired.token)
@@ -417,13 +417,13 @@ def test_too_many_commands(book: RelayBook) -> None:
     assert (answer.status, answer.json["code"]) == (503, "too_many_commands")
 
 
-def test_a_log_of_warnings_has_no_line_of_what_was_driven(book: RelayBook) -> None:
+def test_a_log_of_warnings_has_no_line_of_what_was_driven(book: RelayHarness) -> None:
     book.relay.engine.log_level = Level.WARNING
     assert outcome(book, 200, {"ok": True}).status == 200
     assert not [log for log in book.logs if log.event == "phone driven"]
 
 
-def test_secrets_are_redacted_in_the_record_and_not_on_the_wire(book: RelayBook) -> None:
+def test_secrets_are_redacted_in_the_record_and_not_on_the_wire(book: RelayHarness) -> None:
     body = {"password": "hunter2", "nested": [{"OTP": "123"}], "access_token": "kept"}
     command = drive(book, book.pair(), "POST", "/type", {**body, "text": "dear diary"})
     assert command["body"] == {**body, "text": "dear diary"}
@@ -437,7 +437,7 @@ def test_secrets_are_redacted_in_the_record_and_not_on_the_wire(book: RelayBook)
 
 
 def test_typed_text_stays_out_of_the_record_where_the_operator_wants_that() -> None:
-    book = RelayBook(RelayConfig(hide_typed_text=True))
+    book = RelayHarness(RelayConfig(hide_typed_text=True))
     paired = book.pair()
     for path, body, is_shown in (("/type", {"text": "dear diary"}, False), ("/tap", {"x": 1, "y": 2}, True)):
         call = book.call("POST", path, body, token=paired.token, peer=REMOTE)

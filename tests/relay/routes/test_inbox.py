@@ -11,7 +11,7 @@ from svc_proto.commands import SweepFolder, WriteFile
 from svc_proto.machines.inbox import IMAGE_LIMIT
 from svc_proto.relay.routes.inbox import INBOX_BODY_LIMIT
 from tests.book import HOME as STATE
-from tests.relay.harness import PEER, REMOTE, Paired, RelayBook
+from tests.relay.harness import PEER, REMOTE, PairedPhone, RelayHarness
 from tests.support.http_client import Response
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
@@ -26,7 +26,7 @@ NOTE = {
 }
 
 
-def paste(book: RelayBook, token: str | None, **members: object) -> Response:
+def paste(book: RelayHarness, token: str | None, **members: object) -> Response:
     body = {"format": "png", "bytes_base64": base64.b64encode(PNG).decode(), "filename_hint": "shot", **members}
     return book.request("POST", "/clipboard/inbox", body, token=token, peer=REMOTE)
 
@@ -34,7 +34,7 @@ def paste(book: RelayBook, token: str | None, **members: object) -> Response:
 # --- POST /clipboard/inbox ------------------------------------------------------------------------------------------
 
 
-def test_a_paste_is_written_to_the_inbox(book: RelayBook, paired: Paired) -> None:
+def test_a_paste_is_written_to_the_inbox(book: RelayHarness, paired: PairedPhone) -> None:
     answer = paste(book, paired.token, filename_hint="my shot/../é")
     assert answer.status == 200
     path = answer.json["path"]
@@ -53,16 +53,16 @@ def test_a_paste_is_written_to_the_inbox(book: RelayBook, paired: Paired) -> Non
         ("webp", b"RIFF\x00\x00\x00\x00WEBP", "webp"),
     ],
 )
-def test_the_formats(book: RelayBook, paired: Paired, name: str, data: bytes, extension: str) -> None:
+def test_the_formats(book: RelayHarness, paired: PairedPhone, name: str, data: bytes, extension: str) -> None:
     answer = paste(book, paired.token, format=name, bytes_base64=base64.b64encode(data).decode(), filename_hint=None)
     assert (answer.status, answer.json["path"].rpartition(".")[2]) == (200, extension)
 
 
-def test_two_pastes_in_a_second_are_two_files(book: RelayBook, paired: Paired) -> None:
+def test_two_pastes_in_a_second_are_two_files(book: RelayHarness, paired: PairedPhone) -> None:
     assert paste(book, paired.token).json["path"] != paste(book, paired.token).json["path"]
 
 
-def test_old_images_are_swept(book: RelayBook, paired: Paired) -> None:
+def test_old_images_are_swept(book: RelayHarness, paired: PairedPhone) -> None:
     for _ in range(2):
         paste(book, paired.token)
     book.after(301)
@@ -85,7 +85,7 @@ def test_old_images_are_swept(book: RelayBook, paired: Paired) -> None:
         ({"filename_hint": 5}, "filename_hint"),
     ],
 )
-def test_bad_fields(book: RelayBook, paired: Paired, members: dict[str, object], field: str) -> None:
+def test_bad_fields(book: RelayHarness, paired: PairedPhone, members: dict[str, object], field: str) -> None:
     answer = paste(book, paired.token, **members)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (400, False, "invalid_field")
     assert answer.json["field"] == field
@@ -93,17 +93,17 @@ def test_bad_fields(book: RelayBook, paired: Paired, members: dict[str, object],
 
 
 @pytest.mark.parametrize(("body", "code"), [(b"", "invalid_json"), (b"{", "invalid_json"), (b"[1]", "invalid_body")])
-def test_bad_bodies(book: RelayBook, paired: Paired, body: bytes, code: str) -> None:
+def test_bad_bodies(book: RelayHarness, paired: PairedPhone, body: bytes, code: str) -> None:
     answer = book.request("POST", "/clipboard/inbox", body, token=paired.token)
     assert (answer.status, answer.json["code"]) == (400, code)
 
 
-def test_an_inbox_needs_a_bearer(book: RelayBook) -> None:
+def test_an_inbox_needs_a_bearer(book: RelayHarness) -> None:
     assert paste(book, None).status == 401
     assert book.request("POST", "/clipboard/inbox", {}).status == 401
 
 
-def test_how_large_a_paste_may_be(book: RelayBook, paired: Paired) -> None:
+def test_how_large_a_paste_may_be(book: RelayHarness, paired: PairedPhone) -> None:
     fits = base64.b64encode(PNG + bytes(IMAGE_LIMIT - len(PNG))).decode()
     assert paste(book, paired.token, bytes_base64=fits).json["size_bytes"] == IMAGE_LIMIT
     over = base64.b64encode(PNG + bytes(IMAGE_LIMIT - len(PNG) + 1)).decode()
@@ -113,7 +113,7 @@ def test_how_large_a_paste_may_be(book: RelayBook, paired: Paired) -> None:
     assert (answer.status, answer.json["code"]) == (413, "body_too_large")
 
 
-def test_a_disk_that_fails(book: RelayBook, paired: Paired) -> None:
+def test_a_disk_that_fails(book: RelayHarness, paired: PairedPhone) -> None:
     book.refuse = (WriteFile,)
     answer = paste(book, paired.token)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (500, False, "disk_full")
@@ -123,7 +123,7 @@ def test_a_disk_that_fails(book: RelayBook, paired: Paired) -> None:
     assert (call.result.status, call.result.json["code"]) == (500, "write_failed")
 
 
-def test_a_sweep_that_fails_is_not_the_callers_business(book: RelayBook, paired: Paired) -> None:
+def test_a_sweep_that_fails_is_not_the_callers_business(book: RelayHarness, paired: PairedPhone) -> None:
     book.refuse = (SweepFolder,)
     answer = paste(book, paired.token)
     assert (answer.status, answer.json["swept_stale"]) == (200, 0)
@@ -133,11 +133,11 @@ def test_a_sweep_that_fails_is_not_the_callers_business(book: RelayBook, paired:
 # --- notifications --------------------------------------------------------------------------------------------------
 
 
-def post(paired: Paired, number: int = 0, kind: str = "notification.posted") -> None:
+def post(paired: PairedPhone, number: int = 0, kind: str = "notification.posted") -> None:
     paired.phone.send("notifications", kind, {**NOTE, "posted_at": number})
 
 
-def test_notifications_come_back_as_they_came(book: RelayBook, paired: Paired) -> None:
+def test_notifications_come_back_as_they_came(book: RelayHarness, paired: PairedPhone) -> None:
     paired.phone.send("notifications", "notification.posted", NOTE)
     paired.phone.send("notifications", "notification.posted", {"any": ["thing"]})
     assert paired.phone.envelopes() == []
@@ -146,7 +146,7 @@ def test_notifications_come_back_as_they_came(book: RelayBook, paired: Paired) -
 
 
 @pytest.mark.parametrize("payload", [None, {}, [1], "text", {"text": "x" * 20_000}])
-def test_notifications_that_are_dropped(book: RelayBook, paired: Paired, payload: object) -> None:
+def test_notifications_that_are_dropped(book: RelayHarness, paired: PairedPhone, payload: object) -> None:
     paired.phone.send("notifications", "notification.posted", payload)
     post(paired, kind="notification.removed")
     assert book.request("GET", "/notifications/recent").json["count"] == 0
@@ -154,7 +154,7 @@ def test_notifications_that_are_dropped(book: RelayBook, paired: Paired, payload
     assert paired.phone.is_open
 
 
-def test_the_newest_hundred_of_all_devices(book: RelayBook) -> None:
+def test_the_newest_hundred_of_all_devices(book: RelayHarness) -> None:
     one, two = book.pair(device_id="one"), book.pair(device_id="two", operator={"grants": {"chat": 60}})
     for number in range(60):
         post(one, 2 * number)
@@ -166,12 +166,12 @@ def test_the_newest_hundred_of_all_devices(book: RelayBook) -> None:
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "x", "1.5", "", "%20", "1e3"])
-def test_limits_that_are_none(book: RelayBook, limit: str) -> None:
+def test_limits_that_are_none(book: RelayHarness, limit: str) -> None:
     answer = book.request("GET", f"/notifications/recent?limit={limit}")
     assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", "limit")
 
 
-def test_who_may_read_notifications(book: RelayBook, paired: Paired) -> None:
+def test_who_may_read_notifications(book: RelayHarness, paired: PairedPhone) -> None:
     for token, peer, status in (
         (None, PEER, 200),
         ("nobody", PEER, 200),  # the header is ignored

@@ -6,24 +6,24 @@ import pytest
 
 from svc_proto.agent.tools.phone import ROWS
 from tests.mcp.web import fields, message
-from tests.relay.harness import REMOTE, Paired, RelayBook
-from tests.relay.mcp_client import Agent
+from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
+from tests.relay.mcp_client import RelayMcpClient
 from tests.relay.routes.media_harness import open_book
 from tests.support.http_client import Response
 
 
 @pytest.fixture
-def book() -> RelayBook:
+def book() -> RelayHarness:
     return open_book()
 
 
-def test_what_is_offered(agent: Agent) -> None:
+def test_what_is_offered(agent: RelayMcpClient) -> None:
     assert len(agent.ask("tools/list")["tools"]) == len(ROWS)
     assert len(agent.ask("resources/list")["resources"]) == 7
     assert len(agent.ask("prompts/list")["prompts"]) == 3
 
 
-def test_a_grant_that_is_taken_ends_the_sessions(book: RelayBook, agent: Agent) -> None:
+def test_a_grant_that_is_taken_ends_the_sessions(book: RelayHarness, agent: RelayMcpClient) -> None:
     call = agent.tool("phone_ping")
     answer = book.request("PATCH", f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": False}})
     assert answer.status == 200, answer
@@ -31,11 +31,11 @@ def test_a_grant_that_is_taken_ends_the_sessions(book: RelayBook, agent: Agent) 
     assert len(book.relay.mcp.sessions) == 0
 
 
-def test_who_may(book: RelayBook) -> None:
+def test_who_may(book: RelayHarness) -> None:
     def met(token: str | None = None, **headers: str) -> Response:
         return book.request("POST", "/mcp", message("ping"), token=token, headers=fields(headers), peer=REMOTE)
 
-    poor: Paired = book.pair(operator={"grants": {"bridge": False}})
+    poor: PairedPhone = book.pair(operator={"grants": {"bridge": False}})
     nobody, page = met(), met(origin="https://evil.example")
     assert (nobody.status, nobody.headers.get(b"www-authenticate")) == (401, b"Bearer")
     assert (page.status, page.json["code"]) == (403, "origin_not_allowed")

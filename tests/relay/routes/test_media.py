@@ -21,13 +21,13 @@ from svc_proto.commands import (
     WriteBlob,
 )
 from svc_proto.relay.media.media_service import MIB
-from svc_proto.relay.media.upload_body import SPARE
+from svc_proto.relay.media.upload_body import MIN_FREE_BYTES
 from svc_proto.relay.routes import media
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.multipart import Part
 from tests.book import SPOOL
-from tests.relay.harness import HOST, REMOTE, START, Paired, RelayBook
+from tests.relay.harness import HOST, REMOTE, START, PairedPhone, RelayHarness
 from tests.relay.routes.media_harness import (
     FORM,
     HOME,
@@ -46,7 +46,7 @@ from tests.wire.chunking import Cuts, cut, cuts
 # --- register -------------------------------------------------------------------------------------------------------
 
 
-def test_register_and_fetch(book: RelayBook, paired: Paired) -> None:
+def test_register_and_fetch(book: RelayHarness, paired: PairedPhone) -> None:
     answer = book.request(
         "POST", "/media/register", {"path": "/tmp/a.txt", "content_type": "text/plain", "file_name": "/x/notes.txt"}
     )
@@ -73,7 +73,7 @@ def test_register_and_fetch(book: RelayBook, paired: Paired) -> None:
 
 
 @pytest.mark.parametrize("path", ["/tmp/a.txt", "/private/tmp/a.txt", "/tmp/in", "/srv/shared/b.bin", "/tmp//./a.txt"])
-def test_what_may_be_registered(book: RelayBook, path: str) -> None:
+def test_what_may_be_registered(book: RelayHarness, path: str) -> None:
     register(book, path)
     clean(book)
 
@@ -109,7 +109,7 @@ BASE = {"path": "/tmp/a.txt", "content_type": "text/plain"}
         ({**BASE, "sensitive": 1.5}, "invalid_field", "sensitive"),
     ],
 )
-def test_every_refusal_of_register_is_a_400(book: RelayBook, body: object, code: str, field: str | None) -> None:
+def test_every_refusal_of_register_is_a_400(book: RelayHarness, body: object, code: str, field: str | None) -> None:
     answer = book.request("POST", "/media/register", body)
     assert (answer.status, answer.json["ok"], answer.json["code"], answer.json.get("field")) == (
         400,
@@ -138,7 +138,7 @@ def test_register_too_large_and_unreadable() -> None:
     ("value", "expected"),
     [(True, True), (False, False), (1, True), (0, False), ("YES", True), ("on", True), ("no", False), (None, False)],
 )
-def test_sensitive(book: RelayBook, paired: Paired, value: object, expected: bool) -> None:
+def test_sensitive(book: RelayHarness, paired: PairedPhone, value: object, expected: bool) -> None:
     token = register(book, sensitive=value)
     got = book.request("GET", f"/media/{token}", token=paired.token)
     assert (got.headers.get(b"x-media-sensitive") == b"1") is expected
@@ -147,7 +147,7 @@ def test_sensitive(book: RelayBook, paired: Paired, value: object, expected: boo
 # --- upload ---------------------------------------------------------------------------------------------------------
 
 
-def test_upload_as_json(book: RelayBook, paired: Paired) -> None:
+def test_upload_as_json(book: RelayHarness, paired: PairedPhone) -> None:
     answer = upload_json(book, paired.token, file_name="../p.TXT")
     assert (answer.status, list(answer.json)) == (200, ["ok", "token", "expires_at"])
     (path,) = book.uploads
@@ -168,7 +168,7 @@ def test_upload_as_json(book: RelayBook, paired: Paired) -> None:
     ],
 )
 def test_upload_as_a_form(
-    book: RelayBook, paired: Paired, part: Part, content_type: bytes, disposition: bytes, suffix: str
+    book: RelayHarness, paired: PairedPhone, part: Part, content_type: bytes, disposition: bytes, suffix: str
 ) -> None:
     others = Part(name="note", data=b"x" * 100), Part(name="file", data=b"a second one")
     body = form(others[0], part, others[1])
@@ -220,7 +220,7 @@ CONTENT = base64.b64encode(TEXT).decode()
         ({"file_name": 5}, "file_name"),
     ],
 )
-def test_bad_json_uploads(book: RelayBook, paired: Paired, members: dict[str, object], field: str) -> None:
+def test_bad_json_uploads(book: RelayHarness, paired: PairedPhone, members: dict[str, object], field: str) -> None:
     answer = upload_json(book, paired.token, **members)
     assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", field)
     assert book.uploads == []
@@ -242,7 +242,7 @@ def test_bad_json_uploads(book: RelayBook, paired: Paired, members: dict[str, ob
     ],
 )
 def test_bad_uploads(
-    book: RelayBook, paired: Paired, headers: list[tuple[bytes, bytes]], body: bytes, code: str
+    book: RelayHarness, paired: PairedPhone, headers: list[tuple[bytes, bytes]], body: bytes, code: str
 ) -> None:
     answer = book.request("POST", "/media/upload", body, token=paired.token, headers=headers, peer=REMOTE)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (400, False, code)
@@ -281,10 +281,10 @@ def test_a_json_upload_that_should_be_a_form(monkeypatch: pytest.MonkeyPatch) ->
     clean(book)
 
 
-def test_uploads_leave_room_on_the_disk(book: RelayBook, paired: Paired) -> None:
+def test_uploads_leave_room_on_the_disk(book: RelayHarness, paired: PairedPhone) -> None:
     """The store needs some to revoke a session."""
     book.request("POST", "/media/upload", form(Part(name="file", data=TEXT)), token=paired.token, headers=[FORM])
-    assert [each.min_free_bytes for each in book.commands if isinstance(each, CreateBlob)] == [SPARE]
+    assert [each.min_free_bytes for each in book.commands if isinstance(each, CreateBlob)] == [MIN_FREE_BYTES]
 
 
 @pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob, OpenFile])
@@ -344,7 +344,7 @@ def test_the_oldest_of_501_is_evicted() -> None:
     assert book.request("GET", "/relay/info").json["media_entry_count"] == 500
 
 
-def test_inspect(book: RelayBook, paired: Paired) -> None:
+def test_inspect(book: RelayHarness, paired: PairedPhone) -> None:
     one = register(book)
     book.after(10)
     two = register(book, "/tmp/shot.png", content_type="image/png", file_name="/x/named.png")
@@ -405,12 +405,12 @@ def test_the_end_deletes_uploads() -> None:
 
 
 def test_the_start_sweeps_what_an_earlier_run_left() -> None:
-    book = RelayBook(RelayConfig(home="/home/svc"), started=False)
+    book = RelayHarness(RelayConfig(home="/home/svc"), started=False)
     book.disk.put(f"{SPOOL}/old", TEXT)
     book.now = book.now.at(book.now.mono + 1)
     start(book)
     assert book.uploads == []
-    book = RelayBook(started=False)
+    book = RelayHarness(started=False)
     book.refuse = (SweepFolder,)
     start(book)
     assert "old uploads not deleted" in book.events()
@@ -419,7 +419,7 @@ def test_the_start_sweeps_what_an_earlier_run_left() -> None:
 # --- the phone's screenshot -----------------------------------------------------------------------------------------
 
 
-def test_a_marker_leads_another_client_to_the_screenshot(book: RelayBook, paired: Paired) -> None:
+def test_a_marker_leads_another_client_to_the_screenshot(book: RelayHarness, paired: PairedPhone) -> None:
     """As the phone uploads it; `MEDIA:svc-relay://<token>` in chat leads here (wire core 6.7)."""
     part = Part(name="file", data=PNG, filename="screenshot_1.png", content_type="image/png")
     answer = book.request("POST", "/media/upload", form(part), token=paired.token, headers=[FORM], peer=REMOTE)
@@ -429,7 +429,7 @@ def test_a_marker_leads_another_client_to_the_screenshot(book: RelayBook, paired
     assert (got.body, got.headers.get(b"content-type")) == (PNG, b"image/png")
 
 
-def test_no_secret_and_no_path_is_logged(book: RelayBook, paired: Paired) -> None:
+def test_no_secret_and_no_path_is_logged(book: RelayHarness, paired: PairedPhone) -> None:
     token = upload_json(book, paired.token, file_name="private.txt").json["token"]
     register(book, file_name="private.txt")
     book.request("GET", f"/media/{token}", token=paired.token)
@@ -461,14 +461,14 @@ def test_the_uploads_of_a_session_have_a_quota() -> None:
 def test_uploads_under_way_count_too() -> None:
     book = open_book(media_max_size_mb=1)
     media = book.relay.media
-    media.reserve("a", 10 * MIB)
+    media.reserve_quota("a", 10 * MIB)
     with pytest.raises(Refused) as refused:
-        media.reserve("a", 1)
+        media.reserve_quota("a", 1)
     assert (refused.value.status, refused.value.code) == (507, "quota_exceeded")
-    media.reserve("b", 10 * MIB)
-    media.uploads.give_back("a", 10 * MIB)
-    media.uploads.give_back("b", 1)
-    media.reserve("a", 1)
+    media.reserve_quota("b", 10 * MIB)
+    media.uploads.release_quota("a", 10 * MIB)
+    media.uploads.release_quota("b", 1)
+    media.reserve_quota("a", 1)
     assert media.uploads._used == {"a": 1, "b": 10 * MIB - 1}
 
 
@@ -476,10 +476,10 @@ def test_a_session_over_its_quota_is_told_so() -> None:
     book = open_book(media_max_size_mb=1)
     paired = book.pair()
     (session,) = book.relay.sessions.active(book.now)
-    book.relay.media.reserve(session.token_hash, 10 * MIB)
+    book.relay.media.reserve_quota(session.token_hash, 10 * MIB)
     refused = upload_json(book, paired.token)
     assert (refused.status, refused.json["code"]) == (507, "quota_exceeded")
     assert book.uploads == []
-    book.relay.media.uploads.give_back(session.token_hash, 10 * MIB)
+    book.relay.media.uploads.release_quota(session.token_hash, 10 * MIB)
     assert upload_json(book, paired.token).status == 200
     clean(book)

@@ -12,7 +12,7 @@ from svc_proto.commands import (
     SendFile,
 )
 from svc_proto.relay.media.media_service import MAX_DEPTH, MIB
-from tests.relay.harness import Paired, RelayBook
+from tests.relay.harness import PairedPhone, RelayHarness
 from tests.relay.routes.media_harness import (
     HOME,
     PNG,
@@ -29,7 +29,7 @@ from tests.relay.routes.media_harness import book as book
 
 
 @pytest.mark.parametrize("path", ["/media/x", "/media/by-path?path=/tmp/a.txt", "/media/by-path"])
-def test_fetching_needs_a_bearer_before_anything_else(book: RelayBook, path: str) -> None:
+def test_fetching_needs_a_bearer_before_anything_else(book: RelayHarness, path: str) -> None:
     for token in (None, "nobody"):
         answer = book.request("GET", path, token=token)
         assert (answer.status, answer.json["code"]) == (401, "unauthorized")
@@ -37,18 +37,18 @@ def test_fetching_needs_a_bearer_before_anything_else(book: RelayBook, path: str
 
 
 @pytest.mark.parametrize("word", ["register", "upload", "by-path", "inspect"])
-def test_reserved_words_win_over_a_token(book: RelayBook, paired: Paired, word: str) -> None:
+def test_reserved_words_win_over_a_token(book: RelayHarness, paired: PairedPhone, word: str) -> None:
     answer = book.request("GET", f"/media/{word}", token=paired.token)
     assert answer.status == {"register": 405, "upload": 405, "by-path": 400, "inspect": 200}[word]
     assert book.request("PUT", "/media/x").status == 405
 
 
-def test_an_unknown_token(book: RelayBook, paired: Paired) -> None:
+def test_an_unknown_token(book: RelayHarness, paired: PairedPhone) -> None:
     answer = book.request("GET", "/media/nope", token=paired.token)
     assert (answer.status, answer.json["code"]) == (404, "not_found")
 
 
-def test_a_token_serves_the_current_content(book: RelayBook, paired: Paired) -> None:
+def test_a_token_serves_the_current_content(book: RelayHarness, paired: PairedPhone) -> None:
     token = register(book)
     first = book.request("GET", f"/media/{token}", token=paired.token)
     book.after(5)
@@ -74,7 +74,7 @@ def test_a_file_that_is_gone_or_is_another_now() -> None:
     clean(book)
 
 
-def test_an_upload_that_is_another_now(book: RelayBook, paired: Paired) -> None:
+def test_an_upload_that_is_another_now(book: RelayHarness, paired: PairedPhone) -> None:
     token = upload_json(book, paired.token).json["token"]
     (path,) = book.uploads
     book.disk.symlink(path, "/private/tmp/a.txt")
@@ -115,14 +115,14 @@ def test_an_upload_that_is_another_now(book: RelayBook, paired: Paired) -> None:
         ("/", 403, "outside_roots"),
     ],
 )
-def test_refusals_by_path(book: RelayBook, paired: Paired, path: str, status: int, code: str) -> None:
+def test_refusals_by_path(book: RelayHarness, paired: PairedPhone, path: str, status: int, code: str) -> None:
     answer = by_path(book, paired.token, path)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (status, False, code)
     assert status != 400 or answer.json["field"] == "path"
     clean(book)
 
 
-def test_protected_paths_are_not_even_opened(book: RelayBook, paired: Paired) -> None:
+def test_protected_paths_are_not_even_opened(book: RelayHarness, paired: PairedPhone) -> None:
     book.commands.clear()
     by_path(book, paired.token, "/dev/watchdog")
     by_path(book, paired.token, "/tmp/../proc/self/environ")
@@ -146,7 +146,7 @@ def test_by_path_too_large_and_unreadable() -> None:
     clean(book)
 
 
-def test_nothing_at_all_can_be_opened(book: RelayBook, paired: Paired) -> None:
+def test_nothing_at_all_can_be_opened(book: RelayHarness, paired: PairedPhone) -> None:
     book.refuse = (OpenFile,)
     assert by_path(book, paired.token, "/tmp/a.txt").json["code"] == "outside_roots"
 
@@ -175,14 +175,14 @@ def test_credentials_are_protected_even_in_a_root() -> None:
         ("/tmp/shot.png&content_type=text/plain", b"text/plain"),
     ],
 )
-def test_the_type_by_path(book: RelayBook, paired: Paired, query: str, content_type: bytes) -> None:
+def test_the_type_by_path(book: RelayHarness, paired: PairedPhone, query: str, content_type: bytes) -> None:
     for method in ("GET", "HEAD"):
         answer = by_path(book, paired.token, query, method=method)
         assert (answer.status, answer.headers.get(b"content-type")) == (200, content_type)
     clean(book)
 
 
-def test_more_of_the_query(book: RelayBook, paired: Paired) -> None:
+def test_more_of_the_query(book: RelayHarness, paired: PairedPhone) -> None:
     answer = by_path(book, paired.token, "%20/tmp/in%20&sensitive=yes")
     assert answer.headers.get(b"x-media-sensitive") == b"1"
     assert answer.headers.get(b"content-disposition") == b'inline; filename="b.bin"'  # where it really is
@@ -190,7 +190,7 @@ def test_more_of_the_query(book: RelayBook, paired: Paired) -> None:
     assert (answer.status, answer.json["field"]) == (400, "content_type")
 
 
-def test_an_image_that_cannot_be_read_keeps_its_declared_type(book: RelayBook, paired: Paired) -> None:
+def test_an_image_that_cannot_be_read_keeps_its_declared_type(book: RelayHarness, paired: PairedPhone) -> None:
     book.refuse = (ReadFile,)
     assert (
         by_path(book, paired.token, "/tmp/shot.png&content_type=image/gif").headers.get(b"content-type") == b"image/gif"
@@ -212,7 +212,7 @@ def test_an_image_that_cannot_be_read_keeps_its_declared_type(book: RelayBook, p
     ],
 )
 def test_ranges(
-    book: RelayBook, paired: Paired, field: bytes, status: int, body: bytes | None, content_range: bytes | None
+    book: RelayHarness, paired: PairedPhone, field: bytes, status: int, body: bytes | None, content_range: bytes | None
 ) -> None:
     answer = by_path(book, paired.token, "/tmp/a.txt", (b"range", field))
     assert (answer.status, answer.headers.get(b"content-range")) == (status, content_range)
@@ -243,7 +243,7 @@ def test_any_range_is_the_file_or_a_part_of_it(field: bytes) -> None:
     clean(book)
 
 
-def test_conditional_requests(book: RelayBook, paired: Paired) -> None:
+def test_conditional_requests(book: RelayHarness, paired: PairedPhone) -> None:
     whole = by_path(book, paired.token, "/tmp/a.txt")
     tag = whole.headers.get(b"etag") or b""
     date = whole.headers.get(b"last-modified") or b""
@@ -268,7 +268,7 @@ def test_conditional_requests(book: RelayBook, paired: Paired) -> None:
     clean(book)
 
 
-def test_an_empty_file(book: RelayBook, paired: Paired) -> None:
+def test_an_empty_file(book: RelayHarness, paired: PairedPhone) -> None:
     book.disk.put("/private/tmp/empty", b"")
     answer = by_path(book, paired.token, "/tmp/empty")
     assert (answer.status, answer.body, answer.headers.get(b"content-length")) == (200, b"", b"0")
@@ -276,7 +276,7 @@ def test_an_empty_file(book: RelayBook, paired: Paired) -> None:
     clean(book)
 
 
-def test_names_that_are_not_ascii(book: RelayBook, paired: Paired) -> None:
+def test_names_that_are_not_ascii(book: RelayHarness, paired: PairedPhone) -> None:
     book.disk.put("/private/tmp/Grüße;\udcff\x07.png", PNG)
     token = register(book, "/tmp/a.txt", file_name='Grü"ße.txt')
     got = book.request("GET", f"/media/{token}", token=paired.token)
@@ -291,14 +291,14 @@ def test_names_that_are_not_ascii(book: RelayBook, paired: Paired) -> None:
     assert book.request("GET", f"/media/{token}", token=paired.token).headers.get(b"content-disposition") == b"inline"
 
 
-def test_a_time_of_change_that_no_header_can_say(book: RelayBook, paired: Paired) -> None:
+def test_a_time_of_change_that_no_header_can_say(book: RelayHarness, paired: PairedPhone) -> None:
     for modified, year in ((1e15, b"9999"), (-5.0, b"1970")):
         book.disk.put("/private/tmp/odd", TEXT).modified = modified
         answer = by_path(book, paired.token, "/tmp/odd")
         assert year in (answer.headers.get(b"last-modified") or b"")
 
 
-def test_a_caller_that_goes_away_leaves_nothing_open(book: RelayBook, paired: Paired) -> None:
+def test_a_caller_that_goes_away_leaves_nothing_open(book: RelayHarness, paired: PairedPhone) -> None:
     for step in (OpenFile, ReadFile, SendFile):
         book.hold = (step,)
         call = book.call("GET", "/media/by-path?path=/tmp/shot.png", token=paired.token)

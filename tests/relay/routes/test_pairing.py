@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Compute, Level
-from tests.relay.harness import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayHarness
 
 # --- POST /pairing --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("body", [None, b"not looked at", {"code": "AAAAAA"}])
-def test_a_code_is_made(book: RelayBook, body: object) -> None:
+def test_a_code_is_made(book: RelayHarness, body: object) -> None:
     answer = book.request("POST", "/pairing", body)
     code = answer.json["code"]
     assert (answer.status, answer.json) == (200, {"ok": True, "code": code, "expires_at": 1_800_000_600})
@@ -21,7 +21,7 @@ def test_a_code_is_made(book: RelayBook, body: object) -> None:
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
 
-def test_each_code_is_another(book: RelayBook) -> None:
+def test_each_code_is_another(book: RelayHarness) -> None:
     state = iter(range(0, 240, 6))
     book.engine.entropy = lambda n: bytes(range(start := next(state), start + n))
     codes = [book.request("POST", "/pairing").json["code"] for _ in range(5)]
@@ -31,7 +31,7 @@ def test_each_code_is_another(book: RelayBook) -> None:
 # --- register and approve -------------------------------------------------------------------------------------------
 
 
-def test_register(book: RelayBook) -> None:
+def test_register(book: RelayHarness) -> None:
     body = {"code": " q7m2zk ", "ttl_seconds": 604_800, "grants": {"bridge": 3600}, "transport_hint": "ws"}
     answer = book.request("POST", "/pairing/register", body)
     assert (answer.status, answer.json) == (200, {"ok": True, "code": "Q7M2ZK"})
@@ -41,7 +41,7 @@ def test_register(book: RelayBook) -> None:
 
 
 @pytest.mark.parametrize("endpoints", [[], [{"role": "lan"}], [1, "x", None]])
-def test_register_echoes_endpoints_and_approve_does_not_read_them(book: RelayBook, endpoints: object) -> None:
+def test_register_echoes_endpoints_and_approve_does_not_read_them(book: RelayHarness, endpoints: object) -> None:
     body = {"code": "Q7M2ZK", "endpoints": endpoints}
     assert book.request("POST", "/pairing/register", body).json == {
         "ok": True,
@@ -53,7 +53,7 @@ def test_register_echoes_endpoints_and_approve_does_not_read_them(book: RelayBoo
 
 
 @pytest.mark.parametrize("path", ["/pairing/register", "/pairing/approve", "/pairing/mint"])
-def test_a_channel_is_withheld(book: RelayBook, path: str) -> None:
+def test_a_channel_is_withheld(book: RelayHarness, path: str) -> None:
     body = {"code": "Q7M2ZK", "grants": {"terminal": False, "bridge": 3600}}
     made = book.request("POST", path, {**body, "code": None} if path.endswith("mint") else body)
     code = made.json["code"]
@@ -64,7 +64,7 @@ def test_a_channel_is_withheld(book: RelayBook, path: str) -> None:
     assert len(grants) == 7
 
 
-def test_a_client_may_decline_a_channel(book: RelayBook) -> None:
+def test_a_client_may_decline_a_channel(book: RelayHarness) -> None:
     book.register()
     ok = book.websocket().auth(pairing_code="Q7M2ZK", grants={"terminal": False, "chat": True, "own": 5})["payload"]
     assert "terminal" not in ok["grants"]
@@ -74,7 +74,7 @@ def test_a_client_may_decline_a_channel(book: RelayBook) -> None:
     assert again.json["code"] == "withheld"
 
 
-def test_null_counts_as_absent(book: RelayBook) -> None:
+def test_null_counts_as_absent(book: RelayHarness) -> None:
     body = {"code": "Q7M2ZK", "ttl_seconds": None, "grants": None, "transport_hint": None, "endpoints": None}
     assert book.request("POST", "/pairing/register", body).json == {"ok": True, "code": "Q7M2ZK"}
 
@@ -115,33 +115,33 @@ BAD: list[tuple[object, str, str | None]] = [
 
 
 @pytest.mark.parametrize(("body", "code", "field"), BAD)
-def test_bad_registrations_register_nothing(book: RelayBook, body: object, code: str, field: str | None) -> None:
+def test_bad_registrations_register_nothing(book: RelayHarness, body: object, code: str, field: str | None) -> None:
     for _ in range(5):
         book.websocket().auth(pairing_code="ZZZZZZ")
     answer = book.request("POST", "/pairing/register", body)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (400, False, code)
     assert answer.json.get("field") == field
     assert len(book.relay.codes) == 0
-    assert book.knock().result.status == 429  # and clears no block
+    assert book.open_websocket().result.status == 429  # and clears no block
 
 
 @pytest.mark.parametrize("path", ["/pairing/register", "/pairing/approve", "/pairing/mint"])
-def test_success_clears_the_limiter(book: RelayBook, path: str) -> None:
+def test_success_clears_the_limiter(book: RelayHarness, path: str) -> None:
     for _ in range(5):
         book.websocket().auth(pairing_code="ZZZZZZ")
-    assert book.knock().result.status == 429
+    assert book.open_websocket().result.status == 429
     book.request("POST", path, {"code": "Q7M2ZK"} if path[9:] in ("register", "approve") else None)
     assert book.websocket().is_open
 
 
-def test_a_code_for_a_program_clears_no_block(book: RelayBook) -> None:
+def test_a_code_for_a_program_clears_no_block(book: RelayHarness) -> None:
     for _ in range(5):
         book.websocket().auth(pairing_code="ZZZZZZ")
     assert book.request("POST", "/pairing").status == 200
-    assert book.knock().result.status == 429
+    assert book.open_websocket().result.status == 429
 
 
-def test_registering_again_replaces(book: RelayBook) -> None:
+def test_registering_again_replaces(book: RelayHarness) -> None:
     book.register(meta={"ttl_seconds": 60})
     book.after(599)
     book.register(meta={"ttl_seconds": 120})
@@ -151,7 +151,7 @@ def test_registering_again_replaces(book: RelayBook) -> None:
 
 
 @pytest.mark.parametrize(("age", "kind"), [(1, "auth.ok"), (599, "auth.ok"), (600, "auth.fail"), (601, "auth.fail")])
-def test_a_code_works_once_from_the_1st_to_the_599th_second(book: RelayBook, age: int, kind: str) -> None:
+def test_a_code_works_once_from_the_1st_to_the_599th_second(book: RelayHarness, age: int, kind: str) -> None:
     book.register()
     book.after(age - 1)
     phone = book.websocket()
@@ -160,7 +160,7 @@ def test_a_code_works_once_from_the_1st_to_the_599th_second(book: RelayBook, age
     assert book.websocket().auth(pairing_code="Q7M2ZK")["type"] == "auth.fail"
 
 
-def test_others_get_403_whatever_they_send(book: RelayBook) -> None:
+def test_others_get_403_whatever_they_send(book: RelayHarness) -> None:
     for path in ("/pairing", "/pairing/register", "/pairing/approve", "/pairing/mint"):
         for body in (None, b"{", {"code": "Q7M2ZK"}):
             answer = book.request("POST", path, body, peer=REMOTE)
@@ -172,12 +172,12 @@ def test_others_get_403_whatever_they_send(book: RelayBook) -> None:
 
 
 @pytest.mark.parametrize("body", [b" ", b"{", b"[]", b"null", b'"x"'])
-def test_mint_wants_an_object_or_nothing(book: RelayBook, body: bytes) -> None:
+def test_mint_wants_an_object_or_nothing(book: RelayHarness, body: bytes) -> None:
     answer = book.request("POST", "/pairing/mint", body)
     assert (answer.status, answer.json["ok"]) == (400, False)
 
 
-def test_a_caller_that_leaves_mints_nothing(book: RelayBook) -> None:
+def test_a_caller_that_leaves_mints_nothing(book: RelayHarness) -> None:
     book.hold = (Compute,)
     call = book.call("POST", "/pairing/mint")
     call.vanish()
@@ -185,7 +185,7 @@ def test_a_caller_that_leaves_mints_nothing(book: RelayBook) -> None:
     assert len(book.relay.codes) == 0
 
 
-def test_no_code_is_logged(book: RelayBook) -> None:
+def test_no_code_is_logged(book: RelayHarness) -> None:
     book.register()
     assert "pairing code registered" in book.events(Level.INFO)
     assert book.leaks() == []

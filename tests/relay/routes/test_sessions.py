@@ -11,7 +11,7 @@ from svc_proto.facts import Closed
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.relay_config import RelayConfig, SessionPolicy
 from svc_proto.store_requests import DeleteSession, SaveSession
-from tests.relay.harness import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayHarness
 
 DAY = 86_400
 
@@ -24,7 +24,7 @@ def alike(n: int) -> list[bytes]:
 # --- GET /sessions --------------------------------------------------------------------------------------------------
 
 
-def test_a_record(book: RelayBook) -> None:
+def test_a_record(book: RelayHarness) -> None:
     created = book.now.wall
     paired = book.pair(
         operator={"ttl_seconds": 0},
@@ -58,7 +58,7 @@ def test_a_record(book: RelayBook) -> None:
     }
 
 
-def test_online_is_who_has_a_socket_open_and_last_seen_moves_with_what_it_says(book: RelayBook) -> None:
+def test_online_is_who_has_a_socket_open_and_last_seen_moves_with_what_it_says(book: RelayHarness) -> None:
     one, two = book.pair(), book.pair()
     start = book.now.wall
 
@@ -76,7 +76,7 @@ def test_online_is_who_has_a_socket_open_and_last_seen_moves_with_what_it_says(b
     assert seen() == {one.prefix: (False, 180.0), two.prefix: (True, 120.0)}
 
 
-def test_newest_first_and_current_is_the_callers(book: RelayBook) -> None:
+def test_newest_first_and_current_is_the_callers(book: RelayHarness) -> None:
     one, two = book.pair(), book.pair()
     book.after(1)
     sessions = book.request("GET", "/sessions", token=one.token).json["sessions"]
@@ -87,13 +87,13 @@ def test_newest_first_and_current_is_the_callers(book: RelayBook) -> None:
     assert [each["is_current"] for each in book.sessions()] == [False, False]
 
 
-def test_expired_sessions_are_not_listed(book: RelayBook) -> None:
+def test_expired_sessions_are_not_listed(book: RelayHarness) -> None:
     book.pair(operator={"ttl_seconds": 60})
     book.step_clock(61)  # no timer has noticed
     assert book.sessions() == []
 
 
-def test_who_was_seen_to_be_over_stays_so_when_the_clock_is_set_back(book: RelayBook) -> None:
+def test_who_was_seen_to_be_over_stays_so_when_the_clock_is_set_back(book: RelayHarness) -> None:
     paired = book.pair(operator={"ttl_seconds": 60})
     book.step_clock(61)
     assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 401
@@ -103,7 +103,7 @@ def test_who_was_seen_to_be_over_stays_so_when_the_clock_is_set_back(book: Relay
     assert book.events().count("session expired") == 1
 
 
-def test_head(book: RelayBook) -> None:
+def test_head(book: RelayHarness) -> None:
     answer = book.request("HEAD", "/sessions")
     assert (answer.status, answer.body) == (200, b"")
 
@@ -112,7 +112,7 @@ def test_head(book: RelayBook) -> None:
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_revoke(book: RelayBook, own: bool) -> None:
+def test_revoke(book: RelayHarness, own: bool) -> None:
     caller, other = book.pair(), book.pair()
     target = caller if own else other
     answer = book.request("DELETE", f"/sessions/{target.prefix}", token=caller.token, peer=REMOTE)
@@ -135,29 +135,29 @@ def test_revoke(book: RelayBook, own: bool) -> None:
 )
 @pytest.mark.parametrize("restart", [False, True])
 def test_who_revokes_is_told_of_the_key(
-    book: RelayBook, way: str, body: dict[str, object], known: bool, restart: bool
+    book: RelayHarness, way: str, body: dict[str, object], known: bool, restart: bool
 ) -> None:
     code = book.request("POST", f"/pairing/{way}", {"code": "Q7M2ZK", **body}).json["code"]
     token = book.websocket().auth(pairing_code=code)["payload"]["session_token"]
-    again = RelayBook(records=book.store.values()) if restart else book
+    again = RelayHarness(records=book.store.values()) if restart else book
     answer = again.request("DELETE", f"/sessions/{token[:8]}")
     assert answer.json.get("knows_api_key", False) is known
 
 
-def test_the_dashboard_revokes_without_a_bearer(book: RelayBook) -> None:
+def test_the_dashboard_revokes_without_a_bearer(book: RelayHarness) -> None:
     paired = book.pair()
     assert book.request("DELETE", f"/sessions/{paired.prefix}").json["revoked_self"] is False
 
 
 @pytest.mark.parametrize("length", [4, 7, 8, 36])
-def test_prefixes_up_to_the_whole_token(book: RelayBook, length: int) -> None:
+def test_prefixes_up_to_the_whole_token(book: RelayHarness, length: int) -> None:
     paired = book.pair()
     assert book.request("DELETE", f"/sessions/{paired.token[:length]}").json["revoked"] == paired.prefix
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 @pytest.mark.parametrize("length", [9, 35])
-def test_prefixes_that_cannot_be_compared(book: RelayBook, method: str, length: int) -> None:
+def test_prefixes_that_cannot_be_compared(book: RelayHarness, method: str, length: int) -> None:
     """Only a hash and eight characters of a token are known: a longer piece may be that of no token."""
     paired = book.pair()
     before = book.sessions()
@@ -169,13 +169,13 @@ def test_prefixes_that_cannot_be_compared(book: RelayBook, method: str, length: 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 @pytest.mark.parametrize("prefix", ["%20", "a", "abc", "%20%20%20abc", "%20%20%20%20"])
-def test_short_prefixes(book: RelayBook, method: str, prefix: str) -> None:
+def test_short_prefixes(book: RelayHarness, method: str, prefix: str) -> None:
     paired = book.pair()
     answer = book.request(method, f"/sessions/{prefix}", {"ttl_seconds": 60}, token=paired.token)
     assert (answer.status, answer.json["code"]) == (400, "invalid_prefix")
 
 
-def test_no_prefix_is_no_route(book: RelayBook) -> None:
+def test_no_prefix_is_no_route(book: RelayHarness) -> None:
     paired = book.pair()
     assert book.request("DELETE", "/sessions/", token=paired.token).status == 404
 
@@ -184,7 +184,7 @@ def test_no_prefix_is_no_route(book: RelayBook) -> None:
 @pytest.mark.parametrize("prefix", ["zzzz", "ABCD", "%C3%A9%C3%A9%C3%A9%C3%A9", "0" * 36, "x" * 500])
 def test_no_match(method: str, prefix: str) -> None:
     entropy = iter(alike(1))
-    book = RelayBook(entropy=lambda n: next(entropy)[:n])
+    book = RelayHarness(entropy=lambda n: next(entropy)[:n])
     paired = book.pair()
     answer = book.request(method, f"/sessions/{prefix}", {"ttl_seconds": 60}, token=paired.token)
     assert (answer.status, answer.json["code"]) == (404, "not_found")
@@ -193,7 +193,7 @@ def test_no_match(method: str, prefix: str) -> None:
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 def test_several_match(method: str) -> None:
     entropy = iter(alike(3))
-    book = RelayBook(entropy=lambda n: next(entropy)[:n])
+    book = RelayHarness(entropy=lambda n: next(entropy)[:n])
     first = book.pair(client_surface="desktop")
     book.pair(client_surface="desktop")
     answer = book.request(method, "/sessions/abcd", {"ttl_seconds": 60}, token=first.token)
@@ -208,11 +208,11 @@ def test_several_match(method: str) -> None:
     assert len(book.sessions()) == 2
 
 
-def test_a_bad_escape_is_a_400(book: RelayBook) -> None:
+def test_a_bad_escape_is_a_400(book: RelayHarness) -> None:
     assert book.request("DELETE", "/sessions/%ff%fe%fd%fc").status == 400
 
 
-def test_a_store_that_refuses(book: RelayBook) -> None:
+def test_a_store_that_refuses(book: RelayHarness) -> None:
     caller, other = book.pair(), book.pair()
     book.refuse = (SaveSession, DeleteSession)
     answer = book.request("DELETE", f"/sessions/{other.prefix}", token=caller.token)
@@ -223,7 +223,7 @@ def test_a_store_that_refuses(book: RelayBook) -> None:
     assert book.events(Level.ERROR) == ["session not erased", "session not stored"]
 
 
-def test_a_change_of_what_was_revoked_elsewhere_brings_it_back_to_nobody(book: RelayBook) -> None:
+def test_a_change_of_what_was_revoked_elsewhere_brings_it_back_to_nobody(book: RelayHarness) -> None:
     phone = book.pair()
     book.store.clear()
     answer = book.request("PATCH", f"/sessions/{phone.prefix}", {"ttl_seconds": 60})
@@ -233,7 +233,7 @@ def test_a_change_of_what_was_revoked_elsewhere_brings_it_back_to_nobody(book: R
     assert book.events(Level.ERROR) == []
 
 
-def test_a_change_of_what_the_store_did_not_take_is_stored(book: RelayBook) -> None:
+def test_a_change_of_what_the_store_did_not_take_is_stored(book: RelayHarness) -> None:
     book.refuse = (SaveSession,)
     phone = book.pair()
     book.refuse = ()
@@ -241,7 +241,7 @@ def test_a_change_of_what_the_store_did_not_take_is_stored(book: RelayBook) -> N
     assert len(book.store) == 1
 
 
-def test_what_the_store_did_not_erase_is_erased_later(book: RelayBook) -> None:
+def test_what_the_store_did_not_erase_is_erased_later(book: RelayHarness) -> None:
     paired = book.pair()
     book.refuse = (DeleteSession,)
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 500
@@ -258,7 +258,7 @@ def test_what_the_store_did_not_erase_is_erased_later(book: RelayBook) -> None:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_a_repeated_delete_erases(book: RelayBook, whole: bool) -> None:
+def test_a_repeated_delete_erases(book: RelayHarness, whole: bool) -> None:
     paired = book.pair()
     name = paired.token if whole else paired.prefix
     book.refuse = (DeleteSession,)
@@ -269,7 +269,7 @@ def test_a_repeated_delete_erases(book: RelayBook, whole: bool) -> None:
     assert book.request("DELETE", f"/sessions/{name}").status == 404
 
 
-def test_what_the_store_did_not_erase_is_erased_at_the_stop(book: RelayBook) -> None:
+def test_what_the_store_did_not_erase_is_erased_at_the_stop(book: RelayHarness) -> None:
     paired = book.pair()
     book.refuse = (DeleteSession,)
     book.request("DELETE", f"/sessions/{paired.prefix}")
@@ -278,7 +278,7 @@ def test_what_the_store_did_not_erase_is_erased_at_the_stop(book: RelayBook) -> 
     assert (book.store, [exit_.code for exit_ in book.exits]) == ({}, [0])
 
 
-def test_a_caller_that_leaves_does_not_stop_the_erasure(book: RelayBook) -> None:
+def test_a_caller_that_leaves_does_not_stop_the_erasure(book: RelayHarness) -> None:
     paired = book.pair()
     book.hold = (DeleteSession,)
     call = book.call("DELETE", f"/sessions/{paired.prefix}")
@@ -290,11 +290,11 @@ def test_a_caller_that_leaves_does_not_stop_the_erasure(book: RelayBook) -> None
 # --- PATCH ----------------------------------------------------------------------------------------------------------
 
 
-def patch(book: RelayBook, token: str, body: object, prefix: str | None = None) -> Any:
+def patch(book: RelayHarness, token: str, body: object, prefix: str | None = None) -> Any:
     return book.request("PATCH", f"/sessions/{prefix or token[:8]}", body, token=token, peer=REMOTE)
 
 
-def test_the_clock_restarts_from_now(book: RelayBook) -> None:
+def test_the_clock_restarts_from_now(book: RelayHarness) -> None:
     paired = book.pair()
     book.after(1000)
     answer = patch(book, paired.token, {"ttl_seconds": 2 * DAY})
@@ -313,7 +313,7 @@ def test_the_clock_restarts_from_now(book: RelayBook) -> None:
     assert book.store == {}
 
 
-def test_never(book: RelayBook) -> None:
+def test_never(book: RelayHarness) -> None:
     paired = book.pair()
     answer = patch(book, paired.token, {"ttl_seconds": 0, "grants": {"bridge": 60}})
     assert answer.json["expires_at"] is None
@@ -321,7 +321,7 @@ def test_never(book: RelayBook) -> None:
     assert answer.json["grants"]["bridge"] == book.now.wall + 60
 
 
-def test_any_session_may_patch_any_other(book: RelayBook) -> None:
+def test_any_session_may_patch_any_other(book: RelayHarness) -> None:
     caller, other = book.pair(), book.pair()
     answer = patch(book, caller.token, {"ttl_seconds": 59.5}, other.prefix)
     assert (answer.status, answer.json["token_prefix"]) == (200, other.prefix)
@@ -349,7 +349,7 @@ def test_any_session_may_patch_any_other(book: RelayBook) -> None:
         {"grants": {"chat": 60, "termnal": False}},
     ],
 )
-def test_bad_patches_change_nothing(book: RelayBook, body: object) -> None:
+def test_bad_patches_change_nothing(book: RelayHarness, body: object) -> None:
     paired = book.pair()
     before = book.sessions()
     answer = patch(book, paired.token, body)
@@ -357,14 +357,14 @@ def test_bad_patches_change_nothing(book: RelayBook, body: object) -> None:
     assert book.sessions() == before
 
 
-def test_the_operators_maximum_holds(book: RelayBook) -> None:
-    limited = RelayBook(RelayConfig(max_session_ttl=1000.0))
+def test_the_operators_maximum_holds(book: RelayHarness) -> None:
+    limited = RelayHarness(RelayConfig(max_session_ttl=1000.0))
     paired = limited.pair()
     assert patch(limited, paired.token, {"ttl_seconds": 0}).json["expires_at"] == limited.now.wall + 1000
 
 
 def test_reduce_only() -> None:
-    book = RelayBook(RelayConfig(session_policy=SessionPolicy.REDUCE_ONLY))
+    book = RelayHarness(RelayConfig(session_policy=SessionPolicy.REDUCE_ONLY))
     caller, other = book.pair(), book.pair()
     answer = patch(book, caller.token, {"ttl_seconds": 60}, other.prefix)
     assert (answer.status, answer.json["code"]) == (403, "self_only")
@@ -378,7 +378,7 @@ def test_reduce_only() -> None:
 NO_SHELL = {"terminal": False, "tui": False}
 
 
-def test_what_was_withheld_is_shown_nowhere(book: RelayBook) -> None:
+def test_what_was_withheld_is_shown_nowhere(book: RelayHarness) -> None:
     paired = book.pair(operator={"grants": {**NO_SHELL, "bridge": 60}})
     (listed,) = book.sessions()
     assert paired.ok["grants"].keys() == listed["grants"].keys() == set(CHANNELS) - {"terminal", "tui"}
@@ -390,7 +390,7 @@ def test_what_was_withheld_is_shown_nowhere(book: RelayBook) -> None:
     assert paired.phone.is_open
 
 
-def test_only_the_local_door_gives_what_was_withheld(book: RelayBook) -> None:
+def test_only_the_local_door_gives_what_was_withheld(book: RelayHarness) -> None:
     paired, other = book.pair(operator={"grants": NO_SHELL}), book.pair()
     before = book.sessions()
     for caller in (paired, other):
@@ -402,25 +402,25 @@ def test_only_the_local_door_gives_what_was_withheld(book: RelayBook) -> None:
     assert "tui" not in answer.json["grants"]
 
 
-def test_what_is_withheld_stays_so_over_a_restart(book: RelayBook) -> None:
+def test_what_is_withheld_stays_so_over_a_restart(book: RelayHarness) -> None:
     paired = book.pair(operator={"grants": {**NO_SHELL, "voice:stt": False}})
-    again = RelayBook(records=book.store.values())
+    again = RelayHarness(records=book.store.values())
     assert {*CHANNELS} - again.sessions()[0]["grants"].keys() == {"terminal", "tui", "voice:stt"}
     assert patch(again, paired.token, {"ttl_seconds": 60, "grants": {"tui": 60}}).json["code"] == "withheld"
     assert patch(again, paired.token, {"ttl_seconds": 60}).json["grants"].keys() == paired.ok["grants"].keys()
 
 
-def test_a_session_stored_by_an_older_relay_keeps_what_it_holds(book: RelayBook) -> None:
+def test_a_session_stored_by_an_older_relay_keeps_what_it_holds(book: RelayHarness) -> None:
     paired = book.pair()
     records = [{name: value for name, value in record.items() if name != "given"} for record in book.store.values()]
-    again = RelayBook(RelayConfig(session_policy=SessionPolicy.AS_PAIRED), records=records)
+    again = RelayHarness(RelayConfig(session_policy=SessionPolicy.AS_PAIRED), records=records)
     again.after(5)
     assert patch(again, paired.token, {"ttl_seconds": 30 * DAY, "grants": {"bridge": 7 * DAY}}).status == 200
     assert patch(again, paired.token, {"ttl_seconds": 30 * DAY + 1}).json["code"] == "as_paired"
 
 
 def test_as_paired() -> None:
-    book = RelayBook(RelayConfig(session_policy=SessionPolicy.AS_PAIRED))
+    book = RelayHarness(RelayConfig(session_policy=SessionPolicy.AS_PAIRED))
     caller, other = book.pair(operator={"grants": {"terminal": 1}}), book.pair()
     assert patch(book, caller.token, {"ttl_seconds": 60}, other.prefix).json["code"] == "self_only"
     book.after(1)
@@ -438,14 +438,14 @@ def test_as_paired() -> None:
 # --- as the specification has it --------------------------------------------------------------------------------------
 
 
-def test_a_lifetime_is_a_number_and_may_have_a_fraction(book: RelayBook) -> None:
+def test_a_lifetime_is_a_number_and_may_have_a_fraction(book: RelayHarness) -> None:
     paired = book.pair()
     answer = book.request("PATCH", f"/sessions/{paired.prefix}", body={"ttl_seconds": 1000.5})
     assert (answer.status, answer.json["expires_at"]) == (200, book.now.wall + 1000.5)
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
-def test_what_cannot_be_compared_hits_nobody(book: RelayBook, method: str) -> None:
+def test_what_cannot_be_compared_hits_nobody(book: RelayHarness, method: str) -> None:
     """A token is known by its hash and its first eight characters."""
     paired = book.pair()
     body = {"ttl_seconds": 60} if method == "PATCH" else None

@@ -7,7 +7,7 @@ import pytest
 from svc_proto.commands import Level
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.version import VERSION
-from tests.relay.harness import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayHarness
 
 STATUS = {
     "device": {"name": "Pixel 7a", "battery_percent": 64},
@@ -23,7 +23,7 @@ STATUS = {
 
 @pytest.mark.parametrize("path", ["/ws", "/"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_without_an_upgrade(book: RelayBook, method: str, path: str) -> None:
+def test_without_an_upgrade(book: RelayHarness, method: str, path: str) -> None:
     answer = book.request(method, path, peer=REMOTE)
     assert answer.status == 400
     if method == "GET":
@@ -31,14 +31,14 @@ def test_without_an_upgrade(book: RelayBook, method: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/ws/", "/WS", "/ws//", "/wss"])
-def test_only_these_paths(book: RelayBook, path: str) -> None:
-    assert book.knock(path).result.status == 404
+def test_only_these_paths(book: RelayHarness, path: str) -> None:
+    assert book.open_websocket(path).result.status == 404
 
 
 # --- health ---------------------------------------------------------------------------------------------------------
 
 
-def test_health(book: RelayBook) -> None:
+def test_health(book: RelayHarness) -> None:
     answer = book.request("GET", "/health", peer=REMOTE, host=b"relay.example")
     assert answer.body == b'{"status":"ok","version":"%s","clients":0,"sessions":0}' % VERSION.encode()
     paired = book.pair()
@@ -48,7 +48,7 @@ def test_health(book: RelayBook) -> None:
     assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 0, "sessions": 1}
 
 
-def test_head_and_other_methods(book: RelayBook) -> None:
+def test_head_and_other_methods(book: RelayHarness) -> None:
     answer = book.request("HEAD", "/health")
     assert (answer.status, answer.body) == (200, b"")
     answer = book.request("POST", "/health")
@@ -59,7 +59,7 @@ def test_head_and_other_methods(book: RelayBook) -> None:
 # --- info and security ----------------------------------------------------------------------------------------------
 
 
-def test_info(book: RelayBook) -> None:
+def test_info(book: RelayHarness) -> None:
     book.after(90.75)
     paired = book.pair()
     book.call("GET", "/ping", token=paired.token)
@@ -79,7 +79,7 @@ def test_info(book: RelayBook) -> None:
 
 
 def test_security() -> None:
-    book = RelayBook(
+    book = RelayHarness(
         RelayConfig(
             allow_insecure_api_bearer=True, trusted_proxies=("192.0.2.9",), local_trust=LocalTrustPolicy.ADDRESS
         )
@@ -97,7 +97,7 @@ def test_security() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{", [], None, {}, *({"allow_insecure_api_bearer": v} for v in (1, "true", None))]
 )
-def test_bad_switches_change_nothing(book: RelayBook, body: object) -> None:
+def test_bad_switches_change_nothing(book: RelayHarness, body: object) -> None:
     answer = book.request("PATCH", "/relay/security", body)
     assert (answer.status, answer.json["ok"]) == (400, False)
     assert book.request("GET", "/relay/security").json["allow_insecure_api_bearer"] is False
@@ -106,7 +106,7 @@ def test_bad_switches_change_nothing(book: RelayBook, body: object) -> None:
 # --- bridge status --------------------------------------------------------------------------------------------------
 
 
-def test_nothing_ever_reported(book: RelayBook) -> None:
+def test_nothing_ever_reported(book: RelayHarness) -> None:
     answer = book.request("GET", "/bridge/status")
     assert answer.status == 503
     assert answer.json == {
@@ -118,7 +118,7 @@ def test_nothing_ever_reported(book: RelayBook) -> None:
     }
 
 
-def test_a_phone_is_one_right_after_auth(book: RelayBook) -> None:
+def test_a_phone_is_one_right_after_auth(book: RelayHarness) -> None:
     paired = book.pair(device_id="d-1", device_name="Kitchen")
     report = book.request("GET", "/bridge/status").json
     assert (report["device"], report["bridge"], report["safety"]) == ({"device_id": "d-1", "name": "Kitchen"}, {}, {})
@@ -127,21 +127,21 @@ def test_a_phone_is_one_right_after_auth(book: RelayBook) -> None:
 
 
 @pytest.mark.parametrize(("surface", "at_once"), [("android", True), ("quest", True), ("desktop", False), ("", False)])
-def test_who_is_a_phone_at_once(book: RelayBook, surface: str, at_once: bool) -> None:
+def test_who_is_a_phone_at_once(book: RelayHarness, surface: str, at_once: bool) -> None:
     phone = book.pair(client_surface=surface).phone
     assert book.request("GET", "/bridge/status").status == (200 if at_once else 503)
     phone.send("bridge", "bridge.status", STATUS)
     assert book.request("GET", "/bridge/status").status == 200
 
 
-def test_no_phone_at_auth_without_a_live_grant(book: RelayBook) -> None:
+def test_no_phone_at_auth_without_a_live_grant(book: RelayHarness) -> None:
     paired = book.pair(operator={"grants": {"bridge": 10}})
     book.after(10)
     book.reconnect(paired.token)
     assert book.request("GET", "/bridge/devices").json["count"] == 0
 
 
-def test_the_last_status_with_the_relays_members_over_it(book: RelayBook) -> None:
+def test_the_last_status_with_the_relays_members_over_it(book: RelayHarness) -> None:
     paired = book.pair(device_id="d-1", device_name="Kitchen")
     paired.phone.send("bridge", "bridge.status", {"old": 1})
     paired.phone.send("bridge", "bridge.status", STATUS)
@@ -169,7 +169,7 @@ def test_the_last_status_with_the_relays_members_over_it(book: RelayBook) -> Non
     }
 
 
-def test_a_lapsed_phone_is_not_connected(book: RelayBook) -> None:
+def test_a_lapsed_phone_is_not_connected(book: RelayHarness) -> None:
     paired = book.pair(operator={"grants": {"bridge": 60}}, device_id="d-1")
     paired.phone.send("bridge", "bridge.status", STATUS)
     book.after(60)
@@ -188,7 +188,7 @@ def test_a_lapsed_phone_is_not_connected(book: RelayBook) -> None:
         ("device=phone", 409),
     ],
 )
-def test_the_status_of_one(book: RelayBook, query: str, status: int) -> None:
+def test_the_status_of_one(book: RelayHarness, query: str, status: int) -> None:
     book.pair(device_id="d-1", device_name="Kitchen")
     book.pair(device_id="d-2", device_name="Hall")
     assert book.request("GET", f"/bridge/status?{query}").status == status
@@ -197,7 +197,7 @@ def test_the_status_of_one(book: RelayBook, query: str, status: int) -> None:
 # --- devices and the active one -------------------------------------------------------------------------------------
 
 
-def test_devices_and_select_active(book: RelayBook) -> None:
+def test_devices_and_select_active(book: RelayHarness) -> None:
     book.pair(device_id="d-1")
     book.pair(device_id="d-2", device_name="Hall")
     report = book.request("GET", "/bridge/devices").json
@@ -226,7 +226,7 @@ def test_devices_and_select_active(book: RelayBook) -> None:
         ({"device": "x"}, 404),
     ],
 )
-def test_bad_selections(book: RelayBook, body: object, status: int) -> None:
+def test_bad_selections(book: RelayHarness, body: object, status: int) -> None:
     book.pair(device_id="d-1")
     answer = book.request("POST", "/bridge/select-active", body)
     assert (answer.status, answer.json["ok"]) == (status, False)
@@ -235,7 +235,7 @@ def test_bad_selections(book: RelayBook, body: object, status: int) -> None:
 # --- activity -------------------------------------------------------------------------------------------------------
 
 
-def test_a_record_of_activity(book: RelayBook) -> None:
+def test_a_record_of_activity(book: RelayHarness) -> None:
     paired = book.pair(device_id="d-1", device_name="Kitchen")
     book.call("POST", "/open_app", {"package": "com.example.mail"}, token=paired.token)
     command = paired.phone.command()
@@ -261,7 +261,7 @@ def test_a_record_of_activity(book: RelayBook) -> None:
     }
 
 
-def test_the_ring_holds_a_hundred_newest_first(book: RelayBook) -> None:
+def test_the_ring_holds_a_hundred_newest_first(book: RelayHarness) -> None:
     paired = book.pair()
     for n in range(102):
         book.call("GET", f"/ping?n={n}", token=paired.token)
@@ -272,7 +272,7 @@ def test_the_ring_holds_a_hundred_newest_first(book: RelayBook) -> None:
 @pytest.mark.parametrize(
     ("limit", "count"), [("2", 2), ("0", 5), ("-1", 5), ("x", 5), ("", 5), ("500", 5), ("9" * 5000, 5), ("1.5", 5)]
 )
-def test_limits(book: RelayBook, limit: str, count: int) -> None:
+def test_limits(book: RelayHarness, limit: str, count: int) -> None:
     paired = book.pair()
     for _ in range(5):
         book.call("GET", "/ping", token=paired.token)

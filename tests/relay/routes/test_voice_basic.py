@@ -13,9 +13,9 @@ from svc_proto.relay.routes.voice_basic import MAX_BUSY
 from svc_proto.relay.voice.recording_upload import MAX_UPLOAD
 from svc_proto.voice.contract import SpeechRequest, Spoken
 from svc_proto.wire.multipart import Part, encode_multipart
-from tests.relay.harness import REMOTE, RelayBook
+from tests.relay.harness import REMOTE, RelayHarness
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
-from tests.relay.routes.voice_harness import VoiceBook
+from tests.relay.routes.voice_harness import VoiceRoutesHarness
 from tests.support.http_client import Response
 
 FORM = (b"content-type", b"multipart/form-data; boundary=xyz")
@@ -29,7 +29,7 @@ def form(*parts: Part) -> bytes:
 RECORDING = form(Part(name="audio", data=WAV))
 
 
-def send(book: RelayBook, body: bytes, query: str = "", *, kind: bytes = FORM[1]) -> Response:
+def send(book: RelayHarness, body: bytes, query: str = "", *, kind: bytes = FORM[1]) -> Response:
     token = book.pair().token
     return book.request("POST", f"/voice/transcribe{query}", body, token=token, headers=[(b"content-type", kind)])
 
@@ -147,7 +147,7 @@ who listens in a profile
 """
 
 
-def clean(book: RelayBook) -> bool:
+def clean(book: RelayHarness) -> bool:
     """Whether nothing is left of a recording."""
     return book.uploads == [] and book.node.operations.open_handles == 0
 
@@ -195,9 +195,9 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
 # --- transcribe -------------------------------------------------------------------------------------------------------
 
 
-def listening(takes: float = 0.0) -> VoiceBook:
+def listening(takes: float = 0.0) -> VoiceRoutesHarness:
     """A relay whose host has engines, each of which works so many seconds."""
-    book = VoiceBook()
+    book = VoiceRoutesHarness()
     book.puppets.local, book.puppets.takes = True, takes
     return book
 
@@ -298,7 +298,7 @@ def test_a_text_becomes_a_file(kind: str, name: str) -> None:
 
 
 def test_refusals_of_the_engine_are_for_these_clients_too() -> None:
-    book = VoiceBook()
+    book = VoiceRoutesHarness()
     token = book.pair().token
     assert failed(book.request("PUT", "/voice/config", token=token), 405)
     head = [(b"content-length", b"%d" % (2 * MAX_UPLOAD)), (b"authorization", b"Bearer " + token.encode())]

@@ -9,15 +9,15 @@ import pytest
 
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.voice.socket import RECHECK
-from tests.relay.harness import PEER, REMOTE, Phone, RelayBook
-from tests.relay.routes.voice_harness import BASES, OUTPUT, RELAY_FILE, SECTIONS, WORK, VoiceBook, text_of
+from tests.relay.harness import PEER, REMOTE, PhoneClient, RelayHarness
+from tests.relay.routes.voice_harness import BASES, OUTPUT, RELAY_FILE, SECTIONS, WORK, VoiceRoutesHarness, text_of
 
 
 def fields(token: str) -> tuple[tuple[bytes, bytes], ...]:
     return ((b"authorization", f"Bearer {token}".encode()),)
 
 
-def make(book: RelayBook, base: str, token: str, body: object = None) -> dict[str, Any]:
+def make(book: RelayHarness, base: str, token: str, body: object = None) -> dict[str, Any]:
     answer = book.request(
         "POST", f"{base}/session", {"provider": "stub"} if body is None else body, token=token, peer=REMOTE
     )
@@ -27,18 +27,20 @@ def make(book: RelayBook, base: str, token: str, body: object = None) -> dict[st
     return found
 
 
-def meet(book: RelayBook, answer: dict[str, Any], token: str, *, peer: Any = REMOTE, tls: bool = False) -> Phone:
+def meet(
+    book: RelayHarness, answer: dict[str, Any], token: str, *, peer: Any = REMOTE, tls: bool = False
+) -> PhoneClient:
     return book.websocket(answer["websocket_path"], peer=peer, headers=fields(token), tls=tls)
 
 
-def heard(phone: Phone) -> list[str]:
+def heard(phone: PhoneClient) -> list[str]:
     return [event["type"] for event in phone.envelopes()]
 
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize(("end", "code"), [("its client", 1000), ("its token", 1008), ("the relay", 1001)])
 def test_a_session_ends_with(base: str, end: str, code: int) -> None:
-    book = VoiceBook()
+    book = VoiceRoutesHarness()
     paired = book.pair(device_id="one")
     made = make(book, base, paired.token)
     phone = meet(book, made, paired.token)
@@ -59,7 +61,7 @@ def test_a_session_ends_with(base: str, end: str, code: int) -> None:
 
 @pytest.mark.parametrize("base", BASES)
 def test_a_body_may_be_left_out(base: str) -> None:
-    book = VoiceBook({RELAY_FILE: {SECTIONS[base]: {"provider": "stub"}}})
+    book = VoiceRoutesHarness({RELAY_FILE: {SECTIONS[base]: {"provider": "stub"}}})
     token = book.pair().token
     answer = make(book, base, token, b"")
     assert (answer["provider"], answer["config_scope"], answer["config_path"]) == ("stub", "relay", None)
@@ -68,7 +70,7 @@ def test_a_body_may_be_left_out(base: str) -> None:
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize(("query", "body"), [("?profile=work", {"profile": "other"}), ("", {"profile": "work"})])
 def test_the_profile(base: str, query: str, body: dict[str, object]) -> None:
-    book = VoiceBook({WORK: {SECTIONS[base]: {"provider": "stub", "sample_rate": 48000}}})
+    book = VoiceRoutesHarness({WORK: {SECTIONS[base]: {"provider": "stub", "sample_rate": 48000}}})
     answer = book.request("POST", f"{base}/session{query}", body, token=book.pair().token).json
     assert (answer["profile"], answer["config_scope"], answer["config_path"]) == ("work", "profile", WORK)
     assert (answer["provider"], answer["voice"], answer["sample_rate"]) == ("stub", "sine", 48000)
@@ -79,44 +81,44 @@ def test_the_profile(base: str, query: str, body: dict[str, object]) -> None:
     "body", [b"{", [], {"provider": "nobody"}, {"provider": 5}, {"voice": ["x"]}, {"sample_rate": "x"}, {"profile": 5}]
 )
 def test_bad_input(base: str, body: object) -> None:
-    book = VoiceBook()
+    book = VoiceRoutesHarness()
     text_of(book.request("POST", f"{base}/session", body, token=book.pair().token), 400)
 
 
 @pytest.mark.parametrize("base", BASES)
 def test_what_is_turned_off_is_not_there(base: str) -> None:
-    book = VoiceBook({RELAY_FILE: {SECTIONS[base]: {"enabled": False}}})
+    book = VoiceRoutesHarness({RELAY_FILE: {SECTIONS[base]: {"enabled": False}}})
     token = book.pair().token
     text_of(book.request("POST", f"{base}/session", {}, token=token), 404)
     # Wire 4.7: said before anybody is asked who they are.
-    text_of(book.knock(f"{base}/x").result, 404)
+    text_of(book.open_websocket(f"{base}/x").result, 404)
 
 
 @pytest.mark.parametrize("base", BASES)
 def test_sessions_that_are_not_there_or_not_yours(base: str) -> None:
-    book = VoiceBook()
+    book = VoiceRoutesHarness()
     token, other = book.pair(device_id="one").token, book.pair(device_id="two").token
-    text_of(book.knock(f"{base}/nobody", headers=fields(token)).result, 404)
+    text_of(book.open_websocket(f"{base}/nobody", headers=fields(token)).result, 404)
     answer = make(book, base, token)
-    text_of(book.knock(answer["websocket_path"], headers=fields(other)).result, 403)
-    text_of(book.knock(answer["websocket_path"]).result, 401)
+    text_of(book.open_websocket(answer["websocket_path"], headers=fields(other)).result, 403)
+    text_of(book.open_websocket(answer["websocket_path"]).result, 401)
     again = book.pair(device_id="one").token  # another token of the same device
     assert heard(meet(book, answer, again)) == ["voice.session.ready"]
 
 
 def test_an_api_caller_keeps_its_sessions_to_itself() -> None:
-    book = VoiceBook()
+    book = VoiceRoutesHarness()
     book.http = lambda asked: (200, b"{}")
     answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="first").json
     for token in ("second", book.pair().token):
-        text_of(book.knock(answer["websocket_path"], peer=PEER, headers=fields(token)).result, 403)
+        text_of(book.open_websocket(answer["websocket_path"], peer=PEER, headers=fields(token)).result, 403)
     assert meet(book, answer, "first", peer=PEER).is_open
 
 
 @pytest.mark.parametrize("speaks", [False, True])
 def test_the_main_key_that_was_replaced_takes_its_sockets_along(speaks: bool) -> None:
     keys = PairingApiKeys()
-    book = VoiceBook(keys=keys)
+    book = VoiceRoutesHarness(keys=keys)
     book.http = lambda asked: (200, b"{}")
     answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="main").json
     phone = meet(book, answer, "main", peer=PEER)
@@ -136,7 +138,7 @@ def test_the_main_key_that_was_replaced_takes_its_sockets_along(speaks: bool) ->
 
 
 def test_devices_that_told_no_id_are_not_the_same_device() -> None:
-    book = VoiceBook()
+    book = VoiceRoutesHarness()
     one, two = book.pair(device_name="a"), book.pair(device_name="b")
     answer = make(book, OUTPUT, one.token)
-    text_of(book.knock(answer["websocket_path"], headers=fields(two.token)).result, 403)
+    text_of(book.open_websocket(answer["websocket_path"], headers=fields(two.token)).result, 403)

@@ -11,7 +11,16 @@ from svc_proto.commands import WriteConfig
 from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
-from tests.relay.routes.voice_harness import BASES, FIRST_15, RELAY_FILE, SECTIONS, VoiceBook, get, strict, text_of
+from tests.relay.routes.voice_harness import (
+    BASES,
+    FIRST_15,
+    RELAY_FILE,
+    SECTIONS,
+    VoiceRoutesHarness,
+    get,
+    strict,
+    text_of,
+)
 
 COMMENTED = """\
 # mine
@@ -241,7 +250,7 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
 
 
 def test_speech_output_by_default() -> None:
-    book = VoiceBook(variables={"OPENAI_API_KEY": "a secret"})
+    book = VoiceRoutesHarness(variables={"OPENAI_API_KEY": "a secret"})
     found = get(book, "/voice/output/config")
     strict(found)
     providers = found.pop("providers")
@@ -283,7 +292,7 @@ def test_a_change_of_each_family(base: str, lines: str) -> None:
 
 
 def test_changes_wait_for_each_other() -> None:
-    book = VoiceBook()
+    book = VoiceRoutesHarness()
     token = book.pair().token
     book.hold = (WriteConfig,)
     first = book.call("PATCH", "/voice/output/config", {"voice": "rex"}, token=token)
@@ -298,7 +307,7 @@ def test_changes_wait_for_each_other() -> None:
 @pytest.mark.parametrize(("method", "path"), [("PATCH", "output/config"), ("POST", "realtime-agent/session")])
 def test_what_is_too_long_is_refused_in_text_as_well(method: str, path: str) -> None:
     """Wire terminal-voice 3: JSON is the way of `/voice/config`, `/transcribe` and `/synthesize` alone."""
-    book = VoiceBook()
+    book = VoiceRoutesHarness()
     answer = book.request(method, f"/voice/{path}", b"x" * (BODY_LIMIT + 1), token=book.pair().token)
     assert "{" not in text_of(answer, 413)
 
@@ -307,7 +316,7 @@ def test_what_is_too_long_is_refused_in_text_as_well(method: str, path: str) -> 
 
 
 def test_the_options_of_the_tables() -> None:
-    found = get(VoiceBook(), "/voice/output/providers/stub/options")
+    found = get(VoiceRoutesHarness(), "/voice/output/providers/stub/options")
     strict(found)
     provider = found.pop("provider")
     assert found == yaml.safe_load(STUB)
@@ -326,7 +335,7 @@ realtime-agent: stub, local, openai-realtime, -elevenlabs, -%0a%07
     ("base", "name"), [(base, name) for base, names in yaml.safe_load(THERE).items() for name in names.split(", ")]
 )
 def test_whose_options_there_are(base: str, name: str) -> None:
-    book = VoiceBook(variables={"OPENAI_API_KEY": "k", "XAI_API_KEY": "k"})
+    book = VoiceRoutesHarness(variables={"OPENAI_API_KEY": "k", "XAI_API_KEY": "k"})
     token, path = book.pair().token, f"/voice/{base}/providers/{name.removeprefix('-')}"
     options = book.request("GET", f"{path}/options", token=token)
     checked = book.request("POST", f"{path}/validate", {}, token=token)
@@ -355,7 +364,7 @@ def test_what_is_the_default_has_options(base: str, installed: bool) -> None:
 
 
 def test_no_secret_is_told() -> None:
-    book = VoiceBook(variables={"XAI_API_KEY": "very secret"})
+    book = VoiceRoutesHarness(variables={"XAI_API_KEY": "very secret"})
     book.secrets.add("very secret")
     book.puppets.found = FOUND
     for base in BASES:

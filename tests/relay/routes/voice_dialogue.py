@@ -21,7 +21,7 @@ from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Compute, WriteConfig
 from svc_proto.relay.access import BASIC_PATHS
 from svc_proto.voice.contract import ProviderError, SpeechRequest
-from tests.relay.routes.voice_harness import AGENT_FILE, RELAY_FILE, WORK, VoiceBook, strict, text_of
+from tests.relay.routes.voice_harness import AGENT_FILE, RELAY_FILE, WORK, VoiceRoutesHarness, strict, text_of
 from tests.support.http_client import Response
 from tests.voice.realtime.book import dialogues
 
@@ -36,18 +36,18 @@ class Routes:
     """A relay, and what happens to it and around it."""
 
     def __init__(self) -> None:
-        self.book = VoiceBook()
+        self.book = VoiceRoutesHarness()
         self.bearer = ""  # in place of a paired phone's token
 
     # --- how the relay is ---
 
     def hermes(self) -> None:
         """It is one of the other brand, and new."""
-        self.book = VoiceBook(brand=HERMES)
+        self.book = VoiceRoutesHarness(brand=HERMES)
 
     def options_kept(self, seconds: str) -> None:
         """It is a new one that keeps so long what a vendor offers."""
-        self.book = VoiceBook(options_cache=float(seconds))
+        self.book = VoiceRoutesHarness(options_cache=float(seconds))
 
     def file(self, name: str, value: str) -> None:
         """A file of the host, in YAML."""

@@ -16,10 +16,10 @@ from svc_proto.voice.providers.discovery import Discovered
 from svc_proto.voice.providers.local import Engines
 from svc_proto.voice.providers.table import Providers
 from svc_proto.voice_config import VoiceConfig
-from tests.relay.harness import RelayBook
+from tests.relay.harness import RelayHarness
 from tests.support.http_client import Response
 
-__all__ = ["AGENT_FILE", "BASES", "FIRST_15", "OUTPUT", "RELAY_FILE", "SECTIONS", "WORK", "VoiceBook"]
+__all__ = ["AGENT_FILE", "BASES", "FIRST_15", "OUTPUT", "RELAY_FILE", "SECTIONS", "WORK", "VoiceRoutesHarness"]
 __all__ += ["get", "strict", "text_of"]
 
 AGENT_FILE = "/home/svc/config.yaml"
@@ -36,10 +36,10 @@ FIRST_15 = _NAMES.split()  # members of every provider's object
 KEYS = {"openai": "OPENAI_API_KEY", "xai": "XAI_API_KEY", "elevenlabs": "ELEVENLABS_API_KEY"}
 
 
-class Puppets:
+class ScriptedProviders:
     """Stands for `Providers`. What was asked of it is in `asked`."""
 
-    def __init__(self, book: RelayBook) -> None:
+    def __init__(self, book: RelayHarness) -> None:
         self.book = book
         self.host = self
         self.local = False
@@ -49,7 +49,7 @@ class Puppets:
         self.found: Discovered | None = None
         self.asked: list[object] = []
 
-    def speaker(self, provider_id: str) -> Puppets:
+    def speaker(self, provider_id: str) -> ScriptedProviders:
         """It, if it has its key."""
         key = KEYS.get(provider_id.partition("_")[0])
         if key is not None and not self.book.relay.voice_side.voice.keys.get(key):
@@ -87,7 +87,7 @@ class Puppets:
             raise self.problem
 
 
-class VoiceBook(RelayBook):
+class VoiceRoutesHarness(RelayHarness):
     """Its agent's configuration is `AGENT_FILE`, its own voice settings `RELAY_FILE`; files are YAML."""
 
     def __init__(
@@ -110,7 +110,7 @@ class VoiceBook(RelayBook):
         super().__init__(RelayConfig(home="/home/svc", config_path=AGENT_FILE, voice=voice, brand=brand), keys=keys)
         for path, value in (files or {}).items():
             self.disk.put(path, yaml.safe_dump(value).encode())
-        self.puppets = Puppets(self)
+        self.puppets = ScriptedProviders(self)
         self.relay.voice_side.voice.providers = cast("Providers", self.puppets)
 
 
@@ -121,7 +121,7 @@ def text_of(answer: Response, status: int) -> str:
     return answer.body.decode()
 
 
-def get(book: RelayBook, path: str) -> dict[str, Any]:
+def get(book: RelayHarness, path: str) -> dict[str, Any]:
     answer = book.request("GET", path, token=book.pair().token)
     assert answer.status == 200, answer
     found: dict[str, Any] = answer.json

@@ -13,8 +13,15 @@ from svc_proto.facts import Started
 from svc_proto.relay_config import RelayConfig
 from tests.book import HOME
 from tests.cluster.harness import WHERE
-from tests.relay.child_process_harness import ProgramBook, Tmux, attach, attached, say, shown
-from tests.relay.coordinator_harness import Alone
+from tests.relay.child_process_harness import (
+    ChildProcessHarness,
+    Tmux,
+    attach,
+    attached,
+    describe_messages,
+    send_and_collect,
+)
+from tests.relay.coordinator_harness import CoordinatorHarness
 
 SOCKET = "svc-relay-" + sha256_hex("/home/svc")[:12]
 NO_TMUX = {"tmux_available": False}
@@ -32,20 +39,20 @@ NO_TMUX = {"tmux_available": False}
 )
 def test_the_first_usable_shell(requested: object, usable: tuple[str, ...], chosen: str) -> None:
     config = RelayConfig(terminal_shell="/opt/sh", user_shell="/bin/zsh")
-    book = ProgramBook(config=config)
+    book = ChildProcessHarness(config=config)
     book.shells = usable
     assert attach(book.client(), shell=requested)["payload"]["shell"] == chosen
 
 
 def test_no_usable_shell() -> None:
-    book = ProgramBook(config=RelayConfig(user_shell=None))
+    book = ChildProcessHarness(config=RelayConfig(user_shell=None))
     book.shells = ()
     answer = attach(book.client())
     assert (answer["type"], answer["payload"]["session_name"]) == ("terminal.error", "default")
 
 
 def test_a_fresh_tmux_session() -> None:
-    book = ProgramBook(tmux=Tmux())
+    book = ChildProcessHarness(tmux=Tmux())
     answer = attach(book.client(), "my work.1")
     assert answer["payload"] | NO_TMUX == {
         "session_name": "my work.1",
@@ -70,7 +77,7 @@ def test_a_fresh_tmux_session() -> None:
 def test_a_tmux_that_makes_no_session_by_itself() -> None:
     tmux = Tmux()
     tmux.makes = False  # before 3.2 it does not know `-e`
-    book = ProgramBook(tmux=tmux)
+    book = ChildProcessHarness(tmux=tmux)
     answer = attach(book.client())
     assert (answer["type"], answer["payload"]["reattach"]) == ("terminal.attached", False)
     made, asked, again = book.tmux_commands
@@ -81,13 +88,13 @@ def test_a_tmux_that_makes_no_session_by_itself() -> None:
 def test_a_tmux_server_that_was_just_ending_is_asked_again() -> None:
     tmux = Tmux()
     refusals = [(1, b"server exited unexpectedly")]
-    book = ProgramBook(tmux=lambda argv: refusals.pop() if refusals else tmux(argv))
+    book = ChildProcessHarness(tmux=lambda argv: refusals.pop() if refusals else tmux(argv))
     assert attach(book.client())["payload"]["reattach"] is False
     assert book.children[0].order.argv[5:] == ("-u", "attach-session", "-t", "=svc-default")
 
 
 def test_the_words_of_another_brand() -> None:
-    book = ProgramBook(tmux=Tmux(), config=RelayConfig(brand=HERMES, home="/home/svc"))
+    book = ChildProcessHarness(tmux=Tmux(), config=RelayConfig(brand=HERMES, home="/home/svc"))
     attach(book.client(), "x")
     order = book.children[0].order
     assert "=hermes-x" in order.argv
@@ -98,14 +105,14 @@ def test_the_words_of_another_brand() -> None:
 def test_relays_of_two_homes_share_no_tmux() -> None:
     sockets = set()
     for home in ("/home/svc", "/home/svc2"):
-        book = ProgramBook(tmux=Tmux(), config=RelayConfig(home=home))
+        book = ChildProcessHarness(tmux=Tmux(), config=RelayConfig(home=home))
         attach(book.client())
         sockets.add(book.children[0].order.argv[2])
     assert len(sockets) == 2
 
 
 def test_tmux_without_a_configuration_file() -> None:
-    book = ProgramBook(tmux=Tmux(), started=False)
+    book = ChildProcessHarness(tmux=Tmux(), started=False)
     book.conf_written = False
     book.feed(Started())
     attach(book.client())
@@ -113,7 +120,7 @@ def test_tmux_without_a_configuration_file() -> None:
 
 
 def test_tmux_may_be_switched_off() -> None:
-    book = ProgramBook(tmux=Tmux(), config=RelayConfig(terminal_tmux=False))
+    book = ChildProcessHarness(tmux=Tmux(), config=RelayConfig(terminal_tmux=False))
     assert attach(book.client())["payload"]["tmux_available"] is False
 
 
@@ -127,7 +134,7 @@ def test_tmux_may_be_switched_off() -> None:
     ],
 )
 def test_a_tmux_session_that_was_there_before(screen: bytes, replay: str | None) -> None:
-    book = ProgramBook(tmux=Tmux("svc-default", screen=screen))
+    book = ChildProcessHarness(tmux=Tmux("svc-default", screen=screen))
     answer = attach(book.client())["payload"]
     assert answer["reattach"] is True
     assert answer.get("replay") == replay
@@ -138,14 +145,14 @@ def test_a_tmux_session_that_was_there_before(screen: bytes, replay: str | None)
 
 def test_a_screen_that_cannot_be_had() -> None:
     tmux = Tmux("svc-default")
-    book = ProgramBook(tmux=lambda argv: (1, b"no") if argv[0] == "capture-pane" else tmux(argv))
+    book = ChildProcessHarness(tmux=lambda argv: (1, b"no") if argv[0] == "capture-pane" else tmux(argv))
     assert "replay" not in attach(book.client())["payload"]
 
 
 def test_detaching_from_tmux_never_signals() -> None:
     _, phone, client = attached(tmux=Tmux())
     phone.send("terminal", "terminal.detach")
-    assert shown(phone) == [("detached", "client detach")]
+    assert describe_messages(phone) == [("detached", "client detach")]
     assert (client.gone, client.signals) == (True, [])
 
 
@@ -156,7 +163,7 @@ def test_a_character_that_tmux_cuts_off_is_passed_over() -> None:
     book.after(0.016)
     client.say("€".encode()[:2])
     phone.send("terminal", "terminal.detach")
-    assert shown(phone) == [("output", "a\x1b[H€"), ("detached", "client detach")]
+    assert describe_messages(phone) == [("output", "a\x1b[H€"), ("detached", "client detach")]
 
 
 def test_leaving_tmux_never_signals() -> None:
@@ -169,7 +176,7 @@ def test_leaving_tmux_never_signals() -> None:
 def test_the_relay_stops_and_tmux_goes_on() -> None:
     book, phone, client = attached(tmux=Tmux())
     book.stop()
-    assert shown(phone) == [("detached", "server shutdown")]
+    assert describe_messages(phone) == [("detached", "server shutdown")]
     assert (client.gone, client.signals) == (True, [])
     assert [exit_.code for exit_ in book.exits] == [0]
 
@@ -178,7 +185,7 @@ def test_killing_a_held_tmux_session() -> None:
     tmux = Tmux("svc-default")
     book, phone, client = attached(tmux=tmux)
     phone.send("terminal", "terminal.kill", {"session_name": "default"})
-    assert shown(phone) == [("detached", "client kill")]
+    assert describe_messages(phone) == [("detached", "client kill")]
     assert (client.signals, tmux.sessions) == ([SignalName.HANGUP], {})  # with what it runs beside the session
     assert book.tmux_commands[-1] == ("kill-session", "-t", "=svc-default")
 
@@ -189,7 +196,7 @@ def test_a_tmux_client_that_ends_before_the_kill_is_done() -> None:
     phone.send("terminal", "terminal.kill")
     client.say(b"[exited]")
     client.exit()
-    assert shown(phone) == [("output", "[exited]"), ("detached", "client kill")]
+    assert describe_messages(phone) == [("output", "[exited]"), ("detached", "client kill")]
     book.hold = ()
     book.release()
     assert phone.envelopes() == []
@@ -209,21 +216,21 @@ def test_a_kill_is_done_even_if_the_client_leaves() -> None:
 
 def test_killing_a_session_that_is_not_held() -> None:
     tmux = Tmux("svc-work", "svc-work2")
-    book = ProgramBook(tmux=tmux)
+    book = ChildProcessHarness(tmux=tmux)
     phone = book.client()
-    (answer,) = say(phone, "kill", session_name="work")
+    (answer,) = send_and_collect(phone, "kill", session_name="work")
     assert answer["type"] == "terminal.detached"
     assert answer["payload"] == {"session_name": "work", "reason": "client kill"}
     assert answer["id"] != "m-1"
     assert list(tmux.sessions) == ["svc-work2"]
-    (answer,) = say(phone, "kill", session_name="work")
+    (answer,) = send_and_collect(phone, "kill", session_name="work")
     assert (answer["type"], answer["id"] != "m-1") == ("terminal.error", True)
     assert answer["payload"] == {
         "session_name": "work",
         "reason": "client kill",
         "message": "there is no such session",
     }
-    assert say(phone, "kill") == []
+    assert send_and_collect(phone, "kill") == []
 
 
 def test_the_list_with_tmux_is_of_all() -> None:
@@ -233,7 +240,7 @@ def test_the_list_with_tmux_is_of_all() -> None:
     other = book.client()
     attach(other, "theirs")
     attach(phone, "fresh")
-    (answer,) = say(phone, "list")
+    (answer,) = send_and_collect(phone, "list")
     common = {"attached": 1, "windows": 1, "created_at": 1790000000}
     live = {"shell": "/bin/zsh", "live": True}
     assert answer["payload"]["sessions"] == [
@@ -259,9 +266,9 @@ def test_the_list_with_tmux_is_of_all() -> None:
 
 
 def test_the_list_without_a_tmux_server_or_a_shell() -> None:
-    book = ProgramBook(tmux=Tmux())
+    book = ChildProcessHarness(tmux=Tmux())
     book.shells = ()
-    (answer,) = say(book.client(), "list")
+    (answer,) = send_and_collect(book.client(), "list")
     assert answer["payload"] == {"sessions": [], "tmux_available": True}
 
 
@@ -270,7 +277,7 @@ def test_the_list_without_a_tmux_server_or_a_shell() -> None:
 
 @pytest.mark.parametrize("tmux", [False, True])
 def test_shells_and_tmux_get_named_variables_alone(tmux: bool) -> None:
-    book = ProgramBook(config=RelayConfig(terminal_env=("GOPATH",)), tmux=Tmux() if tmux else None)
+    book = ChildProcessHarness(config=RelayConfig(terminal_env=("GOPATH",)), tmux=Tmux() if tmux else None)
     attach(book.client())
     orders = [command for command in book.commands if isinstance(command, Spawn)]
     assert len(orders) == (2 if tmux else 1)
@@ -279,7 +286,7 @@ def test_shells_and_tmux_get_named_variables_alone(tmux: bool) -> None:
 
 
 def test_a_session_of_that_name_was_begun_at_another_node() -> None:
-    book = ProgramBook(tmux=Tmux())
+    book = ChildProcessHarness(tmux=Tmux())
     asked: list[str] = []
 
     def elsewhere(terminal: str) -> Flow[str]:
@@ -287,28 +294,28 @@ def test_a_session_of_that_name_was_begun_at_another_node() -> None:
         asked.append(terminal)
         return "http://10.0.0.2:8767" if terminal == "svc-build" else ""
 
-    book.relay.commons.begun_elsewhere = elsewhere  # type: ignore[method-assign]  # as if there were others
+    book.relay.coordinator.terminal_owner_url = elsewhere  # type: ignore[method-assign]  # as if there were others
     phone = book.client()
     assert "elsewhere" not in attach(phone, "other")["payload"]
     assert attach(phone, "build")["payload"]["elsewhere"] == "http://10.0.0.2:8767"
     assert "elsewhere" not in attach(phone, "build")["payload"]  # it is here now
     assert "elsewhere" not in attach(phone, None)["payload"]
     assert asked == ["svc-other", "svc-build"]
-    assert [book.relay.has("terminal", name) for name in ("svc-build", "svc-none")] == [True, False]
-    say(phone, "kill", session_name="build")
-    assert not book.relay.has("terminal", "svc-build")
+    assert [book.relay.owns_locally("terminal", name) for name in ("svc-build", "svc-none")] == [True, False]
+    send_and_collect(phone, "kill", session_name="build")
+    assert not book.relay.owns_locally("terminal", "svc-build")
 
 
 def test_who_is_asked_for_a_terminal() -> None:
-    one = Alone(RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767"))
+    one = CoordinatorHarness(RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767"))
     one.relay.shells.begun.put("svc-a", True, None)
     for ticket, name in enumerate(("svc-a", "svc-b")):
-        one.hear("asks", {"word": "has", "body": {"what": "terminal", "name": name}, "ticket": ticket}, to_me=True)
-    answers = [body["body"] for word, body in one.said() if word == "says"]
+        one.deliver("asks", {"word": "has", "body": {"what": "terminal", "name": name}, "ticket": ticket}, to_me=True)
+    answers = [body["body"] for word, body in one.new_messages() if word == "says"]
     assert answers == [{"url": "http://10.0.0.1:8767"}, {}]
     found: list[str] = []
     for answer in ({}, {"url": "http://10.0.0.2:8767"}):
-        one.run(one.fellows.begun_elsewhere("svc-a"), found)
-        ((_, body),) = one.said()
-        one.hear("says", {"ticket": body["ticket"], "body": answer}, to_me=True)
+        one.run(one.fellows.terminal_owner_url("svc-a"), found)
+        ((_, body),) = one.new_messages()
+        one.deliver("says", {"ticket": body["ticket"], "body": answer}, to_me=True)
     assert found == ["", "http://10.0.0.2:8767"]

@@ -8,10 +8,17 @@ from attrs import evolve
 from svc_proto.commands import Compute, Level, SignalName, Spawn, TerminalSize
 from svc_proto.facts import FailureKind
 from svc_proto.relay.terminals import terminal_channel
-from svc_proto.relay.terminals.terminal_channel import MAX_UNREAD, MAX_WAITING
+from svc_proto.relay.terminals.terminal_channel import MAX_QUEUED, MAX_UNREAD
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.ends import Child
-from tests.relay.child_process_harness import ProgramBook, Tmux, attach, attached, say, shown
+from tests.relay.child_process_harness import (
+    ChildProcessHarness,
+    Tmux,
+    attach,
+    attached,
+    describe_messages,
+    send_and_collect,
+)
 
 
 def are_held(*shells: Child) -> list[bool]:
@@ -22,7 +29,7 @@ def are_held(*shells: Child) -> list[bool]:
 
 
 def test_a_bare_shell() -> None:
-    book = ProgramBook()
+    book = ChildProcessHarness()
     phone = book.client()
     answer = attach(phone, cols=100, rows=32)
     assert answer == {
@@ -52,7 +59,7 @@ def test_a_bare_shell() -> None:
 
 @pytest.mark.parametrize("name", [None, "", "  ", 7, ["x"]])
 def test_a_name_is_invented(name: object) -> None:
-    book = ProgramBook()
+    book = ChildProcessHarness()
     phone = book.client()
     phone.send("terminal", "terminal.attach", {"session_name": name})
     invented = phone.only()["payload"]["session_name"]
@@ -61,7 +68,7 @@ def test_a_name_is_invented(name: object) -> None:
 
 
 def test_sizes_that_cannot_be_are_refused_by_name() -> None:
-    phone = ProgramBook().client()
+    phone = ChildProcessHarness().client()
     answer = attach(phone, cols=70_000)
     assert (answer["type"], answer["id"]) == ("terminal.error", "a-1")
     assert answer["payload"]["session_name"] == "default"
@@ -69,7 +76,7 @@ def test_sizes_that_cannot_be_are_refused_by_name() -> None:
 
 
 def test_a_shell_that_cannot_be_started() -> None:
-    book = ProgramBook()
+    book = ChildProcessHarness()
     phone = book.client()
     book.problem = FailureKind.UNSUPPORTED
     answer = attach(phone)
@@ -77,12 +84,12 @@ def test_a_shell_that_cannot_be_started() -> None:
         "message": "the shell could not be started: unsupported",
         "session_name": "default",
     }
-    assert say(phone, "input", data="x") == []
+    assert send_and_collect(phone, "input", data="x") == []
     assert attach(phone)["type"] == "terminal.attached"
 
 
 def test_four_at_most_and_re_attaching_is_no_fifth() -> None:
-    book = ProgramBook()
+    book = ChildProcessHarness()
     phone = book.client()
     for number in range(4):
         assert attach(phone, f"t{number}")["payload"]["reattach"] is False
@@ -94,7 +101,7 @@ def test_four_at_most_and_re_attaching_is_no_fifth() -> None:
     assert again["payload"]["pid"] == book.children[0].pid
     assert book.children[0].size == TerminalSize(97, 31)
     assert len(book.children) == 4
-    say(phone, "input", data="x")  # the last one attached is meant
+    send_and_collect(phone, "input", data="x")  # the last one attached is meant
     assert book.children[0].heard == b"x"
     book.children[1].exit()
     phone.envelopes()
@@ -125,7 +132,7 @@ def test_output_is_batched() -> None:
 
 
 def test_output_is_json_whatever_it_and_its_name_are() -> None:
-    book = ProgramBook()
+    book = ChildProcessHarness()
     phone = book.client()
     name, text = 'a "b"\\é', 'c:\\"d"\r\n\t\x1b[1mé€😀\0\x7f'
     attach(phone, name)
@@ -141,19 +148,19 @@ def test_a_character_is_never_cut() -> None:
     book, phone, shell = attached()
     shell.say("a€".encode()[:-1])
     book.after(0.016)
-    assert shown(phone) == [("output", "a")]
+    assert describe_messages(phone) == [("output", "a")]
     shell.say("€".encode()[-1:])
     book.after(0.016)
-    assert shown(phone) == [("output", "€")]
+    assert describe_messages(phone) == [("output", "€")]
     shell.say("€".encode()[:1])
     book.after(0.016)
     assert phone.envelopes() == []
     shell.exit()
-    assert shown(phone) == [("output", "\ufffd"), ("detached", "eof")]
+    assert describe_messages(phone) == [("output", "\ufffd"), ("detached", "eof")]
 
 
 def test_what_is_typed_behind_an_attach_is_kept_in_order() -> None:
-    book = ProgramBook()
+    book = ChildProcessHarness()
     phone = book.client()
     book.hold = (Spawn,)
     phone.send("terminal", "terminal.attach", {"session_name": "a"})
@@ -169,39 +176,39 @@ def test_what_is_typed_behind_an_attach_is_kept_in_order() -> None:
 
 
 def test_too_much_behind_an_attach_is_refused() -> None:
-    book = ProgramBook()
+    book = ChildProcessHarness()
     phone = book.client()
     book.hold = (Spawn,)
     phone.send("terminal", "terminal.attach", {"session_name": "a"})
     phone.send("terminal", "terminal.input", {"data": "x" * MAX_UNREAD})
     assert phone.envelopes() == []
-    (refused,) = say(phone, "input", data="y", session_name="a")
+    (refused,) = send_and_collect(phone, "input", data="y", session_name="a")
     assert (refused["type"], refused["payload"]["session_name"], refused["id"]) == ("terminal.error", "a", "m-1")
-    for _ in range(MAX_WAITING - 2):
+    for _ in range(MAX_QUEUED - 2):
         phone.send("terminal", "terminal.list")
     assert phone.envelopes() == []
-    (refused,) = say(phone, "list")
+    (refused,) = send_and_collect(phone, "list")
     assert refused["type"] == "terminal.error"
     book.hold = ()
     book.release()
     assert book.children[0].heard == b"x" * MAX_UNREAD
     phone.envelopes()
-    assert say(phone, "input", data="y") == []
+    assert send_and_collect(phone, "input", data="y") == []
     assert book.children[0].heard.endswith(b"xy")
 
 
 def test_a_shell_that_does_not_read_its_input() -> None:
     book, phone, shell = attached()
     shell.reads = False
-    assert say(phone, "input", data="x" * MAX_UNREAD) == []
-    assert say(phone, "input", data="x") == []  # a paste may be as big as a message
-    (refused,) = say(phone, "input", data="y")
+    assert send_and_collect(phone, "input", data="x" * MAX_UNREAD) == []
+    assert send_and_collect(phone, "input", data="x") == []  # a paste may be as big as a message
+    (refused,) = send_and_collect(phone, "input", data="y")
     assert (refused["type"], refused["payload"]["session_name"], refused["id"]) == ("terminal.error", "default", "m-1")
     shell.say(b"still speaking")
     book.after(0.016)
-    assert shown(phone) == [("output", "still speaking")]
+    assert describe_messages(phone) == [("output", "still speaking")]
     shell.read()
-    assert say(phone, "input", data="y") == []
+    assert send_and_collect(phone, "input", data="y") == []
     assert shell.heard.endswith(b"xy")
     book.after(3600.0)
     assert not shell.gone
@@ -210,23 +217,23 @@ def test_a_shell_that_does_not_read_its_input() -> None:
 def test_names_that_are_not_held_are_ignored() -> None:
     book, phone, shell = attached()
     for kind in ("input", "resize", "detach", "kill"):
-        assert say(phone, kind, session_name="other", data="x", cols=1, rows=1) == []
+        assert send_and_collect(phone, kind, session_name="other", data="x", cols=1, rows=1) == []
     assert (bytes(shell.heard), shell.size, shell.gone) == (b"", TerminalSize(80, 24), False)
     nobody = book.client()
     for kind in ("input", "resize", "detach", "kill"):
-        assert say(nobody, kind, data="x") == []
+        assert send_and_collect(nobody, kind, data="x") == []
 
 
 def test_an_unknown_message() -> None:
     _, phone, _ = attached()
-    (answer,) = say(phone, "dance" * 100)
+    (answer,) = send_and_collect(phone, "dance" * 100)
     assert (answer["type"], answer["id"]) == ("terminal.error", "m-1")
     assert len(answer["payload"]["message"]) < 100
 
 
 def test_a_size_that_cannot_be_is_refused_for_a_resize_too() -> None:
     _, phone, shell = attached()
-    (answer,) = say(phone, "resize", cols="wide")
+    (answer,) = send_and_collect(phone, "resize", cols="wide")
     assert (answer["type"], answer["id"]) == ("terminal.error", "m-1")
     assert shell.size == TerminalSize(80, 24)
 
@@ -252,18 +259,18 @@ def test_a_client_that_does_not_read_holds_its_shells() -> None:
     assert are_held(shell, second) == [True, True]
     theirs.say(b"quick")
     book.after(0.016)
-    assert shown(other) == [("output", "quick")]
+    assert describe_messages(other) == [("output", "quick")]
     phone.envelopes()
     phone.read()
     assert are_held(shell, second, theirs) == [False, False, False]
     phone.envelopes()
     shell.say(b"more")
     book.after(0.016)
-    assert shown(phone) == [("output", "more")]
+    assert describe_messages(phone) == [("output", "more")]
 
 
 def test_a_client_whose_grant_runs_out_while_it_does_not_read() -> None:
-    book = ProgramBook(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
+    book = ChildProcessHarness(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
     phone = book.client(terminal=60)
     for name in ("one", "two"):
         attach(phone, name)
@@ -292,9 +299,9 @@ def test_a_shell_beside_something_large_that_is_unread_costs_no_socket() -> None
         shell.say(b"<%d>" % number)
         book.after(0.016)
     assert are_held(shell) == [True]
-    assert shown(phone) == []
+    assert describe_messages(phone) == []
     phone.read()
-    assert shown(phone) == [("output", "<0><1><2>")]
+    assert describe_messages(phone) == [("output", "<0><1><2>")]
     assert are_held(shell) == [False]
 
 
@@ -305,8 +312,8 @@ def test_an_exit_is_told_after_the_last_output() -> None:
     book, phone, shell = attached()
     shell.say(b"logout\r\n")
     shell.exit(3)
-    assert shown(phone) == [("output", "logout\r\n"), ("detached", "eof")]
-    assert say(phone, "input", data="x") == []
+    assert describe_messages(phone) == [("output", "logout\r\n"), ("detached", "eof")]
+    assert send_and_collect(phone, "input", data="x") == []
     book.after(1.0)
     assert phone.envelopes() == []
 
@@ -329,7 +336,7 @@ def test_a_detached_bare_shell_is_hung_up_and_then_killed() -> None:
     book, phone, shell = attached()
     shell.say(b"last")
     phone.send("terminal", "terminal.detach", {"session_name": "default"}, "d-1")
-    assert shown(phone) == [("output", "last"), ("detached", "client detach")]
+    assert describe_messages(phone) == [("output", "last"), ("detached", "client detach")]
     assert shell.signals == [SignalName.HANGUP]
     shell.say(b"words that nobody reads")
     book.after(1.0)
@@ -340,7 +347,7 @@ def test_a_detached_bare_shell_is_hung_up_and_then_killed() -> None:
 def test_a_killed_bare_shell() -> None:
     book, phone, shell = attached()
     phone.send("terminal", "terminal.kill")
-    assert shown(phone) == [("detached", "client kill")]
+    assert describe_messages(phone) == [("detached", "client kill")]
     shell.exit(-1)
     book.after(2.0)
     assert shell.signals == [SignalName.HANGUP]
@@ -355,7 +362,7 @@ def test_a_socket_that_drops_takes_its_shells_along() -> None:
 
 
 def test_a_socket_that_drops_during_an_attach() -> None:
-    book = ProgramBook()
+    book = ChildProcessHarness()
     phone = book.client()
     book.hold = (Spawn,)
     phone.send("terminal", "terminal.attach")
@@ -370,7 +377,7 @@ def test_the_relay_stops() -> None:
     book.hold = (Compute,)
     phone.send("terminal", "terminal.attach", {"session_name": "late"})
     book.stop()
-    assert shown(phone) == [("output", "last"), ("detached", "server shutdown")]
+    assert describe_messages(phone) == [("output", "last"), ("detached", "server shutdown")]
     assert shell.signals == [SignalName.HANGUP]
     assert book.exits == []  # the shell gets its second
     shell.exit(-1)
@@ -390,29 +397,29 @@ def test_a_shell_that_does_not_mind_a_hangup_ends_with_the_relay() -> None:
 
 @pytest.mark.parametrize("kind", ["attach", "input", "resize", "detach", "kill", "list"])
 def test_every_message_needs_the_grant(kind: str) -> None:
-    book = ProgramBook()
+    book = ChildProcessHarness()
     phone = book.client(terminal=60)
     attach(phone)
     (shell,) = book.children
     book.after(60)
-    answer, detached = say(phone, kind, data="x")
+    answer, detached = send_and_collect(phone, kind, data="x")
     assert (answer["channel"], answer["type"], answer["id"]) == ("system", "error", "m-1")
     assert answer["payload"]["message"] == "terminal grant expired or missing"
     assert detached["payload"] == {"session_name": "default", "reason": "grant expired"}
     assert (bytes(shell.heard), shell.signals) == (b"", [SignalName.HANGUP])
     assert phone.is_open
-    (answer,) = say(phone, kind)
+    (answer,) = send_and_collect(phone, kind)
     assert (answer["channel"], answer["type"]) == ("system", "error")
 
 
 def test_nothing_is_shown_without_the_grant() -> None:
-    book = ProgramBook()
+    book = ChildProcessHarness()
     phone = book.client(terminal=60)
     attach(phone)
     book.after(60)
     book.children[0].say(b"secret")
     book.after(0.016)
-    assert shown(phone) == [("", None), ("detached", "grant expired")]
+    assert describe_messages(phone) == [("", None), ("detached", "grant expired")]
     assert phone.is_open
 
 
@@ -425,15 +432,15 @@ def test_a_revoked_session_loses_its_shells_at_once() -> None:
 
 def test_what_waited_behind_an_attach_counts_no_more_once_the_grant_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal_channel, "MAX_UNREAD", 1_000)
-    book = ProgramBook()
+    book = ChildProcessHarness()
     phone = book.client()
     path = f"/sessions/{book.sessions()[0]['token_prefix']}"
     for name in ("a", "b"):
         book.hold = (Spawn,)
         phone.send("terminal", "terminal.attach", {"session_name": name})
-        assert say(phone, "input", session_name=name, data="x" * 900) == []
+        assert send_and_collect(phone, "input", session_name=name, data="x" * 900) == []
         assert book.request("PATCH", path, {"grants": {"terminal": False}}).status == 200
-        assert say(phone, "list")[-1]["type"] == "error"  # and what waits is forgotten
+        assert send_and_collect(phone, "list")[-1]["type"] == "error"  # and what waits is forgotten
         book.hold = ()
         book.release()
         assert book.request("PATCH", path, {"grants": {"terminal": 0}}).status == 200
@@ -446,14 +453,14 @@ def test_the_list_without_tmux_is_of_ones_own() -> None:
     book, phone, _ = attached("a.b")
     attach(phone, "a_b")
     other = book.client()
-    (answer,) = say(phone, "list")
+    (answer,) = send_and_collect(phone, "list")
     assert (answer["type"], answer["id"]) == ("terminal.sessions", "m-1")
     assert answer["payload"]["tmux_available"] is False
     assert answer["payload"]["sessions"] == [
         {"name": name, "pid": child.pid, "shell": "/bin/zsh", "live": True, "owned_by_client": True}
         for name, child in zip(("a.b", "a_b"), book.children, strict=True)
     ]
-    (answer,) = say(other, "list")
+    (answer,) = send_and_collect(other, "list")
     assert answer["payload"] == {"sessions": [], "tmux_available": False}
 
 
@@ -464,7 +471,7 @@ def test_a_bug_costs_the_message_and_what_waits_behind_it(monkeypatch: pytest.Mo
     _, phone, shell = attached()
     with monkeypatch.context() as patch:
         patch.setattr(terminal_channel, "parse_terminal_size", lambda payload: 1 / 0)
-        (answer,) = say(phone, "resize")
+        (answer,) = send_and_collect(phone, "resize")
     assert answer["payload"]["message"].startswith("internal error bug-")
-    assert say(phone, "input", data="x") == []
+    assert send_and_collect(phone, "input", data="x") == []
     assert shell.heard == b"x"

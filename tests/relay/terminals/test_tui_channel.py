@@ -18,15 +18,15 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.version import VERSION
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.ends import Child
-from tests.relay.child_process_harness import GRANTS, ProgramBook, with_tui
-from tests.relay.phone_client import Phone
+from tests.relay.child_process_harness import GRANTS, ChildProcessHarness, with_tui
+from tests.relay.phone_client import PhoneClient
 
 READY = b'{"jsonrpc":"2.0","method":"event","params":{"type":"gateway.ready","payload":{}}}\n'
 
 
-def attached(**options: Any) -> tuple[ProgramBook, Phone, Child]:
+def attached(**options: Any) -> tuple[ChildProcessHarness, PhoneClient, Child]:
     """A client with a gateway."""
-    book = ProgramBook(config=options.pop("config", None) or with_tui(), **options)
+    book = ChildProcessHarness(config=options.pop("config", None) or with_tui(), **options)
     phone = book.client()
     phone.send("tui", "tui.attach", {"cols": 80, "rows": 24}, "a-1")
     answer = phone.only()
@@ -37,22 +37,22 @@ def attached(**options: Any) -> tuple[ProgramBook, Phone, Child]:
     return book, phone, book.children[-1]
 
 
-def request(phone: Phone, identity: object = "r1", method: str = "session.list") -> list[dict[str, Any]]:
+def request(phone: PhoneClient, identity: object = "r1", method: str = "session.list") -> list[dict[str, Any]]:
     """Ask the gateway; what came of it at once."""
     phone.send("tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": identity, "method": method, "params": {}})
     return phone.envelopes()
 
 
-def starting() -> tuple[ProgramBook, Phone]:
+def starting() -> tuple[ChildProcessHarness, PhoneClient]:
     """A client whose gateway is still being started."""
-    book = ProgramBook(config=with_tui())
+    book = ChildProcessHarness(config=with_tui())
     phone = book.client()
     book.hold = (Spawn,)
     phone.send("tui", "tui.attach", {})
     return book, phone
 
 
-def choked(*, max_unsent: int) -> tuple[Phone, Child]:
+def choked(*, max_unsent: int) -> tuple[PhoneClient, Child]:
     """A client that reads nothing, and a gateway that has said too much for it."""
     limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=max_unsent)
     _, phone, gateway = attached(limits=limits)
@@ -75,7 +75,7 @@ def test_attaching_starts_the_gateway() -> None:
 
 def test_what_the_gateway_is_told_by_its_environment() -> None:
     config = with_tui({"webapi_url": "https://api.example", "api_key": "s3cret", "brand": HERMES})
-    book = ProgramBook(config=config)
+    book = ChildProcessHarness(config=config)
     book.client().send("tui", "tui.attach", {"cols": 1, "profile": "work", "resume_session_id": "s-1"})
     assert dict(book.children[0].order.env) == {
         "RELAY_WEBAPI_URL": "https://api.example",
@@ -90,7 +90,7 @@ def test_what_the_gateway_is_told_by_its_environment() -> None:
 def test_the_gateway_finds_the_api_as_programs_of_this_host_do() -> None:
     pin = f"sha256/{'A' * 43}="
     config = with_tui({"webapi_url": "https://api.example", "webapi_inside": "http://127.0.0.1:9", "webapi_pin": pin})
-    book = ProgramBook(config=config)
+    book = ChildProcessHarness(config=config)
     book.client().send("tui", "tui.attach", {"cols": 1})
     assert dict(book.children[0].order.env) == {"RELAY_WEBAPI_URL": "http://127.0.0.1:9", "RELAY_WEBAPI_PIN": pin}
 
@@ -182,7 +182,7 @@ def test_a_detach_ends_the_gateway_without_a_word() -> None:
 
 
 def test_a_notification_to_nobody_is_lost() -> None:
-    phone = ProgramBook(config=with_tui()).client()
+    phone = ChildProcessHarness(config=with_tui()).client()
     phone.send("tui", "tui.rpc.request", {"jsonrpc": "2.0", "method": "x"})
     assert phone.envelopes() == []
 
@@ -219,7 +219,7 @@ def test_a_gateway_whose_end_is_not_known() -> None:
 
 @pytest.mark.parametrize("config", [None, with_tui()])
 def test_a_gateway_that_cannot_be_started_costs_nothing_else(config: RelayConfig | None) -> None:
-    book = ProgramBook(config=config)
+    book = ChildProcessHarness(config=config)
     phone = book.client()
     book.problem = FailureKind.NOT_FOUND if config is not None else None
     phone.send("tui", "tui.attach", {"cols": 80}, "a-1")
@@ -232,7 +232,7 @@ def test_a_gateway_that_cannot_be_started_costs_nothing_else(config: RelayConfig
 
 
 def test_a_session_has_a_bounded_number_of_gateways() -> None:
-    book = ProgramBook(config=with_tui())
+    book = ChildProcessHarness(config=with_tui())
     paired = book.pair(client_surface="desktop", operator={"grants": {"tui": 0}})
     phones = [book.reconnect(paired.token) for _ in range(10)]
     for phone in phones:
@@ -256,7 +256,7 @@ def test_messages_behind_an_attach_wait_for_it() -> None:
 
 
 def test_gateways_that_are_being_started_count() -> None:
-    book = ProgramBook(config=with_tui())
+    book = ChildProcessHarness(config=with_tui())
     token = book.pair(operator={"grants": GRANTS}).token
     book.hold = (Spawn,)
     phones = [book.reconnect(token) for _ in range(MAX_GATEWAYS + 1)]
@@ -384,7 +384,7 @@ def test_detaching_from_a_gateway_whose_end_was_not_told_yet() -> None:
 
 @pytest.mark.parametrize("kind", ["tui.attach", "tui.rpc.request", "tui.resize", "tui.detach"])
 def test_every_message_needs_the_grant(kind: str) -> None:
-    book = ProgramBook(config=with_tui())
+    book = ChildProcessHarness(config=with_tui())
     phone = book.client(tui=60)
     phone.send("tui", "tui.attach", {})
     phone.envelopes()
@@ -398,7 +398,7 @@ def test_every_message_needs_the_grant(kind: str) -> None:
 
 
 def test_nothing_is_told_without_the_grant() -> None:
-    book = ProgramBook(config=with_tui())
+    book = ChildProcessHarness(config=with_tui())
     phone = book.client(tui=60)
     phone.send("tui", "tui.attach", {})
     phone.envelopes()
@@ -444,7 +444,7 @@ def test_error_output_is_for_the_log() -> None:
 
 
 def test_a_bug_in_an_attach(monkeypatch: pytest.MonkeyPatch) -> None:
-    book = ProgramBook(config=with_tui())
+    book = ChildProcessHarness(config=with_tui())
     phone = book.client()
     with monkeypatch.context() as patch:
         patch.setattr(tui_channel, "spawn", lambda *_, **__: 1 / 0)

@@ -9,11 +9,11 @@ import pytest
 
 from svc_proto.engine.router import Route, RouteKind
 from svc_proto.facts import Address
-from svc_proto.relay.access import GRANTS, Access
+from svc_proto.relay.access import GRANTS, RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from tests.http_book import Asked
-from tests.relay.harness import PEER, REMOTE, RelayBook
+from tests.relay.harness import PEER, REMOTE, RelayHarness
 from tests.support.http_client import Response
 
 KEY = "the-api-key"
@@ -35,20 +35,20 @@ def guarded(key: str | None) -> Callable[[Asked], tuple[int, bytes]]:
     return answer
 
 
-def voice_book(key: str | None = KEY, **config: Any) -> RelayBook:
-    book = RelayBook(RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", **config))
+def voice_book(key: str | None = KEY, **config: Any) -> RelayHarness:
+    book = RelayHarness(RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", **config))
     book.http = guarded(key)
     book.secrets.add(KEY)
     return book
 
 
 @pytest.fixture
-def book() -> RelayBook:
+def book() -> RelayHarness:
     """A relay beside an API server with one key."""
     return voice_book()
 
 
-def ask(book: RelayBook, bearer: str | None = KEY, *, host: bytes = b"127.0.0.1:8767", **how: Any) -> Response:
+def ask(book: RelayHarness, bearer: str | None = KEY, *, host: bytes = b"127.0.0.1:8767", **how: Any) -> Response:
     call = book.call("GET", "/voice/config", token=bearer, host=host, **how)
     book.answers.append(call.result)
     return call.result
@@ -72,7 +72,7 @@ def refused(answer: Response, status: int, *words: str) -> None:
         (b"Bearer " + b"x" * 4_096, "neither"),
     ],
 )
-def test_a_header_that_is_none(book: RelayBook, header: bytes | None, word: str) -> None:
+def test_a_header_that_is_none(book: RelayHarness, header: bytes | None, word: str) -> None:
     refused(ask(book, None, headers=() if header is None else ((b"authorization", header),)), 401, word)
     assert len(book.asked) == (word == "neither")
 
@@ -85,32 +85,32 @@ def test_every_voice_route_names_its_grant() -> None:
     wanted |= {"output": "voice:tts", "realtime": "voice:realtime", "realtime-agent": "voice:realtime"}
     assert {route.pattern.split("/")[2] for route in ROUTES} == set(wanted)
     for route in ROUTES:
-        assert isinstance(route.access, Access)
+        assert isinstance(route.access, RelayAccess)
         assert GRANTS[route.access] == wanted[route.pattern.split("/")[2]], route.pattern
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.pattern}")
-def test_a_session_without_the_grant(book: RelayBook, route: Route) -> None:
-    assert isinstance(route.access, Access)
+def test_a_session_without_the_grant(book: RelayHarness, route: Route) -> None:
+    assert isinstance(route.access, RelayAccess)
     grant = GRANTS[route.access]
     token = book.pair(operator={"grants": {grant: 1}}).token
     book.after(2.0)
     path = route.pattern.replace("{provider_id}", "stub").replace("{session_id}", "x")
     fields = ((b"authorization", f"Bearer {token}".encode()),)
     if route.kind is RouteKind.WEBSOCKET:
-        answer = book.knock(path, peer=REMOTE, headers=fields).result
+        answer = book.open_websocket(path, peer=REMOTE, headers=fields).result
     else:
         answer = book.call(route.method, path, token=token, peer=REMOTE).result
     refused(answer, 403, grant)
     assert book.asked == []
 
 
-def test_a_session_with_the_grant_needs_no_api_server_and_no_https(book: RelayBook) -> None:
+def test_a_session_with_the_grant_needs_no_api_server_and_no_https(book: RelayHarness) -> None:
     assert ask(book, book.pair().token, peer=REMOTE).status == 200
     assert book.asked == []
 
 
-def test_a_session_that_is_over_is_no_session(book: RelayBook) -> None:
+def test_a_session_that_is_over_is_no_session(book: RelayHarness) -> None:
     paired = book.pair()
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
     refused(ask(book, paired.token, peer=REMOTE), 403, "HTTPS")
@@ -148,25 +148,25 @@ def test_who_may_show_the_bearer(host: str, safe: bool, config: dict[str, Any], 
     return refused(ask(book, "another", peer=Address(host, 5), **how), 401)
 
 
-def test_the_switch_makes_it_safe_until_it_is_turned_off(book: RelayBook) -> None:
+def test_the_switch_makes_it_safe_until_it_is_turned_off(book: RelayHarness) -> None:
     for allowed, status in ((True, 200), (False, 403)):
         change = book.request("PATCH", "/relay/security", {"allow_insecure_api_bearer": allowed})
         assert change.json["allow_insecure_api_bearer"] is allowed
         assert ask(book, peer=REMOTE).status == status
 
 
-def test_a_websocket_is_judged_the_same_way(book: RelayBook) -> None:
+def test_a_websocket_is_judged_the_same_way(book: RelayHarness) -> None:
     fields = ((b"authorization", f"Bearer {KEY}".encode()),)
-    refused(book.knock("/voice/output/x", headers=fields).result, 403, "HTTPS")
-    refused(book.knock("/voice/output/x", headers=fields, tls=True).result, 404)
-    refused(book.knock("/voice/output/x", tls=True).result, 401)
+    refused(book.open_websocket("/voice/output/x", headers=fields).result, 403, "HTTPS")
+    refused(book.open_websocket("/voice/output/x", headers=fields, tls=True).result, 404)
+    refused(book.open_websocket("/voice/output/x", tls=True).result, 401)
 
 
 # --- 5: the API server: what counts as its yes, and for how long, is in tests/relay/test_api_bearer_verifier.py
 # --------------
 
 
-def test_nothing_is_remembered_of_a_key_that_is_no_more_the_one_of_this_home(book: RelayBook) -> None:
+def test_nothing_is_remembered_of_a_key_that_is_no_more_the_one_of_this_home(book: RelayHarness) -> None:
     dotenv = "/home/svc/.env"
     book.disk.put(dotenv, f"API_SERVER_KEY={KEY}".encode())
     assert [ask(book).status for _ in range(2)] == [200, 200]
@@ -193,7 +193,7 @@ def test_an_api_server_without_a_key_proves_nothing_to_those_elsewhere() -> None
 
 
 @pytest.mark.parametrize(("method", "path"), [(route.method, route.pattern) for route in OTHERS])
-def test_the_bearer_opens_no_other_route(book: RelayBook, method: str, path: str) -> None:
+def test_the_bearer_opens_no_other_route(book: RelayHarness, method: str, path: str) -> None:
     assert ask(book).status == 200  # it is known
     path = path.replace("{token_prefix}", "abcd").replace("{token}", "x")
     answer = book.call(method, path, {}, token=KEY, peer=REMOTE, tls=True).result
@@ -202,7 +202,7 @@ def test_the_bearer_opens_no_other_route(book: RelayBook, method: str, path: str
     assert len(book.asked) == 1
 
 
-def test_no_secret_is_told(book: RelayBook) -> None:
+def test_no_secret_is_told(book: RelayHarness) -> None:
     paired = book.pair(operator={"grants": {"voice:config": 1}})
     book.after(2.0)
     for bearer in (paired.token, KEY, "nonsense"):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.relay.harness import RelayBook
+from tests.relay.harness import RelayHarness
 
 ROOT = Path(__file__).resolve().parents[3]
 LATER = (
@@ -24,7 +24,7 @@ def test_a_start_loads_none_of_it() -> None:
 
 
 def test_sessions_come_and_go_without_it() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     book.request("PATCH", f"/sessions/{paired.prefix}", {"grants": {"bridge": 60}}, token=paired.token)
     assert book.request("DELETE", f"/sessions/{paired.prefix}", token=paired.token).status == 200
@@ -33,6 +33,6 @@ def test_sessions_come_and_go_without_it() -> None:
 
 
 def test_it_is_made_once() -> None:
-    relay = RelayBook().relay
+    relay = RelayHarness().relay
     assert relay.voice_side is relay.voice_side
     assert relay.mcp is relay.mcp

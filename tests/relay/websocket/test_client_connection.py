@@ -12,12 +12,12 @@ from svc_proto.commands import Level
 from svc_proto.engine.core import MAX_TASKS_PER_CALL
 from svc_proto.facts import Address
 from svc_proto.machines.transitions import step
-from svc_proto.relay.websocket.client_connection import LIFE, ClientState, ClientTrigger
+from svc_proto.relay.websocket.client_connection import CLIENT_TABLE, ClientState, ClientTrigger
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.store_requests import SaveSession
 from svc_proto.version import VERSION
-from tests.relay.harness import PEER, RelayBook
-from tests.relay.phone_client import Phone
+from tests.relay.harness import PEER, RelayHarness
+from tests.relay.phone_client import PhoneClient
 
 DAY = 86_400
 
@@ -27,7 +27,7 @@ DAY = 86_400
 
 @pytest.mark.parametrize("path", ["/ws", "/", "/ws?client=1"])
 def test_a_code_gives_a_session(path: str) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.register()
     phone = book.websocket(path)
     answer = phone.auth(pairing_code=" q7m2zk ", device_name="Kitchen tablet", client_surface="android")
@@ -61,28 +61,28 @@ def test_a_code_gives_a_session(path: str) -> None:
 
 
 def test_never_is_null() -> None:
-    ok = RelayBook().pair(operator={"ttl_seconds": 0, "transport_hint": "wss"}).ok
+    ok = RelayHarness().pair(operator={"ttl_seconds": 0, "transport_hint": "wss"}).ok
     assert ok["expires_at"] is None
     assert ok["grants"]["bridge"] is None
     assert ok["transport_hint"] == "wss"
 
 
 def test_the_transport_is_detected() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.register()
     assert book.websocket(tls=True).auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == "wss"
 
 
 @pytest.mark.parametrize(("trusted", "hint"), [(("127.0.0.1",), "wss"), ((), "ws")])
 def test_the_transport_behind_a_proxy_that_is_believed(trusted: tuple[str, ...], hint: str) -> None:
-    book = RelayBook(RelayConfig(trusted_proxies=trusted, local_trust=LocalTrustPolicy.ADDRESS))
+    book = RelayHarness(RelayConfig(trusted_proxies=trusted, local_trust=LocalTrustPolicy.ADDRESS))
     book.register()
     phone = book.websocket(peer=Address("127.0.0.1", 9), headers=[(b"x-forwarded-proto", b"https")])
     assert phone.auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == hint
 
 
 def test_the_operator_overrides_the_phone_item_by_item() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     wishes: dict[str, Any] = {"ttl_seconds": 3600, "grants": {"terminal": 60, "bad": "x", "worse": True}}
     now = book.now.wall
     ok = book.pair(operator={"ttl_seconds": 7200}, **wishes).ok
@@ -93,13 +93,13 @@ def test_the_operator_overrides_the_phone_item_by_item() -> None:
 
 
 def test_the_operators_maximum_clamps_everybody() -> None:
-    book = RelayBook(RelayConfig(max_session_ttl=1000.0))
+    book = RelayHarness(RelayConfig(max_session_ttl=1000.0))
     for ttl in (0, 2000, None):
         assert book.pair(ttl_seconds=ttl).ok["expires_at"] == book.now.wall + 1000
 
 
 def test_a_token_reconnects_and_changes_no_hint() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     book.after(10)
     phone = book.websocket(tls=True)
@@ -109,7 +109,7 @@ def test_a_token_reconnects_and_changes_no_hint() -> None:
 
 
 def test_the_token_is_tried_first_then_the_code() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     book.register("AAAAAA")
     assert book.websocket().auth(session_token=paired.token, pairing_code="AAAAAA")["type"] == "auth.ok"
@@ -120,7 +120,7 @@ def test_the_token_is_tried_first_then_the_code() -> None:
 
 
 def test_a_code_works_once() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.pair()
     answer = book.websocket().auth(pairing_code="Q7M2ZK")
     assert answer["type"] == "auth.fail"
@@ -142,7 +142,7 @@ def test_a_code_works_once() -> None:
     ],
 )
 def test_refused_credentials(payload: dict[str, object], needs: tuple[str, ...], avoids: tuple[str, ...]) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone = book.websocket()
     answer = phone.auth(**payload)
     assert (answer["type"], answer["id"]) == ("auth.fail", "auth-1")
@@ -156,7 +156,7 @@ def test_refused_credentials(payload: dict[str, object], needs: tuple[str, ...],
 
 @pytest.mark.parametrize("payload", [None, [], "text", 5])
 def test_a_payload_that_is_no_object_counts_as_empty(payload: object) -> None:
-    phone = RelayBook().websocket()
+    phone = RelayHarness().websocket()
     phone.send("system", "auth", payload)
     assert phone.only()["type"] == "auth.fail"
 
@@ -175,7 +175,7 @@ def test_a_payload_that_is_no_object_counts_as_empty(payload: object) -> None:
     ],
 )
 def test_a_first_frame_that_is_not_auth_is_refused_and_not_counted(text: str) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone = book.websocket()
     phone.text(text)
     answer = phone.only()
@@ -187,7 +187,7 @@ def test_a_first_frame_that_is_not_auth_is_refused_and_not_counted(text: str) ->
 
 
 def test_of_many_who_say_nothing_some_are_told_in_each_round() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phones = [book.websocket() for _ in range(MAX_TASKS_PER_CALL + 1)]
     book.clock.now += 30.0
     phones[0].binary(b"a fact of the same round")
@@ -198,7 +198,7 @@ def test_of_many_who_say_nothing_some_are_told_in_each_round() -> None:
 
 
 def test_thirty_seconds_without_a_text_frame() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone = book.websocket()
     book.after(15)
     phone.binary(b"skipped")  # and no restart of the timer
@@ -214,7 +214,7 @@ def test_thirty_seconds_without_a_text_frame() -> None:
 
 
 def test_a_peer_that_leaves_early_gets_nothing() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone = book.websocket()
     phone.close()
     assert phone.envelopes() == []
@@ -227,9 +227,9 @@ def test_a_peer_that_leaves_early_gets_nothing() -> None:
 # --- while the session is being stored ------------------------------------------------------------------------------
 
 
-def pairing(**device: object) -> tuple[RelayBook, Phone]:
+def pairing(**device: object) -> tuple[RelayHarness, PhoneClient]:
     """A phone has shown its code, and its session is not stored yet."""
-    book = RelayBook()
+    book = RelayHarness()
     book.register()
     book.hold = (SaveSession,)
     phone = book.websocket()
@@ -294,7 +294,7 @@ def test_a_client_that_vanishes_meanwhile_leaves_no_session(fail: bool) -> None:
 
 @pytest.mark.parametrize("step", [40 * 86_400.0, -40 * 86_400.0])
 def test_lifetimes_count_from_the_clock_as_it_is(step: float) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.after(100)
     book.step_clock(step)
     paired = book.pair(operator={"ttl_seconds": 1_000, "grants": {"terminal": 60}})
@@ -308,7 +308,7 @@ def test_lifetimes_count_from_the_clock_as_it_is(step: float) -> None:
 
 
 def test_a_store_that_refuses_does_not_stop_the_pairing() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.register()
     book.refuse = (SaveSession,)
     phone = book.websocket()
@@ -345,7 +345,7 @@ def test_a_relay_that_stops_meanwhile_keeps_no_session(mute: bool) -> None:
 
 
 def test_too_many_sessions() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     book.relay.sessions.cap = 0
     book.register()
     phone = book.websocket()
@@ -356,7 +356,7 @@ def test_too_many_sessions() -> None:
 
 
 def test_a_bug_while_pairing_is_told_by_reference_only() -> None:
-    book = RelayBook(entropy=lambda n: b"\x01" * n)  # never a fresh token
+    book = RelayHarness(entropy=lambda n: b"\x01" * n)  # never a fresh token
     book.logs.bugs = True
     book.pair()
     book.register()
@@ -370,7 +370,7 @@ def test_a_bug_while_pairing_is_told_by_reference_only() -> None:
 
 
 def test_leaving_is_logged_once() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair(device_name="Kitchen")
     paired.phone.close()
     (log,) = [log for log in book.logs if log.event == "client left"]
@@ -379,7 +379,7 @@ def test_leaving_is_logged_once() -> None:
 
 
 def test_revocation_says_so_and_closes() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     second = book.reconnect(paired.token)
     book.request("DELETE", f"/sessions/{paired.prefix}")
@@ -392,7 +392,7 @@ def test_revocation_says_so_and_closes() -> None:
 
 
 def test_stopping_closes_with_1001() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     book.stop()
     assert paired.phone.closed is not None
@@ -402,7 +402,7 @@ def test_stopping_closes_with_1001() -> None:
 
 def test_the_life_of_a_client() -> None:
     for state in ClientState:
-        assert step(LIFE, state, ClientTrigger.GONE) is ClientState.ENDED
-    assert step(LIFE, ClientState.WAITING, ClientTrigger.TOKEN) is ClientState.OPEN
+        assert step(CLIENT_TABLE, state, ClientTrigger.GONE) is ClientState.ENDED
+    assert step(CLIENT_TABLE, ClientState.UNAUTHENTICATED, ClientTrigger.TOKEN) is ClientState.OPEN
     with pytest.raises(LocalProtocolError):
-        step(LIFE, ClientState.OPEN, ClientTrigger.TOKEN)
+        step(CLIENT_TABLE, ClientState.OPEN, ClientTrigger.TOKEN)

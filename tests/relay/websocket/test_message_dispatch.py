@@ -7,12 +7,12 @@ import json
 import pytest
 
 from svc_proto.commands import Level
-from tests.relay.harness import RelayBook
+from tests.relay.harness import RelayHarness
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", "[1]", "null", '"text"', "{", '{"channel": NaN}'])
 def test_what_is_no_object_is_ignored(text: str) -> None:
-    phone = RelayBook().pair().phone
+    phone = RelayHarness().pair().phone
     phone.text(text)
     assert phone.envelopes() == []
     assert phone.is_open
@@ -20,7 +20,7 @@ def test_what_is_no_object_is_ignored(text: str) -> None:
 
 @pytest.mark.parametrize("channel", ["desktop", "proactive", "chat", "", "x" * 1000, None, 5])
 def test_a_channel_that_is_not_served_is_answered_under_the_same_id(channel: object) -> None:
-    phone = RelayBook().pair().phone
+    phone = RelayHarness().pair().phone
     phone.text(json.dumps({"channel": channel, "type": "tui.attach", "id": "m-7", "payload": {}}))
     answer = phone.only()
     assert (answer["channel"], answer["type"], answer["id"]) == ("system", "error", "m-7")
@@ -30,7 +30,7 @@ def test_a_channel_that_is_not_served_is_answered_under_the_same_id(channel: obj
 
 
 def test_who_sends_a_chat_here_is_told_at_once_that_it_is_not_the_place() -> None:
-    phone = RelayBook().pair().phone
+    phone = RelayHarness().pair().phone
     phone.send("chat", "chat.send", {"message": "hi"}, "m-8")
     answer = phone.only()
     assert (answer["channel"], answer["type"], answer["id"]) == ("chat", "chat.error", "m-8")
@@ -41,42 +41,42 @@ def test_who_sends_a_chat_here_is_told_at_once_that_it_is_not_the_place() -> Non
 
 @pytest.mark.parametrize("ts", [12, 1.5, "now", {"a": 1}])
 def test_ping_is_answered_with_its_ts(ts: object) -> None:
-    phone = RelayBook().pair().phone
+    phone = RelayHarness().pair().phone
     phone.send("system", "ping", {"ts": ts}, "p-1")
     assert phone.only() == {"channel": "system", "type": "pong", "id": "p-1", "payload": {"ts": ts}}
 
 
 @pytest.mark.parametrize("payload", [None, {}, {"ts": None}, []])
 def test_a_ping_without_ts_gets_the_time(payload: object) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone = book.pair().phone
     phone.send("system", "ping", payload, "p-1")
     assert phone.only()["payload"] == {"ts": book.now.wall}
 
 
 def test_an_answer_to_no_id_gets_one() -> None:
-    phone = RelayBook().pair().phone
+    phone = RelayHarness().pair().phone
     phone.send("system", "ping", identity=None)
     assert len(phone.only()["id"]) == 36
 
 
 @pytest.mark.parametrize("kind", ["pong", "auth", "error", "", "anything"])
 def test_other_system_messages_are_ignored(kind: str) -> None:
-    phone = RelayBook().pair().phone
+    phone = RelayHarness().pair().phone
     phone.send("system", kind, {"pairing_code": "AAAAAA"})
     assert phone.envelopes() == []
     assert phone.is_open
 
 
 def test_binary_frames_are_skipped() -> None:
-    phone = RelayBook().pair().phone
+    phone = RelayHarness().pair().phone
     phone.binary(b"\x00" * 100)
     phone.send("system", "ping", {"ts": 1})
     assert phone.only()["type"] == "pong"
 
 
 def test_bridge_without_a_live_grant_is_refused_under_the_same_id() -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair(operator={"grants": {"bridge": 60}})
     book.after(60)
     for kind in ("bridge.status", "bridge.response", "other"):
@@ -101,7 +101,7 @@ def test_bridge_without_a_live_grant_is_refused_under_the_same_id() -> None:
     ],
 )
 def test_other_bridge_messages_are_ignored_and_logged(kind: str, payload: object) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     phone = book.pair(client_surface="desktop").phone
     phone.send("bridge", kind, payload)
     assert phone.envelopes() == []
@@ -112,7 +112,7 @@ def test_other_bridge_messages_are_ignored_and_logged(kind: str, payload: object
 
 @pytest.mark.parametrize("request_id", [None, 5, "unknown", ""])
 def test_a_response_that_answers_nothing_changes_nothing(request_id: object) -> None:
-    book = RelayBook()
+    book = RelayHarness()
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token)
     paired.phone.send("bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": {}})
