@@ -7,7 +7,7 @@ from attrs import asdict
 
 from svc_proto.relay_config import ConfigError, RelayConfig, parse_relay_config
 from svc_proto.voice_config import PROVIDER_ENDPOINTS, VoiceConfig
-from tests.voice.rows import rows
+from tests.voice.table_rows import rows
 
 
 def read(**env: str) -> VoiceConfig:

@@ -20,7 +20,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import AppendFile, SweepFolder
 from svc_proto.engine.websocket import WebSocketHandler
 from svc_proto.relay.voice.subsystem import VOICE_SESSION_MANAGERS
-from tests.voice.rig import PHONE, Client, Rig
+from tests.voice.harness import PHONE, Client, Rig
 
 ORDER = ("output", "lab", "agent")
 NUMBERED = ("output", "agent")

@@ -1,7 +1,7 @@
 """The phone's voice: what its person says is a turn of the realtime agent, and the answer is heard (wire terminal 6).
 
-Text stands for the microphone, as `response.create` has it, or a file with speech does (`speech.read`, host work: path,
-Hz and most seconds go in, PCM comes out). Each turn has a voice session of its own, in the chat of
+Text stands for the microphone, as `response.create` has it, or a file with speech does (`speech_sessions.read`, host
+work: path, Hz and most seconds go in, PCM comes out). Each turn has a voice session of its own, in the chat of
 the turn before it. The sound of an answer is kept up to `MOST_SOUND`; a task that goes on in the background is answered
 in the chat. The agent's questions are denied here, as in `svc_proto.device.consoles`.
 """

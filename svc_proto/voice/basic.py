@@ -20,12 +20,12 @@ from svc_proto.basics.validate import FALSE_WORDS, invalid, single_line, text
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
 from svc_proto.voice.profiles import Profile, find_profile
-from svc_proto.voice.providers.command import Command, CommandLine
-from svc_proto.voice.registry import LOCAL
+from svc_proto.voice.provider_interface import ProviderError, Recording, SpeechRequest, Spoken
+from svc_proto.voice.provider_registry import LOCAL
+from svc_proto.voice.providers.command_line import Command, CommandLine
 from svc_proto.voice.settings import Scope
-from svc_proto.voice.text import clean_for_speech
+from svc_proto.voice.speech_text import clean_for_speech
 from svc_proto.wire.limits import MAX_TEXT
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from svc_proto.basics.pcm import whole_samples
 from svc_proto.engine.flow import Flow
-from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
+from svc_proto.voice.provider_interface import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.session import MAX_DELTA, VoiceMode
-from svc_proto.voice.speaking import Metrics, masked
+from svc_proto.voice.speak_request import Metrics, masked
 
 __all__ = ["Rendering"]
 

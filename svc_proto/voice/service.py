@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.local_api import local_api_key
-from svc_proto.voice.keys import Keys
 from svc_proto.voice.principal import Principal
-from svc_proto.voice.providers.table import Providers
+from svc_proto.voice.provider_keys import Keys
+from svc_proto.voice.providers.provider_factory import Providers
 from svc_proto.voice.settings import SettingsT
-from svc_proto.voice.stored import SectionFamily, StoredSettings
+from svc_proto.voice.settings_store import SectionFamily, StoredSettings
 from svc_proto.voice_config import VoiceConfig
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@
     session.emit_audio("voice.audio.delta", pcm, 24_000)
     yield from session.room()                        # whoever speaks waits here for a client that is slow, or away
 
-The modes: speech output and the lab (`svc_proto.voice.speech`), the agent whose provider hears and speaks by itself
-(`svc_proto.voice.agent.native`) and the one whose provider only speaks (`svc_proto.voice.agent.rendered`).
+The modes: speech output and the lab (`svc_proto.voice.speech_sessions`), the agent whose provider hears and speaks by
+itself (`svc_proto.voice.agent.native_mode`) and the one whose provider only speaks (`svc_proto.voice.agent.rendered`).
 
 What is emitted gets its ids, goes to the socket that owns the session, into the ring for whoever comes back, and into
 the event log. A slow client makes the speaker wait, so that memory is bounded by the socket's high-water mark and the
@@ -42,17 +42,17 @@ from svc_proto.machines.voice_session import (
 )
 from svc_proto.schema.envelope import parse_message
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, run_name
+from svc_proto.voice.provider_interface import ProviderError
 from svc_proto.voice.settings import RealtimeSettings
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.voice.contract import AudioChunk, Rendered
-    from svc_proto.voice.family import Family
+    from svc_proto.voice.connection import VoiceSocket
     from svc_proto.voice.principal import Principal
+    from svc_proto.voice.provider_interface import AudioChunk, Rendered
+    from svc_proto.voice.session_manager import Family
     from svc_proto.voice.settings import OutputSettings
-    from svc_proto.voice.socket import VoiceSocket
 
 __all__ = ["MAX_DELTA", "POLICY", "VoiceMode", "VoiceSession", "problem_of"]
 

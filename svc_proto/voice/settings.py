@@ -2,7 +2,7 @@
 
 Each setting is a member of `OutputSettings`, `RealtimeSettings` or `Promotion`, with its rule, which gives a value or
 `Refused` 400 with the setting's name (wire terminal-voice 3.2, 4.1, 4.6, 5, 6.1). How they are found and kept:
-`svc_proto.voice.stored`.
+`svc_proto.voice.settings_store`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from attrs import evolve, field, fields, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import boolean_word, choice, integer, integer_text, single_line
-from svc_proto.voice.registry import LOCAL, PROVIDERS, canonical_id
+from svc_proto.voice.provider_registry import LOCAL, PROVIDERS, canonical_id
 
 __all__ = ["MAX_RATE", "MIN_RATE", "OutputSettings", "Promotion", "RealtimeSettings", "Rule", "Rules", "Scope"]
 __all__ += [

@@ -32,7 +32,7 @@ from bench.terminal import terminal_section
 from bench.voice import FLOOR, STRAIGHT, voice_section
 from bench.websocket import ECHO_PEERS, ECHOES, websocket_section
 from bench.words import mistakes, words_section
-from tests.voice.sounds import CLEAR_VOICE, needs_engines
+from tests.voice.recordings import CLEAR_VOICE, needs_engines
 
 TINY = evolve(
     QUICK,

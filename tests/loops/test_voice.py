@@ -19,7 +19,7 @@ from tests.loops.world import World, bearer
 from tests.support.http_client import Response
 from tests.support.servers.realtime_server import OpenAiRealtimeServer
 from tests.support.servers.speech_server import Sound
-from tests.voice.sounds import CLEAR_VOICE, SENTENCE, needs_decoder, needs_engines, understood
+from tests.voice.recordings import CLEAR_VOICE, SENTENCE, needs_decoder, needs_engines, understood
 
 FORM = "multipart/form-data; boundary=xyz"
 FAMILIES = ("output", "realtime", "realtime-agent")

@@ -16,7 +16,7 @@ from tests.loops.voices import VoiceClient, log_of
 from tests.loops.wires import Declined
 from tests.loops.world import World
 from tests.support.servers.realtime_server import DroppedTurn, FunctionCallTurn, SpokenTurn
-from tests.voice.sounds import CLEAR_VOICE, needs_engines, spoken, understood
+from tests.voice.recordings import CLEAR_VOICE, needs_engines, spoken, understood
 
 GOLDEN = """
 input_audio.received input_transcript.delta input_transcript.final

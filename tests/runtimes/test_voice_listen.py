@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from runtimes import voice_listen
 from runtimes.voice_listen import RATE, RecordingError, check_wav, decode, main
 from svc_proto.basics.pcm import wav_head
-from tests.voice.sounds import CLEAR_VOICE, SENTENCE, container, needs_decoder, needs_engines, spoken, understood
+from tests.voice.recordings import CLEAR_VOICE, SENTENCE, container, needs_decoder, needs_engines, spoken, understood
 
 TONE = array("h", [(place % 100 - 50) * 200 for place in range(RATE)]).tobytes()  # a second
 WAV = wav_head(len(TONE), RATE) + TONE

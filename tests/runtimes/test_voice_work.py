@@ -18,7 +18,7 @@ from runtimes.compute import COMPUTE
 from runtimes.failures import HostError
 from runtimes.voice_work import encode_mp3, find_engines
 from tests.runtimes.support import TIMEOUT
-from tests.voice.sounds import needs_decoder, needs_engines
+from tests.voice.recordings import needs_decoder, needs_engines
 
 LISTEN = [sys.executable, "-I", voice_listen.__file__]
 Program: TypeAlias = Callable[..., tuple[int, bytes]]

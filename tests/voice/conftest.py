@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.loops.virtual import VirtualWorld
-from tests.voice.rig import Rig
+from tests.voice.harness import Rig
 
 
 @pytest.fixture

@@ -26,12 +26,12 @@ from attrs import evolve
 from svc_proto.basics.brand import HERMES
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import AppendFile, SweepFolder
-from svc_proto.voice.contract import AudioChunk, ProviderError
 from svc_proto.voice.principal import Principal
-from svc_proto.voice.realtime.orders import Emit, Order
+from svc_proto.voice.provider_interface import AudioChunk, ProviderError
+from svc_proto.voice.realtime.actions import Emit, Order
 from svc_proto.voice.session import MAX_DELTA
-from tests.voice.realtime.book import dialogues, play
-from tests.voice.rig import CONFIG, OTHER, OWN, PHONE, SOUND, Client, Rig, give
+from tests.voice.harness import CONFIG, OTHER, OWN, PHONE, SOUND, Client, Rig, give
+from tests.voice.realtime.dialogue import dialogues, play
 
 __all__ = ["Play", "dialogues", "play"]
 

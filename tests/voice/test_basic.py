@@ -10,8 +10,8 @@ import pytest
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.basic import BasicVoice, spoken_text
-from svc_proto.voice.contract import Recording
-from tests.voice.rig import Rig
+from svc_proto.voice.provider_interface import Recording
+from tests.voice.harness import Rig
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from svc_proto.commands import AppendFile
 from svc_proto.voice import event_log
 from svc_proto.voice.event_log import MAX_WAITING, WRITE_AT, AudioCopy, EventLog, GrowingFile, run_name
-from tests.voice.rig import Rig
+from tests.voice.harness import Rig
 
 
 def grow(rig: Rig, file: GrowingFile, data: bytes) -> None:

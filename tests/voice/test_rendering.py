@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from svc_proto.engine.flow import Flow
-from svc_proto.voice.contract import AudioChunk, ProviderError, Rendered, SpeechRequest
+from svc_proto.voice.provider_interface import AudioChunk, ProviderError, Rendered, SpeechRequest
 from svc_proto.voice.rendering import Rendering
-from tests.voice.rig import Rig
+from tests.voice.harness import Rig
 
 CHUNK = AudioChunk(b"\1\0" * 10, 24_000)
 

@@ -7,8 +7,8 @@ from attrs import evolve
 
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.settings import Scope
-from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY, SectionFamily
-from tests.voice.rig import CONFIG, OWN, PHONE, Rig
+from svc_proto.voice.settings_store import OUTPUT_FAMILY, REALTIME_FAMILY, SectionFamily
+from tests.voice.harness import CONFIG, OWN, PHONE, Rig
 
 WORK = "/h/profiles/work/config.yaml"
 CALLER = Principal(kind="api", bearer_hash="b", bearer="the caller's own")

@@ -10,11 +10,11 @@ import pytest
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.voice_session import Cursor
+from svc_proto.voice.connection import VoiceSocket
 from svc_proto.voice.session import MAX_EARLY, VoiceMode, VoiceSession
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
-from svc_proto.voice.socket import VoiceSocket
 from tests.voice.dialogue import Play, dialogues, play
-from tests.voice.rig import PHONE, Client, Rig
+from tests.voice.harness import PHONE, Client, Rig
 
 
 class SlowMode(VoiceMode):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from svc_proto.machines.voice_session import VoiceState
-from svc_proto.voice.contract import AudioChunk
-from tests.voice.rig import Rig, give, spoken
+from svc_proto.voice.provider_interface import AudioChunk
+from tests.voice.harness import Rig, give, spoken
 
 PIECE = AudioChunk(b"\x00\x10" * 12, 24_000)
 

@@ -13,7 +13,7 @@ from svc_proto.voice.settings import (
     lenient,
     rules_of,
 )
-from tests.voice.rows import rows
+from tests.voice.table_rows import rows
 
 FILE_ONLY = rules_of(RealtimeSettings, file_only=True)
 ALL = {**REALTIME, **OUTPUT, **PROMOTION, **FILE_ONLY}

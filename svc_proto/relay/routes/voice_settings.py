@@ -18,13 +18,13 @@ from svc_proto.engine.router import HandlerResult, Route, RouteKind
 from svc_proto.engine.websocket import WebSocketHandler
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.cluster.local_coordinator import local_or_forwarded
-from svc_proto.voice.contract import ProviderInfo
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.profiles import profile_of
-from svc_proto.voice.registry import canonical_id
+from svc_proto.voice.provider_interface import ProviderInfo
+from svc_proto.voice.provider_registry import canonical_id
 from svc_proto.voice.settings import AnySettings, chosen_text, whole
-from svc_proto.voice.stored import checked_change
-from svc_proto.voice.views import AGENT, LAB, OUTPUT, View, config_answer, options_answer, validate_answer
+from svc_proto.voice.settings_store import checked_change
+from svc_proto.voice.settings_views import AGENT, LAB, OUTPUT, View, config_answer, options_answer, validate_answer
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay

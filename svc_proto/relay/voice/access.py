@@ -34,7 +34,7 @@ from svc_proto.facts import Failure
 from svc_proto.relay.access import GRANTS, RelayAccess
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.voice.principal import Principal
-from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY
+from svc_proto.voice.settings_store import OUTPUT_FAMILY, REALTIME_FAMILY
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.relay.media.upload_body import IncomingFile, multipart_content_type, receive_part
-from svc_proto.voice.contract import Recording
+from svc_proto.voice.provider_interface import Recording
 from svc_proto.wire.multipart import PartBegin
 
 if TYPE_CHECKING:

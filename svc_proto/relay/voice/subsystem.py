@@ -13,11 +13,11 @@ from attrs import evolve
 from svc_proto.engine.router import Route
 from svc_proto.relay.routes import voice_basic, voice_settings
 from svc_proto.relay.voice.access import VoiceAuthorizer
-from svc_proto.voice.agent.service import RealtimeAgent
-from svc_proto.voice.family import Family
-from svc_proto.voice.options import Options
+from svc_proto.voice.agent.agent_session_manager import RealtimeAgent
+from svc_proto.voice.provider_options import Options
 from svc_proto.voice.service import Voice
-from svc_proto.voice.speech import RealtimeLab, VoiceOutput
+from svc_proto.voice.session_manager import Family
+from svc_proto.voice.speech_sessions import RealtimeLab, VoiceOutput
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay

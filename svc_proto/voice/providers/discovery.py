@@ -15,10 +15,10 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import fetch
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, as_array, json_value
-from svc_proto.voice.contract import ProviderError
-from svc_proto.voice.keys import VendorAccess
-from svc_proto.voice.providers.problems import refused
-from svc_proto.voice.providers.vendors import APIS
+from svc_proto.voice.provider_interface import ProviderError
+from svc_proto.voice.provider_keys import VendorAccess
+from svc_proto.voice.providers.errors import refused
+from svc_proto.voice.providers.http_apis import APIS
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -21,7 +21,7 @@ from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Condition, Semaphore
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.voice.contract import (
+from svc_proto.voice.provider_interface import (
     AudioChunk,
     AudioSink,
     ProviderError,
@@ -30,7 +30,7 @@ from svc_proto.voice.contract import (
     SpeechRequest,
     Spoken,
 )
-from svc_proto.voice.providers.vendors import number, options_text
+from svc_proto.voice.providers.http_apis import number, options_text
 from svc_proto.voice.providers.wav_stream import NotWavError, WavStream
 
 if TYPE_CHECKING:

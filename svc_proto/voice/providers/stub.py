@@ -9,7 +9,7 @@ from math import gcd, pi, sin
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
-from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Rendered, SpeechRequest
+from svc_proto.voice.provider_interface import AudioChunk, AudioSink, ProviderError, Rendered, SpeechRequest
 from svc_proto.voice.settings import MAX_RATE, MIN_RATE
 
 if TYPE_CHECKING:

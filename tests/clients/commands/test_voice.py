@@ -19,7 +19,7 @@ from svc_proto.client.talk import RECORDER_RATE
 from tests.clients.commands.support import Shelf, finish
 from tests.clients.commands.test_desktop import paired
 from tests.servers.support import running, running_relay
-from tests.voice.sounds import CLEAR_VOICE, SENTENCE, needs_engines, spoken, understood
+from tests.voice.recordings import CLEAR_VOICE, SENTENCE, needs_engines, spoken, understood
 
 VOICE = ("svc-relay", "voice")
 CONFIG = f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n"

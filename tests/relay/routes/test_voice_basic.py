@@ -11,7 +11,7 @@ from svc_proto.commands import CreateBlob, FinishBlob, WriteBlob
 from svc_proto.facts import Failed, Failure, FailureKind
 from svc_proto.relay.routes.voice_basic import MAX_BUSY
 from svc_proto.relay.voice.recording_upload import MAX_UPLOAD
-from svc_proto.voice.contract import SpeechRequest, Spoken
+from svc_proto.voice.provider_interface import SpeechRequest, Spoken
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.relay.harness import REMOTE, RelayHarness
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play

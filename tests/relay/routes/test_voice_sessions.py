@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
-from svc_proto.voice.socket import RECHECK
+from svc_proto.voice.connection import RECHECK
 from tests.relay.harness import PEER, REMOTE, PhoneClient, RelayHarness
 from tests.relay.routes.voice_harness import BASES, OUTPUT, RELAY_FILE, SECTIONS, WORK, VoiceRoutesHarness, text_of
 

@@ -20,10 +20,10 @@ import yaml
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Compute, WriteConfig
 from svc_proto.relay.access import BASIC_PATHS
-from svc_proto.voice.contract import ProviderError, SpeechRequest
+from svc_proto.voice.provider_interface import ProviderError, SpeechRequest
 from tests.relay.routes.voice_harness import AGENT_FILE, RELAY_FILE, WORK, VoiceRoutesHarness, strict, text_of
 from tests.support.http_client import Response
-from tests.voice.realtime.book import dialogues
+from tests.voice.realtime.dialogue import dialogues
 
 __all__ = ["Routes", "dialogues", "play"]
 

@@ -11,10 +11,10 @@ from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay_config import RelayConfig
-from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
+from svc_proto.voice.provider_interface import ProviderError, Recording, SpeechRequest, Spoken
 from svc_proto.voice.providers.discovery import Discovered
 from svc_proto.voice.providers.local import Engines
-from svc_proto.voice.providers.table import Providers
+from svc_proto.voice.providers.provider_factory import Providers
 from svc_proto.voice_config import VoiceConfig
 from tests.relay.harness import RelayHarness
 from tests.support.http_client import Response

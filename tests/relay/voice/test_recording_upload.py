@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.relay.voice.recording_upload import suffix_of
-from tests.voice.rows import rows
+from tests.voice.table_rows import rows
 
 NAMES = """
 audio/wav audio/wave audio/x-wav audio/vnd.wave application/octet-stream wav -> .wav

@@ -12,7 +12,7 @@ from svc_proto.voice.agent.instructions import (
     read_knowledge,
     run_notes,
 )
-from tests.voice.rig import Rig
+from tests.voice.harness import Rig
 
 INTERFACE = {
     "current_datetime": "2026-09-21T14:13:20+00:00",

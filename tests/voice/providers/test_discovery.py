@@ -10,7 +10,7 @@ import yaml
 from svc_proto.voice.providers.discovery import MAX_PAGES, Discovered, OfferedVoice
 from tests.support.servers.realtime_server import XaiRealtimeServer
 from tests.support.servers.speech_server import ElevenLabsServer, Plain, Refusal, Reply, Sound
-from tests.voice.providers.studio import KEY, Studio, problem
+from tests.voice.providers.provider_harness import KEY, Studio, problem
 
 VOICES = f"""
 voices:

@@ -11,13 +11,13 @@ import pytest
 from svc_proto.basics.pcm import wav_head
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.voice.contract import Recording
+from svc_proto.voice.provider_interface import Recording
 from svc_proto.voice.providers import local
 from svc_proto.voice.providers.local import MAX_LISTENERS, MAX_WAITING, Engines
-from svc_proto.voice.providers.table import Providers
+from svc_proto.voice.providers.provider_factory import Providers
 from tests.engine.toy_service import ToyService
-from tests.voice.providers.studio import Program, Studio, problem
-from tests.voice.rows import rows
+from tests.voice.providers.provider_harness import Program, Studio, problem
+from tests.voice.table_rows import rows
 
 SPEAKER, LISTENER = "/usr/bin/espeak-ng", "/usr/bin/listener"
 SOUND = bytes(range(256)) * 100

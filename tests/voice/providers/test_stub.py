@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from svc_proto.voice.contract import Rendered
+from svc_proto.voice.provider_interface import Rendered
 from svc_proto.voice.providers import stub
-from tests.voice.providers.studio import Studio, problem
+from tests.voice.providers.provider_harness import Studio, problem
 
 
 def rendered(text: str = "Hello.", **request: object) -> tuple[Studio, Rendered]:

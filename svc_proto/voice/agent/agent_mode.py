@@ -1,0 +1,349 @@
+"""A session with the agent: what a client says, how it is told, and who does what the conversation wants done."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from attrs import frozen
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.pcm import wav_head, whole_samples
+from svc_proto.basics.validate import integer, optional, text
+from svc_proto.commands import DeleteBlob
+from svc_proto.engine.files import spool_file
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.facts import Failure
+from svc_proto.machines.voice_session import VoiceState
+from svc_proto.voice.agent.api_runs import ApiRuns
+from svc_proto.voice.agent.instructions import ContextMessage, run_notes
+from svc_proto.voice.provider_interface import AudioChunk, ProviderError, Recording, Rendered, SpeechRequest
+from svc_proto.voice.provider_registry import LOCAL
+from svc_proto.voice.realtime import actions
+from svc_proto.voice.realtime.actions import Emit, Order, ProviderOrder
+from svc_proto.voice.realtime.function_calls import tool_surface
+from svc_proto.voice.realtime.native_conversation import VoiceConversation
+from svc_proto.voice.realtime.rendered_conversation import RenderedConversation
+from svc_proto.voice.realtime.voice_runs import VoiceRuns
+from svc_proto.voice.rendering import Rendering
+from svc_proto.voice.session import MAX_DELTA, VoiceMode, VoiceSession, problem_of
+from svc_proto.voice.settings import MAX_RATE, MIN_RATE, RealtimeSettings
+from svc_proto.voice.speak_request import audio_of, text_of
+from svc_proto.voice.speech_text import clean_for_speech
+
+if TYPE_CHECKING:
+    from svc_proto.basics.moment import Moment
+    from svc_proto.voice.service import Voice
+
+__all__ = ["AgentMode", "AgentSetup", "RenderedMode", "interface_of", "transcribe"]
+
+MAX_WORD = 256  # characters of an id or of an answer
+CONFIRM = ("svc.confirm", "hermes.confirm")  # both spellings, always (wire terminal-voice 0.1)
+RESPEAK = ("svc.result.respeak", "hermes.result.respeak")
+
+
+@frozen(kw_only=True)
+class AgentSetup:
+    """What a session is made with besides its settings (wire terminal-voice 6.2)."""
+
+    chat_session_id: str | None = None
+    context: tuple[ContextMessage, ...] = ()
+    final_answer_only: bool = False
+
+
+class AgentMode(VoiceMode, ABC):
+    """Carries a conversation's orders out: toward the client, the API server and the engines of speech.
+
+    What these say goes back to it, one thing after the other. The client's messages become its calls, and what it tells
+    becomes events. `talk` is whoever decides.
+    """
+
+    names_chat: ClassVar[bool] = False  # in what is told of runs
+    chosen: RealtimeSettings
+
+    def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
+        super().__init__(session)
+        self.word = session.voice.config.brand.name
+        runs = VoiceRuns(
+            word=self.word,
+            speakable=clean_for_speech,
+            session_id=setup.chat_session_id,
+            profile=self.chosen.scope.profile,
+        )
+        self.talk = self.converse(runs, setup)
+        self.chat_runs = ApiRuns(session.voice, session.principal, self.talk, self.carry_out)
+        self.input_bytes = 0  # of microphone audio, in all
+        self.last_chunk = 0  # the greatest id of a piece of it; clients count from 1
+        self._busy = False
+        self._engine_work: Task | None = None  # that speaks, or listens
+        self._timer = self.engine.timers.timer(self.wake)
+
+    @abstractmethod
+    def converse(self, runs: VoiceRuns, setup: AgentSetup) -> VoiceConversation | RenderedConversation:
+        """Whoever decides."""
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+        return self.engine.now.mono
+
+    # --- orders ---
+
+    def carry_out(self) -> None:
+        """What the conversation wants done, in its order, also when carrying one out brings more."""
+        if self._busy:
+            return
+        self._busy, orders = True, self.talk.out
+        try:
+            while orders and not self.session.closed:
+                self._obey(orders.popleft())
+        finally:
+            self._busy = False
+        if self.session.closed:
+            return
+        due = self.talk.due
+        if due is None:
+            self._timer.cancel()
+        else:
+            self._timer.set(due)
+        if self.session.life.state is VoiceState.DETACHED:
+            self.stay()
+
+    def stay(self) -> None:
+        """Nobody listens; of a session that somebody may come back to."""
+
+    def wake(self) -> None:
+        """Time has passed for the conversation."""
+        self.talk.advance()
+        self.carry_out()
+
+    def ask_provider(self, order: ProviderOrder) -> None:
+        """What only a provider can do that hears and speaks by itself."""
+
+    def _obey(self, order: Order) -> None:  # noqa: C901 - one row for each order
+        match order:
+            case actions.Emit():
+                self.tell(order)
+            case actions.EmitAudio():
+                self.sound(order)
+            case actions.Note():
+                self.session.note(order.type, **order.fields)
+            case actions.CloseClient(code=code, reason=reason):
+                self.session.close(reason, code=code)
+            case actions.StartRun():
+                self.chat_runs.start(order, run_notes(self.interface))
+            case actions.StopRun(call_id=call_id):
+                self.chat_runs.stop(call_id)
+            case actions.LeaveRun(call_id=call_id):
+                self.chat_runs.leave(call_id)
+            case actions.AskAboutApproval():
+                self.chat_runs.ask_about(order)
+            case actions.Approve():
+                self.chat_runs.approve(order)
+            case actions.Render(response_id=response_id, text=text):
+                chosen = self.chosen
+                request = SpeechRequest(
+                    text=text, model=chosen.model, voice=chosen.voice, sample_rate=chosen.sample_rate
+                )
+                self._engine_work = Rendering(self, request, response_id).task
+            case actions.Listen(sound=sound, rate=rate):
+                heard = transcribe(self.session.voice, self.chosen.provider, sound, rate)
+                self._engine_work = self.engine.spawn(
+                    heard, on_done=self._heard, on_error=lambda error: self.rendered("", error, {})
+                )
+            case actions.StopRendering():
+                self._stop_engine()
+            case _:
+                self.ask_provider(order)
+
+    def _stop_engine(self) -> None:
+        work, self._engine_work = self._engine_work, None
+        if work is not None:
+            work.cancel()
+
+    # --- the engines ---
+
+    def _heard(self, text: str) -> None:
+        assert isinstance(self.talk, RenderedConversation)  # nobody else has anybody listen
+        self.talk.heard(text)
+        self.carry_out()
+
+    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
+        """Some of the answer as the relay has it spoken."""
+        audio = actions.EmitAudio(
+            response_id=response_id, data=chunk.data, sample_rate=chunk.sample_rate, label=chunk.label
+        )
+        self.talk.rendered_audio(response_id, audio)
+        self.carry_out()
+
+    def rendered(self, response_id: str, done: Rendered | Exception, fields: dict[str, object]) -> None:
+        """The engine has spoken all of the text, or could not; or could not listen."""
+        problem = problem_of(self.engine, done) if isinstance(done, Exception) else None
+        self.talk.rendered(response_id, fields, problem)
+        self.carry_out()
+
+    # --- telling ---
+
+    @property
+    def chat_session_id(self) -> str | None:
+        """The chat session that runs go to."""
+        return self.talk.runs.session_id
+
+    @property
+    def interface(self) -> dict[str, object]:
+        """What this session is."""
+        return interface_of(self.chosen, self.word, self.chat_session_id, self.engine.now)
+
+    def tell(self, emit: Emit) -> None:
+        """An event of a turn, with what all of its kind carry (wire terminal-voice 6.5)."""
+        session, kind, fields = self.session, emit.type, emit.fields
+        match kind:
+            case "voice.response.started":
+                about = {**session.choice(), "session_id": session.id, "chat_session_id": self.chat_session_id}
+            case "voice.response.done":
+                log = session.log.path
+                about = {**session.choice(), "event_log_path": log, "chat_session_id": self.chat_session_id}
+            case "voice.error":
+                about = {"provider": self.chosen.provider, "session_id": session.id}
+            case _ if self.names_chat and kind.startswith(f"{self.word}."):
+                about = {"source": self.word, "chat_session_id": self.chat_session_id}
+            case _:
+                about = {}
+        session.emit(kind, **{**about, **fields})
+
+    def sound(self, audio: actions.EmitAudio) -> None:
+        """Some of what is spoken, in pieces that are not too large."""
+        data, rate = whole_samples(audio.data), audio.sample_rate or self.chosen.sample_rate
+        label = {} if audio.label is None else {"label": audio.label}
+        fields = {"response_id": audio.response_id, **label, **audio.extra}
+        for start in range(0, len(data), MAX_DELTA):
+            self.session.emit_audio("voice.output_audio.delta", data[start : start + MAX_DELTA], rate, **fields)
+
+    # --- Mode ---
+
+    def ready_fields(self) -> dict[str, object]:
+        """Members of `voice.session.ready`."""
+        return {
+            "mode": "realtime_agent",
+            "experimental": True,
+            "last_input_chunk_id": self.last_chunk,
+            "chat_session_id": self.chat_session_id,
+            "tool_surface": tool_surface(self.word),
+            "interface": self.interface,
+        }
+
+    def resumed_fields(self) -> dict[str, object]:
+        """Members of `voice.session.resumed`."""
+        return {"last_input_chunk_id": self.last_chunk}
+
+    def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
+        """What a client may say (wire 6.4)."""
+        match kind:
+            case "session.start":
+                pass  # `ready` was said already
+            case "input_audio.append":
+                self._append(message)
+                return True
+            case "input_audio.commit":
+                self.talk.commit(text_of(message))
+            case "input_audio.clear":
+                self.talk.clear()
+            case "response.create":
+                said = text_of(message)
+                if not said:
+                    raise Refused(400, "text_missing", "text is required")
+                self.talk.say(said)
+            case "response.cancel":
+                self.talk.cancel()
+            case "playback.drained":
+                self.session.acknowledge(message)
+                self.talk.drained(_word(message, "call_id"))
+            case _ if kind in CONFIRM:
+                answer = (_word(message, "answer") or "").strip().lower()
+                self.talk.confirm(_word(message, "confirmation_id"), answer)
+            case _ if kind in RESPEAK:
+                self.talk.respeak()
+            case _:
+                return False
+        self.carry_out()
+        return True
+
+    def on_revoked(self) -> None:
+        """Nobody may have anything done any more: its runs stop."""
+        self.chat_runs.end_all(ApiRuns.stop)
+
+    def on_closed(self) -> None:
+        """The end. A run goes on, its answer is in the chat: there is nothing by which a phone could be told of it."""
+        self._timer.retire()
+        self.talk.out.clear()
+        self.chat_runs.end_all(ApiRuns.leave)
+        self._stop_engine()
+
+    # --- the microphone ---
+
+    def _append(self, message: Mapping[str, object]) -> None:
+        rate = integer(message.get("sample_rate", 24_000), "sample_rate", MIN_RATE, MAX_RATE)
+        pcm = whole_samples(audio_of(message))
+        chunk = optional(message, "chunk_id", integer)
+        again = chunk is not None and chunk <= self.last_chunk
+        if not again:
+            self.last_chunk = self.last_chunk if chunk is None else chunk
+            self.input_bytes += len(pcm)
+            heard = self.talk.hear(pcm, rate)
+            if heard:
+                self.ask_provider(actions.AppendInput(heard))
+        told: dict[str, object] = {"input_chunk_id": chunk, "byte_count": len(pcm)}
+        told |= {"total_bytes": self.input_bytes, "sample_rate": rate}
+        self.session.emit("voice.input_audio.received", **told, **({"duplicate": True} if again else {}))
+
+
+class RenderedMode(AgentMode):
+    """The provider only speaks (wire 6.10). Any close ends the session."""
+
+    def converse(self, runs: VoiceRuns, setup: AgentSetup) -> RenderedConversation:
+        """A conversation without a background."""
+        return RenderedConversation(runs, self.now, hears=self.chosen.provider == LOCAL)
+
+
+def transcribe(voice: Voice, provider: str, pcm: bytes, rate: int) -> Flow[str]:
+    """What is said in some PCM (Hz `rate`), as a file for an engine that listens to files. Raises `ProviderError`."""
+    data = wav_head(len(pcm), rate) + pcm
+    path = yield from spool_file(voice.engine, ".wav", data)
+    if isinstance(path, Failure):
+        raise ProviderError("the recording could not be stored on the relay's host")
+    try:
+        recording = Recording(path=path, size=len(data), content_type="audio/wav", suffix=".wav")
+        return (yield from voice.providers.transcriber(provider).transcribe(recording)).strip()
+    finally:
+        voice.engine.emit(DeleteBlob(path))
+
+
+def interface_of(chosen: RealtimeSettings, word: str, chat_session_id: str | None, now: Moment) -> dict[str, object]:
+    """What a voice session is, as its client and the model are told: strings all, the chat session perhaps null.
+
+    The time is the host's in UTC: the core knows no other.
+    """
+    local = datetime.fromtimestamp(int(now.wall), UTC)
+    return {
+        "client_surface": "voice",
+        "engine": "realtime_agent",
+        "engine_label": "Realtime agent",
+        "stable_engine": f"{word}_voice_output",
+        "stable_engine_label": "Voice output",
+        "provider": chosen.provider,
+        "model": chosen.model,
+        "voice": chosen.voice,
+        "profile": chosen.scope.profile or "default",
+        "chat_session_id": chat_session_id,
+        "config_scope": chosen.scope.config_scope,
+        "path_summary": f"voice client > relay > {chosen.provider} and the agent on the host",
+        "current_date": f"{local:%Y-%m-%d}",
+        "current_time": f"{local:%H:%M}",
+        "current_timezone": "UTC",
+        "current_datetime": local.isoformat(),
+    }
+
+
+def _word(message: Mapping[str, object], name: str) -> str | None:
+    return optional(message, name, lambda value, field: text(value, field)[:MAX_WORD])

@@ -1,0 +1,230 @@
+"""One chat run on the API server: begun, read, stopped, its questions answered (terminal-voice 6.7, 6.8; api 4, 6).
+
+    run = ApiRun(engine, order, tell, word="svc")
+    yield from run.perform(api)    # returns at the run's end; `ProviderError` or `ServiceCallError` when there is none
+
+Whoever stops reading does not stop the run; `stop` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from attrs import define, evolve, field
+
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.response_readers import SILENCE_TIMEOUT
+from svc_proto.machines.confirmations import Confirmation
+from svc_proto.schema import chat_events as events
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
+from svc_proto.voice.provider_interface import ProviderError
+from svc_proto.voice.realtime.actions import StartRun
+from svc_proto.voice.realtime.run_events import RunBegan, RunEvent, SessionBound, ToolEvent, ToolTold
+from svc_proto.wire.sse import ServerSentEvent
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["ApiRun", "map_event", "read_history", "said_of", "stop_run"]
+
+CHANGES = {  # what a forked server tells besides, as it does notes: each is a tool that is done
+    "skill.loaded": ("skill", "name"),
+    "artifact.created": ("artifact", "path"),
+}
+DELTA = "assistant.delta"
+APPROVAL = "approval.request"  # stands for the id of a question without one
+MAX_ID = 200  # characters of an id that comes from the API server
+MAX_MESSAGE = 500  # characters of what went wrong
+MAX_QUESTION = 10_000  # characters: an API server of ours asks with all of what is to be allowed
+CONNECT_WITHIN = 10.0  # s, wire terminal-voice 6.7
+HISTORY_WITHIN = 5.0  # s, wire terminal-voice 6.2
+MAX_SHOWN = 200  # characters of what the API server says is wrong
+DEFAULT_PROFILE = "default"
+
+
+@define(eq=False)
+class ApiRun:
+    """See the module. `tell` is called with what the run tells, in order, until `stop`. `word` is the product's word on
+    this wire, `system` notes for the agent. `drafts` may take a piece of the answer, of which nobody is told then.
+    """
+
+    _engine: Engine
+    _order: StartRun
+    _tell: Callable[[RunEvent], None]
+    _word: str = field(kw_only=True)
+    _system: str = field(kw_only=True, default="")
+    _drafts: Callable[[str], bool] = field(kw_only=True, default=lambda words: False)
+    task: Task | None = field(default=None, init=False)  # of whoever performs it
+    run_id: str = field(default="", init=False)
+    _api: ApiClient | None = field(default=None, init=False)  # once it is asked
+    _stopping: bool = field(default=False, init=False)
+
+    def perform(self, api: ApiClient) -> Flow[None]:
+        """Make the run and read it to its end; in a chat session of its own, if the order names none."""
+        self._api = api
+        session_id = self._order.session_id or (yield from self._new_session(api, None))
+        try:
+            yield from self._read(api, session_id)
+        except ServiceCallError as error:
+            if not self._order.session_id or not _is_lost(error):
+                raise
+            yield from self._read(api, (yield from self._new_session(api, "session_not_found")))
+
+    def stop(self) -> bool:
+        """Tell nothing more. True: the task can be cancelled; False: wait until the run has a name to stop it by."""
+        self._stopping = True
+        if self._api is not None and self.run_id:
+            self._engine.spawn(stop_run(self._engine, self._api, self.run_id))
+        return self._api is None or bool(self.run_id)
+
+    def leave(self) -> None:
+        """Listen no more; it goes on."""
+        if self.task is not None:
+            self.task.cancel()
+
+    # --- helpers ---
+
+    def _new_session(self, api: ApiClient, reason: str | None) -> Flow[str]:
+        profile = self._order.profile
+        session_id = yield from api.create_session(self._engine, _with_profile({}, profile))
+        self._tell(SessionBound(session_id, profile, reason))
+        return session_id
+
+    def _read(self, api: ApiClient, session_id: str) -> Flow[None]:
+        """A server that says no more has finished (wire api 4.5)."""
+        order = self._order
+        body: dict[str, object] = {"message": order.text, "approvals": True}
+        if self._system:
+            body["system_message"] = self._system
+        yield from api.stream_turn(
+            self._engine,
+            session_id,
+            _with_profile(body, order.profile),
+            self._take,
+            lambda reader: reader.observe(self._keep),
+            within=SILENCE_TIMEOUT,
+            connect_within=CONNECT_WITHIN,
+        )
+
+    def _keep(self, kind: str, text: str) -> bool:
+        """A piece of an answer that is being drafted, which nobody is told."""
+        if kind != DELTA or not self.run_id or self._stopping:
+            return False
+        words = events.parse_delta_text(text)
+        return bool(words) and self._drafts(words)
+
+    def _take(self, event: ServerSentEvent) -> bool:
+        """One event; whether it was the last that matters."""
+        data = JsonObject.parse_or_empty(event.data)
+        if not self.run_id:
+            self.run_id = data.text("run_id")[:MAX_SHOWN]
+            if self.run_id and self._stopping:
+                self.stop()
+        if self._stopping:
+            return bool(self.run_id)  # told to nobody; read on only to learn the run's name
+        told = map_event(event.event, data, self._word)
+        if told is not None:
+            self._tell(told)
+        return isinstance(told, events.RunCompleted)
+
+
+# --- what its events mean: what makes no sense is passed over, never an error (wire terminal-voice 6.7) -----------
+
+
+def map_event(kind: str, data: JsonObject, word: str) -> RunEvent | None:  # noqa: C901 - one row for each event
+    """What an event means, if anything; `ProviderError` when the run has not ended well. `word` stands for the tool
+    that a delta does not name."""
+    if kind == DELTA and (words := events.delta_text(data)):  # as most are
+        return events.AssistantDelta(delta=words)
+    match event := events.parse_event(kind, data):
+        case events.AssistantDelta(delta=delta):
+            return event if delta else None
+        case events.RunStarted():
+            return RunBegan(data.text("run_id")[:MAX_ID])
+        case events.MessageStarted(message=message):
+            return events.MessageStarted(JsonObject(id=(message.text("id") or data.text("message_id"))[:MAX_ID]))
+        case events.ToolProgress(delta=delta, tool_name=name):
+            return None if not delta else event if name == events.THINKING else _told(data, name or word, event)
+        case events.ToolPending() | events.ToolStarted() | events.ToolCompleted():
+            return _told(data, event.tool_name or word, event)
+        case events.ToolFailed(tool_name=name, error=error):
+            return _told(data, name or word, event if error else evolve(event, error="no reason given"))
+        case events.MemoryUpdated() if not data.text("call_id"):  # with one that call has an end of its own
+            return _changed(data, "memory", "target")
+        case events.ApprovalRequest(call_id=call_id, description=description, command=command):
+            identity = data.text("confirmation_id", "approval_id") or call_id or APPROVAL
+            words = data.text("message") or " ".join(filter(None, (description, command)))
+            return Confirmation(identity[:MAX_ID], words[:MAX_QUESTION] or "May I go on?")
+        case events.AssistantCompleted():
+            return event
+        case events.RunCompleted() | events.Done():
+            return events.RunCompleted(interrupted=data.get("interrupted") is True)
+        case events.Error(message=message):
+            raise ProviderError(message[:MAX_MESSAGE] or "the agent failed")
+        case _:
+            name, member = next((found for end, found in CHANGES.items() if kind.endswith(end)), ("", ""))
+            return _changed(data, name, member) if name else None
+
+
+def _changed(data: JsonObject, name: str, member: str) -> ToolTold:
+    return _told(data, name, events.ToolCompleted(result_preview=data.text(member) or None))
+
+
+def _told(data: JsonObject, name: str, event: ToolEvent) -> ToolTold:
+    call_id = data.text("call_id", "tool_call_id", "id") or name
+    return ToolTold(call_id[:MAX_ID], name[:MAX_ID], event)
+
+
+# --- small calls --------------------------------------------------------------------------------------------------
+
+
+def stop_run(engine: Engine, api: ApiClient, run_id: str) -> Flow[None]:
+    """`POST /v1/runs/{run_id}/stop`. A run that is over already is as good as stopped."""
+    try:
+        answer = yield from api.post_run(engine, run_id, "stop")
+    except ServiceCallError as error:
+        engine.log(Level.WARNING, "run not stopped", problem=error.fault.value)
+        return
+    if answer.status not in (200, 202, 204, 404):
+        engine.log(Level.WARNING, "run not stopped", status=answer.status)
+
+
+def read_history(engine: Engine, api: ApiClient, session_id: str) -> Flow[list[JsonObject]]:
+    """The messages of a chat session, for context; none when they cannot be had."""
+    try:
+        return (yield from api.messages(engine, session_id, within=HISTORY_WITHIN))
+    except ServiceCallError:
+        return []
+
+
+def said_of(error: ServiceCallError) -> str:
+    """The line for people, who may hear it."""
+    match error.fault:
+        case ServiceFault.UNREACHABLE:
+            text = f"The API server cannot be reached: {error.why}"
+        case ServiceFault.CONNECTION_LOST:
+            text = "The API server's answer broke off."
+        case ServiceFault.UNAUTHORIZED | ServiceFault.FORBIDDEN:
+            text = "The API server does not accept the credential of this session."
+        case ServiceFault.UNAVAILABLE | ServiceFault.NO_JSON | ServiceFault.NO_OBJECT:
+            text = "The API server gave no session id."
+        case _:
+            said = f": {error.server_message}" if error.server_message and error.server_message.isprintable() else ""
+            text = f"The API server answers with status {error.status}{said}"
+    return text[:MAX_SHOWN]
+
+
+def _with_profile(body: dict[str, object], profile: str | None) -> dict[str, object]:
+    return body if profile in (None, "", DEFAULT_PROFILE) else {**body, "profile": profile}
+
+
+def _is_lost(error: ServiceCallError) -> bool:
+    """404 for the session, not for the route (wire api 2.1)."""
+    if error.fault is not ServiceFault.NOT_FOUND or error.answer is None:
+        return False
+    found = JsonObject.parse_or_empty(error.answer.body).get_object("error")
+    return found.get("code") == "session_not_found" or "session not found" in found.text("message").lower()

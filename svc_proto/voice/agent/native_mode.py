@@ -1,0 +1,170 @@
+"""A session whose provider hears and speaks by itself, over one socket (wire terminal-voice 6.3 to 6.9).
+
+What it says goes to the conversation (`svc_proto.voice.realtime.native_conversation`), which has orders for it too.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.voice.agent.agent_mode import AgentMode, AgentSetup
+from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge
+from svc_proto.voice.provider_interface import RealtimeOptions
+from svc_proto.voice.realtime import actions
+from svc_proto.voice.realtime.function_calls import function_schemas
+from svc_proto.voice.realtime.native_conversation import VoiceConversation
+from svc_proto.voice.realtime.voice_run import BackgroundRules
+from svc_proto.voice.realtime.voice_runs import VoiceRuns
+from svc_proto.voice.realtime_connection import ProviderLink, open_link
+from svc_proto.voice.session import VoiceSession, problem_of
+from svc_proto.voice.settings import Promotion
+from svc_proto.voice_config import VoiceConfig
+
+__all__ = ["NativeMode", "background_rules"]
+
+LISTEN_WITHIN = 86_400.0  # s; a provider that is silent is pinged, and says itself when it has waited long enough
+LOOK_AGAIN = 1.0  # s between two looks whether a client takes something again
+
+
+class NativeMode(AgentMode):
+    """See the module."""
+
+    names_chat = True
+    talk: VoiceConversation
+
+    def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
+        super().__init__(session, setup)
+        self._context = setup.context
+        self._link: ProviderLink | None = None
+        self._listening: Task | None = None
+        self._waiting_since: float | None = None  # that the client takes nothing
+
+    def converse(self, runs: VoiceRuns, setup: AgentSetup) -> VoiceConversation:
+        """A conversation beside which runs go on, as the settings say."""
+        promotion, final = self.chosen.promotion, setup.final_answer_only
+        runs.result_delivery = "speak_verbatim" if final else promotion.result_delivery
+        runs.rules = background_rules(promotion, self.session.voice.config, final_answer_only=final)
+        new_id = lambda: self.engine.entropy(8).hex()  # noqa: E731 - one of many arguments
+        return VoiceConversation(runs, self.now, rate=self.chosen.sample_rate, new_id=new_id)
+
+    # --- Mode ---
+
+    def on_attached(self) -> None:
+        """The first client: connect to the provider; the session is ready then."""
+        self._listening = self.engine.spawn(self._live(), on_done=lambda _: None, on_error=self._provider_lost)
+
+    def on_lost(self) -> None:
+        """The client has gone before that."""
+        self._drop_provider()
+
+    def keeps(self, code: int) -> bool:
+        """A client that closes between turns has ended the session; any other may come back."""
+        return code != 1000 or self.talk.busy
+
+    def on_detached(self) -> None:
+        """While a run lives, wait longer (wire 6.9)."""
+        self.talk.runs.leave(self.now())
+        self.carry_out()
+
+    def on_resumed(self) -> None:
+        """What was found out meanwhile can be said."""
+        self.talk.runs.come_back(self.now())
+        self.carry_out()
+
+    def on_closed(self) -> None:
+        """The end, of the provider's socket too."""
+        for run_id in self.talk.runs.unheard:
+            self.session.note("voice.realtime_agent.result_deferred", run_id=run_id, reason="session_closed")
+            self.engine.log(Level.INFO, "voice answer not heard", session=self.session.id[:8], run=run_id)
+        super().on_closed()
+        self._drop_provider()
+
+    # --- the provider ---
+
+    def _live(self) -> Flow[None]:
+        """Connect, say who we are, listen until the end."""
+        chosen, voice = self.chosen, self.session.voice
+        yield from voice.refresh_keys()
+        knowledge = yield from read_knowledge(voice, chosen.scope.profile)
+        options = RealtimeOptions(
+            model=chosen.model,
+            voice=chosen.voice,
+            sample_rate=chosen.sample_rate,
+            instructions=provider_instructions(self.word, self.interface, knowledge, self._context),
+            tools=function_schemas(self.word),
+        )
+        dialect = voice.providers.dialect(chosen.provider, options)
+        self._link = link = yield from open_link(self.engine, dialect, provider=chosen.provider)
+        self.session.begin()
+        while True:
+            event = yield from link.take(within=LISTEN_WITHIN)
+            self.talk.take(event)
+            self.carry_out()
+            yield from self.room()
+
+    def _provider_lost(self, error: Exception) -> None:
+        """The flow has ended with an error: before the session was ready, or after."""
+        message = problem_of(self.engine, error)
+        ready = self._link is not None
+        self._listening = None
+        self._drop_provider()
+        if ready:
+            self.talk.provider_lost(message)
+            self.carry_out()
+        else:
+            self.session.error(message, provider=self.chosen.provider)
+            self.session.release(1011, "the voice provider cannot be had")
+
+    def _drop_provider(self) -> None:
+        link, task = self._link, self._listening
+        self._link = self._listening = None
+        if task is not None:
+            task.cancel()
+        if link is not None:
+            link.close()
+
+    # --- orders ---
+
+    def stay(self) -> None:
+        """Wait for what is going on."""
+        until = self.talk.kept_until(self.session.life.window, self.session.voice.config.detached_max)
+        self.session.extend(max(until - self.now(), 0.0))
+
+    def ask_provider(self, order: actions.ProviderOrder) -> None:
+        """In its words; nothing when it has gone: the conversation hears of that."""
+        if self._link is not None:
+            if isinstance(order, actions.AnswerCall):  # it says what the session is, too (wire terminal-voice 6.6)
+                order = evolve(order, output={**order.output, "interface": self.interface})
+            self._link.send(order)
+
+    def room(self) -> Flow[None]:
+        """Wait until the client has room. Meanwhile nobody is late."""
+        self._waiting_since = since = self.now()
+        yield from self.session.room()
+        self._waiting_since = None
+        if self.now() > since:
+            self.talk.floor.postpone(self.now() - since)
+            self.carry_out()
+
+    def wake(self) -> None:
+        """Time has passed, of which a client that takes nothing has not heard."""
+        if self._waiting_since is None:
+            super().wake()
+        else:
+            self._timer.set(self.now() + LOOK_AGAIN)
+
+
+def background_rules(promotion: Promotion, config: VoiceConfig, *, final_answer_only: bool = False) -> BackgroundRules:
+    """What may go on in the background, and what is said of it."""
+    return BackgroundRules(
+        enabled=promotion.enabled,
+        promote_after=promotion.promote_after_ms / 1000,
+        spoken_handoff=promotion.spoken_handoff and not final_answer_only,
+        progress_after=0.0 if final_answer_only else promotion.progress_spoken_after_ms / 1000,
+        progress_repeat=promotion.progress_repeat_ms / 1000,
+        max_runs=promotion.max_background_runs,
+        longest=config.background_max,
+        slow_tools=config.slow_tools,
+    )

@@ -1,0 +1,211 @@
+"""What can be chosen of a provider: the registry's table, and what its vendor offers now (wire voice 4.2, 4.4, 4.5).
+
+What was found is kept for a while, by provider and by the keys that the operator has set. A vendor that cannot be
+asked is no error: the tables remain, and `dynamic` says why there is no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.voice.provider_interface import SUPPORTS, ProviderError, ProviderInfo
+from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
+from svc_proto.voice.settings import AnySettings, OutputSettings
+
+if TYPE_CHECKING:
+    from svc_proto.voice.service import Voice
+
+__all__ = ["STATIC", "Offer", "Options", "check_choice", "compatible_voices", "provider_object"]
+
+MAX_CACHED = 64
+STATIC: Mapping[str, object] = {"attempted": False, "status": "static", "source": "provider_info"}
+NOTHING = Discovered(source="")
+
+
+@frozen
+class Offer:
+    """Everything that is known of what a provider has. `dynamic` is the member of that name."""
+
+    info: ProviderInfo
+    found: Discovered = NOTHING
+    dynamic: Mapping[str, object] = STATIC
+
+
+class Options:
+    """Asks vendors, and remembers."""
+
+    def __init__(self, voice: Voice) -> None:
+        self._voice = voice
+        self._kept: ExpiringMap[tuple[str, str], Discovered] = ExpiringMap(MAX_CACHED)
+
+    def known(self, info: ProviderInfo) -> Offer:
+        """Without asking anybody."""
+        found = self._kept.get(self._key(info), self._voice.engine.now.mono)
+        return Offer(info) if found is None else Offer(info, found, self._dynamic(found, cached=True))
+
+    def ask(self, info: ProviderInfo) -> Flow[Offer]:
+        """Ask the vendor, unless it was asked lately."""
+        voice, key, offer = self._voice, self._key(info), self.known(info)
+        if offer.found is not NOTHING:
+            return offer
+        try:
+            found = yield from voice.providers.discover(info.id)
+        except ProviderError as error:
+            missing = error.variable is not None
+            status = {"attempted": not missing, "status": "auth_missing" if missing else "error"}
+            return Offer(info, dynamic={**STATIC, **status, "message": str(error)})
+        if found is None:
+            return offer
+        if lasts := voice.config.options_cache:
+            now = voice.engine.now.mono
+            self._kept.purge(now)
+            self._kept.put(key, found, now + lasts)
+        return Offer(info, found, self._dynamic(found, cached=False))
+
+    def _key(self, info: ProviderInfo) -> tuple[str, str]:
+        return info.id, self._voice.keys.fingerprint()
+
+    def _dynamic(self, found: Discovered, *, cached: bool) -> dict[str, object]:
+        dynamic: dict[str, object] = {
+            "attempted": True,
+            "status": "ok",
+            "source": found.source,
+            "voice_count": len(found.voices),
+            "custom_voice_count": sum(voice.custom for voice in found.voices),
+            "model_count": len(found.models),
+        }
+        if cached:
+            dynamic |= {"cache": "hit", "cache_ttl_seconds": int(self._voice.config.options_cache)}
+        return dynamic
+
+
+def provider_object(info: ProviderInfo, offer: Offer | None = None, *, native: bool | None = None) -> dict[str, object]:
+    """The option object. Labels and groups only with an `offer`. `native` is the agent's own member (wire 6.1)."""
+    found = NOTHING if offer is None else offer.found
+    able = info.supports | {"speech_to_speech", "tool_use"} if native else info.supports
+    answer: dict[str, object] = {
+        "id": info.id,
+        "name": info.name,
+        "status": info.status,
+        "description": info.description,
+        "models": _union(info.models, found.models),
+        "voices": _union(info.voices, _ids(found)),
+        "languages": _union(info.languages, found.languages),
+        "sample_rates": list(info.sample_rates),
+        **{f"supports_{what}": what in able for what in SUPPORTS},
+    }
+    if native is not None:
+        answer["supports_realtime_agent_native"] = native
+    return answer if offer is None else answer | _described(offer)
+
+
+def compatible_voices(offer: Offer, model: str) -> list[str] | None:
+    """The voices of a model; None where nothing is known of it."""
+    info = offer.info
+    if model in info.voices_of:
+        return list(info.voices_of[model])
+    return _union(info.voices, _ids(offer.found)) if info.source and model in info.models else None
+
+
+def check_choice(offer: Offer, choice: AnySettings) -> list[dict[str, str]]:
+    """`{id, status, message}` each; the choice is valid if none is an `error` (wire terminal-voice 4.5)."""
+    known = JsonObject(provider_object(offer.info, offer))
+    checks = [_check_model(known.texts("models"), choice.model), _check_voice(offer, known.texts("voices"), choice)]
+    if rates := offer.info.sample_rates:
+        fits = choice.sample_rate in rates
+        allowed = ", ".join(map(str, rates))
+        message = f"{choice.sample_rate} Hz is offered" if fits else f"{choice.sample_rate} Hz is not one of {allowed}"
+        checks.append(_check("sample_rate_known", "ok" if fits else "error", message))
+    language = choice.language if isinstance(choice, OutputSettings) else ""
+    if language and (languages := known.texts("languages")):
+        checks.append(_listed("language", language, languages))
+    return checks
+
+
+# --- helpers ---
+
+
+def _described(offer: Offer) -> dict[str, object]:
+    """Labels, groups and what goes with what."""
+    info, found = offer.info, offer.found
+    known = info.voices if info.source else ()
+    asked = {voice.id: voice for voice in found.voices}
+    voices = {name: OfferedVoice(name, name.replace("_", " ").replace("-", " ").title()) for name in known} | asked
+    custom = [voice.id for voice in found.voices if voice.custom]
+    builtin = _union(known, [name for name in asked if name not in custom])
+    source = found.source or info.source
+    groups = [("builtin", "Built-in", builtin, list(info.recommended)), ("custom", "Custom", custom, [])]
+    shown = groups[: 1 + bool(custom)] if found.source or known else []
+    return {
+        "model_labels": dict(found.model_labels),
+        "voice_labels": {name: voice.label for name, voice in voices.items()},
+        "language_labels": dict(found.language_labels),
+        "voice_groups": [
+            {
+                "id": f"{info.id.partition('_')[0]}_{kind}",
+                "label": label,
+                "values": values,
+                "source": source,
+                "recommended": recommended,
+                "custom": kind == "custom",
+            }
+            for kind, label, values, recommended in shown
+        ],
+        "voice_metadata": {
+            name: {
+                "source": source if name in asked else info.source,
+                "custom": voice.custom,
+                "recommended": name in info.recommended,
+                "experimental": False,
+                "requires_manual_id": False,
+                "label": voice.label,
+            }
+            for name, voice in voices.items()
+        },
+        "model_voice_compatibility": {
+            model: fitting for model in info.models if (fitting := compatible_voices(offer, model)) is not None
+        },
+        "recommended_voices": list(info.recommended),
+        "requires_manual_id": False,
+    }
+
+
+def _union(known: Sequence[str], found: Sequence[str]) -> list[str]:
+    """The entries of both lists in their order, each once."""
+    return list(dict.fromkeys((*known, *found)))
+
+
+def _ids(found: Discovered) -> list[str]:
+    return [voice.id for voice in found.voices]
+
+
+def _check_model(models: Sequence[str], model: str) -> dict[str, str]:
+    if not model and models:
+        return _check("model_present", "error", "no model is chosen")
+    return _listed("model", model, models)
+
+
+def _check_voice(offer: Offer, voices: Sequence[str], choice: AnySettings) -> dict[str, str]:
+    if not choice.voice:
+        return _check("voice_present", "error", "no voice is chosen")
+    compatible = compatible_voices(offer, choice.model)
+    if compatible is not None and choice.voice not in compatible:
+        return _check("voice_compatible", "error", f"the model {choice.model} has no voice {choice.voice}")
+    return _listed("voice", choice.voice, voices)
+
+
+def _listed(what: str, value: str, values: Sequence[str]) -> dict[str, str]:
+    if value in values:
+        return _check(f"{what}_known", "ok", f"the {what} {value} is known")
+    words = f"the {what} {value} is not in the list; the provider may know it all the same"
+    return _check(f"{what}_known", "warning", words)
+
+
+def _check(name: str, status: str, message: str) -> dict[str, str]:
+    return {"id": name, "status": status, "message": message}

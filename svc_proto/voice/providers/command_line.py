@@ -1,0 +1,159 @@
+"""A command line of the operator's own that speaks or listens (wire terminal-voice 3.5, decision 174).
+
+    tts: {provider: mine, providers: {mine: {type: command, command: "say -v {voice} -o {output_path}", voice: Ann}}}
+    stt: {provider: ears, providers: {ears: {type: command, command: "listen {input_path}"}}}
+
+Its words are split once, as a shell would, and no shell sees them: what takes the place of a placeholder stays within
+its word. A text to be spoken is its input, and in the file {input_path}; the sound is what it leaves in {output_path}.
+A recording is {input_path}; its words are in {output_path}, or else its output.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from svc_proto.commands import DeleteBlob
+from svc_proto.engine.child_process import run_command
+from svc_proto.engine.files import read_file, spool_file
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.voice.provider_interface import ProviderError, Recording, SpeechRequest, Spoken
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["MAX_SOUND", "MAX_WORDS", "WITHIN", "Command", "CommandLine"]
+
+WITHIN = 120.0  # s, wire terminal-voice 3.5
+MAX_SOUND = 40_000_000  # bytes of one file of sound
+MAX_WORDS = 1024 * 1024  # bytes of a transcript
+TYPES = {  # of the sound, by `format`
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "ogg": "audio/ogg",
+    "opus": "audio/ogg",
+    "flac": "audio/flac",
+}
+_PLACEHOLDER = re.compile(r"\{(input_path|output_path|voice|model|format|speed|language)\}")
+
+
+@frozen
+class CommandLine:
+    """What a section says of it. `words` is None for one that cannot be used."""
+
+    name: str
+    words: tuple[str, ...] | None
+    values: Mapping[str, str] = field(factory=dict)  # of placeholders
+    format: str = "mp3"
+
+    @classmethod
+    def of(cls, name: str, said: JsonObject) -> CommandLine | None:
+        """The row of `providers:` that has this name, if it is a command."""
+        row = next(
+            (JsonObject.of(row) for known, row in said.get_object("providers").items() if known.lower() == name), None
+        )
+        if row is None or row.first_text("type").lower() != "command":
+            return None
+        speed, kind = row.number("speed"), row.first_text("format").lower() or "mp3"
+        values = {
+            "voice": row.first_text("voice_id", "voice"),
+            "model": row.first_text("model", "model_id"),
+            "language": row.first_text("language"),
+            "speed": "1" if speed is None else f"{speed:g}",
+            "format": kind,
+        }
+        return cls(name, _split(row.first_text("command")), values, kind)
+
+    def filled(self, **paths: str) -> tuple[str, ...]:
+        """The words, with what the placeholders stand for. `ProviderError` when there are none."""
+        if not self.words:
+            raise ProviderError(f"the command of the provider {self.name} cannot be read")
+        values = {**self.values, **paths}
+        return tuple(_PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), word) for word in self.words)
+
+    def needs(self, placeholder: str) -> bool:
+        """Whether it names that file."""
+        return any(f"{{{placeholder}}}" in word for word in self.words or ())
+
+
+class Command:
+    """It speaks and listens. Every file that it makes is deleted."""
+
+    def __init__(self, engine: Engine, line: CommandLine) -> None:
+        self._engine = engine
+        self._line = line
+
+    def speak(self, request: SpeechRequest) -> Flow[Spoken]:
+        """Speak into a file."""
+        line, text = self._line, request.text.encode()
+        if line.format not in TYPES:
+            raise ProviderError(f"the provider {line.name} has a format other than {', '.join(TYPES)}")
+        if line.words and not line.needs("output_path"):
+            raise ProviderError(f"the command of the provider {line.name} has no {{output_path}}")
+        files = {"input_path": (".txt", text), "output_path": (f".{line.format}", b"")}
+        data = yield from self._work(files, MAX_SOUND, said=text)
+        if not data:
+            raise ProviderError(f"{line.name} made no sound")
+        return Spoken(data, TYPES[line.format])
+
+    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
+        """Listen to a recording."""
+        line = self._line
+        if line.words and not line.needs("input_path"):
+            raise ProviderError(f"the command of the provider {line.name} has no {{input_path}}")
+        words = yield from self._work({"output_path": (".txt", b"")}, MAX_WORDS, input_path=recording.path)
+        return words.decode("utf-8", "replace").strip()
+
+    # --- helpers ---
+
+    def _work(
+        self, files: Mapping[str, tuple[str, bytes]], limit: int, *, said: bytes = b"", **paths: str
+    ) -> Flow[bytes]:
+        """Run it, with such of these files as it needs; what is in its file, else its output."""
+        line, made = self._line, dict[str, str]()
+        try:
+            for name, (suffix, data) in files.items():
+                if line.needs(name):
+                    made[name] = yield from self._file(suffix, data)
+            output = yield from self._run(line.filled(**paths, **made), said)
+            return (yield from self._read(made["output_path"], limit)) if "output_path" in made else output
+        finally:
+            for path in made.values():
+                self._engine.emit(DeleteBlob(path))
+
+    def _run(self, argv: tuple[str, ...], said: bytes = b"") -> Flow[bytes]:
+        """What it writes to its output. Its own words about a failure are the operator's: they are not passed on."""
+        finished = yield from run_command(self._engine, argv, said=said, within=WITHIN)
+        name = self._line.name
+        if isinstance(finished, Failure):
+            if finished.kind is FailureKind.TIMED_OUT:
+                raise ProviderError(f"{name} took more than {WITHIN:g} s")
+            raise ProviderError(f"{name} cannot be started: {finished.kind.value}")
+        if finished.status:
+            raise ProviderError(f"{name} ended with status {finished.status}")
+        return finished.output
+
+    def _file(self, suffix: str, data: bytes = b"") -> Flow[str]:
+        path = yield from spool_file(self._engine, suffix, data)
+        if isinstance(path, Failure):
+            raise ProviderError(f"no file could be made for {self._line.name}: {path.kind.value}")
+        return path
+
+    def _read(self, path: str, limit: int) -> Flow[bytes]:
+        data = yield from read_file(self._engine, path, limit=limit)
+        if isinstance(data, Failure):
+            raise ProviderError(f"what {self._line.name} has left cannot be read: {data.kind.value}")
+        return data
+
+
+def _split(command: str) -> tuple[str, ...] | None:
+    try:
+        return tuple(shlex.split(command))
+    except ValueError:
+        return None

@@ -1,0 +1,68 @@
+"""What went wrong with a vendor, in words that may be shown: no key, no piece of one, no whole answer.
+
+An error body is the vendor's text. OpenAI quotes a part of the key that it refuses, so whatever shares six characters
+in a row with ours is not quoted at all.
+"""
+
+from __future__ import annotations
+
+import re
+
+from svc_proto.basics.excerpt import safe_excerpt
+from svc_proto.engine.http_client import HttpResult
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.json_object import error_text, json_value
+from svc_proto.voice.provider_interface import ProviderError
+from svc_proto.voice.provider_keys import VendorAccess
+
+__all__ = ["broke_off", "refused", "safe_words"]
+
+MAX_BODY = 64 * 1024  # bytes of an error body that are looked at
+SHARED = 6  # characters in a row with the key
+_SILENT = {
+    FailureKind.TIMED_OUT: "did not answer in time",
+    FailureKind.TOO_LARGE: "sent more than is taken",
+    FailureKind.INVALID: "does not speak HTTP as it should, or its address is wrong",
+}
+_SECONDS = re.compile(r"[0-9]{1,6}")  # of a Retry-After
+
+
+def refused(access: VendorAccess, answer: HttpResult | Failure) -> ProviderError:
+    """The vendor answered with an error, or not at all."""
+    name = access.vendor
+    if isinstance(answer, Failure):
+        why = _SILENT.get(answer.kind) or f"cannot be reached: {answer.detail or answer.kind.value}"
+        return ProviderError(f"{name} {why}")
+    status = answer.status
+    words = safe_words(_said(answer.body), access.key)
+    tail = f": {words}" if words else ""
+    if status == 401:
+        return ProviderError(f"{name} does not accept the configured API key")
+    if status == 429:
+        wait = (answer.headers.get(b"retry-after") or b"").decode("ascii", "replace").strip()
+        again = f"; try again in {int(wait)} seconds" if _SECONDS.fullmatch(wait) else ""
+        return ProviderError(f"{name} takes no more requests for now (429){again}{tail}")
+    if 300 <= status < 400:
+        return ProviderError(f"{name} answered {status}: redirects are not followed, since the key would go along")
+    return ProviderError(f"{name} answered {status}{tail}")
+
+
+def broke_off(access: VendorAccess, failure: Failure) -> ProviderError:
+    """The answer ended too early."""
+    if failure.kind is FailureKind.TIMED_OUT:
+        return ProviderError(f"{access.vendor} fell silent in the middle of its answer")
+    return ProviderError(f"the connection to {access.vendor} broke off in the middle of its answer")
+
+
+def safe_words(text: str, key: str) -> str:
+    """A vendor's words on one short line; nothing when a piece of the key is in them."""
+    pieces = {key[place : place + SHARED] for place in range(len(key) - SHARED + 1)}
+    if any(text[place : place + SHARED] in pieces for place in range(len(text) - SHARED + 1)):
+        return ""
+    return safe_excerpt(text, key)
+
+
+def _said(body: bytes) -> str:
+    """What an error body says: one text somewhere in its JSON, or the plain text that it is."""
+    text = body[:MAX_BODY].decode("utf-8", "replace")
+    return error_text(json_value(text, "" if text.lstrip().startswith(("<", "{", "[")) else text))

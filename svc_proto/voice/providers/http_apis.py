@@ -1,0 +1,168 @@
+"""The vendors over HTTP: what each is asked for a text, and for a recording. A vendor is a row of `APIS`.
+
+Groq, Mistral and DeepInfra have an API of OpenAI's shape. Whoever has no model that speaks only listens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+from urllib.parse import quote
+
+from attrs import frozen
+
+from svc_proto.engine.http_client import bearer_header
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.voice.provider_interface import SpeechRequest
+from svc_proto.voice_config import (
+    DEEPINFRA_ENDPOINT,
+    ELEVENLABS_ENDPOINT,
+    GROQ_ENDPOINT,
+    MISTRAL_ENDPOINT,
+    OPENAI_ENDPOINT,
+    XAI_ENDPOINT,
+    ProviderEndpoint,
+)
+
+__all__ = ["APIS", "RATE", "SpeechApi", "instructions_of", "number", "options_text"]
+
+RATE = 24_000  # Hz of PCM, where it does not have the one that is asked for
+RATES = (8_000, 16_000, 22_050, 24_000, 44_100, 48_000)  # Hz
+WITHOUT_INSTRUCTIONS = ("tts-1", "tts-1-hd")
+SLOWEST, FASTEST = 0.25, 4.0
+SETTINGS = {  # of a voice of ElevenLabs, with their ranges
+    "stability": (0.0, 1.0),
+    "similarity_boost": (0.0, 1.0),
+    "style": (0.0, 1.0),
+    "speed": (0.7, 1.2),
+}
+_SPOKEN = (  # of `expression`, wire 4.7, in the order of telling
+    ("emotion", "Emotion: {}."),
+    ("tone", "Tone: {}."),
+    ("pace", "Pace: {}."),
+    ("style", "Style: {}."),
+    ("persona_instructions", "{}"),
+)
+Asked: TypeAlias = "tuple[str, dict[str, object]]"  # the end of the address, and the body
+Speech: TypeAlias = Callable[[SpeechRequest, "int | None"], Asked]  # of a text, by the rate in Hz; None: as an MP3 file
+
+
+def number(options: Mapping[str, object], name: str, low: float, high: float) -> float | None:
+    """A harmless option that is a number, brought into its range; anything else counts as absent."""
+    value = JsonObject.of(options).number(name)
+    return None if value is None else float(min(max(value, low), high))
+
+
+def options_text(options: Mapping[str, object], name: str, limit: int = 2_000) -> str:
+    """A harmless option that is text; anything else counts as absent."""
+    return JsonObject.of(options).first_text(name)[:limit]
+
+
+def instructions_of(request: SpeechRequest) -> str:
+    """How to speak, in words."""
+    told = [options_text(request.options, "instructions")]
+    told += [line.format(value) for name, line in _SPOKEN if (value := options_text(request.expression, name, 500))]
+    return " ".join(text for text in told if text)
+
+
+def _key_header(key: str) -> tuple[tuple[bytes, bytes], ...]:
+    """The key as ElevenLabs wants it."""
+    return ((b"xi-api-key", key.encode("ascii")),)
+
+
+def _as_openai(request: SpeechRequest, rate: int | None) -> Asked:
+    asked: dict[str, object] = {"model": request.model, "voice": request.voice, "input": request.text}
+    asked["response_format"] = "mp3" if rate is None else "pcm"
+    if (speed := number(request.options, "speed", SLOWEST, FASTEST)) is not None:
+        asked["speed"] = speed
+    return "/audio/speech", asked
+
+
+def _openai(request: SpeechRequest, rate: int | None) -> Asked:
+    path, asked = _as_openai(request, rate)
+    instructions = instructions_of(request)
+    if instructions and request.model not in WITHOUT_INSTRUCTIONS:
+        asked["instructions"] = instructions
+    return path, asked
+
+
+def _xai(request: SpeechRequest, rate: int | None) -> Asked:
+    codec = {"codec": "mp3" if rate is None else "pcm", "sample_rate": rate or RATE}
+    asked: dict[str, object] = {"text": request.text, "voice_id": request.voice, "language": request.language or "en"}
+    asked["output_format"] = codec
+    latency = number(request.options, "optimize_streaming_latency", 0, 1)
+    if latency is not None:
+        asked["optimize_streaming_latency"] = int(latency)
+    normal = JsonObject.of(request.options).boolean("text_normalization")
+    if normal is not None:
+        asked["text_normalization"] = normal
+    return "/v1/tts", asked
+
+
+def _elevenlabs(request: SpeechRequest, rate: int | None) -> Asked:
+    ranges = ((name, number(request.options, name, low, high)) for name, (low, high) in SETTINGS.items())
+    settings = {name: value for name, value in ranges if value is not None}
+    asked: dict[str, object] = {"text": request.text, "model_id": request.model}
+    if settings:
+        asked["voice_settings"] = settings
+    how = "?output_format=mp3_44100_128" if rate is None else f"/stream?output_format=pcm_{rate}"
+    return f"/v1/text-to-speech/{quote(request.voice, safe='')}{how}", asked
+
+
+@frozen(kw_only=True)
+class SpeechApi:
+    """One vendor: models and voice where none is named."""
+
+    vendor: ProviderEndpoint
+    provider: str  # as it names itself
+    speech: Speech
+    model: str = ""  # that speaks
+    voice: str = ""
+    rates: tuple[int, ...] = ()  # Hz of PCM, besides `RATE`
+    header: Callable[[str], tuple[tuple[bytes, bytes], ...]] = bearer_header  # that carries the key
+    listening: str = "/audio/transcriptions"
+    hears: tuple[tuple[str, str], ...] = ()  # the members of a form: of the model, first
+    language: str = "language"  # the one that names it
+
+
+def _openai_shaped(
+    vendor: ProviderEndpoint,
+    provider: str,
+    listener: str,
+    model: str = "",
+    voice: str = "",
+    speech: Speech = _as_openai,
+) -> SpeechApi:
+    hears = (("model", listener), ("response_format", "json"))
+    return SpeechApi(vendor=vendor, provider=provider, speech=speech, hears=hears, model=model, voice=voice)
+
+
+APIS = {  # by name
+    "openai": _openai_shaped(OPENAI_ENDPOINT, "openai_tts", "whisper-1", "gpt-4o-mini-tts", "alloy", _openai),
+    "groq": _openai_shaped(GROQ_ENDPOINT, "groq", "whisper-large-v3-turbo"),
+    "mistral": _openai_shaped(MISTRAL_ENDPOINT, "mistral", "voxtral-mini-latest"),
+    "deepinfra": _openai_shaped(
+        DEEPINFRA_ENDPOINT, "deepinfra", "openai/whisper-large-v3-turbo", "hexgrad/Kokoro-82M", "af_bella"
+    ),
+    "xai": SpeechApi(
+        vendor=XAI_ENDPOINT,
+        provider="xai_tts",
+        speech=_xai,
+        model="xai-tts",
+        voice="eve",
+        rates=RATES,
+        listening="/v1/stt",
+    ),
+    "elevenlabs": SpeechApi(
+        vendor=ELEVENLABS_ENDPOINT,
+        provider="elevenlabs_tts",
+        speech=_elevenlabs,
+        model="eleven_flash_v2_5",
+        voice="21m00Tcm4TlvDq8ikWAM",
+        rates=RATES,
+        header=_key_header,
+        listening="/v1/speech-to-text",
+        hears=(("model_id", "scribe_v1"),),
+        language="language_code",
+    ),
+}

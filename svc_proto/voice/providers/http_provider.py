@@ -1,0 +1,190 @@
+"""Vendors over HTTP: one request for one text or recording, its answer read as it comes (wire terminal-voice 4.10).
+
+What each is asked is a row (`svc_proto.voice.providers.http_apis`); what is waited for, for how long, and what may come
+back is decided here, once for all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeVar
+
+from attrs import evolve
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.resampler import Resampler
+from svc_proto.engine.client_channel import ResponseMode
+from svc_proto.engine.files import read_file
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import HttpResult, fetch
+from svc_proto.engine.response_readers import BodyReader, streamed
+from svc_proto.facts import Failure
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.voice.provider_interface import (
+    AudioChunk,
+    AudioSink,
+    ProviderError,
+    Recording,
+    Rendered,
+    SpeechRequest,
+    Spoken,
+)
+from svc_proto.voice.provider_keys import VendorAccess
+from svc_proto.voice.providers.errors import broke_off, refused
+from svc_proto.voice.providers.http_apis import RATE, SpeechApi
+from svc_proto.wire.multipart import Part, encode_multipart
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["VendorEngine"]
+
+T = TypeVar("T")
+JSON = (b"content-type", b"application/json")
+WITHIN = 60.0  # s to the head of an answer, and between two pieces of it, wire 4.10
+WHOLE = 900.0  # s for one text, whatever drips in
+LISTENING = 300.0  # s for a whole transcription
+PIECE = 4_096  # bytes of one chunk, wire 4.7
+MAX_SOUND = 96_000_000  # bytes for one text, half an hour at 24 kHz
+MAX_UPLOAD = 25 * 1024 * 1024  # bytes, wire 3.3
+MAX_TRANSCRIPT = 200_000  # characters
+_PCM = re.compile(rb"(?:audio/(?:x-)?(?:pcm|raw|l16)|(?:application|binary)/octet-stream)\b")
+_NOT_SOUND = re.compile(rb"(?:text/|application/(?!octet-stream))")
+_CONTAINERS = (b"RIFF", b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")  # WAV, MP3, Ogg, FLAC, WebM
+
+
+class VendorEngine:
+    """A `Renderer`; it speaks into files and listens, too."""
+
+    def __init__(self, engine: Engine, api: SpeechApi, access: VendorAccess) -> None:
+        self._engine = engine
+        self._api = api
+        self._access = access
+
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+        """Pass the vendor's PCM on at the pace of the sink, at the rate that is asked for if the vendor has it."""
+        request = self._filled(request)
+        rate = request.sample_rate if request.sample_rate in self._api.rates else RATE
+        reader = yield from self._say(request, rate, into=streamed())
+        if isinstance(reader, HttpResult | Failure):
+            raise refused(self._access, reader)
+        try:
+            yield from self._pass_on(reader, Resampler(rate, request.sample_rate), request, sink)
+        finally:
+            reader.abandon()
+        return Rendered(
+            provider=self._api.provider,
+            model=request.model,
+            voice=request.voice,
+            metadata={"sample_rate": request.sample_rate, "source_sample_rate": rate},
+        )
+
+    def speak(self, request: SpeechRequest) -> Flow[Spoken]:
+        """Fetch the vendor's MP3."""
+        access, answer = self._access, (yield from self._say(self._filled(request), None))
+        if isinstance(answer, Failure) or answer.status != 200:
+            raise refused(access, answer)
+        kind = (answer.headers.get(b"content-type") or b"").strip().lower()
+        if _NOT_SOUND.match(kind):
+            raise ProviderError(f"{access.vendor} answered with {_named(kind)}, not audio")
+        if not answer.body:
+            raise ProviderError(f"{access.vendor} sent no audio")
+        return Spoken(answer.body, "audio/mpeg")
+
+    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
+        """Upload the recording, as the last part of a form, and read the answer. xAI takes no name of any model."""
+        api, access = self._api, self._access
+        data = yield from read_file(self._engine, recording.path, limit=MAX_UPLOAD)
+        if isinstance(data, Failure):
+            raise ProviderError(f"the recording cannot be read: {data.kind.value}")
+        boundary = self._engine.entropy(16).hex()
+        form = (b"content-type", f"multipart/form-data; boundary={boundary}".encode("ascii"))
+        fields = [(name, model if model and not place else value) for place, (name, value) in enumerate(api.hears)]
+        if language:
+            fields.append((api.language, language))
+        sound = Part(
+            name="file",
+            filename=f"voice{recording.suffix}",
+            content_type=recording.content_type or "application/octet-stream",
+            data=data,
+        )
+        del data
+        answer = yield from fetch(
+            self._engine,
+            "POST",
+            access.at(api.listening),
+            headers=(*api.header(access.key), form),
+            body=encode_multipart((*(Part(name=name, data=value.encode()) for name, value in fields), sound), boundary),
+            within=LISTENING,
+        )
+        if isinstance(answer, Failure) or answer.status != 200:
+            raise refused(access, answer)
+        text = JsonObject.parse_or_empty(answer.body).string("text")
+        if text is None:
+            raise ProviderError(f"{access.vendor} answered with something that is no transcript")
+        return text.strip()[:MAX_TRANSCRIPT]
+
+    # --- helpers ---
+
+    def _filled(self, request: SpeechRequest) -> SpeechRequest:
+        """With the vendor's model and voice where none is named."""
+        return evolve(request, model=request.model or self._api.model, voice=request.voice or self._api.voice)
+
+    def _say(
+        self, request: SpeechRequest, rate: int | None, into: ResponseMode[T] | None = None
+    ) -> Flow[T | HttpResult | Failure]:
+        path, asked = self._api.speech(request, rate)
+        headers, body = (JSON, *self._api.header(self._access.key)), strict_json.dumps_bytes(asked)
+        url = self._access.at(path)
+        return fetch(self._engine, "POST", url, into=into, headers=headers, body=body, within=WITHIN)
+
+    def _pass_on(self, reader: BodyReader, sound: Resampler, request: SpeechRequest, sink: AudioSink) -> Flow[None]:
+        access = self._access
+        kind = (reader.head.headers.get(b"content-type") or b"").strip().lower()
+        until = self._engine.now.mono + WHOLE
+        rate, size, passed_on, reading = request.sample_rate, 0, 0, False
+
+        def at_once(data: bytes) -> bool:
+            """A piece that comes while this waits for one, and the sink does not have to be waited for."""
+            nonlocal size, passed_on
+            later = not (reading and passed_on and sink.has_room and len(data) <= PIECE)
+            if later or size + len(data) > MAX_SOUND or self._engine.now.mono > until:
+                return False
+            size += len(data)
+            if pcm := sound.feed(data):
+                passed_on += len(pcm)
+                sink.put(AudioChunk(pcm, rate))
+            return True
+
+        reader.observe(at_once)
+        while True:
+            reading = True
+            data = yield from reader.read(within=WITHIN)
+            reading = False
+            if isinstance(data, Failure):
+                raise broke_off(access, data)
+            if data is None:
+                break
+            if not size:
+                _require_pcm(access, kind, data)
+            size += len(data)
+            if size > MAX_SOUND or self._engine.now.mono > until:
+                raise ProviderError(f"{access.vendor} does not come to an end")
+            for begin in range(0, len(data), PIECE):
+                pcm = sound.feed(data[begin : begin + PIECE])
+                if pcm:
+                    passed_on += len(pcm)
+                    yield from sink.chunk(AudioChunk(pcm, rate))
+        if not passed_on:
+            raise ProviderError(f"{access.vendor} sent no audio")
+
+
+def _require_pcm(access: VendorAccess, kind: bytes, data: bytes) -> None:
+    """Vendors label PCM in many ways, one of them `audio/mpeg`: what is no sound at all, or a file, is refused."""
+    frame = kind.startswith(b"audio/mp") and data[0] == 0xFF and len(data) > 1 and data[1] >= 0xE0  # MPEG frame sync
+    if _NOT_SOUND.match(kind) or (not _PCM.match(kind) and frame) or data.startswith(_CONTAINERS):
+        raise ProviderError(f"{access.vendor} answered with {_named(kind)}, not PCM")
+
+
+def _named(kind: bytes) -> str:
+    return kind.partition(b";")[0].decode("ascii", "replace")[:60] or "something"

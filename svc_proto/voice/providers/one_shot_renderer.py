@@ -1,0 +1,83 @@
+"""A realtime provider that only speaks: one socket for one text (wire terminal-voice 5, the lab's way)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from svc_proto.engine.flow import Flow
+from svc_proto.voice.provider_interface import (
+    AudioChunk,
+    AudioDelta,
+    AudioSink,
+    ProviderError,
+    ProviderProblem,
+    ProviderReady,
+    RealtimeOptions,
+    Rendered,
+    ResponseDone,
+    SpeechRequest,
+    TextDelta,
+)
+from svc_proto.voice.providers.http_apis import instructions_of
+from svc_proto.voice.providers.realtime_dialects import Dialect
+from svc_proto.voice.realtime.actions import Respond, SayText
+from svc_proto.voice.realtime_connection import open_link
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["OneShotRenderer"]
+
+SILENCE = 60.0  # s between two messages
+
+
+class OneShotRenderer:
+    """A `Renderer`: what is heard is the model's own answer to the text, as the lab wants it."""
+
+    def __init__(self, engine: Engine, provider: str, make: Callable[[RealtimeOptions], Dialect]) -> None:
+        self._engine = engine
+        self._provider = provider
+        self._make = make
+
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+        """Connect, say the text, pass on what comes until the response is over."""
+        dialect = self._make(
+            RealtimeOptions(
+                model=request.model,
+                voice=request.voice,
+                sample_rate=request.sample_rate,
+                instructions=instructions_of(request),
+                transcribe=False,
+            )
+        )
+        link = yield from open_link(self._engine, dialect, provider=self._provider)
+        model, words, heard, status = request.model, list[str](), 0, ""
+        try:
+            link.send(SayText(request.text), Respond())
+            while True:
+                match (yield from link.take(within=SILENCE)):
+                    case ProviderReady(model=resolved) if resolved:
+                        model = resolved
+                    case AudioDelta(data=data):
+                        heard += len(data)
+                        yield from sink.chunk(AudioChunk(data, request.sample_rate))
+                    case TextDelta(delta=delta):
+                        words.append(delta)
+                    case ProviderProblem(message=message, benign=False):
+                        raise ProviderError(message)
+                    case ResponseDone(status=status):
+                        break
+                    case _:
+                        pass
+        finally:
+            link.close()
+        if not heard:
+            raise ProviderError(f"{self._provider} sent no audio ({status})")
+        return Rendered(
+            provider=self._provider,
+            model=model,
+            voice=request.voice,
+            metadata={"sample_rate": request.sample_rate},
+            transcript="".join(words) or None,
+        )

@@ -1,0 +1,101 @@
+"""The providers by their ids: whoever has a request for one asks here.
+
+    renderer = providers.renderer("openai_tts")
+    done = yield from renderer.render(request, sink)
+
+Both spellings of the wire are taken: `openai` and `openai_tts`, `grok` and `xai`. An id that is not built, and a key
+that is missing, raise `ProviderError` at once; a key is looked up anew at each call.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from svc_proto.engine.flow import Flow
+from svc_proto.voice.provider_interface import ProviderError, RealtimeOptions, Renderer
+from svc_proto.voice.provider_registry import LOCAL, canonical_id
+from svc_proto.voice.providers.discovery import Discovered, discover_elevenlabs, discover_xai
+from svc_proto.voice.providers.http_apis import APIS
+from svc_proto.voice.providers.http_provider import VendorEngine
+from svc_proto.voice.providers.local import Local
+from svc_proto.voice.providers.one_shot_renderer import OneShotRenderer
+from svc_proto.voice.providers.realtime_dialects import Dialect, OpenAiDialect, XaiDialect
+from svc_proto.voice.providers.stub import StubRenderer
+from svc_proto.voice_config import ELEVENLABS_ENDPOINT, OPENAI_REALTIME_ENDPOINT, XAI_ENDPOINT, XAI_REALTIME_ENDPOINT
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.voice.provider_keys import Keys
+
+__all__ = ["Providers"]
+
+DIALECTS = {
+    "openai_realtime": (OPENAI_REALTIME_ENDPOINT, OpenAiDialect),
+    "xai_realtime": (XAI_REALTIME_ENDPOINT, XaiDialect),
+}
+DISCOVERED = {"elevenlabs": (ELEVENLABS_ENDPOINT, discover_elevenlabs), "xai": (XAI_ENDPOINT, discover_xai)}
+
+
+class Providers:
+    """`keys` are the operator's variables."""
+
+    def __init__(self, engine: Engine, keys: Keys) -> None:
+        self._engine = engine
+        self._keys = keys
+        self.host = Local(engine)
+
+    def renderer(self, provider_id: str) -> Renderer:
+        """Text to PCM, as it comes: every id of the registry, and `deepinfra`."""
+        plain = _plain(provider_id)
+        if plain == "stub":
+            return StubRenderer()
+        if plain in DIALECTS:
+            return OneShotRenderer(self._engine, provider_id, partial(self.dialect, provider_id))
+        return self.speaker(provider_id)
+
+    def speaker(self, provider_id: str) -> Local | VendorEngine:
+        """Text to one audio file: `local`, `openai`, `xai`, `elevenlabs`, `deepinfra`."""
+        return self._engine_of(provider_id, "text to speech")
+
+    def transcriber(self, provider_id: str) -> Local | VendorEngine:
+        """An audio file to text: `local`, `openai`, `xai`, `elevenlabs`, `groq`, `mistral`, `deepinfra`."""
+        return self._engine_of(provider_id, "speech to text")
+
+    def dialect(self, provider_id: str, options: RealtimeOptions) -> Dialect:
+        """Speech both ways: `openai_realtime`, `xai_realtime`. One for each socket."""
+        found = DIALECTS.get(canonical_id(_plain(provider_id), "realtime"))
+        if found is None:
+            raise ProviderError(f"the realtime provider {_shown(provider_id)} is not built in")
+        vendor, dialect = found
+        return dialect(self._keys.admit(vendor), options)
+
+    def discover(self, provider_id: str) -> Flow[Discovered | None]:
+        """What a vendor offers now, beyond what the registry knows; None: there is nothing to ask.
+
+        Raises `ProviderError`, for a missing key too.
+        """
+        found = DISCOVERED.get(_plain(provider_id).partition("_")[0])
+        if found is None:
+            return None
+        vendor, discover = found
+        return (yield from discover(self._engine, self._keys.admit(vendor)))
+
+    def _engine_of(self, provider_id: str, what: str) -> Local | VendorEngine:
+        plain = _plain(provider_id)
+        if plain == LOCAL:
+            return self.host
+        api = APIS.get(plain.removesuffix("_tts"))
+        if api is None or (what == "text to speech" and not api.model):
+            raise ProviderError(f"the {what} provider {_shown(provider_id)} is not built in")
+        return VendorEngine(self._engine, api, self._keys.admit(api.vendor))
+
+
+def _plain(provider_id: str) -> str:
+    plain = provider_id.strip().lower().replace("-", "_")
+    return f"xai{plain.removeprefix('grok')}" if plain in ("grok", "grok_tts", "grok_realtime") else plain
+
+
+def _shown(provider_id: str) -> str:
+    """A name that somebody made up, fit for a message."""
+    return repr("".join(letter if letter.isprintable() else " " for letter in provider_id[:80]))

@@ -1,0 +1,164 @@
+"""An answer between the floor and the mouth, on its way to the ear; and progress, which gives way to everybody.
+
+When what was said before is played, the provider is asked to speak the answer. What it says in place of it is not
+heard: the relay has the answer spoken then. What cannot be heard is shown (wire terminal-voice 6.6, steps 4 to 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from attrs import define, evolve, field
+
+from svc_proto.voice.realtime.actions import Emit, EmitAudio, Note, Order, Render, StopRendering
+from svc_proto.voice.realtime.answer_playback import ALARM, FALLEN_BACK, VISUAL, Mouth, MouthState, Said, SpokenAnswer
+from svc_proto.voice.realtime.turn_taking import DRAIN_WITHIN, FORCED, Floor, FloorState, FloorTrigger
+
+__all__ = ["Delivery", "Filler"]
+
+PROGRESS = "progress"
+
+
+@define(eq=False)
+class Filler:
+    """Progress that is spoken: a sentence of the relay's own, between what the provider says (wire terminal-voice 6.5).
+
+    The relay renders it, since a provider would take it for a turn: it is sound and the end of that, no response, so
+    that no client takes it for the end of a turn. Whoever has something to say himself ends it. `word` is the product's
+    word on this wire, `new_id` makes ids of responses.
+    """
+
+    word: str
+    new_id: Callable[[], str]
+    speaks: str | None = field(default=None, init=False)  # the id of what is being rendered
+
+    def speak(self, told: Iterable[Order]) -> list[Order]:
+        """Of what a run has told, speak what is to be spoken. Only while nobody speaks."""
+        words = [each.fields["message"] for each in told if isinstance(each, Emit) and each.fields.get("should_speak")]
+        if not words:
+            return []
+        self.speaks = f"{PROGRESS}-{self.new_id()}"
+        return [Render(self.speaks, str(words[0]))]
+
+    def sound(self, audio: EmitAudio) -> Order:
+        """A piece of it."""
+        return evolve(audio, response_id=self.speaks, extra={"source": self.word, "delivery": PROGRESS})
+
+    def over(self, problem: str | None = None) -> list[Order]:
+        """That was all of it, or all that can be had."""
+        fields = {"response_id": self.speaks, "source": self.word, "delivery": PROGRESS}
+        self.speaks = None
+        note = [] if problem is None else [Note("voice.realtime_agent.progress_failed", {"message": problem})]
+        return [*note, Emit("voice.output_audio.done", fields)]
+
+    def stop(self) -> list[Order]:
+        """Somebody else has the word."""
+        return [] if self.speaks is None else [StopRendering(), *self.over()]
+
+
+@define(eq=False)
+class Delivery:
+    """See the module. Whoever has it adds the orders to his own, in their order."""
+
+    word: str
+    floor: Floor
+    mouth: Mouth
+    filler: Filler
+
+    @property
+    def tells(self) -> bool:
+        """Whether an answer is on its way."""
+        return self.mouth.state is not MouthState.SILENT
+
+    def who_speaks(self, *, waits: bool) -> str:
+        """Who has the word, for whoever would speak of progress; `waits`: an answer from the background does."""
+        mouth = self.mouth.state
+        if mouth in (MouthState.JUDGING, MouthState.SPEAKING) or self.floor.state is FloorState.ANSWERING:
+            return "provider_speaking"
+        if self.filler.speaks is not None or mouth in (MouthState.RENDERING, MouthState.RENDERED):
+            return f"{self.word}_filler"
+        return "result_pending" if waits or mouth is MouthState.WAITING else "idle"
+
+    def tell(self, answer: SpokenAnswer, now: float, *, background: bool = False) -> list[Order]:
+        """An answer is to be heard, when what was said before is played."""
+        out = self.filler.stop()
+        self.mouth.take(answer)
+        self.floor.go(FloorTrigger.TELL, now + DRAIN_WITHIN)
+        if not background:
+            return [*out, self.floor.wait_for_playback(answer.call_id, f"{self.word}_run_task")]
+        if self.mouth.result_delivery == VISUAL:
+            return [*out, *self.show("background-visual")]
+        return [*out, self.floor.wait_for_playback(None, None, FORCED)]
+
+    def speak(self, now: float) -> list[Order]:
+        """It is played: ask for the answer."""
+        self.floor.drain = None
+        if self.mouth.result_delivery == VISUAL:
+            return self.show()
+        self.floor.due = now + ALARM
+        return self.floor.responses.ask(self.mouth.ask(), now)
+
+    def show(self, place: str = FALLEN_BACK) -> list[Order]:
+        """Nobody is to speak it."""
+        told = self.mouth.show(place)
+        self.end()
+        return told
+
+    def end(self) -> None:
+        """Nobody has the floor."""
+        self.mouth.end()
+        self.floor.go(FloorTrigger.END)
+
+    def quiet(self, now: float) -> tuple[list[Order], str | None]:
+        """Have nothing to do any more with what is spoken; and the response that it was."""
+        response_id = self.floor.quiet(now)
+        out = self.filler.stop()
+        if self.mouth.renders is not None:
+            out.append(StopRendering())
+        return out, self.mouth.heard_in or response_id
+
+    def give_up(self, now: float, *, cancelled: bool = False) -> list[Order]:
+        """End what is heard of an answer; what was not heard is shown."""
+        return [*self.floor.hush(), *self.quiet(now)[0], *self.mouth.give_up(cancelled=cancelled)]
+
+    # --- by the provider ---
+
+    def hear(self, said: Said, now: float) -> list[Order]:
+        """The provider says something."""
+        out = self.mouth.hear(said)
+        return [*out, *self._fall_back(now)] if self.mouth.state is MouthState.REJECTED else out
+
+    def complete(self, response_id: str, now: float) -> list[Order]:
+        """It has finished."""
+        out = self.mouth.complete(response_id)
+        if self.mouth.state is MouthState.REJECTED:
+            return [*out, *self._fall_back(now)]
+        self.end()
+        return out
+
+    def _fall_back(self, now: float) -> list[Order]:
+        """It says something else: the relay has the answer spoken itself. The alarm stays as it is set."""
+        note = Note("voice.response.forced_summary_off_script", {"call_id": self.mouth.answer.call_id})
+        return [note, *self.floor.hush(), *self.quiet(now)[0], self.mouth.render()]
+
+    # --- by the relay ---
+
+    def rendered_audio(self, response_id: str, audio: EmitAudio, now: float) -> list[Order]:
+        """A piece of what the relay has spoken."""
+        if self.filler.speaks == response_id:
+            return [self.filler.sound(audio)]
+        if self.mouth.renders != response_id:
+            return []
+        self.floor.due = now + ALARM
+        return self.mouth.rendered_audio(audio)
+
+    def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None) -> list[Order]:
+        """That was all of it, or with a `problem` all that can be had; `fields` are for the end of the response."""
+        if self.filler.speaks == response_id:
+            return self.filler.over(problem)
+        if self.mouth.renders != response_id:
+            return []
+        told = self.mouth.rendered(fields)
+        self.end()
+        failed = {"message": problem}
+        return told if problem is None else [Note("voice.response.forced_summary_failed", failed), *told]

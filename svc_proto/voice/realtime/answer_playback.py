@@ -1,0 +1,291 @@
+"""The mouth: the answer of a run on its way to the ear, one at a time: what is spoken, shown, held back, resumed.
+
+The provider was asked to speak the answer (wire terminal-voice 6.6, steps 5 to 7). What it says counts as the answer
+once 40 characters of it share two content words with the answer, or, when it is shorter, at its end. Audio without a
+word of text cannot be judged and counts. Until then nothing is passed on, at most `MAX_HELD` bytes
+of sound and `MAX_TEXT` characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import TypeAlias
+
+from attrs import evolve, frozen
+
+from svc_proto.machines.transitions import Table, step
+from svc_proto.voice.provider_interface import AudioDelta, TextDelta
+from svc_proto.voice.realtime.actions import Emit, EmitAudio, Order, ReadAloud, Render, Summarize
+
+__all__ = ["ALARM", "MAX_HELD", "MAX_TEXT", "MOUTH_TABLE", "SpokenAnswer", "Said", "Mouth", "MouthState"]
+__all__ += ["MouthTrigger"]
+__all__ += ["on_script", "passed_on"]
+
+ALARM = 30.0  # s until an answer that nobody heard is shown as text, wire terminal-voice 9 "delivery alarm"
+JUDGED_FROM = 40  # characters
+SHARED = 2  # content words
+MAX_HELD = 4 * 1024 * 1024  # bytes of audio held back; past it the answer counts as off-script
+MAX_TEXT = 4000  # characters, the same; more than twice what is ever asked for
+SHORT = 3  # letters: shorter words say nothing; a digit always does
+# Scripts without blanks between words are compared character by character.
+_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]|[^\W_]+")
+SUMMARY = "forced_summary"  # values of `delivery`, wire terminal-voice 6.6
+FALLBACK = "fallback"
+VISUAL = "visual_only"
+RESPEAK = "respeak"
+FALLEN_BACK = "delivery-fallback"  # the beginning of ids of what is shown
+_WORDS = """
+about also been have here into just like more only some that their them then there these they this very was were what
+when which will with would your yours from could should does done
+"""
+_COMMON = frozenset(_WORDS.split())
+Said: TypeAlias = TextDelta | AudioDelta  # by the provider
+
+
+class MouthState(Enum):
+    """How far an answer is."""
+
+    SILENT = "silent"
+    WAITING = "waiting"
+    JUDGING = "judging"
+    REJECTED = "rejected"
+    SPEAKING = "speaking"
+    RENDERING = "rendering"
+    RENDERED = "rendered"
+
+
+class MouthTrigger(Enum):
+    """What moves it."""
+
+    TAKE = "take"
+    ASK = "ask"
+    ACCEPT = "accept"
+    REJECT = "reject"
+    RENDER = "render"
+    SOUND = "sound"
+    END = "end"
+
+
+_S, _T = MouthState, MouthTrigger
+MOUTH_TABLE: Table[MouthState, MouthTrigger] = {
+    (_S.SILENT, _T.TAKE): _S.WAITING,  # a run has answered; what was said before it is being played
+    (_S.SILENT, _T.RENDER): _S.RENDERING,  # an answer is to be heard again
+    (_S.WAITING, _T.ASK): _S.JUDGING,  # the provider was asked to speak it, and what it says is held back
+    (_S.JUDGING, _T.ACCEPT): _S.SPEAKING,  # that is the answer
+    (_S.JUDGING, _T.REJECT): _S.REJECTED,  # it is something else, or nothing
+    (_S.REJECTED, _T.RENDER): _S.RENDERING,  # the relay has it spoken
+    (_S.RENDERING, _T.SOUND): _S.RENDERED,  # some of that is there
+    # It is over, or shown.
+    **{(state, _T.END): _S.SILENT for state in _S if state not in (_S.SILENT, _S.REJECTED)},
+}
+
+
+@frozen(kw_only=True)
+class SpokenAnswer:
+    """What a run answered: `text` to be seen, `spoken` to be heard."""
+
+    call_id: str
+    run_id: str
+    text: str
+    spoken: str
+    structured: bool = False  # JSON: it is summed up, never read out
+
+
+class Mouth:
+    """See the module. `word` is the product's word on this wire, `new_id` makes ids of responses."""
+
+    def __init__(self, word: str, new_id: Callable[[], str], result_delivery: str = "speak_verbatim") -> None:
+        self.result_delivery = result_delivery
+        self.state = MouthState.SILENT
+        self.answer: SpokenAnswer  # from `take` or `respeak` on
+        self._word = word
+        self._new_id = new_id
+        self._held: list[Said] = []  # until it is judged
+        self._clear()
+
+    @property
+    def heard_in(self) -> str | None:
+        """The response in which the answer is heard, if it is."""
+        return self._response_id if self.state in (MouthState.SPEAKING, MouthState.RENDERED) else None
+
+    @property
+    def renders(self) -> str | None:
+        """The response that the relay has spoken, if it does."""
+        return self._response_id if self.state in (MouthState.RENDERING, MouthState.RENDERED) else None
+
+    def take(self, answer: SpokenAnswer) -> None:
+        """An answer is to be told."""
+        self._step(MouthTrigger.TAKE)
+        self._clear()
+        self.answer = answer
+
+    def end(self) -> None:
+        """Have nothing to do any more with it."""
+        if self.state is not MouthState.SILENT:
+            self._step(MouthTrigger.END)
+
+    # --- by the provider ---
+
+    def ask(self) -> Order:
+        """What was said before it is played: what the provider is asked for."""
+        self._step(MouthTrigger.ASK)
+        verbatim = self.result_delivery == "speak_verbatim" and not self.answer.structured
+        return ReadAloud(self.answer.spoken) if verbatim else Summarize(self.answer.text)
+
+    def hear(self, said: Said) -> list[Order]:
+        """The provider says something: what of all that it said is passed on now. It may be judged then."""
+        if self.state is MouthState.SPEAKING:
+            return [passed_on(said, delivery=SUMMARY)]
+        self._held.append(said)
+        if isinstance(said, AudioDelta):
+            self._size += len(said.data)
+        else:
+            self._text += said.delta
+        if len(self._text) >= JUDGED_FROM and on_script(self._text, self.answer.spoken):
+            return self._accept(said.response_id)
+        if self._size > MAX_HELD or len(self._text) > MAX_TEXT:
+            self._step(MouthTrigger.REJECT)
+        return []
+
+    def audio_done(self, response_id: str) -> list[Order]:
+        """Its audio is complete: told with the rest, if it is the answer."""
+        if self.state is MouthState.JUDGING:
+            self._audio_over = True
+            return []
+        self._audio_told = True
+        return [Emit("voice.output_audio.done", {"response_id": response_id, "delivery": SUMMARY})]
+
+    def complete(self, response_id: str) -> list[Order]:
+        """The provider has finished, which judges it. If that was the answer, the turn is told to be over."""
+        told: list[Order] = []
+        if self.state is MouthState.JUDGING:
+            silent = not self._text.strip()
+            if silent and self._size:
+                self._held.insert(0, TextDelta(response_id, self.answer.spoken))
+            elif silent or not on_script(self._text, self.answer.spoken):
+                self._step(MouthTrigger.REJECT)
+                return []
+            told = self._accept(response_id)
+        fields = {"response_id": response_id, "delivery": SUMMARY}
+        if self._audio_over:
+            told.append(Emit("voice.output_audio.done", fields))
+        self.end()
+        return [*told, Emit("voice.response.done", fields)]
+
+    # --- by the relay ---
+
+    def render(self) -> Order:
+        """The provider says something else: have the relay speak it."""
+        return self._render("forced-summary-fallback", FALLBACK)
+
+    def respeak(self, answer: SpokenAnswer) -> Order:
+        """Have the relay speak an answer once more."""
+        self._clear()
+        self.answer = answer
+        return self._render("respeak", RESPEAK)
+
+    def rendered_audio(self, audio: EmitAudio) -> list[Order]:
+        """A piece of that."""
+        told: list[Order] = []
+        if self.state is MouthState.RENDERING:
+            self._step(MouthTrigger.SOUND)
+            told.append(Emit("voice.response.started", self._relayed))
+            told.append(Emit("voice.response.delta", {"delta": self.answer.spoken, **self._relayed}))
+        extra = {"source": self._word, "delivery": self._relays}
+        return [*told, evolve(audio, response_id=self._response_id, extra=extra)]
+
+    def rendered(self, fields: Mapping[str, object]) -> list[Order]:
+        """That was all; if it was nothing, it is shown."""
+        if self.state is MouthState.RENDERING:
+            return self.show()
+        self.end()
+        done = {**self._relayed, "final_text": self.answer.text, "audio_path": "", **fields}
+        return [Emit("voice.output_audio.done", self._relayed), Emit("voice.response.done", done)]
+
+    # --- by nobody ---
+
+    def show(self, place: str = FALLEN_BACK) -> list[Order]:
+        """As text alone."""
+        self.end()
+        return self.shown(self.answer, place)
+
+    def shown(self, answer: SpokenAnswer, place: str = FALLEN_BACK) -> list[Order]:
+        """How an answer is shown that nobody speaks."""
+        kind = {"response_id": f"{place}-{self._new_id()}", "source": self._word, "delivery": VISUAL}
+        return [
+            Emit("voice.response.started", kind),
+            Emit("voice.response.delta", {"delta": answer.text, **kind}),
+            Emit("voice.response.done", {**kind, "final_text": answer.text}),
+        ]
+
+    def give_up(self, *, cancelled: bool = False) -> list[Order]:
+        """End what is heard of it; if that is nothing, it is shown."""
+        heard_in = self.heard_in
+        if heard_in is None:
+            return self.show()
+        by_provider = self.state is MouthState.SPEAKING
+        kind = {"response_id": heard_in, "delivery": SUMMARY} if by_provider else self._relayed
+        done = {**kind, "cancelled": True} if cancelled else kind
+        silence: list[Order] = [] if self._audio_told else [Emit("voice.output_audio.done", kind)]
+        self.end()
+        return [*silence, Emit("voice.response.done", done)]
+
+    # --- helpers ---
+
+    @property
+    def _relayed(self) -> dict[str, object]:
+        return {"response_id": self._response_id, "source": self._word, "delivery": self._relays}
+
+    def _render(self, place: str, why: str) -> Order:
+        self._step(MouthTrigger.RENDER)
+        self._relays = why
+        self._response_id = f"{place}-{self._new_id()}"
+        return Render(self._response_id, self.answer.spoken)
+
+    def _accept(self, response_id: str) -> list[Order]:
+        self._step(MouthTrigger.ACCEPT)
+        self._response_id = response_id
+        held, self._held = self._held, []
+        started = Emit("voice.response.started", {"response_id": response_id, "delivery": SUMMARY})
+        return [started, *(passed_on(each, delivery=SUMMARY) for each in held)]
+
+    def _clear(self) -> None:
+        self._response_id = ""  # in which it is heard, or rendered
+        self._relays = FALLBACK  # why the relay speaks
+        self._text = ""
+        self._held = []
+        self._size = 0  # bytes of audio in that
+        self._audio_over = False  # before it was judged
+        self._audio_told = False  # that it is over
+
+    def _step(self, trigger: MouthTrigger) -> None:
+        self.state = step(MOUTH_TABLE, self.state, trigger)
+        if self.state in (MouthState.SILENT, MouthState.REJECTED):
+            self._held = []
+
+
+def passed_on(said: Said, **fields: object) -> Order:
+    """What the provider says, for the client."""
+    if isinstance(said, AudioDelta):
+        return EmitAudio(response_id=said.response_id, data=said.data, extra=fields)
+    about = {"delta": said.delta, "source": "provider", "response_id": said.response_id, **fields}
+    return Emit("voice.response.delta", about)
+
+
+def on_script(said: str, answer: str) -> bool:
+    """Whether what was said shares two content words with the answer, or all that it has if it has fewer."""
+    wanted = _content_words(answer)
+    if not wanted:
+        return bool(said.strip())
+    return len(wanted & _content_words(said)) >= min(SHARED, len(wanted))
+
+
+def _content_words(text: str) -> set[str]:
+    words = (word.casefold() for word in _TOKEN.findall(text))
+    return {word for word in words if (len(word) > SHORT and word not in _COMMON) or _says_much(word)}
+
+
+def _says_much(word: str) -> bool:
+    return any(letter.isdigit() for letter in word) or (len(word) == 1 and ord(word) > 0x0E00)

@@ -1,0 +1,487 @@
+"""The broker of a realtime session: a provider hears and speaks, a chat run does the work (terminal-voice 6.6, 6.9).
+
+Three machines, and here is what they want of each other: the floor (who speaks, when may the next response be asked
+for), the runs (from asked to told, in the turn or not), the mouth (what of an answer is spoken, shown, held back).
+
+Each turn ends with `voice.response.done`, or with `run.promoted` that says that no words follow: every state but idle
+has a deadline, except while a run lives, which has its heartbeat. A cancel that finds nothing ends with one. Beside
+a run the person may talk: its answer waits until that is over. One that takes long is detached, but never within words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import assert_never
+
+from svc_proto.basics.pcm import SAMPLE_WIDTH, resample
+from svc_proto.voice import provider_interface
+from svc_proto.voice.provider_interface import ProviderEvent
+from svc_proto.voice.realtime.actions import (
+    AnswerCall,
+    CancelResponse,
+    ClearInput,
+    CloseClient,
+    CommitInput,
+    EmitAudio,
+    LeaveRun,
+    Order,
+    SayText,
+)
+from svc_proto.voice.realtime.answer_delivery import Delivery, Filler
+from svc_proto.voice.realtime.answer_playback import ALARM, Mouth, Said, passed_on
+from svc_proto.voice.realtime.conversation_base import Talk
+from svc_proto.voice.realtime.function_calls import Call, CancelCall, RunCall, completed_output, parse_call
+from svc_proto.voice.realtime.provider_responses import Start
+from svc_proto.voice.realtime.run_events import RunEvent
+from svc_proto.voice.realtime.turn_taking import ANSWERED_WITHIN, DRAIN_WITHIN, Floor, FloorState, FloorTrigger
+from svc_proto.voice.realtime.voice_run import Tier, VoiceRun, VoiceRunState
+from svc_proto.voice.realtime.voice_runs import VoiceRuns
+
+__all__ = ["VoiceConversation"]
+
+TRANSCRIBED_WITHIN = 10.0  # s; the response needs no transcript, the provider has heard the person
+SHORTEST = 0.1  # s of an utterance: a provider refuses a shorter one
+_S, _T = FloorState, FloorTrigger
+
+
+class VoiceConversation(Talk):
+    """See the module. `rate` is the provider's, in Hz; `new_id` gives what no other response of the session has in its
+    id."""
+
+    def __init__(self, runs: VoiceRuns, now: Callable[[], float], *, rate: int, new_id: Callable[[], str]) -> None:
+        super().__init__(runs, now)
+        self.floor = Floor()
+        self.mouth = Mouth(self.word, new_id, runs.result_delivery)
+        self.answer = Delivery(self.word, self.floor, self.mouth, Filler(self.word, new_id))
+        self.drafts = runs.drafts  # a piece of an answer goes to its run alone
+        self.uncommitted = 0  # bytes of an utterance at the provider
+        self._rate = rate
+
+    # --- time ---
+
+    @property
+    def due(self) -> float | None:
+        """When to call `advance`."""
+        floor = self.floor
+        idle, working = floor.state is _S.IDLE, floor.state is _S.WORKING
+        times = [*self.runs.due(working=working, idle=idle), floor.due, floor.responses.due]
+        return min([when for when in times if when is not None], default=None)
+
+    def advance(self) -> None:
+        """Time has passed."""
+        now, floor = self.now(), self.floor
+        asking = floor.responses.due
+        if asking is not None and now >= asking:
+            self.out += floor.responses.assume_free()
+        if floor.due is not None and now >= floor.due:
+            floor.due = None
+            self._overdue()
+        self._advance_runs()
+
+    # --- the client ---
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to stay for."""
+        return self.floor.state is not _S.IDLE or self.runs.busy
+
+    def kept_until(self, window: float, longest: float) -> float:
+        """While nobody listens: when to wait no longer. `longest` counts while something is going on."""
+        return self.runs.kept_until(window, longest, live=self.floor.state is not _S.IDLE)
+
+    def hear(self, pcm: bytes, rate: int) -> bytes:
+        """A piece of what the microphone hears, `rate` in Hz; the same at the provider's rate."""
+        pcm = resample(pcm, rate, self._rate)
+        self.uncommitted += len(pcm)
+        self.runs.hear(self.now())
+        return pcm
+
+    def clear(self) -> None:
+        """Forget what was not committed."""
+        self.uncommitted = 0
+        self.out.append(ClearInput())
+
+    def commit(self, said: str | None) -> None:
+        """An utterance is complete; what it says is for the provider to tell. A short one is answered by nobody."""
+        heard, self.uncommitted = self.uncommitted, 0
+        if heard >= SHORTEST * SAMPLE_WIDTH * self._rate:
+            self._interrupt()
+            self.out.append(CommitInput())
+            self.floor.go(_T.HEAR, self.now() + TRANSCRIBED_WITHIN)
+        elif self.floor.state in (_S.IDLE, _S.WORKING):
+            self._emit("voice.input_transcript.final", text="")
+            self._emit("voice.response.done", response_id=None)
+
+    def say(self, text: str) -> None:
+        """A text turn."""
+        if self.floor.state is _S.HEARING:
+            self._emit("voice.response.done", response_id=None, cancelled=True)
+        self._interrupt()
+        self._emit("voice.input_transcript.final", text=text, source="client_text")
+        self.out.append(SayText(text))
+        self.out += self.floor.respond(self.now())
+
+    def cancel(self) -> None:
+        """Stop whatever is going on, on the API server too."""
+        turn = self.runs.turn
+        live = turn if turn is not None and turn.live else None
+        first = live or self.runs.detached
+        extra: dict[str, object] = {} if first is None else {"run_id": first.story.run_id}
+        self.out += [] if live is None else live.stop()
+        self.out += self.runs.cancel(self.now())
+        self.out += self.runs.drop_turn(cancelled=True)
+        response_id = self._quiet()
+        self.out.append(CancelResponse())
+        self.clear()
+        self._emit("voice.response.done", response_id=response_id, cancelled=True, **extra)
+        self.answer.end()
+
+    def drained(self, call_id: str | None) -> None:
+        """The client has played what it was sent, for this call or another."""
+        turn, drain = self.runs.turn, self.floor.drain
+        self.out += [] if turn is None else turn.drained(self.now())
+        if drain is not None:
+            self.out.append(drain.completed)
+            self._go_on()
+
+    def respeak(self) -> None:
+        """The person wants to hear the last answer from the background again."""
+        answer = self.runs.last
+        if answer is None or self.floor.state is not _S.IDLE:
+            self._emit(f"{self.word}.result.respeak_unavailable")
+        else:
+            self.floor.go(_T.TELL, self.now() + ALARM)
+            self.out += [*self.answer.filler.stop(), self.mouth.respeak(answer)]
+
+    # --- the provider ---
+
+    def take(self, event: ProviderEvent) -> None:  # noqa: C901 - one row for each event
+        """The provider says something."""
+        match event:
+            case provider_interface.AudioDelta() | provider_interface.TextDelta():
+                self._hear(event)
+            case provider_interface.ResponseStarted(response_id):
+                self._is_current(response_id)
+            case provider_interface.AudioDone(response_id):
+                self._audio_done(response_id)
+            case provider_interface.ResponseDone(response_id, status):
+                self._response_done(response_id, status)
+            case provider_interface.FunctionCall(response_id, call_id, name, arguments):
+                self.call(response_id, parse_call(call_id, name, arguments, self.word))
+            case provider_interface.ProviderReady(model):
+                self._note("voice.realtime_agent.provider_model_resolved", model=model)
+            case provider_interface.TranscriptDelta(delta):
+                self._emit("voice.input_transcript.delta", delta=delta)
+            case provider_interface.TranscriptFinal(
+                text
+            ):  # ONE response is asked for; a second transcript asks for no other
+                self._emit("voice.input_transcript.final", text=text)
+                if self.floor.state is _S.HEARING:
+                    self.out += self.floor.respond(self.now())
+            case provider_interface.ProviderProblem(message, idle=True):
+                self._note("voice.realtime_agent.provider_idle_close", message=message)
+                self._end_turn()
+                self._show_results()
+                self.out.append(CloseClient(1000, "the voice provider has closed an idle session"))
+            case provider_interface.ProviderProblem(message, benign=True):
+                self._note("voice.realtime_agent.provider_notice", message=message)
+            case provider_interface.ProviderProblem(message):
+                self._fail(message)
+            case _:
+                assert_never(event)
+
+    def call(self, response_id: str, call: Call) -> None:
+        """The provider calls a function: each call id counts once."""
+        floor = self.floor
+        if not self.runs.is_new(call.call_id):
+            return
+        current = self._is_current(response_id)
+        if not current and response_id != floor.tail:
+            return
+        if not (current and floor.state is _S.ANSWERING):
+            self._answer(call)
+            return
+        floor.tail = response_id
+        floor.responses.bury(response_id)
+        if isinstance(call, RunCall) and self.runs.turn is None and not self.runs.has_task(call.text):
+            self._take(call)
+            return
+        self._answer(call)
+        self._consult(call.call_id)
+
+    def provider_lost(self, message: str) -> None:
+        """The provider's socket has ended."""
+        self._show_results()
+        if self.floor.state is _S.IDLE:
+            self.out.append(CloseClient(1000, "the voice provider has closed the session"))
+        else:
+            self._fail(message)
+            self.out.append(CloseClient(1011, "the voice provider is gone"))
+
+    # --- the renderer ---
+
+    def rendered_audio(self, response_id: str, audio: EmitAudio) -> None:
+        """A piece of what the relay has spoken."""
+        self.out += self.answer.rendered_audio(response_id, audio, self.now())
+
+    def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None = None) -> None:
+        """That was all of it, or with a `problem` all that can be had; `fields` are for the end of the response."""
+        self.out += self.answer.rendered(response_id, fields, problem)
+
+    # --- the API server ---
+
+    def run_event(self, call_id: str, event: RunEvent) -> None:
+        """The run tells something."""
+        self.out += self.runs.event(call_id, event, self.now())
+
+    def run_ended(self, call_id: str) -> None:
+        """The run's stream has ended well; one that somebody stopped says so itself."""
+        runs = self.runs
+        run = runs.live(call_id)
+        if run is None:
+            return
+        working, stopped = self.floor.state is _S.WORKING, run.story.interrupted
+        if run.state is VoiceRunState.DETACHED:
+            idle = self.floor.state is _S.IDLE
+            self.out += runs.fail(run, None, self.now()) if stopped else runs.finish(run, self.now(), idle=idle)
+        elif stopped:
+            self.out.append(run.story.cancelled())
+            self.out += self.runs.drop_turn(cancelled=True)
+            if working:
+                self._emit("voice.response.done", response_id=None, cancelled=True, run_id=run.story.run_id)
+                self.answer.end()
+        else:
+            self.out += run.story.complete()
+            answer = run.finish(runs.speakable)
+            self.out.append(AnswerCall(call_id, completed_output(run, answer)))
+            if working:
+                self.out += self.answer.tell(self.runs.tell(run), self.now())
+
+    def run_failed(self, call_id: str, message: str, *, error_code: str | None = None) -> None:
+        """The run could not be made, or failed."""
+        run = self.runs.live(call_id)
+        fields = {"call_id": call_id} | ({} if error_code is None else {"error_code": error_code})
+        if run is None:
+            return
+        if run.state is VoiceRunState.DETACHED:
+            self.out += self.runs.fail(run, message, self.now())
+            self._emit("voice.error", message=message, **fields)
+        else:
+            self.out += self.runs.drop_turn(error=message)
+            self._fail(message, **fields)
+
+    # --- turns ---
+
+    def _overdue(self) -> None:
+        floor = self.floor
+        if floor.drain is not None:
+            self.out.append(floor.drain.timed_out)
+            self._go_on()
+        elif self.answer.tells:
+            self._note("voice.realtime_agent.delivery_unconfirmed")
+            self.out += self.answer.give_up(self.now())
+            self.answer.end()
+        elif floor.state is _S.HEARING:
+            self.out += floor.respond(self.now())
+        else:
+            self._fail("The voice provider did not answer.")
+
+    def _is_current(self, response_id: str) -> bool:
+        """Whether a word of a response is of the one that was asked for; its first word starts it."""
+        floor = self.floor
+        meaning = floor.responses.start(response_id, self.now())
+        if meaning is Start.STRAY:
+            self.out.append(CancelResponse())
+        if meaning in (Start.STRAY, Start.IGNORED):
+            return False
+        self.out += self.answer.filler.stop()
+        if floor.state is _S.ANSWERING:
+            floor.due = self.now() + ANSWERED_WITHIN
+            if meaning is Start.OURS:
+                self._emit("voice.response.started", response_id=response_id)
+        elif self.mouth.heard_in is not None:
+            floor.due = self.now() + ALARM
+        return True
+
+    def _interrupt(self) -> None:
+        """The person begins something new: end what is going on, but for a run."""
+        self.out += self.answer.filler.stop()
+        if self.answer.tells:
+            self._note("voice.realtime_agent.delivery_preempted")
+            self.out += self.answer.give_up(self.now(), cancelled=True)
+        elif self.floor.state in (_S.ANSWERING, _S.CONSULTED):
+            self.out += self.floor.hush()
+            self._emit("voice.response.done", response_id=self._quiet(), cancelled=True)
+
+    def _quiet(self) -> str | None:
+        told, response_id = self.answer.quiet(self.now())
+        self.out += told
+        return response_id
+
+    def _go_on(self) -> None:
+        """What was said is played."""
+        if self.answer.tells:
+            self.out += self.answer.speak(self.now())
+        else:
+            self.out += self.floor.respond(self.now())
+
+    def _rest(self) -> None:
+        """The provider's answer is over: what next?"""
+        run = self.runs.turn
+        if run is None:
+            self.answer.end()
+        elif run.state is VoiceRunState.ANSWERED:
+            self.out += self.answer.tell(self.runs.tell(run), self.now())
+        else:
+            self.floor.go(_T.WORK)
+
+    def _fail(self, message: str, response_id: str | None = None, **fields: object) -> None:
+        """Something broke: whatever is going on ends here. An answer is shown first: clients leave after an error."""
+        if self.answer.tells:
+            self._end_turn()
+            self._emit("voice.error", message=message, **fields)
+        else:
+            self._emit("voice.error", message=message, **fields)
+            self._end_turn(response_id)
+
+    def _end_turn(self, response_id: str | None = None) -> None:
+        """End the turn. A run goes on without us."""
+        run = self.runs.turn
+        if self.answer.tells:
+            self.out += self.answer.give_up(self.now())
+        elif self.floor.state is not _S.IDLE:
+            if run is not None and run.live:
+                self.out.append(LeaveRun(run.call_id))
+            self.runs.drop_turn()
+            self._emit("voice.response.done", response_id=self._quiet() or response_id)
+        self.answer.end()
+
+    # --- what the provider says ---
+
+    def _hear(self, said: Said) -> None:
+        floor = self.floor
+        current = self._is_current(said.response_id)
+        if current and self.answer.tells:
+            self.out += self.answer.hear(said, self.now())
+        elif current or said.response_id == floor.tail:
+            floor.spoke = floor.spoke or isinstance(said, provider_interface.AudioDelta)
+            self.out.append(passed_on(said))
+
+    def _audio_done(self, response_id: str) -> None:
+        current = self._is_current(response_id)
+        if current and self.answer.tells:
+            self.out += self.mouth.audio_done(response_id)
+        elif current or response_id == self.floor.tail:
+            self._emit("voice.output_audio.done", response_id=response_id)
+
+    def _response_done(self, response_id: str, status: str) -> None:
+        """A response is over: `completed`, `cancelled`, `incomplete` or `failed`."""
+        floor = self.floor
+        current = self._is_current(response_id)
+        self.out += floor.responses.over(response_id)
+        if not current:
+            if response_id == floor.tail:
+                floor.tail = None
+                self._note("voice.response.intermediate_done", response_id=response_id)
+            return
+        floor.responses.bury(response_id)
+        if self.answer.tells:
+            self.out += self.answer.complete(response_id, self.now())
+        elif status == "failed":
+            self._fail("The voice provider could not answer.", response_id)
+        else:
+            cancelled: dict[str, object] = {"cancelled": True} if status == "cancelled" else {}
+            self._emit("voice.response.done", response_id=response_id, **cancelled)
+            self._rest()
+
+    def _show_results(self) -> None:
+        """The provider will not speak them, and this session ends: whoever listens reads them."""
+        for answer in self.runs.take_results():
+            self.out += self.mouth.shown(answer)
+
+    # --- runs ---
+
+    def _advance_runs(self) -> None:
+        now, runs, state = self.now(), self.runs, self.floor.state
+        floor, run, told = self.answer.who_speaks(waits=runs.answered), runs.turn, list[Order]()
+        if run is not None and run.due is not None and now >= run.due:
+            told = run.on_due(now, floor)
+            self.out += told
+        at = runs.promotion_at if state is _S.WORKING else None
+        if run is not None and at is not None and now >= at:
+            self._promote(run)
+        beats = runs.advance(now, floor)
+        self.out += beats
+        quiet = self.floor.state in (_S.IDLE, _S.WORKING) and self.answer.who_speaks(waits=runs.answered) == "idle"
+        if quiet and not runs.away:
+            self.out += self.answer.filler.speak([*told, *beats])
+        if self.floor.state is _S.IDLE:
+            self.out += runs.start_next(self.now())
+            answer = runs.take_result(self.now())
+            if answer is not None:
+                self.out += self.answer.tell(answer, self.now(), background=True)
+
+    def _promote(self, run: VoiceRun) -> None:
+        """The turn waits no longer."""
+        runs = self.runs
+        if runs.free:
+            self._detach(run, Tier.PROMOTED)
+            return
+        self.out += runs.give_back(run)
+        call = RunCall(call_id=run.call_id, text=run.text, profile=run.profile)
+        self._wait_in_line(runs.new(call), Tier.PROMOTED)
+
+    def _detach(self, run: VoiceRun, tier: Tier) -> None:
+        spoken = self.runs.hands_off
+        self.out += self.runs.detach(run, tier, spoken=spoken)
+        if spoken:
+            self._speak_of(run.call_id)
+        else:
+            self.answer.end()
+
+    def _wait_in_line(self, run: VoiceRun, tier: Tier) -> None:
+        call_id = run.call_id
+        self.out += self.runs.wait_in_line(run, tier)
+        if self.runs.hands_off or run.state is VoiceRunState.OVER:
+            self._speak_of(call_id)
+        else:
+            self._emit("voice.response.done", response_id=None)
+            self.answer.end()
+
+    def _speak_of(self, call_id: str) -> None:
+        """The provider was told something in place of a result: have it say that, once it is done with the call."""
+        if self.floor.state is _S.WORKING:
+            self.out += self.floor.respond(self.now())
+        else:
+            self._consult(call_id)
+
+    # --- functions ---
+
+    def _answer(self, call: Call) -> None:
+        stops = self.runs.first if isinstance(call, CancelCall) else None
+        told, output = self.runs.answer(call, self.now())
+        self.out += told
+        if stops is not None and self.floor.state is _S.WORKING:  # called together with the run function
+            self._emit("voice.response.done", response_id=None, cancelled=True, run_id=stops.story.run_id)
+            self.answer.end()
+        self.out.append(AnswerCall(call.call_id, output))
+
+    def _consult(self, call_id: str) -> None:
+        """A function was answered: the provider goes on when what it said before is played."""
+        self.floor.go(_T.CONSULT, self.now() + DRAIN_WITHIN)
+        self.out.append(self.floor.wait_for_playback(call_id, None))
+
+    def _take(self, call: RunCall) -> None:
+        """The provider wants a run, and the turn has none."""
+        runs, waited_for = self.runs, not (call.background and self.runs.rules.enabled)
+        free = runs.free
+        run = runs.new(call, side=runs.aside and (free or waited_for))
+        run.spoke = self.floor.spoke
+        if waited_for:
+            self.floor.go(_T.WORK)
+            self.out += run.take(self.now(), spoke=run.spoke)
+        elif free:
+            self.out.append(run.begin(self.now()))
+            self._detach(run, Tier.DURABLE)
+        else:
+            self._wait_in_line(run, Tier.DURABLE)

@@ -1,0 +1,285 @@
+"""What a chat run tells, as the client of a voice session is told it (wire terminal-voice 6.5, 6.7).
+
+Each tool gets one start, given or made up, before its first delta or its end; the run one start and one end. A call id
+that starts again after its end is another call: a server that has no ids is given names of tools for them (6.7). The
+answer is what the deltas said, or else the completed text, or else the thoughts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import TypeAlias, assert_never
+
+from attrs import frozen
+
+from svc_proto.machines.confirmations import Confirmation, PendingConfirmations
+from svc_proto.schema import chat_events as events
+from svc_proto.voice.realtime.actions import AskAboutApproval, Emit
+
+__all__ = ["RunBegan", "RunEvent", "RunStory", "SessionBound", "ToolEvent", "ToolTold"]
+
+MAX_ANSWER = 64 * 1024  # characters of an answer that are kept; the rest is in the chat
+MAX_PREVIEW = 2_000  # characters of a result, wire terminal-voice 6.5
+COMMAND = {"running": "Running command.", "done": "Command finished.", "failed": "Command failed."}
+MAX_TOOLS = 256  # calls of one run that are remembered; of the oldest a late word gets a start of its own
+
+
+# --- what a run tells: what the API server says in its stream, and what is known of it besides --------------------
+
+
+@frozen
+class SessionBound:
+    """The chat session that the run is in, when it is not the one that was asked for."""
+
+    session_id: str
+    profile: str | None = None
+    reason: str | None = None
+
+
+@frozen
+class RunBegan:
+    """The API server has a run."""
+
+    run_id: str
+
+
+ToolEvent: TypeAlias = (
+    events.ToolPending | events.ToolStarted | events.ToolProgress | events.ToolCompleted | events.ToolFailed
+)
+
+
+@frozen
+class ToolTold:
+    """What is told of one call of a tool."""
+
+    call_id: str
+    name: str
+    event: ToolEvent
+
+
+# The question is somebody's to answer, and progress that is no tool's is a thought.
+RunEvent: TypeAlias = (
+    SessionBound
+    | RunBegan
+    | ToolTold
+    | Confirmation
+    | events.MessageStarted
+    | events.AssistantDelta
+    | events.ToolProgress
+    | events.AssistantCompleted
+    | events.RunCompleted
+)
+
+
+# --- what becomes of it -------------------------------------------------------------------------------------------
+
+
+class _Stage(Enum):
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+
+
+@frozen
+class _Tool:
+    name: str
+    stage: _Stage
+
+
+class RunStory:
+    """One run. `word` is the product's word of this wire; `call_id` names the run until it has an id."""
+
+    def __init__(self, word: str, call_id: str, session_id: str | None) -> None:
+        self.word = word
+        self.call_id = call_id
+        self.session_id = session_id
+        self.run_id = ""
+        self.confirmations = PendingConfirmations()
+        self.interrupted = False
+        self.last_tool_name: str | None = None
+        self.last_tool_status: str | None = None
+        self.last_tool_message: str | None = None
+        self.completed_tool_count = 0
+        self.drafting = False
+        self._began = False
+        self._completed = False
+        self._tools: dict[str, _Tool] = {}
+        self._said: dict[str, list[str]] = {"answer": [], "thoughts": []}
+        self._room = {"answer": MAX_ANSWER, "thoughts": MAX_ANSWER}
+        self._content = ""
+
+    @property
+    def answer(self) -> str:
+        """The answer as far as it is known."""
+        answer, thoughts = ("".join(pieces).strip() for pieces in self._said.values())
+        return answer or self._content.strip() or thoughts
+
+    @property
+    def active_tool_name(self) -> str | None:
+        """The tool that began last among those that run."""
+        return next((tool.name for tool in reversed(self._tools.values()) if tool.stage is not _Stage.DONE), None)
+
+    def take(self, event: RunEvent) -> list[Emit | AskAboutApproval]:
+        """The run tells something."""
+        match event:
+            case SessionBound(session_id=session_id):
+                self.session_id = session_id
+                bound: dict[str, object] = {"session_id": session_id, "profile": event.profile}
+                if event.reason is not None:
+                    bound["reason"] = event.reason
+                return [Emit(f"{self.word}.session.bound", bound)]
+            case RunBegan(run_id=run_id):
+                self.run_id = run_id
+                began, self._began = self._began, True
+                return [] if began else [self.emit("run.started")]
+            case events.MessageStarted(message=message):
+                return [self.emit("message.started", message_id=message.text("id"))]
+            case events.AssistantDelta(delta=delta):
+                self.keep(delta)
+                return []
+            case events.ToolProgress(delta=delta):
+                self.keep(delta, "thoughts")
+                return [self.emit("tool.delta", delta=delta, tool_name=events.THINKING, message="Thinking.")]
+            case ToolTold():
+                return self._of_tool(event.call_id, event.name, event.event)
+            case Confirmation():
+                tool = self._tools.get(event.id)
+                late = tool is not None and tool.stage is not _Stage.WAITING  # somebody has allowed it meanwhile
+                return [self._shown(event)] if not late and self.confirmations.add(event) else []
+            case events.AssistantCompleted(content=content, interrupted=interrupted):
+                self._content, self.interrupted = content[:MAX_ANSWER], interrupted
+                return []
+            case events.RunCompleted(interrupted=interrupted):
+                if interrupted:
+                    self._content, self.interrupted = "", True
+                return []
+            case _:
+                assert_never(event)
+
+    def keep(self, delta: str, what: str = "answer") -> None:
+        """A piece of the answer, or of the thoughts, which nobody is told."""
+        piece = delta[: self._room[what]]
+        if piece:
+            self._room[what] -= len(piece)
+            self._said[what].append(piece)
+
+    def complete(self) -> list[Emit]:
+        """The stream has ended well: the run's end, once."""
+        if self._completed:
+            return []
+        self._completed = True
+        return [self.emit("run.completed")]
+
+    def cancelled(self) -> Emit:
+        """The run was stopped by somebody."""
+        return self.emit("run.cancelled")
+
+    def settle(self, question_id: str) -> list[Emit]:
+        """A question needs no answer any more: show the next."""
+        head = self.confirmations.head if self.confirmations.resolve(question_id) else None
+        return [] if head is None else [self._shown(head)]
+
+    def status(self) -> tuple[str, str, str]:
+        """`status`, `status_key` and a message for people (wire terminal-voice 6.5)."""
+        active = self.active_tool_name
+        if self.confirmations.head is not None:
+            return "waiting_for_confirmation", "confirmation", "Waiting for your confirmation."
+        if active is not None:
+            return "running", f"tool:{active}:running", said_of(active, "running")
+        if self.drafting:
+            return "running", "run:drafting", "Drafting the answer."
+        return "running", f"run:waiting_{self.word}", "Still working."
+
+    def tools(self) -> dict[str, object]:
+        """What progress says of the tools."""
+        return {
+            "active_tool_name": self.active_tool_name,
+            "last_tool_name": self.last_tool_name,
+            "completed_tool_count": self.completed_tool_count,
+        }
+
+    def emit(self, kind: str, **fields: object) -> Emit:
+        """What a client is told of the run."""
+        return Emit(f"{self.word}.{kind}", {"session_id": self.session_id, "run_id": self.run_id, **fields})
+
+    # --- helpers ---
+
+    def _of_tool(self, call_id: str, name: str, event: ToolEvent) -> list[Emit | AskAboutApproval]:
+        match event:
+            case events.ToolPending(preview=preview):
+                ask = AskAboutApproval(
+                    call_id=self.call_id,
+                    run_id=self.run_id,
+                    tool_call_id=call_id,
+                    message=f"Allow {name}{': ' + preview if preview else ''}?",
+                )
+                return [*self._start(call_id, _Tool(name, _Stage.WAITING), event), ask]
+            case events.ToolStarted():
+                told = self._start(call_id, _Tool(name, _Stage.RUNNING), event)
+                self._tools[call_id] = _Tool(name, _Stage.RUNNING)
+                return [*told, *self.settle(call_id)]
+            case events.ToolProgress(delta=delta):
+                said = self.emit("tool.delta", delta=delta, tool_name=name, message=said_of(name, "running"))
+                return [*self._made_up(call_id, name), said]
+            case events.ToolCompleted() | events.ToolFailed():
+                return self._end_tool(call_id, name, event)
+            case _:
+                assert_never(event)
+
+    def _start(self, call_id: str, tool: _Tool, call: events.ToolPending | events.ToolStarted) -> list[Emit]:
+        known = self._tools.get(call_id)
+        if known is not None and known.stage is not _Stage.DONE:
+            return []
+        told = {} if call.preview is None else {"message": call.preview[:MAX_PREVIEW]}
+        return [self._open(call_id, tool, call.args, **told)]
+
+    def _made_up(self, call_id: str, name: str) -> list[Emit]:
+        if call_id in self._tools or name == self.word or name.startswith("_"):
+            return []  # clients show no tool by these names (wire terminal-voice 0.1)
+        return [self._open(call_id, _Tool(name, _Stage.RUNNING), None, synthetic=True)]
+
+    def _open(self, call_id: str, tool: _Tool, arguments: Mapping[str, object] | None, **more: object) -> Emit:
+        name = tool.name
+        self._tools.pop(call_id, None)
+        self._tools[call_id] = tool
+        if len(self._tools) > MAX_TOOLS:
+            del self._tools[next(iter(self._tools))]
+        self._last(name, "running")
+        return self.emit("tool.started", tool_call_id=call_id, tool_name=name, arguments=arguments, **more)
+
+    def _end_tool(
+        self, call_id: str, name: str, end: events.ToolCompleted | events.ToolFailed
+    ) -> list[Emit | AskAboutApproval]:
+        made_up = self._made_up(call_id, name)
+        if call_id in self._tools:
+            self._tools[call_id] = _Tool(self._tools[call_id].name, _Stage.DONE)
+        self.completed_tool_count += 1
+        about: dict[str, object]
+        if isinstance(end, events.ToolFailed):
+            kind, well, about = "tool.failed", False, {"error": end.error[:MAX_PREVIEW]}
+        else:
+            preview = None if end.result_preview is None else end.result_preview[:MAX_PREVIEW]
+            kind, well, about = "tool.completed", end.success, {"result_preview": preview, "success": end.success}
+        message = self._last(name, "done" if well else "failed")
+        told = self.emit(kind, tool_call_id=call_id, tool_name=name, **about, message=message)
+        return [*made_up, told, *self.settle(call_id)]
+
+    def _last(self, name: str, status: str) -> str:
+        self.last_tool_name, self.last_tool_status = name, status
+        self.last_tool_message = said_of(name, status)
+        return self.last_tool_message
+
+    def _shown(self, question: Confirmation) -> Emit:
+        return self.emit("confirmation.requested", confirmation_id=question.id, message=question.message)
+
+
+# --- words for people ---------------------------------------------------------------------------------------------
+
+
+def said_of(tool: str, status: str) -> str:
+    """What a tool does (`running`), has done (`done`) or could not (`failed`), for a screen: short, since it may be
+    read out."""
+    plain = tool.replace("_", " ").strip()[:80] or "a tool"
+    words = {"running": f"Using {plain}.", "done": f"Finished {plain}.", "failed": f"{plain} failed.".capitalize()}
+    return (COMMAND if tool == "terminal" else words)[status]

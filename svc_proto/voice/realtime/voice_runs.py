@@ -1,0 +1,449 @@
+"""All runs of one conversation: of the turn, in the background, in line, and answers that nobody has heard.
+
+Where each of them is, its state says and nothing else (`svc_proto.voice.realtime.voice_run`): one run is the turn's, as
+many are detached as the rules allow, three more are queued, and four answers wait at most. While the bound chat session
+is at a detached run, a further task is tried on one of its own. If there is no room in the background and it has not
+begun to act or to answer when its time is up, it is stopped and waits in line; otherwise it is not, since whatever it
+has done would be done twice.
+
+Each run that was promoted is told to be over once: by `run.background_completed`, or by `run.cancelled` if somebody has
+stopped it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import assert_never
+
+from attrs import define, field
+
+from svc_proto.schema.chat_events import AssistantDelta
+from svc_proto.voice.realtime.actions import AnswerCall, Emit, LeaveRun, Note, Order, StopRun
+from svc_proto.voice.realtime.answer_playback import SpokenAnswer
+from svc_proto.voice.realtime.function_calls import (
+    BACKGROUND,
+    BUSY,
+    Call,
+    CancelCall,
+    ConfirmCall,
+    RunCall,
+    StatusCall,
+    UnknownCall,
+    ended_output,
+    queued_output,
+    status_output,
+)
+from svc_proto.voice.realtime.run_events import RunEvent, RunStory, SessionBound
+from svc_proto.voice.realtime.voice_run import (
+    FOREGROUND,
+    LIVE,
+    BackgroundRules,
+    Tier,
+    VoiceRun,
+    VoiceRunState,
+    VoiceRunTrigger,
+)
+
+__all__ = ["GRACE", "MAX_CALLS", "MAX_QUEUED", "MAX_RESULTS", "ONE_TASK", "TOO_LONG", "VoiceRuns"]
+
+MAX_QUEUED = 3  # wire terminal-voice 6.9; a further task is told to be too many
+MAX_RESULTS = 4  # answers that wait to be heard; until there is room nothing more is detached
+QUIET = 1.5  # s without the microphone before an answer is spoken, or a task that has waited begins
+QUIET_WITHIN = 12.0  # s that they wait for that
+GRACE = 30.0  # s that a client may take to come back after a run
+MAX_CALLS = 256  # ids of function calls that are remembered; the oldest is forgotten
+MAX_PREVIEW = 80  # characters of a task that waits
+ONE_TASK = "A task is under way. Ask for its status, or wait for its result."
+TOO_LONG = "The task takes longer than a voice session waits for it. Its answer will be in the chat."
+OF_THE_TURN = (VoiceRunState.ASKED, VoiceRunState.PAUSING, VoiceRunState.RUNNING, VoiceRunState.ANSWERED)
+
+
+@define(eq=False, kw_only=True)
+class VoiceRuns:
+    """See the module. Times are monotonic seconds."""
+
+    word: str
+    speakable: Callable[[str], str]  # makes text fit for the ear
+    rules: BackgroundRules = FOREGROUND
+    result_delivery: str = "speak_verbatim"
+    profile: str | None = None  # of runs whose call names none
+    session_id: str | None = None  # the chat session that runs go to
+    away: bool = field(default=False, init=False)  # nobody listens
+    last: SpokenAnswer | None = field(default=None, init=False)  # the newest from the background, to be said again
+    side_session: str | None = field(default=None, init=False)  # the chat session of tasks beside a detached run
+    _calls: dict[str, None] = field(factory=dict, init=False)
+    _runs: list[VoiceRun] = field(factory=list, init=False)  # none that is over
+    _waiting_since: float = field(default=0.0, init=False)  # the first of the answers
+    _heard_at: float = field(default=0.0, init=False)  # the microphone
+    _away_since: float = field(default=0.0, init=False)
+    _ended_at: float = field(default=0.0, init=False)  # the run that was detached last
+
+    # --- what there is ---
+
+    @property
+    def turn(self) -> VoiceRun | None:
+        """The run of the turn."""
+        for run in self._runs:
+            if run.state in OF_THE_TURN:
+                return run
+        return None
+
+    @property
+    def detached(self) -> VoiceRun | None:
+        """The run in the background, the first of several."""
+        return next(iter(self._those(VoiceRunState.DETACHED)), None)
+
+    @property
+    def first(self) -> VoiceRun | None:
+        """The run that somebody means who wants "it" stopped."""
+        return self.turn or self.detached
+
+    @property
+    def hands_off(self) -> bool:
+        """Whether the person is told aloud what goes on in the background."""
+        return self.rules.spoken_handoff and not self.away
+
+    @property
+    def shown(self) -> VoiceRun | None:
+        """The run that somebody who asks how far it is may mean."""
+        waiting = self._those(VoiceRunState.WAITING)
+        return self.first or (waiting[-1] if waiting else None)
+
+    @property
+    def answered(self) -> bool:
+        """Whether an answer from the background waits."""
+        return bool(self._those(VoiceRunState.WAITING))
+
+    @property
+    def free(self) -> bool:
+        """Whether a run may be detached."""
+        states = [run.state for run in self._runs]
+        detached = states.count(VoiceRunState.DETACHED)
+        return detached < self.rules.max_runs and detached + states.count(VoiceRunState.WAITING) < MAX_RESULTS
+
+    @property
+    def aside(self) -> bool:
+        """Whether the bound chat session is at a run already: the next one needs another."""
+        return any(not run.side for run in self._those(VoiceRunState.DETACHED))
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something in the background to stay for."""
+        return any(run.state not in OF_THE_TURN for run in self._runs)
+
+    @property
+    def queued(self) -> list[str]:
+        """The tasks that wait, shortened."""
+        return [run.text[:MAX_PREVIEW] for run in self._those(VoiceRunState.QUEUED)]
+
+    @property
+    def unheard(self) -> list[str]:
+        """The ids of runs in the background whose answer nobody has heard."""
+        return [run.story.run_id for run in (*self._those(VoiceRunState.WAITING), *self._those(VoiceRunState.DETACHED))]
+
+    def has_task(self, text: str) -> bool:
+        """Whether that is under way in the background, or waits: models ask for a thing twice."""
+        return any(
+            run.text == text and run.state in (VoiceRunState.QUEUED, VoiceRunState.DETACHED) for run in self._runs
+        )
+
+    def live(self, call_id: str) -> VoiceRun | None:
+        """The run of that call, if the API server is at it."""
+        for run in self._runs:
+            if run.state in LIVE and run.story.call_id == call_id:
+                return run
+        return None
+
+    # --- time ---
+
+    def due(self, *, working: bool, idle: bool) -> list[float | None]:
+        """When to call `advance`, or to look for `promotion_at` and `next_at`: in a turn that works, or between turns.
+
+        The whole of it is asked after each event of a conversation, so it looks once.
+        """
+        times: list[float | None] = []
+        for run in self._runs:
+            if run.due is not None:
+                times.append(run.due)
+                if run.state is VoiceRunState.DETACHED:
+                    times.append(run.began + self.rules.longest)
+        if self._runs:
+            times += [self.promotion_at] if working else [self.next_at] if idle else []
+        return times
+
+    def advance(self, now: float, floor: str) -> list[Order]:
+        """Time has passed for the runs in the background: a heartbeat, or the end of patience."""
+        out: list[Order] = []
+        for run in self._those(VoiceRunState.DETACHED):
+            if now >= run.began + self.rules.longest:
+                gone = self.fail(run, TOO_LONG, now)
+                out += [LeaveRun(run.call_id), *gone, Emit("voice.error", {"message": TOO_LONG})]
+            elif run.due is not None and now >= run.due:
+                out += run.on_due(now, floor)
+        return out
+
+    @property
+    def promotion_at(self) -> float | None:
+        """When a turn that does nothing but wait waits no longer for its run."""
+        run = self.turn
+        if run is None or not run.live:
+            return None
+        return run.promote_at if self.free or not run.acts else None
+
+    @property
+    def next_at(self) -> float | None:
+        """When something can begin, as long as nobody is in a turn; a time that is past: now."""
+        if self._can_start:
+            return min(self._heard_at + QUIET, self._ended_at + QUIET_WITHIN)
+        if not self.answered or self.away:
+            return None
+        since = self._waiting_since
+        if self.result_delivery == "visual_only":
+            return since
+        return min(max(since, self._heard_at + QUIET), since + QUIET_WITHIN)
+
+    def hear(self, now: float) -> None:
+        """The microphone is on."""
+        self._heard_at = now
+
+    # --- the client ---
+
+    def leave(self, now: float) -> None:
+        """Nobody listens any more."""
+        self.away, self._away_since = True, now
+
+    def come_back(self, now: float) -> None:
+        """Somebody does again: what has waited may be said once it is quiet."""
+        if self.away:
+            self.away, self._waiting_since = False, now
+
+    def kept_until(self, window: float, longest: float, *, live: bool) -> float:
+        """While nobody listens, when to wait no longer: `live`: something is going on (wire terminal-voice 6.9)."""
+        plain = self._away_since + window
+        if live or any(run.state in (VoiceRunState.QUEUED, VoiceRunState.DETACHED) for run in self._runs):
+            return max(self._away_since + longest, plain)
+        return max(plain, self._ended_at + GRACE)
+
+    # --- the functions of the provider ---
+
+    def is_new(self, call_id: str) -> bool:
+        """Whether a call was not made before: each id counts once."""
+        if call_id in self._calls or any(run.call_id == call_id and run.state not in OF_THE_TURN for run in self._runs):
+            return False
+        self._calls[call_id] = None
+        if len(self._calls) > MAX_CALLS:
+            del self._calls[next(iter(self._calls))]
+        return True
+
+    def answer(self, call: Call, now: float) -> tuple[list[Order], Mapping[str, object]]:
+        """A call that begins no run: what follows from it, and its output."""
+        match call:
+            case RunCall():
+                return [], {"ok": False, "error": ONE_TASK}
+            case StatusCall():
+                return [], {**status_output(self.shown, self.queued), "session_id": self.session_id}
+            case CancelCall():
+                return self._stop(now)
+            case ConfirmCall(confirmation_id=confirmation_id, answer=answer):
+                taken = self.approve(confirmation_id, answer)
+                status = "forwarded" if taken else "not_pending"
+                return taken, {"ok": bool(taken), "confirmation_id": confirmation_id, "status": status}
+            case UnknownCall(output=output):
+                return [], output
+            case _:
+                assert_never(call)
+
+    def _stop(self, now: float) -> tuple[list[Order], Mapping[str, object]]:
+        turn, first = self.turn, self.first
+        stopped = self.cancel(now)
+        if first is None:
+            about = {"session_id": self.session_id, "run_id": ""}
+            nothing = {"ok": True, "run_id": None, "status": "idle", "session_id": self.session_id}
+            return [Emit(f"{self.word}.run.cancelled", about)], nothing
+        told = [] if turn is None else [*turn.stop(), *self.drop_turn(cancelled=True)]
+        run_id = first.story.run_id or None
+        output = {"ok": True, "run_id": run_id, "status": "cancelled", "session_id": self.session_id}
+        return [*told, *stopped], output
+
+    # --- how one begins ---
+
+    def new(self, call: RunCall, *, side: bool = False) -> VoiceRun:
+        """A run of this call: a chat session that is bound wins over one that a model made up; `side`: its own."""
+        run = VoiceRun(
+            story=RunStory(self.word, call.call_id, self.session_id or call.session_id),
+            text=call.text,
+            profile=call.profile or self.profile,
+            rules=self.rules,
+            side=side,
+            side_session=self.side_session,
+        )
+        self._runs.append(run)
+        return run
+
+    def detach(self, run: VoiceRun, tier: Tier, *, spoken: bool) -> list[Order]:
+        """A run is not waited for any longer. `spoken`: words about that follow."""
+        about = {"call_id": run.call_id, "origin": "provider_tool_call", "spoken_handoff": spoken}
+        return [*self._promote(run, tier, about), AnswerCall(run.call_id, BACKGROUND)]
+
+    def wait_in_line(self, run: VoiceRun, tier: Tier) -> list[Order]:
+        """A run has to wait for the one that is detached. It is over when too many wait."""
+        call_id, place = run.call_id, len(self.queued) + 1
+        if place > MAX_QUEUED:
+            self.drop(run)
+            return [AnswerCall(call_id, BUSY)]
+        run.step(VoiceRunTrigger.QUEUE)
+        run.story.call_id = f"{call_id}:queued"  # not mixed up with a run of that name that has not ended yet
+        run.tier = tier
+        self._to_the_end(run)
+        about = {"queued_count": place, "queue_position": place, "transcript_preview": run.text[:MAX_PREVIEW]}
+        return [run.story.emit("run.queued", **about), AnswerCall(call_id, queued_output(place))]
+
+    def give_back(self, run: VoiceRun) -> list[Order]:
+        """A run of the turn is stopped, since it would have to be waited for."""
+        self.side_session = None  # whatever is stopped there may take its time
+        self.drop(run)
+        return [StopRun(run.call_id)]
+
+    def start_next(self, now: float) -> list[Order]:
+        """The one that waits longest begins, if it can. Only between turns: clients take it for the end of one."""
+        at = self.next_at if self._can_start else None
+        if at is None or now < at:
+            return []
+        run = self._those(VoiceRunState.QUEUED)[0]
+        run.side, run.side_session = self.aside, self.side_session
+        run.story.session_id = self.session_id or run.story.session_id
+        begun = run.begin(now)
+        about = {"call_id": None, "origin": "queued", "spoken_handoff": False}
+        return [begun, *self._promote(run, run.tier, about)]
+
+    # --- while it runs ---
+
+    def drafts(self, call_id: str, delta: str) -> bool:
+        """A run goes on with its answer: nothing is to be told of that, and nothing is due. False if there is more."""
+        run = self.live(call_id)
+        if run is None or not run.story.drafting or run.side:
+            return False
+        run.story.keep(delta)
+        self.session_id = run.story.session_id
+        return True
+
+    def event(self, call_id: str, event: RunEvent, now: float) -> list[Order]:
+        """A run tells something."""
+        run = self.live(call_id)
+        if run is None:
+            return []
+        story = run.story
+        if run.side:
+            story.session_id = self.session_id  # clients would switch their chat to another one
+            if isinstance(event, SessionBound):
+                self.side_session = event.session_id if run.state is VoiceRunState.RUNNING else None
+                return []
+        told: list[Order] = [*run.draft()] if isinstance(event, AssistantDelta) else []
+        told += story.take(event)
+        run.take_hint(now)
+        self.session_id = story.session_id
+        return told
+
+    def approve(self, confirmation_id: str | None, answer: str) -> list[Order]:
+        """An answer of the person, for whichever run has asked; nothing if none has."""
+        for run in (self.turn, *self._those(VoiceRunState.DETACHED)):
+            order = None if run is None else run.approve(confirmation_id, answer)
+            if order is not None:
+                return [order]
+        return []
+
+    # --- how one ends ---
+
+    def finish(self, run: VoiceRun, now: float, *, idle: bool) -> list[Order]:
+        """The run in the background has answered. `idle`: nobody is in a turn."""
+        self._ended_at = now
+        told: list[Order] = [*run.story.complete()]
+        if not self.answered:
+            self._waiting_since = now
+        self.last = run.finish(self.speakable)
+        self._to_the_end(run)
+        told.append(self._completed(run, ok=True, tool_count=run.story.completed_tool_count))
+        if self.away or not idle:
+            told.append(Note("voice.realtime_agent.result_deferred", {"run_id": self.last.run_id}))
+        return told
+
+    def fail(self, run: VoiceRun, error: str | None, now: float) -> list[Order]:
+        """The run in the background has failed; None: somebody else has stopped it."""
+        self._ended_at = now
+        self.drop(run)
+        return [run.story.cancelled() if error is None else self._completed(run, ok=False, error=error)]
+
+    def cancel(self, now: float) -> list[Order]:
+        """Stop what is in the background, and forget what waits (wire terminal-voice 6.8)."""
+        told: list[Order] = []
+        for run in self._those(VoiceRunState.DETACHED):
+            self._ended_at = now
+            told += run.stop()
+        for run in [each for each in self._runs if each.state not in OF_THE_TURN]:
+            self.drop(run)
+        return told
+
+    def drop(self, run: VoiceRun) -> None:
+        """Nobody wants it any more."""
+        run.step(VoiceRunTrigger.DROP)
+        self._runs.remove(run)
+
+    def drop_turn(self, **why: object) -> list[Order]:
+        """Nobody wants the run of the turn any more: `why` for the model, if it was told nothing of it yet."""
+        run = self.turn
+        if run is None:
+            return []
+        wanted = why and run.state is not VoiceRunState.ANSWERED
+        self.drop(run)
+        return [AnswerCall(run.call_id, ended_output(run, **why))] if wanted else []
+
+    def tell(self, run: VoiceRun) -> SpokenAnswer:
+        """Its answer is on its way to the ear."""
+        run.step(VoiceRunTrigger.TELL)
+        self._runs.remove(run)
+        assert run.answer is not None  # the table says so
+        return run.answer
+
+    def take_result(self, now: float) -> SpokenAnswer | None:
+        """An answer whose time has come."""
+        at = None if self._can_start else self.next_at
+        if at is None or now < at:
+            return None
+        self._waiting_since = now
+        return self.tell(self._those(VoiceRunState.WAITING)[0])
+
+    def take_results(self) -> list[SpokenAnswer]:
+        """All of them, at the end, if somebody listens."""
+        return [] if self.away else [self.tell(run) for run in self._those(VoiceRunState.WAITING)]
+
+    # --- helpers ---
+
+    def _those(self, state: VoiceRunState) -> list[VoiceRun]:
+        return [run for run in self._runs if run.state is state]
+
+    @property
+    def _can_start(self) -> bool:
+        return bool(self._those(VoiceRunState.QUEUED)) and self.free
+
+    def _promote(self, run: VoiceRun, tier: Tier, about: Mapping[str, object]) -> list[Order]:
+        self.side_session = None if run.side else self.side_session  # that one is taken
+        run.tier = tier
+        run.step(VoiceRunTrigger.DETACH)
+        promoted = run.story.emit(
+            "run.promoted",
+            tier=tier.value,
+            promote_after_ms=round(self.rules.promote_after * 1000),
+            provider_acknowledged=run.spoke,
+            result_delivery=self.result_delivery,
+            queued_count=len(self.queued),
+            **about,
+        )
+        return [Note(f"voice.{self.word}_run.promoted", {"run_id": run.story.run_id, "tier": tier.value}), promoted]
+
+    def _to_the_end(self, run: VoiceRun) -> None:
+        """They begin, and are told, in the order in which they came to wait."""
+        self._runs.remove(run)
+        self._runs.append(run)
+
+    def _completed(self, run: VoiceRun, **fields: object) -> Emit:
+        return run.story.emit("run.background_completed", queued_count=len(self.queued), **fields)

@@ -1,0 +1,134 @@
+"""A socket to a realtime provider, as flows use it: say messages, take events (wire terminal-voice 6.11).
+
+    link = yield from open_link(engine, dialect, provider="xai_realtime")
+    try:
+        link.send(SayText("Hello."), Respond())
+        event = yield from link.take(within=60.0)
+    finally:
+        link.close()
+
+What goes wrong is a `ProviderError` without the key or a whole answer in it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from svc_proto.basics import strict_json
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import HttpResult, fetch, websocket_upgrade
+from svc_proto.engine.sync import Condition
+from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.facts import Failure
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.voice.provider_interface import AudioDelta, ProviderError, ProviderEvent
+from svc_proto.voice.providers.realtime_dialects import Dialect
+from svc_proto.voice.realtime.actions import ProviderOrder
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["ProviderLink", "open_link"]
+
+CONNECT_WITHIN = 60.0  # s, wire terminal-voice 6.11
+PING_EVERY = 20.0  # s, wire terminal-voice 6.11
+REFUSALS = {  # by status
+    401: "does not accept the configured API key",
+    429: "takes no more sessions for now (429)",
+}
+MAX_EVENTS = 4096  # that wait for a slow client: the provider is given up
+MAX_BYTES = 16 * 1024 * 1024  # of sound in them, more than five minutes at 24 kHz: the same
+
+
+def open_link(engine: Engine, dialect: Dialect, *, provider: str, within: float = CONNECT_WITHIN) -> Flow[ProviderLink]:
+    """Connect."""
+    link = ProviderLink(engine, dialect)
+    outcome = yield from fetch(
+        engine, "GET", dialect.url, into=websocket_upgrade(link), headers=dialect.headers, within=within
+    )
+    if isinstance(outcome, Failure):
+        raise ProviderError(f"{provider} cannot be reached: {outcome.kind.value}")
+    if isinstance(outcome, HttpResult):
+        raise ProviderError(f"{provider} {REFUSALS.get(outcome.status, f'declined the socket with {outcome.status}')}")
+    return link
+
+
+class ProviderLink:
+    """A `WebSocketHandler`; made by `open_link`."""
+
+    _socket: WebSocketConnection  # from `on_open` on
+
+    def __init__(self, engine: Engine, dialect: Dialect) -> None:
+        self._engine = engine
+        self._dialect = dialect
+        self._events: deque[ProviderEvent] = deque()
+        self._size = 0  # bytes of sound in them
+        self._bell = Condition(engine)  # of whoever waits
+        self._problem: str | None = None  # why nothing more comes
+
+    # --- for flows ---
+
+    def send(self, *orders: ProviderOrder) -> None:
+        """Say something; nothing when the provider has gone."""
+        for order in orders:
+            if (words := self._dialect.words(order)) is not None:
+                self._socket.send_text(strict_json.dumps(words))
+
+    def take(self, *, within: float) -> Flow[ProviderEvent]:
+        """The next event. `ProviderError` when there is none in time, or will be none."""
+        if not self._events and self._problem is None:
+            yield from self._bell.wait(self._engine.now.mono + within)
+        if self._events:
+            event = self._events.popleft()
+            self._size -= _size(event)
+            return event
+        raise ProviderError(self._problem or "the provider says nothing any more")
+
+    def close(self) -> None:
+        """Close the connection to the provider."""
+        self._end("closed")
+        self._socket.close(1000)
+
+    # --- SocketHandler ---
+
+    def on_open(self, socket: WebSocketConnection) -> None:
+        """The socket to the provider is open: say what has to be said first."""
+        self._socket = socket
+        socket.set_ping_interval(PING_EVERY)
+        socket.send_text(strict_json.dumps(self._dialect.setup()))
+
+    def on_text(self, text: str) -> None:
+        """Something of the provider; what is no JSON object is passed over."""
+        message = JsonObject.parse(text)
+        if message is not None and self._problem is None:
+            for event in self._dialect.parse(message):
+                self._events.append(event)
+                self._size += _size(event)
+            if len(self._events) > MAX_EVENTS or self._size > MAX_BYTES:
+                self._events.clear()
+                self._end("the provider is too far ahead of the listener")
+                self._socket.close(1008)
+            self._wake()
+
+    def on_binary(self, data: bytes) -> None:
+        """No provider sends any."""
+
+    def on_writable(self) -> None:
+        """What is said to a provider is small, and bounded by what its socket holds."""
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """The provider's socket has closed."""
+        self._end(f"the provider closed the connection with code {code}")
+
+    def _end(self, problem: str) -> None:
+        self._problem = self._problem or problem
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._events or self._problem is not None:
+            self._bell.notify_all()
+
+
+def _size(event: ProviderEvent) -> int:
+    return len(event.data) if isinstance(event, AudioDelta) else 0

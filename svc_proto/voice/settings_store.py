@@ -1,0 +1,238 @@
+"""The settings as they are stored: read anew for each request, changed one at a time, comments and order kept.
+
+The relay's own settings come from the environment, then its file, then defaults. A profile's section is laid over
+them (wire terminal-voice 3.2). A model and a voice belong to a provider: whoever names another provider and no model or
+voice gets that provider's first. Where no provider is named at all, this host's own engines speak if they are there.
+A change touches its own section of one file, which is replaced as a whole, atomically.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic
+
+from attrs import frozen
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level
+from svc_proto.engine.files import read_yaml, update_yaml
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.sync import Lock
+from svc_proto.facts import Failure
+from svc_proto.schema.json_object import JsonObject, as_text
+from svc_proto.voice.profiles import Profile, find_profile
+from svc_proto.voice.provider_registry import LOCAL, PROVIDERS, canonical_id, is_renderer
+from svc_proto.voice.settings import (
+    OUTPUT,
+    PROMOTION,
+    REALTIME,
+    VARIABLES,
+    OutputSettings,
+    Promotion,
+    RealtimeSettings,
+    Rules,
+    Scope,
+    SettingsT,
+    lenient,
+    rules_of,
+)
+from svc_proto.voice_config import VoiceConfig
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["OUTPUT_FAMILY", "REALTIME_FAMILY", "SectionFamily", "StoredSettings", "checked_change", "laid_over"]
+__all__ += ["merged", "profile_values", "with_its_own"]
+
+_OF_A_PROVIDER = ("model", "voice", "sample_rate")
+_TTS_NAMES = ("provider", *_OF_A_PROVIDER)  # what is taken of `tts:`
+
+
+@frozen(kw_only=True)
+class SectionFamily(Generic[SettingsT]):
+    """One block of settings."""
+
+    section: str  # of a configuration file
+    kind: str  # what a vendor's bare name stands for
+    prefix: str  # of its variables
+    rules: Rules
+    settings: type[SettingsT]  # what it makes
+
+    def from_environment(self, variables: Mapping[str, str]) -> dict[str, object]:
+        """What the environment says."""
+        said = {name: variables.get(self.prefix + VARIABLES.get(name, name.upper())) for name in self.rules}
+        return lenient(self.rules, said)
+
+    def from_file(self, holder: Mapping[str, object], section: str | None = None) -> dict[str, object]:
+        """What the section of a file says, or another one; empty if there is none."""
+        return lenient(self.rules, self._flat(JsonObject.of(holder).get_object(section or self.section)))
+
+    def _flat(self, found: Mapping[str, object]) -> dict[str, object]:
+        """The block of the provider first, then what stands beside it."""
+        provider = as_text(found.get("provider"))
+        blocks = _blocks(found)
+        flat: dict[str, object] = {}
+        if provider is not None:
+            wanted = canonical_id(provider, self.kind)
+            for name, block in blocks.items():  # `openai:` is a block of `openai_tts`, too
+                if canonical_id(str(name), self.kind) == wanted:
+                    flat.update(block)
+        flat.update({name: value for name, value in found.items() if name not in blocks})
+        for name in ("model", "voice"):
+            if flat.get(name) is None:
+                flat[name] = flat.get(f"{name}_id")
+        return flat
+
+
+OUTPUT_FAMILY = SectionFamily(
+    section="voice_output", kind="tts", prefix="RELAY_VOICE_OUTPUT_", rules=OUTPUT, settings=OutputSettings
+)
+REALTIME_FAMILY = SectionFamily(
+    section="realtime_voice",
+    kind="realtime",
+    prefix="RELAY_REALTIME_VOICE_",
+    rules={**REALTIME, **PROMOTION, **rules_of(RealtimeSettings, file_only=True)},
+    settings=RealtimeSettings,
+)
+
+
+def profile_values(family: SectionFamily[Any], profile: Profile) -> dict[str, object]:
+    """What a profile says of a family; empty: nothing that can be used."""
+    values = family.from_file(profile.data)
+    if values or family is not OUTPUT_FAMILY:
+        return values
+    found = family.from_file(profile.data, "tts")
+    values = {name: value for name, value in found.items() if name in _TTS_NAMES}
+    info = PROVIDERS.get(str(values.get("provider")))
+    return values if info is not None and is_renderer(info) else {}
+
+
+def _blocks(section: Mapping[str, object]) -> dict[str, JsonObject]:
+    return {name: block for name, value in section.items() if (block := JsonObject.of_or_none(value)) is not None}
+
+
+def laid_over(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
+    """What is said, and over it what another says; if that names another provider, nothing of the first one's stays."""
+    other = "provider" in below and above.get("provider", below["provider"]) != below["provider"]
+    kept = {name: value for name, value in below.items() if not (other and name in _OF_A_PROVIDER)}
+    return {**kept, **above}
+
+
+def with_its_own(
+    family: SectionFamily[Any], holder: Mapping[str, object], change: Mapping[str, object]
+) -> dict[str, object]:
+    """A change of a file's section. One of the provider alone takes along what stands beside the last one's name, and
+    what the new one does not know: a voice, a model.
+    """
+    said = JsonObject.of(holder).get_object(family.section)
+    info = PROVIDERS.get(str(change.get("provider")))
+    before = said.string("provider")
+    if info is None or before is None or canonical_id(before, family.kind) == info.id:
+        return dict(change)
+    own = family.from_file({family.section: {**_blocks(said), "provider": info.id}})
+    whole = dict(change)
+    for name, known in (("model", info.models), ("voice", info.voices)):
+        value = said.get(name) or said.get(f"{name}_id")
+        if value is not None and value not in known and name not in change:
+            whole[name] = own.get(name, known[0])
+    return whole
+
+
+def merged(
+    family: SectionFamily[SettingsT],
+    base: Mapping[str, object],
+    over: Mapping[str, object],
+    scope: Scope,
+    *,
+    local: bool,
+) -> SettingsT:
+    """The settings that follow from what the relay says, and a profile over it; `local` is whether this host speaks."""
+    values: dict[str, Any] = laid_over({"provider": None, **base}, over)
+    provider = values["provider"] = values["provider"] or (LOCAL if local else family.settings().provider)
+    info = PROVIDERS.get(provider)
+    if provider == LOCAL and "language" in values:
+        values.setdefault("voice", values["language"])  # a voice of espeak-ng is a language
+    if info is not None:
+        values = {**info.own(family.settings().sample_rate), **values}
+    promotion = {name.removeprefix("promotion_"): values.pop(name) for name in PROMOTION if name in values}
+    if promotion:
+        values["promotion"] = Promotion(**promotion)
+    return family.settings(scope=scope, **values)
+
+
+def checked_change(rules: Rules, body: Mapping[str, object], providers: Sequence[str]) -> dict[str, object]:
+    """Read the members of a PATCH, `profile` apart. `Refused` 400."""
+    wanted = {name: value for name, value in body.items() if name != "profile"}
+    unknown = sorted(name for name in wanted if name not in rules)
+    if unknown:
+        shown = ", ".join(name[:40] for name in unknown[:5])
+        raise Refused(400, "voice_refused", f"these settings are not known: {shown}; known: {', '.join(rules)}")
+    if not wanted:
+        raise Refused(400, "voice_refused", f"nothing to change; settings: {', '.join(rules)}")
+    change = {name: rules[name](value, name) for name, value in wanted.items()}
+    if change.get("provider", providers[0]) not in providers:
+        raise Refused(400, "voice_refused", f"provider must be one of {', '.join(providers)}")
+    return change
+
+
+class StoredSettings:
+    """`speaks` finds out whether this host can speak by itself; asked only where no provider is named."""
+
+    def __init__(self, engine: Engine, config: VoiceConfig, speaks: Callable[[], Flow[bool]]) -> None:
+        self._engine = engine
+        self._config = config
+        self._speaks = speaks
+        self._changing = Lock(engine)
+
+    def read(self, family: SectionFamily[SettingsT], name: str | None) -> Flow[SettingsT]:
+        """What is set, for a profile or the relay."""
+        config, over, scope = self._config, dict[str, object](), Scope()
+        stored = yield from read_yaml(self._engine, self.path_of(family))
+        file = {} if isinstance(stored, Failure) else family.from_file(stored)
+        base = laid_over(file, family.from_environment(config.variables))
+        if name is not None:
+            profile = yield from find_profile(self._engine, config.config_path, name)
+            over = profile_values(family, profile)
+            scope = profile.scope if over else Scope(profile=name, fallback_to_global=True)
+        named = "provider" in base or "provider" in over
+        return merged(family, base, over, scope, local=not named and (yield from self._speaks()))
+
+    def path_of(self, family: SectionFamily[Any]) -> str:
+        """The relay's own file."""
+        return self._config.output_path if family.settings is OutputSettings else self._config.realtime_path
+
+    def change(self, family: SectionFamily[Any], name: str | None, change: Mapping[str, object]) -> Flow[str]:
+        """Set members of the section of a profile's file, or of the relay's; the path of the file.
+
+        `Refused` 404 for a profile that is not there, or a file that cannot be changed.
+        """
+        yield from self._changing.acquire()
+        try:
+            return (yield from self._change(family, name, change))
+        finally:
+            self._changing.release()
+
+    def _change(self, family: SectionFamily[Any], name: str | None, change: Mapping[str, object]) -> Flow[str]:
+        engine = self._engine
+        path = self.path_of(family)
+        shown: Mapping[str, object] = {}
+        if name is not None:
+            profile = yield from find_profile(engine, self._config.config_path, name)
+            if profile.scope.config_scope != "profile":
+                raise Refused(404, "not_found", "there is no such profile")
+            path = profile.path
+            if "provider" not in change and not family.from_file(profile.data):
+                shown = profile_values(family, profile)  # of `tts:`, which will not count any more
+
+        def edits(stored: object) -> dict[str, object]:
+            return {family.section: with_its_own(family, JsonObject.of(stored), {**shown, **change})}
+
+        yield from update_yaml(
+            engine, path, edits, _unchangeable, unfit="is not YAML that can be edited: mend it by hand"
+        )
+        engine.log(Level.INFO, "voice settings changed", section=family.section, profile=name, fields=sorted(change))
+        return path
+
+
+def _unchangeable(problem: str) -> Refused:
+    return Refused(404, "not_writable", f"the configuration file {problem}")

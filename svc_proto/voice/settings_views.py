@@ -1,0 +1,175 @@
+"""The answers of the config, options and validate routes of the three families (wire voice 4.3 to 4.5, 5, 6.1).
+
+Clients in use decode them strictly: numbers and booleans are JSON numbers and booleans, lists and maps are never null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import asdict, frozen
+
+from svc_proto.voice.agent.agent_session_manager import RealtimeAgent
+from svc_proto.voice.provider_interface import ProviderInfo
+from svc_proto.voice.provider_options import Offer, check_choice, provider_object
+from svc_proto.voice.provider_registry import LOCAL, PROVIDERS
+from svc_proto.voice.realtime.function_calls import tool_surface
+from svc_proto.voice.session_manager import Family
+from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
+from svc_proto.voice.settings import PROMOTION, REALTIME, AnySettings, OutputSettings, RealtimeSettings, Rules
+from svc_proto.voice.speech_sessions import RealtimeLab, VoiceOutput
+from svc_proto.voice_config import (
+    ELEVENLABS_ENDPOINT,
+    OPENAI_ENDPOINT,
+    OPENAI_REALTIME_ENDPOINT,
+    XAI_ENDPOINT,
+    XAI_REALTIME_ENDPOINT,
+    ProviderEndpoint,
+)
+
+if TYPE_CHECKING:
+    from svc_proto.basics.brand import Brand
+    from svc_proto.voice.provider_keys import Keys
+
+__all__ = ["AGENT", "LAB", "OUTPUT", "View", "config_answer", "options_answer", "validate_answer"]
+
+LIMITS = (
+    "Experimental: one spoken turn at a time, and at most five minutes each.",
+    "Tasks run in a chat session of the API server, which needs to be reachable from the relay.",
+    "A session that nobody is connected to ends after the resume window.",
+)
+
+
+@frozen(eq=False)
+class View:
+    """What distinguishes the settings of a family and the answers about them."""
+
+    mode: str
+    protocol: str  # behind the brand's name
+    family: type[Family]
+    rules: Rules  # of what a request can change
+    vendors: tuple[ProviderEndpoint, ...]  # whose keys it shows
+
+    def allowed(self) -> list[ProviderInfo]:
+        """The providers that it can be set to."""
+        return [info for info in PROVIDERS.values() if info.id in self.family.providers]
+
+    def described(self) -> list[ProviderInfo]:
+        """The providers that have options of their own here: in the lab (wire 5) the realtime ones, and this host."""
+        return [info for info in self.allowed() if self is not LAB or "realtime" in info.supports or info.id == LOCAL]
+
+    def object(self, info: ProviderInfo, offer: Offer | None = None) -> dict[str, object]:
+        """The option object."""
+        return provider_object(info, offer, native=info.native if self is AGENT else None)
+
+
+OUTPUT = View(
+    "voice_output", "voice.output", VoiceOutput, OUTPUT_RULES, (XAI_ENDPOINT, OPENAI_ENDPOINT, ELEVENLABS_ENDPOINT)
+)
+LAB = View("realtime_voice", "voice.realtime", RealtimeLab, REALTIME, (XAI_REALTIME_ENDPOINT,))
+AGENT = View(
+    "realtime_agent",
+    "voice.realtime_agent",
+    RealtimeAgent,
+    {**REALTIME, **PROMOTION},
+    (XAI_REALTIME_ENDPOINT, OPENAI_REALTIME_ENDPOINT),
+)
+OAUTH: Mapping[View, Mapping[str, object]] = {  # there is none
+    LAB: {"xai_oauth_path": "", "xai_oauth_paths": []},
+    AGENT: {"xai_oauth_configured": False, "xai_oauth_path": ""},
+}
+
+
+def config_answer(view: View, settings: AnySettings, path: str, keys: Keys, brand: Brand) -> dict[str, object]:
+    """`GET …/config`."""
+    own: dict[str, object] = {}
+    if isinstance(settings, OutputSettings):
+        own = {name: getattr(settings, name) for name in OUTPUT_RULES if name not in REALTIME}
+        own["fallback_provider"] = f"legacy_{brand.name}_tts"
+    shown = PROVIDERS.values() if view is AGENT else view.allowed()
+    answer: dict[str, object] = {
+        "success": True,
+        "enabled": settings.enabled,
+        "protocol": f"{brand.name}.{view.protocol}.v0",
+        "config_path": path,
+        **_defaults(settings),
+        **own,
+        "providers": [view.object(info) for info in shown],
+        "auth": _auth(view, keys),
+        **settings.scope.fields(),
+    }
+    if view is AGENT and isinstance(settings, RealtimeSettings):
+        vendors = [vendor for vendor in view.vendors if settings.provider == f"{vendor.name.lower()}_realtime"]
+        answer |= {
+            "available": settings.enabled and all(keys.present(*vendor.keys) for vendor in vendors),
+            "experimental": True,
+            "mode": view.mode,
+            "stable_engine": f"{brand.name}_voice_output",
+            "tool_surface": tool_surface(brand.name),
+            "limits": list(LIMITS),
+            "promotion": asdict(settings.promotion),
+        }
+    return answer
+
+
+def options_answer(view: View, settings: AnySettings, offer: Offer, brand: Brand) -> dict[str, object]:
+    """`GET …/providers/{id}/options`."""
+    answer: dict[str, object] = {
+        "success": True,
+        "mode": view.mode,
+        "protocol": f"{brand.name}.{view.protocol}.options.v0",
+        "schema_version": 1,
+        "provider_id": offer.info.id,
+        "provider": view.object(offer.info, offer),
+        **_defaults(settings),
+        **settings.scope.fields(),
+        "dynamic": dict(offer.dynamic),
+    }
+    if isinstance(settings, OutputSettings):
+        answer["language"] = settings.language
+    if view is AGENT:
+        answer["tool_surface"] = tool_surface(brand.name)
+    return answer
+
+
+def validate_answer(view: View, offer: Offer, choice: AnySettings, brand: Brand) -> dict[str, object]:
+    """`POST …/providers/{id}/validate`."""
+    checks = check_choice(offer, choice)
+    valid = all(check["status"] != "error" for check in checks)
+    answer: dict[str, object] = {
+        "success": True,
+        "mode": view.mode,
+        "protocol": f"{brand.name}.{view.protocol}.validate.v0",
+        "provider_id": offer.info.id,
+        "model": choice.model,
+        "voice": choice.voice,
+        "sample_rate": choice.sample_rate,
+        "dynamic": dict(offer.dynamic),
+        "valid": valid,
+        "summary": "ok" if valid else "invalid",
+        "checks": checks,
+    }
+    if isinstance(choice, OutputSettings):
+        answer["language"] = choice.language
+    return answer
+
+
+def _defaults(settings: AnySettings) -> dict[str, object]:
+    return {
+        "default_provider": settings.provider,
+        "default_model": settings.model,
+        "default_voice": settings.voice,
+        "sample_rate": settings.sample_rate,
+    }
+
+
+def _auth(view: View, keys: Keys) -> dict[str, object]:
+    """Only names of variables, never what is in them. There is no OAuth store."""
+    auth: dict[str, object] = {}
+    for vendor in view.vendors:
+        name, present = vendor.name.lower(), keys.present(*vendor.keys)
+        auth |= {f"{name}_env": bool(present), f"{name}_env_names": present}
+        if name == "xai":
+            auth |= {"xai_oauth": False, "xai_oauth_source": None, **OAUTH.get(view, {})}
+    return auth

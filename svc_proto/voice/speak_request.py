@@ -1,0 +1,139 @@
+"""What a client says or asks to have spoken, and how the speaking went (wire terminal-voice 4.7)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Mapping
+
+from attrs import define, field
+
+from svc_proto.basics.pcm import duration
+from svc_proto.basics.validate import invalid, object_, optional, text
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.redact import REDACTED
+from svc_proto.voice.provider_interface import Rendered
+from svc_proto.wire.limits import MAX_TEXT
+
+__all__ = ["Metrics", "audio_of", "expression_of", "masked", "options_of", "text_of"]
+
+MAX_WORD = 2000  # characters of a text in `expression` or `provider_options`
+MAX_ITEMS = 32  # members of either, and items of a list in them
+MAX_METADATA = 64  # members that a provider tells about what it did
+EXPRESSION = (  # wire 4.7
+    "emotion",
+    "tone",
+    "intensity",
+    "pace",
+    "style",
+    "pronunciation_hints",
+    "interruption_behavior",
+    "persona_instructions",
+)
+# What a caller may tell a provider: how to speak, never where to send something, with which key or header.
+OPTIONS = (
+    "instructions",
+    "speed",
+    "stability",
+    "similarity_boost",
+    "style",
+    "use_speaker_boost",
+    "temperature",
+    "seed",
+)
+UNMEASURED = (  # members of `metrics` that are null
+    *("speech_pacing", "tone_consistency", "emotion_consistency", "voice_drift", "interrupt_latency"),
+    *("pronunciation_quality", "context_retention"),
+)
+MASKED = ("token", "secret", "key", "password", "authorization")
+
+
+def text_of(message: Mapping[str, object]) -> str | None:
+    """`text`, or `prompt`, at most `MAX_TEXT` characters; None when there is none. `Refused` for what is no text."""
+    for name in ("text", "prompt"):
+        if found := (optional(message, name, text) or "").strip():
+            return found[:MAX_TEXT]
+    return None
+
+
+def audio_of(message: Mapping[str, object]) -> bytes:
+    """`audio_base64` of a piece of microphone audio. `Refused` 400 for what is no base64."""
+    try:
+        return base64.b64decode(text(message.get("audio_base64"), "audio_base64"))
+    except (binascii.Error, ValueError):
+        raise invalid("audio_base64", "base64") from None
+
+
+def expression_of(message: Mapping[str, object]) -> dict[str, object]:
+    """The members of `expression` that are known and harmless. `Refused` for what is no object."""
+    return _picked(message, "expression", EXPRESSION)
+
+
+def options_of(message: Mapping[str, object]) -> dict[str, object]:
+    """The harmless members of `provider_options`, and of `provider_overrides` in `expression`; the others left out."""
+    overrides = _picked(JsonObject.of(message.get("expression")), "provider_overrides", OPTIONS)
+    return overrides | _picked(message, "provider_options", OPTIONS)
+
+
+def masked(metadata: Mapping[str, object]) -> dict[str, object]:
+    """What a provider told about its work, without anything that looks like a secret and without anything nested."""
+    shown: dict[str, object] = {}
+    for name, value in list(metadata.items())[:MAX_METADATA]:
+        if any(word in name.lower() for word in MASKED):
+            shown[name] = REDACTED
+        elif value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
+            shown[name] = value
+    return shown
+
+
+@define
+class Metrics:
+    """How fast sound came. Times are monotonic seconds."""
+
+    begun: float
+    first: float | None = field(default=None, init=False)
+    gap: float = field(default=0.0, init=False)  # s, the longest between two pieces
+    underruns: int = field(default=0, init=False)  # pieces that came after a listener had heard all before
+    _last: float = field(default=0.0, init=False)
+    _heard_until: float = field(default=0.0, init=False)
+
+    def piece(self, size: int, rate: int, now: float) -> None:
+        """Some sound came: so many bytes, at a rate in Hz."""
+        if self.first is None:
+            self.first = self._heard_until = now
+        else:
+            self.gap = max(self.gap, now - self._last)
+            if now > self._heard_until:
+                self.underruns += 1
+                self._heard_until = now
+        self._last = now
+        self._heard_until += duration(size, rate)
+
+    def report(self, done: Rendered, *, now: float) -> dict[str, object]:
+        """`metrics` of `voice.response.done`; what nobody measures is null."""
+        return {
+            **done.who,
+            "first_audio_ms": None if self.first is None else _ms(self.first - self.begun),
+            "response_done_ms": _ms(now - self.begun),
+            "audio_chunk_gap_ms": _ms(self.gap),
+            "audio_underruns": self.underruns,
+            **dict.fromkeys(UNMEASURED),
+        }
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)
+
+
+def _picked(message: Mapping[str, object], name: str, allowed: tuple[str, ...]) -> dict[str, object]:
+    members = JsonObject(optional(message, name, object_) or {})
+    return {key: members[key] for key in allowed if _harmless(members, key)}
+
+
+def _harmless(members: JsonObject, key: str) -> bool:
+    items, word = members.array_or_none(key), members.string(key)
+    if items is None and word is None:
+        return members.boolean(key) is not None or members.number(key) is not None
+    words = members.texts(key) if word is None else [word]
+    return len(words) == len(items or words) <= MAX_ITEMS and all(len(each) <= MAX_WORD for each in words)

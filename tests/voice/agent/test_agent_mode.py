@@ -1,0 +1,63 @@
+"""What both kinds of session share: the fields that every event of a kind carries, and sound in pieces."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+from svc_proto.basics.moment import Moment
+from svc_proto.voice.agent.agent_mode import interface_of
+from svc_proto.voice.session import MAX_DELTA
+from svc_proto.voice.settings import RealtimeSettings
+from tests.loops.agents import Agent, ends, of, play
+from tests.loops.virtual import VirtualWorld
+from tests.support.servers.realtime_server import SpokenTurn
+
+
+def test_what_each_kind_of_event_carries() -> None:
+    agent = Agent(VirtualWorld(), SpokenTurn("Hello.", sound=bytes(3 * MAX_DELTA), pieces=1))
+    client = agent.ask("hello")
+    events = play(client, ends)
+    started, done = of(events, "voice.response.started"), events[-1]
+    session = agent.answer["session_id"]
+    assert (started["session_id"], started["chat_session_id"], started["voice"]) == (session, None, "alloy")
+    assert done["event_log_path"] == agent.answer["event_log_path"]
+    pieces = [event for event in events if event["type"] == "voice.output_audio.delta"]
+    assert [len(base64.b64decode(piece["audio_base64"])) for piece in pieces] == [MAX_DELTA] * 3
+    assert {piece["response_id"] for piece in pieces} == {started["response_id"]}
+    assert "label" not in pieces[0]
+    client.say("input_audio.append")
+    error = client.until("voice.error")[-1]
+    assert "audio_base64" in error["message"]
+
+
+def test_what_ready_says() -> None:
+    agent = Agent(VirtualWorld())
+    client = agent.open()
+    client.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=0)
+    ready = of(client.until("voice.replay.done"), "voice.session.ready")
+    assert (ready["mode"], ready["experimental"], ready["last_input_chunk_id"]) == ("realtime_agent", True, 0)
+    assert ready["tool_surface"] == agent.answer["tool_surface"]
+    assert ready["interface"]["engine"] == "realtime_agent"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", ready["interface"]["current_date"])
+    assert "output_mode" not in ready
+
+
+def test_what_a_microphone_may_send() -> None:
+    client = Agent(VirtualWorld()).open()
+    for chunk, rate, error in ((1, 7_999, True), (1, 8_000, False), (2, 96_000, False), (3, 96_001, True)):
+        client.say("input_audio.append", audio_base64="", sample_rate=rate, chunk_id=chunk)
+        heard = client.hear()
+        assert (heard["type"] == "voice.error", heard.get("duplicate", False)) == (error, False)
+    client.say("input_audio.append", audio_base64="", chunk_id=2)
+    assert client.hear()["duplicate"] is True
+
+
+def test_the_interface() -> None:
+    interface = interface_of(RealtimeSettings(), "hermes", None, Moment(1.0, 1_790_000_000.9))
+    assert interface.pop("chat_session_id") is None
+    assert all(isinstance(value, str) and value for value in interface.values())
+    assert interface["stable_engine"] == "hermes_voice_output"
+    assert interface["profile"] == "default"
+    assert interface["current_datetime"] == "2026-09-21T14:13:20+00:00"
+    assert (interface["current_date"], interface["current_time"]) == ("2026-09-21", "14:13")

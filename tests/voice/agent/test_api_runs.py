@@ -1,0 +1,114 @@
+"""The runs of a session: stopped or left before anybody was asked for them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType, SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep, wait
+from svc_proto.facts import Fact, Received
+from svc_proto.relay.service import Relay
+from svc_proto.voice.agent.api_runs import ApiRuns
+from svc_proto.voice.principal import Principal
+from svc_proto.voice.provider_interface import ProviderError
+from svc_proto.voice.realtime.actions import StartRun
+from tests.loops.agents import Agent, ends, of, play, run, talk
+from tests.loops.virtual import VirtualWorld
+from tests.support.servers.realtime_server import SpokenTurn
+from tests.voice.harness import PHONE, Rig
+
+NOBODY = cast("Any", SimpleNamespace(run_event=pytest.fail, drafts=pytest.fail))  # is told anything
+
+
+def test_it_is_stopped_before_it_is_asked_for(rig: Rig) -> None:
+    ended: list[bool] = []
+
+    def credential(principal: Principal) -> Flow[str | None]:
+        try:
+            yield from wait(rig.engine.new_op(), rig.engine.now.mono + 60.0)
+        finally:
+            ended.append(True)
+        return None
+
+    rig.voice.api_credential = credential  # type: ignore[method-assign]  # it takes its time
+    holder = ApiRuns(rig.voice, PHONE, NOBODY, cast("Any", pytest.fail))
+    rig.within(lambda: holder.leave("k1"))
+    rig.within(lambda: holder.stop("k1"))
+    rig.within(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
+    rig.within(lambda: holder.stop("k1"))
+    assert ended == [True]
+    rig.after(120.0)
+
+
+def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: Rig) -> None:
+
+    def credential(principal: Principal) -> Flow[str | None]:
+        holder.leave("k1")  # before anything holds its task
+        yield from sleep(rig.engine, 1.0)
+        raise ProviderError("too late to matter")
+
+    rig.voice.api_credential = credential  # type: ignore[method-assign]  # there is none
+    holder = ApiRuns(rig.voice, PHONE, NOBODY, cast("Any", pytest.fail))
+    rig.within(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
+    rig.after(2.0)
+
+
+@pytest.mark.lane
+def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the bytes to the run that keeps it. A run tells hundreds of them."""
+    world, words = VirtualWorld(), "It goes on with many more words than anybody would like to hear of it"
+
+    def piece(engine: Engine, fact: Fact | None) -> bool:
+        data = fact.data if isinstance(fact, Received) else b""
+        return b"event: assistant.delta\n" in data and data.endswith(b"\n\n\r\n") and data.count(b"event: ") == 1
+
+    counts = counted(monkeypatch, piece)
+    agent = Agent(world, run(f"/echo {words}"), SpokenTurn(words))
+    events = play(agent.ask("go on"), ends)
+    assert of(events, "voice.response.delta")["delivery"] == "forced_summary"
+    assert agent.outputs()[0]["text"] == words
+    few = [count for count in counts if count <= 20]
+    assert len(few) > 5
+    assert len(counts) - len(few) < 5  # the first is told, and a cut read is read as ever
+
+
+@pytest.mark.lane
+def test_a_task_that_is_spoken_is_six_thousand_calls_of_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the first sound to the last word of the answer. It was 17,117 when a run had nine names."""
+    words = "The disk is 62 percent used and that is how it stands"
+    agent = Agent(VirtualWorld(), run(f"/echo {words}"), SpokenTurn(words))
+    client = agent.open()
+    counts = counted(monkeypatch, lambda engine, fact: isinstance(engine._service, Relay))
+    talk(client)
+    assert of(play(client, ends), "voice.response.delta")["delivery"] == "forced_summary"
+    assert 2_000 < sum(counts) < 6_000
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Engine, Fact | None], bool]) -> list[int]:
+    """Calls of functions written in Python for each fact that is wanted, as they come."""
+    counts: list[int] = []
+    handle = Engine.handle
+
+    def counting(self: Engine, fact: Fact | None, now: Moment) -> list[Command]:
+        if not wanted(self, fact):
+            return handle(self, fact, now)
+        counts.append(0)
+
+        def count(frame: FrameType, event: str, arg: object) -> None:
+            counts[-1] += event == "call"
+
+        sys.setprofile(count)
+        try:
+            return handle(self, fact, now)
+        finally:
+            sys.setprofile(None)
+
+    monkeypatch.setattr(Engine, "handle", counting)
+    return counts

@@ -1,0 +1,142 @@
+"""Runs in the background of native sessions, in a simulated world: promoted, answered later, queued, heard again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+from svc_proto.voice.agent.native_mode import background_rules
+from svc_proto.voice.settings import Promotion
+from svc_proto.voice_config import VoiceConfig
+from tests.loops.agents import Agent, ends, of, play, run, talk, types
+from tests.loops.virtual import VirtualWorld
+from tests.loops.voices import VoiceClient, log_of
+from tests.loops.world import bearer
+from tests.support.servers.realtime_server import FunctionCallTurn, SpokenTurn, Turn
+
+HAND_OFF = SpokenTurn("I go on with that, and tell you.")
+WAITED = SpokenTurn("It is done: demo_wait waited 9 s.")
+
+PROMOTED = """
+type: svc.run.promoted, source: svc, session_id: $chat, chat_session_id: $chat, tier: promoted, promote_after_ms: 6000,
+spoken_handoff: true, provider_acknowledged: false, result_delivery: speak_verbatim, call_id: call_1, queued_count: 0,
+origin: provider_tool_call
+"""
+
+
+def is_(kind: str) -> Any:
+    return lambda event: event["type"] == kind
+
+
+def promoted(agent: Agent, **body: object) -> VoiceClient:
+    """A run goes on, and nobody says anything."""
+    client = agent.ask("wait", **body)
+    assert play(client, ends)[-1].get("delivery") is None
+    return client
+
+
+def configure(agent: Agent, **change: object) -> None:
+    path, body = "/voice/realtime-agent/config", json.dumps(change).encode()
+    answer = agent.world.http("PATCH", path, headers=bearer(agent.token), body=body)
+    assert answer.status == 200, answer
+
+
+def test_the_person_talks_while_a_run_goes_on(world: VirtualWorld) -> None:
+    agent = Agent(world, run("/wait 9"), HAND_OFF, SpokenTurn("It is noon."), WAITED)
+    client = agent.ask("wait")
+    events = play(client, ends)
+    told = of(events, "svc.run.promoted")
+    chat = of(events, "svc.session.bound")["session_id"]
+    wanted = yaml.safe_load(f"{{{PROMOTED.replace('$chat', chat)}}}")
+    assert told == wanted | {name: told[name] for name in ("event_id", "at_ms", "run_id")}
+    assert told["run_id"] == of(events, "svc.run.started")["run_id"]
+    (interim,) = agent.outputs()
+    assert (interim["status"], interim["interface"]["engine"]) == ("running_in_background", "realtime_agent")
+    assert told["run_id"] not in json.dumps(interim)  # a model would read it aloud
+    talk(client)
+    assert "delivery" not in play(client, ends)[-1]
+    events = play(client, ends)
+    place = types(events).index("svc.run.background_completed")
+    after = "playback_drain.requested response.started response.delta output_audio.delta"
+    assert types(events)[place + 1 : place + 5] == [f"voice.{kind}" for kind in after.split()]
+    completed = of(events, "svc.run.background_completed")
+    assert (completed["ok"], completed["tool_count"], completed["chat_session_id"]) == (True, 1, chat)
+    assert events[-1]["delivery"] == "forced_summary"
+    assert len(agent.outputs()) == 1  # the call has had its answer
+
+
+def test_a_client_that_does_not_come_back(world: VirtualWorld) -> None:
+    agent = Agent(world, run("/wait 9"), HAND_OFF)
+    client = promoted(agent)
+    client.ws.close(1000)  # a run is a reason to stay
+    world.pass_time(60.0)
+    logged = log_of(world, agent.answer)
+    assert logged[-1]["reason"] == "expired"
+    deferred = [line for line in logged if line["type"] == "voice.realtime_agent.result_deferred"]
+    assert [line.get("reason") for line in deferred] == [None, "session_closed"]
+
+
+def test_a_second_task(world: VirtualWorld) -> None:
+    """A quick one is done on a chat session of its own; one that takes long waits until the first is done."""
+    turns: list[Turn] = [run("/wait 9"), HAND_OFF, run("/echo four plus four is eight", call_id="call_2")]
+    later = {"text": "/echo done at last, here it is", "mode": "background"}
+    turns += [SpokenTurn("Four plus four is eight."), FunctionCallTurn("svc_run_task", later, call_id="call_3")]
+    turns += [SpokenTurn("I keep that for later."), WAITED, SpokenTurn("Done at last, here it is.")]
+    agent = Agent(world, *turns)
+    client = promoted(agent)
+    client.say("response.create", text="four plus four")
+    events = play(client, ends)
+    assert events[-1]["delivery"] == "forced_summary"
+    chat = {event["chat_session_id"] for event in events if "chat_session_id" in event}
+    assert len(chat) == 1
+    assert "svc.session.bound" not in types(events)
+    client.say("response.create", text="and later")
+    queued = of(play(client, ends), "svc.run.queued")
+    assert (queued["queue_position"], queued["transcript_preview"]) == (1, "/echo done at last, here it is")
+    events = play(client, is_("svc.run.promoted"))
+    assert (events[-1]["origin"], events[-1]["call_id"], events[-1]["spoken_handoff"]) == ("queued", None, False)
+    assert events[-1]["tier"] == "durable"
+    assert play(client, ends)[-1]["delivery"] == "forced_summary"
+    assert play(client, ends)[-1]["delivery"] == "forced_summary"
+    (first, second) = agent.api.ask("GET", "/api/sessions").json["sessions"]
+    said = [row["content"] for name in (first["id"], second["id"]) for row in agent.api.messages(name)]
+    assert said.index("/wait 9") != said.index("/echo four plus four is eight")
+    rows = [row["content"] for row in agent.api.messages(next(iter(chat)))]
+    assert rows[0] == "/wait 9"
+    assert rows[-2:] == ["/echo done at last, here it is", "done at last, here it is"]
+
+
+def test_progress_is_spoken(world: VirtualWorld) -> None:
+    """It is sound that the relay has made; the turn goes on."""
+    agent = Agent(world, run("/wait 9"), SpokenTurn("Using demo wait."), WAITED)
+    configure(agent, promotion_enabled=False, progress_spoken_after_ms=1000)
+    client = agent.ask("wait")
+    events = play(client, ends)
+    (beat,) = [event for event in events if event.get("should_speak")]
+    sound = [event["type"] for event in events if event.get("delivery") == "progress"]
+    assert (set(sound[:-1]), sound[-1]) == ({"voice.output_audio.delta"}, "voice.output_audio.done")
+    assert beat["event_id"] < next(event for event in events if event.get("delivery") == "progress")["event_id"]
+    assert (events[-1]["type"], events[-1]["delivery"]) == ("voice.response.done", "forced_summary")
+
+
+def test_only_the_final_answer_is_spoken(world: VirtualWorld) -> None:
+    agent = Agent(world, run("/wait 9"), WAITED)
+    configure(agent, result_delivery="visual_only", progress_spoken_after_ms=1)
+    client = agent.ask("wait", final_answer_only=True)
+    events = play(client, is_("svc.run.promoted"))
+    assert (events[-1]["spoken_handoff"], events[-1]["result_delivery"]) == (False, "speak_verbatim")
+    events += play(client, ends)
+    assert events[-1]["delivery"] == "forced_summary"
+    assert not any(event.get("should_speak") for event in events)
+
+
+def test_what_a_session_is_told_of_its_settings() -> None:
+    promotion = Promotion(promote_after_ms=1500, progress_spoken_after_ms=2000, max_background_runs=3)
+    config = VoiceConfig(background_max=9.0, slow_tools=("x",))
+    rules = background_rules(promotion, config)
+    assert (rules.promote_after, rules.progress_after, rules.progress_repeat) == (1.5, 2.0, 30.0)
+    assert (rules.spoken_handoff, rules.longest, rules.slow_tools, rules.max_runs) == (True, 9.0, ("x",), 3)
+    forced = background_rules(promotion, config, final_answer_only=True)
+    assert (forced.spoken_handoff, forced.progress_after) == (False, 0.0)

@@ -1,0 +1,207 @@
+"""A voice side without a relay: a `Book`, sockets that are lists, providers that a test plays.
+
+rig = Rig()                                      # or with other files, and another configuration
+answer = rig.create(rig.output, provider="stub")
+client = rig.attach(rig.output, answer)
+client.say("response.create", text="Hello.")
+assert client.types() == [...]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+import yaml
+
+from svc_proto.commands import AppendFile, SweepFolder
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.sync import Condition
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
+from svc_proto.facts import Started
+from svc_proto.voice.principal import Principal
+from svc_proto.voice.provider_interface import AudioChunk, AudioSink, ProviderError, Rendered, Renderer, SpeechRequest
+from svc_proto.voice.providers.stub import StubRenderer
+from svc_proto.voice.service import Voice
+from svc_proto.voice.session_manager import Family
+from svc_proto.voice.speech_sessions import RealtimeLab, VoiceOutput
+from svc_proto.voice_config import VoiceConfig
+from tests.book import Book
+from tests.machines.fixed_inputs import source
+from tests.playbook import Idle
+
+OWN = "/home/config.yaml"  # of the relay: its voice settings
+CONFIG = VoiceConfig(home="/home", service_home="/h", config_path="/h/config.yaml", api_key="from the environment")
+STUB = {OWN: {"voice_output": {"provider": "stub"}, "realtime_voice": {"provider": "stub"}}}
+PHONE = Principal(kind="session", device_id="phone", bearer_hash="a" * 64)
+SOUND = AudioChunk(b"\x00\x10" * 240, 24_000, "tone")  # 10 ms
+OTHER = Principal(kind="session", device_id="tablet", bearer_hash="b" * 64)
+
+
+class PuppetRenderer:
+    """A renderer whose every move is made by a test."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._bell = Condition(engine)
+        self._next: list[AudioChunk | ProviderError | Exception | None] = []
+        self.request: SpeechRequest | None = None
+        self.taken = 0  # chunks that the sink has taken
+        self.stopped = False  # the flow is over, whatever way
+
+    def give(self, *moves: AudioChunk | Exception | None) -> None:
+        """Some sound, an error, or None for the end."""
+        self._next += moves
+        self._bell.notify_all()
+
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+        """See `Renderer`."""
+        self.request = request
+        try:
+            while True:
+                while not self._next:
+                    yield from self._bell.wait(self._engine.now.mono + 1e6)
+                match self._next.pop(0):
+                    case AudioChunk() as chunk:
+                        yield from sink.chunk(chunk)
+                        self.taken += 1
+                    case None:
+                        metadata = {"api_key": "hidden", "rate": 1.5, "odd": float("nan"), "nested": {}, "none": None}
+                        return Rendered(
+                            provider="puppet", model="m", voice="v", metadata=metadata, transcript="as it was said"
+                        )
+                    case error:
+                        raise error
+        finally:
+            self.stopped = True
+
+
+class Client:
+    """One WebSocket: both its client and the `WebSocketConnection` that the relay sees."""
+
+    def __init__(self, book: Book, handler: WebSocketHandler) -> None:
+        self._book = book
+        self._handler = handler
+        self.number: int = book.engine.new_op()  # no other has it
+        self.writable = True
+        self.texts: list[str] = []  # that arrived
+        self.closed: int | None = None  # with which code the relay closed it
+        self.reason = ""
+        self.pings_every: float | None = None
+        book.within(lambda: handler.on_open(cast("WebSocketConnection", self)))
+
+    # --- the client ---
+
+    def say(self, kind: str, **fields: object) -> None:
+        """Send a message."""
+        self.send(json.dumps({"type": kind, **fields}))
+
+    def send(self, text: str) -> None:
+        """Send any text."""
+        self._book.within(lambda: self._handler.on_text(text))
+
+    def send_binary(self, data: bytes) -> None:
+        """Send what is no text."""
+        self._book.within(lambda: self._handler.on_binary(data))
+
+    def leave(self, code: int = 1006) -> None:
+        """The socket closes."""
+        self._book.within(lambda: self._handler.on_closed(code, ""))
+
+    def read(self) -> None:
+        """After `writable` was False: read everything."""
+        self.writable = True
+        self._book.within(self._handler.on_writable)
+
+    def events(self) -> list[dict[str, Any]]:
+        """What arrived, and was not asked for before."""
+        arrived, self.texts = self.texts, []
+        return [json.loads(text) for text in arrived]
+
+    def types(self) -> list[str]:
+        """The types of that."""
+        return [event["type"] for event in self.events()]
+
+    # --- the socket ---
+
+    def send_text(self, text: str) -> bool:
+        """See `WebSocketConnection`."""
+        if self.closed is not None:
+            return False
+        self.texts.append(text)
+        return True
+
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        """See `WebSocketConnection`."""
+        if self.closed is None:
+            self.closed, self.reason = code, reason
+
+    def set_ping_interval(self, seconds: float) -> None:
+        """See `WebSocketConnection`."""
+        self.pings_every = seconds
+
+
+class Rig(Book):
+    """See the module."""
+
+    def __init__(self, files: Mapping[str, object] = STUB, *, config: VoiceConfig = CONFIG) -> None:
+        super().__init__(Idle(), entropy=source())
+        for path, value in files.items():
+            self.write(path, value)
+        self.feed(Started())
+        self.voice = Voice(self.engine, config)
+        self.puppet = PuppetRenderer(self.engine)  # that of every provider but `stub`
+        self.voice.providers.renderer = self._renderer  # type: ignore[method-assign]  # see `Voice`
+        self.output = VoiceOutput(self.voice)
+        self.lab = RealtimeLab(self.voice)
+
+    def _renderer(self, provider_id: str) -> Renderer:
+        return StubRenderer() if provider_id == "stub" else self.puppet
+
+    # --- sessions and sockets ---
+
+    def create(self, family: Family, principal: Principal = PHONE, /, **body: object) -> dict[str, Any]:
+        """A session; what its caller is told."""
+        (answer,) = self.spawn(family.create(body, principal))
+        return answer
+
+    def attach(self, family: Family, answer: Mapping[str, Any], principal: Principal = PHONE) -> Client:
+        """Open a socket."""
+        return Client(self, self.within(lambda: family.open(principal, answer["session_id"])))
+
+    def log(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The event log of a session, as far as it is on the disk after two seconds."""
+        self.after(2.0)
+        path = answer["event_log_path"]
+        return [json.loads(line) for line in self.disk.get(path).splitlines()] if self.disk.exists(path) else []
+
+    # --- the disk ---
+
+    def write(self, path: str, value: object) -> None:
+        """A file; what is no text is written as YAML."""
+        text = value if isinstance(value, str) else yaml.safe_dump(value)
+        self.disk.put(path, text.encode())
+
+    @property
+    def writes(self) -> int:
+        """How many were ordered."""
+        return sum(isinstance(command, AppendFile) for command in self.commands)
+
+    @property
+    def sweeps(self) -> list[SweepFolder]:
+        return [command for command in self.commands if isinstance(command, SweepFolder)]
+
+
+def spoken(rig: Rig, **body: object) -> tuple[dict[str, Any], Client]:
+    """A session of the puppet that has begun to speak."""
+    answer = rig.create(rig.output, provider="openai_tts", **body)
+    client = rig.attach(rig.output, answer)
+    client.say("response.create", text="Hello there.")
+    return answer, client
+
+
+def give(rig: Rig, *moves: AudioChunk | Exception | None) -> None:
+    """Have the puppet do that."""
+    rig.within(lambda: rig.puppet.give(*moves))

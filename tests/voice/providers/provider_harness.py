@@ -1,0 +1,166 @@
+"""Providers at work in the simulated world, with a vendor's peer where a test wants one.
+
+    studio = Studio(OpenAiPeer([Sound(pcm)]))
+    done = studio.render("openai_tts", text="Hello.")
+    assert studio.sink.pcm == pcm
+
+What a flow raises comes out of the call. No key is ever in a log or in an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import pytest
+
+from runtimes.sim.child import Child, Script
+from runtimes.sim.host import Host
+from runtimes.sim.world import World
+from svc_proto.commands import Level
+from svc_proto.engine.core import Engine, Service
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.voice.provider_interface import AudioChunk, ProviderError, Recording, Rendered, SpeechRequest, Spoken
+from svc_proto.voice.provider_keys import Keys
+from svc_proto.voice.providers.provider_factory import Providers
+from tests.playbook import Life
+
+T = TypeVar("T")
+KEY = "sk-abcdefghijklmnopqrstuvwxyz-0123456789"
+PORT = 9000
+VENDORS = {"OPENAI": "/v1", "GROQ": "/v1", "MISTRAL": "/v1", "DEEPINFRA": "/v1", "XAI": "", "ELEVENLABS": "/v1/"}
+VARIABLES = {f"{name}_API_KEY": KEY for name in VENDORS}
+VARIABLES |= {f"{name}_BASE_URL": f"http://vendor:{PORT}{path}" for name, path in VENDORS.items()}
+VARIABLES |= {f"{name}_REALTIME_URL": f"ws://vendor:{PORT}/v1/realtime" for name in ("OPENAI", "XAI")}
+
+
+class Sink:
+    """An `AudioSink` that keeps everything. `pause`: seconds that each chunk takes."""
+
+    def __init__(self) -> None:
+        self.engine: Engine
+        self.chunks: list[AudioChunk] = []
+        self.at: list[float] = []
+        self.pause = 0.0
+
+    @property
+    def has_room(self) -> bool:
+        return not self.pause
+
+    def put(self, chunk: AudioChunk) -> None:
+        self.chunks.append(chunk)
+        self.at.append(self.engine.now.mono)
+
+    def chunk(self, chunk: AudioChunk) -> Flow[None]:
+        self.put(chunk)
+        if self.pause:
+            yield from sleep(self.engine, self.pause)
+
+    @property
+    def pcm(self) -> bytes:
+        return b"".join(chunk.data for chunk in self.chunks)
+
+
+class Program(Script):
+    """A program of the host: when its input has ended it says what comes `first`, waits, leaves a file under the last
+    of its words, says what it has to say, and ends; without a status it does not.
+    """
+
+    def __init__(self, child: Child, does: Mapping[str, Any]) -> None:
+        super().__init__(child)
+        self.heard = b""
+        self.left: bytes = does.get("says", b"")  # that it has not said yet
+        self._does = does
+
+    def on_input(self, data: bytes) -> None:
+        self.heard += data
+
+    def on_input_closed(self) -> None:
+        self.child.emit(self._does.get("first", b""))
+        self.child.after(self._does.get("after", 0.0), self._begin)
+
+    def _begin(self) -> None:
+        if (file := self._does.get("leaves")) is not None:
+            self.child.host.disk.put(self.child.argv[-1], file)
+        self.child.emit_error(self._does.get("error", b""))
+        self.on_room()
+
+    def on_room(self) -> None:
+        piece, self.left = self.left[: self.child.room], self.left[self.child.room :]
+        self.child.emit(piece)
+        if not self.left and (status := self._does.get("status", 0)) is not None:
+            self.child.exit(status)
+
+
+class Studio:
+    """See the module."""
+
+    def __init__(self, peer: Service | None = None, **variables: str) -> None:
+        self.sim = World(trace=False)
+        self.host: Host = self.sim.host("relay", "10.0.0.1")
+        self.variables = VARIABLES | variables
+        self.sink = Sink()
+        if peer is not None:
+            host = self.sim.host("vendor", "10.0.0.2")
+            vendor = host.start(lambda entropy: Engine(peer, entropy=entropy), [PORT])
+            self.sim.run_until(lambda: vendor.ready)
+
+    def program(self, path: str, **does: Any) -> list[Program]:
+        """Install one (`first`, `says`, `error`, `leaves`, `status`, `after`); the list has those that were started."""
+        started: list[Program] = []
+
+        def start(child: Child) -> Program:
+            started.append(Program(child, does))
+            return started[-1]
+
+        self.host.programs[path] = start
+        return started
+
+    # --- plans ---
+
+    def run(self, plan: Callable[[Providers, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
+        """Run a plan in a process of its own, to its end; nothing is left behind."""
+        life = Life(lambda engine: plan(Providers(engine, Keys(self.variables)), engine))
+        process = self.host.start(lambda entropy: Engine(life, entropy=entropy, log_level=Level.DEBUG))
+        self.sim.run_until(lambda: bool(life.results or life.errors or not process.alive), limit)
+        self.sim.run_for(5.0)
+        assert process.operations.open_handles == 0
+        assert process.channel_count == 0
+        assert not self.host.children
+        process.stop(0.0)
+        self.sim.run_until(lambda: not process.alive)
+        assert KEY not in repr([line.fields for line in process.logs])
+        for error in life.errors:
+            assert KEY not in str(error)
+            raise error
+        (result,) = life.results
+        return result  # type: ignore[no-any-return]  # what the plan returned
+
+    def render(self, provider: str, text: str = "Hello.", **request: Any) -> Rendered:
+        """Speak into `sink`."""
+
+        def plan(providers: Providers, engine: Engine) -> Flow[Rendered]:
+            self.sink.engine = engine
+            return (yield from providers.renderer(provider).render(SpeechRequest(text=text, **request), self.sink))
+
+        return self.run(plan)
+
+    def speak(self, provider: str, text: str = "Hello.", **request: Any) -> Spoken:
+        """Speak into a file."""
+        return self.run(
+            lambda providers, engine: providers.speaker(provider).speak(SpeechRequest(text=text, **request))
+        )
+
+    def transcribe(self, provider: str, data: bytes = b"RIFFsound", **options: str) -> str:
+        """Listen to an upload."""
+        path = f"{self.host.spool}/upload.wav"
+        self.host.disk.put(path, data)
+        recording = Recording(path=path, size=len(data), content_type="audio/wav", suffix=".wav")
+        return self.run(lambda providers, engine: providers.transcriber(provider).transcribe(recording, **options))
+
+
+def problem(call: Callable[[], object]) -> ProviderError:
+    """What a call raises."""
+    with pytest.raises(ProviderError) as caught:
+        call()
+    return caught.value

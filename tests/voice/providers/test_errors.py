@@ -1,0 +1,93 @@
+"""What goes wrong with a vendor, in words that may be shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.engine.http_client import HttpResult
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.voice.provider_keys import VendorAccess
+from svc_proto.voice.providers.errors import broke_off, refused, safe_words
+from svc_proto.wire.events import Headers
+
+KEY = "sk-abcdefghijklmnop"
+ACCESS = VendorAccess("OpenAI", "https://api.example/v1", KEY)
+
+
+def answer(status: int, body: bytes = b"", **headers: str) -> HttpResult:
+    fields = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return HttpResult(status, Headers(fields), body)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (FailureKind.TIMED_OUT, "OpenAI did not answer in time"),
+        (FailureKind.TOO_LARGE, "OpenAI sent more than is taken"),
+        (FailureKind.INVALID, "OpenAI does not speak HTTP as it should, or its address is wrong"),
+        (FailureKind.TLS, "OpenAI cannot be reached: tls"),
+    ],
+)
+def test_no_answer(kind: FailureKind, words: str) -> None:
+    assert str(refused(ACCESS, Failure(kind))) == words
+
+
+def test_half_an_answer() -> None:
+    assert "fell silent" in str(broke_off(ACCESS, Failure(FailureKind.TIMED_OUT)))
+    assert "broke off" in str(broke_off(ACCESS, Failure(FailureKind.UNREACHABLE)))
+
+
+MOVED = "answered {}: redirects are not followed, since the key would go along"
+BUSY = "takes no more requests for now (429)"
+LEAKY = f'{{"error": {{"message": "Incorrect API key provided: {KEY[:9]}*****{KEY[-4:]}."}}}}'.encode()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (401, LEAKY, "does not accept the configured API key"),
+        (403, LEAKY, "answered 403"),
+        (403, b'{"detail": {"status": "x", "message": "Not here"}}', "answered 403: Not here"),
+        (422, b'{"detail": [{"msg": "voice_id is unknown"}]}', "answered 422: voice_id is unknown"),
+        (422, b'{"detail": []}', "answered 422"),
+        (500, b'{"error": ' * 7 + b'"x"' + b"}" * 7, "answered 500"),
+        (502, b" <html>Bad gateway</html>", "answered 502"),
+        (503, b"upstream connect error\nreset", "answered 503: upstream connect error reset"),
+        (400, b'{"error": "cut', "answered 400"),
+        (400, b'["cut', "answered 400"),
+        (299, b"", "answered 299"),
+        (300, b"", MOVED.format(300)),
+        (399, b"", MOVED.format(399)),
+    ],
+)
+def test_what_is_refused(status: int, body: bytes, words: str) -> None:
+    assert str(refused(ACCESS, answer(status, body))) == f"OpenAI {words}"
+
+
+@pytest.mark.parametrize("wait", ["", "soon", "-1", "1.5", "9999999", "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_a_retry_after_that_is_no_number_of_seconds(wait: str) -> None:
+    assert str(refused(ACCESS, answer(429, retry_after=wait))) == f"OpenAI {BUSY}"
+    assert str(refused(ACCESS, answer(429, retry_after="7"))) == f"OpenAI {BUSY}; try again in 7 seconds"
+
+
+@pytest.mark.parametrize("shown", [KEY, KEY[:6], f"...{KEY[-6:]}", f"sk-{KEY[4:12]}***"])
+def test_no_piece_of_the_key_is_quoted(shown: str) -> None:
+    assert safe_words(f"bad key {shown}", KEY) == ""
+    assert safe_words(f"bad key {KEY[:5]}", KEY) == f"bad key {KEY[:5]}"
+
+
+JSON = st.recursive(
+    st.none() | st.text(max_size=9), lambda inner: st.lists(inner) | st.dictionaries(st.just("error"), inner)
+)
+
+
+@given(st.integers(300, 599), st.binary(max_size=100) | JSON.map(lambda value: json.dumps(value).encode()))
+def test_whatever_an_error_says_it_is_one_line(status: int, body: bytes) -> None:
+    words = str(refused(ACCESS, answer(status, body)))
+    assert words.startswith("OpenAI ")
+    assert words.isprintable()
+    assert len(words) < 400

@@ -1,0 +1,13 @@
+"""Orders are values: comparable, and without sound in what is logged of them."""
+
+from __future__ import annotations
+
+from svc_proto.voice.realtime.actions import AppendInput, Emit, EmitAudio, Listen, Note
+
+
+def test_orders_are_values() -> None:
+    assert Emit("x") == Emit("x", {})
+    assert Note("x", {"a": 1}) != Note("x")
+    assert EmitAudio(response_id="r", data=b"\1") == EmitAudio(response_id="r", data=b"\1")
+    for order in (EmitAudio(response_id="r", data=b"\1"), Listen(sound=b"\1", rate=8_000), AppendInput(b"\1")):
+        assert "\\x01" not in repr(order)

@@ -1,0 +1,178 @@
+"""An answer on its way to the ear: what counts as the answer; and beside plain lists: nothing foreign is heard, and
+nothing of it is lost or doubled. What follows from it, and what the relay has spoken: `test_delivery`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from itertools import cycle
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from svc_proto.voice.provider_interface import AudioDelta, TextDelta
+from svc_proto.voice.realtime.actions import Emit, EmitAudio, Order, ReadAloud
+from svc_proto.voice.realtime.answer_playback import (
+    MAX_HELD,
+    MAX_TEXT,
+    Mouth,
+    MouthState,
+    Said,
+    SpokenAnswer,
+    on_script,
+)
+from tests.voice.realtime.dialogue import names
+
+TEXT = "The disk is 62 percent used, and 40 gigabytes are free."
+
+
+def judging(spoken: str = TEXT) -> Mouth:
+    """The provider was asked to speak the answer."""
+    mouth = Mouth("svc", lambda: "1")
+    mouth.take(SpokenAnswer(call_id="k1", run_id="n1", text=f"# {spoken}", spoken=spoken))
+    assert mouth.ask() == ReadAloud(spoken)
+    return mouth
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "so"),
+    [
+        ("Your disk is at 62 percent.", TEXT, True),
+        ("Your disk is fine.", TEXT, False),
+        ("I could not find anything about that.", TEXT, False),
+        ("It is forty-two.", "42", False),
+        ("It is 42.", "42", True),
+        ("Yes.", "No.", True),  # nothing to compare by
+        ("Yes.", "Fan off.", True),  # nothing either
+        ("  ", "No.", False),
+        ("磁盘已经用了一半", "磁盘用了百分之六十二", True),
+        ("今天天气很好", "磁盘用了百分之六十二", False),
+        ("This will be what they have", "this will be what they have", True),  # common words say nothing
+    ],
+)
+def test_what_is_on_script(said: str, answer: str, so: bool) -> None:
+    assert on_script(said, answer) is so
+
+
+@pytest.mark.parametrize(
+    ("held", "state"),
+    [
+        (TextDelta("r2", "62 percent of the disk.".ljust(39)), MouthState.JUDGING),
+        (TextDelta("r2", "62 percent of the disk.".ljust(40)), MouthState.SPEAKING),
+        (TextDelta("r2", " " * MAX_TEXT), MouthState.JUDGING),
+        (TextDelta("r2", " " * (MAX_TEXT + 1)), MouthState.REJECTED),
+        (AudioDelta("r2", bytes(MAX_HELD)), MouthState.JUDGING),
+        (AudioDelta("r2", bytes(MAX_HELD + 1)), MouthState.REJECTED),
+    ],
+    ids=str,
+)
+def test_how_much_of_it_is_judged(held: Said, state: MouthState) -> None:
+    mouth = judging()
+    mouth.hear(held)
+    assert mouth.state is state
+
+
+# Answers, and by hand: their content words, and how many of them must be said.
+SAMPLES = (
+    ("The disk is 62 percent used, 40 gigabytes are free.", "disk 62 percent used 40 gigabytes free", 2),
+    ("It is 42.", "42", 1),
+    ("No.", "", 0),  # nothing to compare by: any word will do
+)
+TEXTS = "My disk here, by the way, has 62 percent|s of it. |Disk |42 |62 perc|ent, |the used one |what? | "
+PIECES = st.sampled_from(TEXTS.split("|")).map(partial(TextDelta, "r2")) | st.binary(min_size=1, max_size=4).map(
+    partial(AudioDelta, "r2")
+)
+
+
+class MouthAgainstAModel(RuleBasedStateMachine):
+    """`said` is all that the provider said, `told` what the client was told; after one answer comes the next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.samples = cycle(SAMPLES)
+        self._asked()
+
+    def _asked(self) -> None:
+        self.spoken, self.words, self.needed = next(self.samples)
+        self.mouth = judging(self.spoken)
+        self.said: list[Said] = []
+        self.told: list[Order] = []
+        self.on_script = self.sound_over = False
+
+    # --- what may happen ---
+
+    @rule(pieces=st.lists(PIECES, min_size=1, max_size=4))
+    def speaks(self, pieces: list[Said]) -> None:
+        for held in pieces:
+            self.told += self.mouth.hear(held)
+            self.said.append(held)
+            self.on_script |= len(self._text()) >= 40 and self._is_answer()
+            assert self.mouth.state is (MouthState.SPEAKING if self.on_script else MouthState.JUDGING)
+            assert self.mouth.heard_in == ("r2" if self.on_script else None)
+
+    @rule()
+    def has_sounded(self) -> None:
+        if not self.sound_over:
+            self.sound_over = True
+            self.told += self.mouth.audio_done("r2")
+
+    @rule()
+    def ends(self) -> None:
+        orders = self.mouth.complete("r2")
+        silent = not self._text().strip() and bool(self._sound())
+        assert bool(orders) is (self.on_script or silent or self._is_answer())
+        assert self.mouth.state is (MouthState.SILENT if orders else MouthState.REJECTED)
+        if silent:  # heard without a word: what it must have been is shown with it
+            self.said.insert(0, TextDelta("r2", self.spoken))
+        if orders:
+            self._is_over(orders, sound=self.sound_over)
+        self._asked()
+
+    @rule(cancelled=st.booleans())
+    def is_given_up(self, cancelled: bool) -> None:
+        heard = self.on_script
+        if not heard:
+            self.said = [TextDelta("r2", f"# {self.spoken}")]
+            self.told = []
+        orders = self.mouth.give_up(cancelled=cancelled)
+        assert ("cancelled" in dict(orders[-1].fields)) is (cancelled and heard)  # type: ignore[union-attr]  # of the end
+        self._is_over(orders, sound=heard, kind="forced_summary" if heard else "visual_only")
+        self._asked()
+
+    # --- what must hold ---
+
+    @invariant()
+    def nothing_foreign_is_heard(self) -> None:
+        # Wire terminal-voice 6.6 step 6: "held back until 40+ characters share two content words with the answer".
+        assert self.on_script is bool([order for order in self.told if names([order]) != ["output_audio.done"]])
+
+    def _is_over(self, orders: list[Order], *, sound: bool, kind: str = "forced_summary") -> None:
+        """All of it was heard, in order; it has begun once and ended once, and says how it was delivered."""
+        self.told += orders
+        types = names(self.told)
+        counts = [types.count(f"response.{each}") for each in ("started", "done")]
+        assert (types[0], types[-1], counts) == ("response.started", "response.done", [1, 1])
+        assert types.count("output_audio.done") == sound
+        emits = [order for order in self.told if isinstance(order, Emit)]
+        audio = [order for order in self.told if isinstance(order, EmitAudio)]
+        assert "".join(str(order.fields.get("delta", "")) for order in emits) == self._text()
+        assert b"".join(order.data for order in audio) == self._sound()
+        ways = {fields["delivery"] for fields in (*(each.fields for each in emits), *(each.extra for each in audio))}
+        assert ways == {kind}
+
+    def _text(self) -> str:
+        return "".join(held.delta for held in self.said if isinstance(held, TextDelta))
+
+    def _sound(self) -> bytes:
+        return b"".join(held.data for held in self.said if isinstance(held, AudioDelta))
+
+    def _is_answer(self) -> bool:
+        shared = {word for word in re.split(r"[^a-z0-9]+", self._text().lower()) if word in self.words.split()}
+        return bool(self._text().strip()) and len(shared) >= self.needed
+
+
+TestMouthAgainstAModel = MouthAgainstAModel.TestCase
+TestMouthAgainstAModel.settings = settings(max_examples=50, stateful_step_count=25)

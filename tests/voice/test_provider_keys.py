@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from svc_proto.voice.provider_keys import Keys
+from svc_proto.voice_config import PROVIDER_ENDPOINTS, ProviderEndpoint
+from tests.voice.harness import CONFIG, Rig
+from tests.voice.providers.provider_harness import problem
+
+
+def refreshed(environment: dict[str, str], dotenv: str | None) -> Keys:
+    rig = Rig({} if dotenv is None else {"/h/.env": dotenv}, config=evolve(CONFIG, variables=environment))
+    assert rig.spawn(rig.voice.refresh_keys()) == [None]
+    return rig.voice.keys
+
+
+def test_the_environment_comes_first() -> None:
+    keys = refreshed({"XAI_API_KEY": "env"}, "XAI_API_KEY=file\nOPENAI_API_KEY=other\nOPENAI_BASE_URL=http://x\n")
+    assert keys.get("XAI_API_KEY") == "env"
+    assert keys.get("GROK_API_KEY", "OPENAI_API_KEY") == "other"
+    assert keys.get("OPENAI_BASE_URL") == "http://x"
+    assert keys.get("GROK_API_KEY") is None
+    assert keys.present("OPENAI_API_KEY", "GROK_API_KEY", "XAI_API_KEY") == ["OPENAI_API_KEY", "XAI_API_KEY"]
+
+
+def test_only_what_concerns_voice_is_kept() -> None:
+    keys = refreshed({}, "API_SERVER_KEY=secret\nXAI_API_KEY=very secret\n")
+    assert keys.get("API_SERVER_KEY") is None
+    assert "secret" not in repr(keys)
+    assert refreshed({}, None).present("XAI_API_KEY") == []
+
+
+def test_the_fingerprint_changes_with_the_keys_alone() -> None:
+    first = refreshed({"XAI_API_KEY": "a"}, None).fingerprint()
+    assert first == refreshed({}, "XAI_API_KEY=a").fingerprint()
+    assert first == refreshed({"XAI_API_KEY": "a"}, "OPENAI_BASE_URL=http://x").fingerprint()
+    assert first != refreshed({"XAI_API_KEY": "b"}, None).fingerprint()
+    assert first != refreshed({"GROK_API_KEY": "a"}, None).fingerprint()
+
+
+# --- the access to a vendor ---
+
+
+@pytest.mark.parametrize("vendor", PROVIDER_ENDPOINTS, ids=lambda vendor: f"{vendor.name} {vendor.url}")
+def test_a_key_is_looked_for_under_all_its_names(vendor: ProviderEndpoint) -> None:
+    for place in range(len(vendor.keys)):
+        access = Keys({name: f"of-{name}" for name in vendor.keys[place:]}).admit(vendor)
+        assert (access.vendor, access.url, access.key) == (vendor.name, vendor.url, f"of-{vendor.keys[place]}")
+        assert access.key not in repr(access)
+    assert (
+        Keys({vendor.suggested_variable: "key", vendor.url_variable: "http://x/v1/"}).admit(vendor).url == "http://x/v1"
+    )
+    variable = f"{vendor.name.upper()}_API_KEY"
+    missing = problem(lambda: Keys({}).admit(vendor))
+    assert (missing.variable, str(missing)) == (variable, f"{variable} not set")
+    odd = problem(lambda: Keys({variable: "two words"}).admit(vendor))
+    assert str(odd) == f"the key of {vendor.name} has characters that no header can carry"

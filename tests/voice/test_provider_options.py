@@ -1,0 +1,132 @@
+"""The option object. What vendors offer, and how long it is kept: tests/relay/routes/test_voice_settings.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.engine.flow import Flow
+from svc_proto.voice.provider_interface import ProviderInfo
+from svc_proto.voice.provider_options import Offer, Options, check_choice, compatible_voices, provider_object
+from svc_proto.voice.provider_registry import PROVIDERS
+from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
+from svc_proto.voice.settings import OutputSettings
+from tests.voice.harness import Rig
+from tests.voice.table_rows import rows
+
+GROUPS = """
+[{id: elevenlabs_builtin, label: Built-in, values: [a, b], source: elevenlabs_api, recommended: [], custom: false}]
+"""
+
+
+@pytest.mark.parametrize("info", PROVIDERS.values(), ids=lambda info: info.id)
+def test_the_first_15_keys_are_always_there(info: ProviderInfo) -> None:
+    bare = provider_object(info)
+    assert len(bare) == 15
+    whole = provider_object(info, Offer(info))
+    assert list(whole)[:15] == list(bare)
+    assert len(whole) == 23
+    assert set(whole["recommended_voices"]) <= set(info.voices)  # type: ignore[call-overload]
+    assert all(value is not None for value in whole.values())
+
+
+def test_the_agents_own_member() -> None:
+    info = PROVIDERS["openai_realtime"]
+    assert provider_object(info, native=True)["supports_tool_use"] is True
+    assert provider_object(info, native=False)["supports_tool_use"] is False
+
+
+def test_what_is_found_of_a_vendor_without_tables() -> None:
+    info = PROVIDERS["elevenlabs_tts"]
+    found = Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"), OfferedVoice("b", "Bob")))
+    answer = provider_object(info, Offer(info, found))
+    assert answer["voice_labels"] == {"a": "Ann", "b": "Bob"}
+    assert [[answer["voice_groups"]]] == rows(GROUPS)
+    assert answer["model_voice_compatibility"] == {}
+
+
+VOICES = """
+openai_tts tts-1 -> 9
+openai_tts gpt-4o-mini-tts -> 13
+openai_tts unheard -> null
+xai_tts xai-tts -> 5
+stub stub-tone -> null
+"""
+
+
+@pytest.mark.parametrize(("of", "voices"), rows(VOICES))
+def test_which_voices_go_with_a_model(of: str, voices: int | None) -> None:
+    provider, model = of.split()
+    found = compatible_voices(Offer(PROVIDERS[provider]), model)
+    assert (None if found is None else len(found)) == voices
+
+
+def answer_discovery(rig: Rig) -> list[str]:
+    """Let every provider offer one voice; return the list to which each request adds its provider."""
+    asked: list[str] = []
+
+    def discover(provider: str) -> Flow[Discovered]:
+        yield from ()
+        asked.append(provider)
+        return Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"),))
+
+    rig.voice.providers.discover = discover  # type: ignore[assignment,method-assign]  # a vendor that answers
+    return asked
+
+
+def test_a_vendor_is_asked_once_in_ten_minutes(rig: Rig) -> None:
+    """Wire terminal-voice 4.4: what it said is kept for 600 s, and each of the keys has its own."""
+    info, asked = PROVIDERS["elevenlabs_tts"], answer_discovery(rig)
+    options, told = Options(rig.voice), list[object]()
+    for pause in (0.0, 0.0, 599.0, 1.0):
+        rig.after(pause)
+        told += [offer.dynamic.get("cache") for offer in (options.known(info), *rig.spawn(options.ask(info)))]
+    assert told == [None, None, "hit", "hit", "hit", "hit", None, None]
+    assert asked == ["elevenlabs_tts"] * 2
+
+
+def test_changed_key_makes_the_vendor_be_asked_again(rig: Rig) -> None:
+    info, asked = PROVIDERS["elevenlabs_tts"], answer_discovery(rig)
+    options = Options(rig.voice)
+    for key, count in (("one", 1), ("one", 1), ("two", 2), ("one", 2)):
+        rig.write(f"{rig.voice.config.service_home}/.env", f"ELEVENLABS_API_KEY={key}\n")
+        list(rig.spawn(rig.voice.refresh_keys()))
+        list(rig.spawn(options.ask(info)))
+        assert len(asked) == count
+
+
+# --- whether a choice would work ---
+
+CHECKS = """
+{} -> {}
+{model: x} -> {model_known: warning}
+{model: ""} -> {model_present: error}
+{voice: ""} -> {voice_present: error}
+{voice: zed} -> {voice_compatible: error}
+{model: x, voice: zed} -> {model_known: warning, voice_known: warning}
+{sample_rate: 8000} -> {sample_rate_known: error}
+{language: de} -> {language_known: warning}
+"""
+
+
+def found(info: ProviderInfo, **changes: object) -> dict[str, str]:
+    """The checks of the first of everything, but for these."""
+    lists = {"model": info.models, "voice": info.voices, "sample_rate": info.sample_rates}
+    first = {name: next(iter(values), "") for name, values in lists.items()}
+    choice = OutputSettings(**{**first, "language": "en", **changes})  # type: ignore[arg-type]  # a table's row
+    return {check["id"]: check["status"] for check in check_choice(Offer(info), choice)}
+
+
+@pytest.mark.parametrize(("changes", "expected"), rows(CHECKS))
+def test_each_check(changes: dict[str, object], expected: object) -> None:
+    checks = found(PROVIDERS["xai_tts"], **changes)
+    assert len(checks) == 4
+    assert {name: status for name, status in checks.items() if status != "ok"} == expected
+
+
+def test_what_nobody_lists_is_not_checked() -> None:
+    for info in PROVIDERS.values():
+        assert set(found(info).values()) == {"ok"}, info.id
+    bare = ProviderInfo(id="bare", name="", description="")
+    assert found(bare) == {"model_known": "warning", "voice_present": "error"}
+    for checks in (found(PROVIDERS["xai_realtime"]), found(PROVIDERS["xai_tts"], language="")):
+        assert "language_known" not in checks

@@ -1,0 +1,214 @@
+"""The settings as they are stored, and what follows from what is not said (wire terminal-voice 3.2).
+
+How routes show and change them is in tests/relay/routes/test_voice_settings.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.voice.profiles import Profile
+from svc_proto.voice.provider_registry import PROVIDERS
+from svc_proto.voice.settings import OUTPUT, OutputSettings, Promotion, RealtimeSettings, Scope
+from svc_proto.voice.settings_store import (
+    OUTPUT_FAMILY,
+    REALTIME_FAMILY,
+    SectionFamily,
+    StoredSettings,
+    checked_change,
+    laid_over,
+    merged,
+    profile_values,
+    with_its_own,
+)
+from tests.voice.harness import CONFIG, OWN, Rig
+from tests.voice.table_rows import rows
+
+KNOWN = ("stub", "xai_tts")
+SCOPE = Scope(profile="work")
+FAMILIES: tuple[SectionFamily[Any], ...] = (OUTPUT_FAMILY, REALTIME_FAMILY)
+
+SECTIONS = """
+{} -> {}
+{voice_output: null} -> {}
+{voice_output: x} -> {}
+{voice_output: []} -> {}
+{voice_output: {provider: stub}} -> {provider: stub}
+{voice_output: {provider: stub, 5: {voice: x}}} -> {provider: stub}
+{voice_output: {provider: 5, voice: rex, unknown: 1}} -> {voice: rex}
+{voice_output: {provider: xai, xai: {voice_id: leo}}} -> {provider: xai_tts, voice: leo}
+{voice_output: {provider: xai, xai_tts: {voice: leo}}} -> {provider: xai_tts, voice: leo}
+{voice_output: {provider: xai, xai: {voice: leo, model_id: m}, voice: rex, openai: {voice: x}}}
+    -> {provider: xai_tts, voice: rex, model: m}
+{voice_output: {provider: openai_tts, openai: {voice: x}}} -> {provider: openai_tts, voice: x}
+{realtime_voice: {provider: grok, promote_after_ms: "10"}} -> {provider: xai_realtime, promote_after_ms: 10}
+{realtime_voice: {run_retention_days: 0, debug_audio_tap: "yes"}} -> {run_retention_days: 0, debug_audio_tap: true}
+"""
+
+
+@pytest.mark.parametrize(("file", "expected"), rows(SECTIONS))
+def test_a_section(file: dict[str, object], expected: dict[str, object]) -> None:
+    family: SectionFamily[Any] = REALTIME_FAMILY if "realtime_voice" in file else OUTPUT_FAMILY
+    assert family.from_file(file) == expected
+
+
+def test_the_environment() -> None:
+    variables = {
+        "RELAY_VOICE_OUTPUT_PROVIDER": "grok",
+        "RELAY_VOICE_OUTPUT_OPTIMIZE_LATENCY": "0",
+        "RELAY_VOICE_OUTPUT_ENABLED": "perhaps",
+        "RELAY_REALTIME_VOICE_SAMPLE_RATE": "16000",
+    }
+    assert OUTPUT_FAMILY.from_environment(variables) == {"provider": "xai_tts", "optimize_streaming_latency": 0}
+    assert REALTIME_FAMILY.from_environment(variables) == {"sample_rate": 16_000}
+
+
+PROFILES = """
+{voice_output: {voice: rex}, tts: {provider: openai}} -> {voice: rex} -> {}
+{tts: {provider: xai, xai: {voice_id: leo, language: de}, codec: wav}} -> {provider: xai_tts, voice: leo} -> {}
+{tts: {provider: edge, voice: x}} -> {} -> {}
+{tts: {provider: openai_realtime}} -> {} -> {}
+{tts: {voice: x}} -> {} -> {}
+{realtime_voice: {voice: rex}} -> {} -> {voice: rex}
+"""
+
+
+@pytest.mark.parametrize(("said", "of_output", "of_realtime"), rows(PROFILES))
+def test_what_a_profile_says(said: Any, of_output: object, of_realtime: object) -> None:
+    """A provider of `tts:` counts if it is a renderer of ours."""
+    profile = Profile(scope=SCOPE, path="/p", data=JsonObject(said))
+    assert [profile_values(family, profile) for family in FAMILIES] == [of_output, of_realtime]
+
+
+LAYERS = """
+false -> {} -> {} -> [xai_tts, xai-tts, eve, 24000]
+false -> {provider: stub} -> {} -> [stub, stub-tone, sine, 24000]
+false -> {provider: stub, voice: x, sample_rate: 8000} -> {provider: xai_tts} -> [xai_tts, xai-tts, eve, 24000]
+false -> {voice: x} -> {provider: stub, voice: y} -> [stub, stub-tone, y, 24000]
+false -> {provider: stub, voice: x} -> {provider: stub} -> [stub, stub-tone, x, 24000]
+false -> {provider: stub, voice: x} -> {sample_rate: 16000} -> [stub, stub-tone, x, 16000]
+false -> {provider: nobody} -> {} -> [nobody, xai-tts, eve, 24000]
+false -> {provider: local, language: de} -> {} -> [local, espeak-ng, de, 24000]
+false -> {provider: stub, language: de} -> {} -> [stub, stub-tone, sine, 24000]
+true -> {provider: stub} -> {} -> [stub, stub-tone, sine, 24000]
+true -> {language: de, voice: en-gb} -> {} -> [local, espeak-ng, en-gb, 24000]
+"""
+
+
+@pytest.mark.parametrize(("local", "base", "over", "expected"), rows(LAYERS))
+def test_layers(local: bool, base: dict[str, Any], over: dict[str, Any], expected: list[object]) -> None:
+    """A model, a voice and a rate belong to their provider; a voice of this host, which may speak, is a language."""
+    found = merged(OUTPUT_FAMILY, base, over, SCOPE, local=local)
+    assert [found.provider, found.model, found.voice, found.sample_rate, found.scope] == [*expected, SCOPE]
+
+
+ENVIRONMENT = """
+{provider: stub, voice: x, codec: wav} -> {provider: xai_tts} -> {codec: wav}
+{provider: stub, voice: x} -> {provider: stub} -> {voice: x}
+{provider: stub, voice: x} -> {codec: wav} -> {provider: stub, voice: x}
+{voice: x} -> {provider: stub} -> {voice: x}
+"""
+
+
+@pytest.mark.parametrize(("file", "variables", "kept"), rows(ENVIRONMENT))
+def test_the_environment_over_the_file(
+    file: dict[str, object], variables: dict[str, object], kept: dict[str, object]
+) -> None:
+    assert laid_over(file, variables) == {**kept, **variables}
+
+
+def test_a_provider_without_the_usual_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = evolve(PROVIDERS["stub"], id="odd", sample_rates=(16_000, 48_000))
+    monkeypatch.setitem(PROVIDERS, "odd", odd)
+    found = merged(OUTPUT_FAMILY, {"provider": "odd"}, {}, SCOPE, local=False)
+    assert found.sample_rate == 16_000
+
+
+def test_realtime() -> None:
+    base = {"promotion_enabled": False, "promote_after_ms": 5, "run_retention_days": 3}
+    found = merged(REALTIME_FAMILY, base, {"spoken_handoff": False}, SCOPE, local=False)
+    assert found == RealtimeSettings(
+        scope=SCOPE, promotion=Promotion(enabled=False, promote_after_ms=5, spoken_handoff=False), run_retention_days=3
+    )
+
+
+def test_defaults_of_the_document() -> None:
+    assert merged(OUTPUT_FAMILY, {}, {}, Scope(), local=False) == OutputSettings()
+    assert merged(REALTIME_FAMILY, {}, {}, Scope(), local=False) == RealtimeSettings()
+
+
+# --- changes ---
+
+CHANGES = """
+{provider: xai, voice: sal} -> {codec: wav} -> {codec: wav}
+{provider: xai, voice: sal} -> {provider: nobody} -> {provider: nobody}
+{provider: openai, voice: mine} -> {provider: openai_tts} -> {provider: openai_tts}
+{provider: 7, voice: mine} -> {provider: openai_tts} -> {provider: openai_tts}
+{voice: mine} -> {provider: openai_tts} -> {provider: openai_tts}
+{provider: xai, voice: ash} -> {provider: openai_tts} -> {provider: openai_tts}
+{provider: xai, voice: sal} -> {provider: openai_tts} -> {provider: openai_tts, voice: alloy}
+{provider: xai, voice_id: sal, model: x, openai: {voice: nova}} -> {provider: openai_tts}
+    -> {provider: openai_tts, voice: nova, model: gpt-4o-mini-tts}
+{provider: xai, voice: sal} -> {provider: openai_tts, voice: echo} -> {provider: openai_tts, voice: echo}
+"""
+
+
+@pytest.mark.parametrize(("said", "change", "whole"), rows(CHANGES))
+def test_what_a_change_of_the_provider_takes_along(said: Any, change: dict[str, object], whole: object) -> None:
+    assert with_its_own(OUTPUT_FAMILY, {"voice_output": said}, change) == whole
+
+
+def test_a_change_is_checked() -> None:
+    body = {"profile": "work", "provider": "grok", "sample_rate": "16000"}
+    assert checked_change(OUTPUT, body, KNOWN) == {"provider": "xai_tts", "sample_rate": 16_000}
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [({"profile": "work"}, "nothing"), ({"x" * 100: 1}, "x" * 40 + ";"), ({"provider": "local"}, "one of")],
+)
+def test_what_is_no_change(body: dict[str, object], word: str) -> None:
+    with pytest.raises(Refused, match=word) as caught:
+        checked_change(OUTPUT, body, KNOWN)
+    assert caught.value.status == 400
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (b"[broken", "is not YAML"),
+        (b"- a list", "is not YAML"),
+        (b"voice: \xff\n", "is not UTF-8"),
+        (None, "could not be read"),
+    ],
+)
+def test_a_file_that_cannot_be_changed(found: bytes | None, words: str) -> None:
+    problem = refused(found)
+    assert (problem.status, problem.code) == (404, "not_writable")
+    assert words in problem.message
+
+
+def test_a_profile_that_is_not_there() -> None:
+    problem = refused(b"", "work")
+    assert (problem.status, problem.code, problem.message) == (404, "not_found", "there is no such profile")
+
+
+def refused(found: bytes | None, profile: str | None = None) -> Refused:
+    """Why a change is, of the relay's own file, which may be denied, or a profile's."""
+
+    def speaks() -> Flow[bool]:
+        raise AssertionError("nobody wants to know")
+
+    rig = Rig()
+    rig.disk.put(OWN, found or b"")
+    if found is None:
+        rig.disk.denied.add(OWN)
+    with pytest.raises(Refused) as caught:
+        rig.spawn(StoredSettings(rig.engine, CONFIG, speaks).change(OUTPUT_FAMILY, profile, {"voice": "rex"}))
+    return caught.value

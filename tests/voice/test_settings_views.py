@@ -1,0 +1,27 @@
+"""Which providers each family can be set to, and shows. The answers: tests/relay/routes/test_voice_settings.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.voice.provider_registry import PROVIDERS
+from svc_proto.voice.settings_views import AGENT, LAB, OUTPUT, View
+
+RENDERERS = ["elevenlabs_tts", "local", "openai_tts", "stub", "xai_tts"]
+REALTIME = ["openai_realtime", "xai_realtime"]
+AGENTS = ["local", "openai_realtime", "stub", "xai_realtime"]
+
+
+@pytest.mark.parametrize(
+    ("view", "allowed", "described"),
+    [(OUTPUT, RENDERERS, RENDERERS), (LAB, [*RENDERERS, *REALTIME], ["local", *REALTIME]), (AGENT, AGENTS, AGENTS)],
+)
+def test_providers(view: View, allowed: list[str], described: list[str]) -> None:
+    assert [info.id for info in view.allowed()] == sorted(allowed)
+    assert [info.id for info in view.described()] == described
+
+
+def test_only_the_agent_says_who_is_native() -> None:
+    info = PROVIDERS["stub"]
+    assert AGENT.object(info)["supports_realtime_agent_native"] is False
+    assert "supports_realtime_agent_native" not in LAB.object(info)
