@@ -76,8 +76,8 @@ OWNERS = {  # what a module's parts name for type checkers alone, since they are
     "svc_proto.mcp.call": ("Call",),
     "svc_proto.relay.websocket.client_connection": ("ClientConnection",),
     "svc_proto.relay.service": ("Relay",),
-    "svc_proto.voice.session_manager": ("Family",),
-    "svc_proto.voice.connection": ("VoiceSocket",),  # the session names who listens
+    "svc_proto.voice.session_manager": ("VoiceSessionManager",),
+    "svc_proto.voice.connection": ("VoiceConnection",),  # the session names who listens
     "svc_proto.wire.websocket": ("WebSocket",),  # a connection says which it has become
 }
 ARROWS = 136  # pairs of rooms of which one imports the other: a helper for one caller is moved, or handed over

@@ -33,7 +33,7 @@ from svc_proto.relay.media import media_service
 from svc_proto.schema import oauth
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneResponse
-from svc_proto.voice.settings import LENGTHS, chosen_text
+from svc_proto.voice.settings import LENGTHS, parse_text_choice
 from svc_proto.wire.websocket_frame_writer import encode_close_payload
 from tests.playbook import START
 
@@ -126,7 +126,7 @@ REFUSALS = {
     "title": Limit(MAX_TITLE, clean_title),
     "session id": Limit(MAX_ID, check_session_id),
     "model name": Limit(MAX_NAME, partial(single_line, field="model", most=MAX_NAME)),
-    "voice": Limit(LENGTHS["voice"], lambda text: chosen_text({"voice": text}, "voice")),
+    "voice": Limit(LENGTHS["voice"], lambda text: parse_text_choice({"voice": text}, "voice")),
     "OAuth state": Limit(
         oauth.MAX_STATE,
         lambda text: (

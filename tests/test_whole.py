@@ -20,8 +20,8 @@ SHOWN = """
 # What is a secret by another name, has one in it, or is too long to be shown.
 HIDDEN = """
     AgentSettings.servers AppendInput.data AudioDelta.data EmitAudio.data HttpParameters.headers
-    Invitation.code Keys._file Keys.environment Listen.sound NewInvite.code NewInvite.pairing_url
-    NewInvite.qr_payload Profile.data Put.members ShellOrder.session Spoken.data StdioParameters.argv
+    Invitation.code ProviderKeys._file ProviderKeys.environment Transcribe.sound NewInvite.code NewInvite.pairing_url
+    NewInvite.qr_payload ConfigProfile.data Put.members ShellOrder.session SpeechFile.data StdioParameters.argv
     StdioParameters.env Turn.operator TurnOrder.operator VoiceConfig.variables VoiceFile.data VoiceSessionLifecycle._ring
 """
 # What two that are equal may differ in.

@@ -20,7 +20,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import AppendFile, SweepFolder
 from svc_proto.engine.websocket import WebSocketHandler
 from svc_proto.relay.voice.subsystem import VOICE_SESSION_MANAGERS
-from tests.voice.harness import PHONE, Client, Rig
+from tests.voice.harness import PHONE, VoiceHarness, VoiceTestClient
 
 ORDER = ("output", "lab", "agent")
 NUMBERED = ("output", "agent")
@@ -40,7 +40,7 @@ def voice(data: bytes) -> None:
     game.end()
 
 
-class _Client(Client):
+class _Client(VoiceTestClient):
     """One that hears at once, and is never spoken to when it is gone."""
 
     def __init__(self, game: _Game, handler: WebSocketHandler) -> None:
@@ -67,7 +67,7 @@ class _Client(Client):
         super().leave(code)
 
 
-class _Game(Rig):
+class _Game(VoiceHarness):
     def __init__(self, family: str) -> None:
         super().__init__()
         self.numbered = family in NUMBERED

@@ -20,36 +20,38 @@ from svc_proto.basics.validate import FALSE_WORDS, invalid, single_line, text
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.voice.profiles import Profile, find_profile
-from svc_proto.voice.provider_interface import ProviderError, Recording, SpeechRequest, Spoken
+from svc_proto.voice.profiles import ConfigProfile, find_profile
+from svc_proto.voice.provider_interface import ProviderError, Recording, SpeechFile, SpeechRequest
 from svc_proto.voice.provider_registry import LOCAL
-from svc_proto.voice.providers.command_line import Command, CommandLine
-from svc_proto.voice.settings import Scope
+from svc_proto.voice.providers.command_line import CommandLineProvider, CommandTemplate
+from svc_proto.voice.settings import SettingsScope
 from svc_proto.voice.speech_text import clean_for_speech
 from svc_proto.wire.limits import MAX_TEXT
 
 if TYPE_CHECKING:
-    from svc_proto.voice.service import Voice
+    from svc_proto.voice.service import VoiceServices
 
-__all__ = ["BasicVoice", "SpeechEngine", "spoken_text"]
+__all__ = ["BasicVoice", "SpeechProviderConfig", "spoken_text"]
 
 AUTO = {  # in the order in which they are tried where none is named: the key is theirs by name (wire 3.5)
     "tts": ("openai", "xai", "elevenlabs", "deepinfra"),
     "stt": ("groq", "openai", "mistral", "xai", "elevenlabs", "deepinfra"),
 }
 BUILT_IN = {LOCAL, "grok", *AUTO["tts"], *AUTO["stt"]}  # any other name may be a command of the operator's (wire 3.5)
-FAULTS = {  # what a refusal begins with, what it is about, and what is missing besides `HINT`
+FAULTS = {  # what a refusal begins with, what it is about, and what is missing besides `INSTALL_HINT`
     "tts": ("TTS configuration error", "text to speech", "no provider; "),
     "stt": ("No STT provider available", "speech to text", ""),
 }
-HINT = "install espeak-ng and the voice extra, or set a key such as OPENAI_API_KEY, XAI_API_KEY or ELEVENLABS_API_KEY"
+INSTALL_HINT = (
+    "install espeak-ng and the voice extra, or set a key such as OPENAI_API_KEY, XAI_API_KEY or ELEVENLABS_API_KEY"
+)
 WITH_CONTROLS = ("xai",)  # whose voice and language a request may choose, wire 3.4
 CHOOSABLE = ("voice", "language")
 MAX_NAME = 160  # characters of each
 
 
 @frozen(kw_only=True)
-class SpeechEngine:
+class SpeechProviderConfig:
     """What a section says, and what follows from it."""
 
     provider: str  # empty: nothing is named, and nothing is there
@@ -57,7 +59,7 @@ class SpeechEngine:
     model: str = ""
     voice: str = ""
     language: str = ""
-    command: CommandLine | None = None  # the operator's own
+    command: CommandTemplate | None = None  # the operator's own
 
 
 def spoken_text(value: object) -> str:
@@ -74,7 +76,7 @@ def spoken_text(value: object) -> str:
 class BasicVoice:
     """The three routes' work."""
 
-    def __init__(self, voice: Voice) -> None:
+    def __init__(self, voice: VoiceServices) -> None:
         self._voice = voice
 
     def config(self, name: str | None) -> Flow[dict[str, object]]:
@@ -84,7 +86,7 @@ class BasicVoice:
         listens = yield from self._engine("stt", profile)
         scope = profile.scope
         if scope.config_scope == "profile" and not (profile.data.get_object("tts") or profile.data.get_object("stt")):
-            scope = Scope(config_scope="global", fallback_to_global=True)  # wire 3.1: it gets the global values
+            scope = SettingsScope(config_scope="global", fallback_to_global=True)  # wire 3.1: it gets the global values
         return {
             "success": True,
             "profile": name,
@@ -119,7 +121,7 @@ class BasicVoice:
             text = f"No STT provider available ({engine.provider}): {error}" if missing else str(error)
             raise self._failed("stt", text, None if missing else engine.provider) from error
 
-    def synthesize(self, name: str | None, text: str, body: Mapping[str, object]) -> Flow[Spoken]:
+    def synthesize(self, name: str | None, text: str, body: Mapping[str, object]) -> Flow[SpeechFile]:
         """A text as one audio file. `Refused` 500 where nothing can speak, 400 for what the body chooses."""
         engine = yield from self._usable("tts", name)
         chosen = _overrides(body) if engine.provider in WITH_CONTROLS else {}
@@ -130,7 +132,7 @@ class BasicVoice:
             language=chosen.get("language") or engine.language,
         )
         try:
-            speaker = self._own(engine) or self._voice.providers.speaker(engine.provider)
+            speaker = self._own(engine) or self._voice.providers.file_speaker(engine.provider)
             return (yield from speaker.speak(request))
         except ProviderError as error:
             kind = "TTS configuration error" if error.variable is not None else "TTS failed"
@@ -138,14 +140,14 @@ class BasicVoice:
 
     # --- helpers ---
 
-    def _usable(self, kind: str, name: str | None) -> Flow[SpeechEngine]:
+    def _usable(self, kind: str, name: str | None) -> Flow[SpeechProviderConfig]:
         profile = yield from self._profile(name)
         engine = yield from self._engine(kind, profile)
         fault, what, missing = FAULTS[kind]
         if not engine.enabled:
             raise self._failed(kind, f"{fault}: {what} is disabled ({kind}.enabled)")
         if not engine.provider:
-            raise self._failed(kind, f"{fault}: {missing}{HINT}")
+            raise self._failed(kind, f"{fault}: {missing}{INSTALL_HINT}")
         return engine
 
     def _failed(self, kind: str, message: str, provider: str | None = None) -> Refused:
@@ -153,12 +155,12 @@ class BasicVoice:
         self._voice.engine.log(Level.WARNING, "voice engine failed", provider=provider, problem=message)
         return Refused(500, "voice_unavailable", message, extra={"provider": provider} if kind == "stt" else {})
 
-    def _profile(self, name: str | None) -> Flow[Profile]:
+    def _profile(self, name: str | None) -> Flow[ConfigProfile]:
         voice = self._voice
         yield from voice.refresh_keys()
         return (yield from find_profile(voice.engine, voice.config.config_path, name))
 
-    def _engine(self, kind: str, profile: Profile) -> Flow[SpeechEngine]:
+    def _engine(self, kind: str, profile: ConfigProfile) -> Flow[SpeechProviderConfig]:
         """With a profile its section decides; what it does not name, the root's does (wire 3.2)."""
         voice = self._voice
         said = profile.data.get_object(kind)
@@ -167,9 +169,9 @@ class BasicVoice:
             root = (yield from find_profile(voice.engine, voice.config.config_path, None)).data.get_object(kind)
             provider = root.first_text("provider").lower()
             said = said or root
-        own = CommandLine.of(provider, said) if provider and provider not in BUILT_IN else None
+        own = CommandTemplate.of(provider, said) if provider and provider not in BUILT_IN else None
         fields = JsonObject(own.values) if own is not None else said.get_object(provider) if provider else JsonObject()
-        return SpeechEngine(
+        return SpeechProviderConfig(
             provider=provider or (yield from self._auto(kind)),
             enabled=str(said.get("enabled", True)).strip().lower() not in FALSE_WORDS,
             model=fields.first_text("model", "model_id"),
@@ -178,8 +180,8 @@ class BasicVoice:
             command=own,
         )
 
-    def _own(self, engine: SpeechEngine) -> Command | None:
-        return None if engine.command is None else Command(self._voice.engine, engine.command)
+    def _own(self, engine: SpeechProviderConfig) -> CommandLineProvider | None:
+        return None if engine.command is None else CommandLineProvider(self._voice.engine, engine.command)
 
     def _auto(self, kind: str) -> Flow[str]:
         voice = self._voice
@@ -188,7 +190,7 @@ class BasicVoice:
             return LOCAL
         return next((provider for provider in AUTO[kind] if voice.keys.get(f"{provider.upper()}_API_KEY")), "")
 
-    def _requirements(self, speaks: SpeechEngine, listens: SpeechEngine) -> Flow[dict[str, object]]:
+    def _requirements(self, speaks: SpeechProviderConfig, listens: SpeechProviderConfig) -> Flow[dict[str, object]]:
         missing = (yield from self._voice.providers.host.engines()).missing
         available = bool(speaks.provider or listens.provider)
         details = f"speaks: {speaks.provider or 'nothing'}; listens: {listens.provider or 'nothing'}"
@@ -210,7 +212,7 @@ def _overrides(body: Mapping[str, object]) -> dict[str, str]:
     return {name: single_line(value, name, MAX_NAME) for name, value in given if value is not None}
 
 
-def _enhanced(engine: SpeechEngine) -> dict[str, object] | None:
+def _enhanced(engine: SpeechProviderConfig) -> dict[str, object] | None:
     """What a request may choose of this engine (wire 3.1)."""
     if engine.provider not in WITH_CONTROLS:
         return None

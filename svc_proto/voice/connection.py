@@ -14,16 +14,16 @@ from svc_proto.voice.session import POLICY
 if TYPE_CHECKING:
     from svc_proto.voice.session import VoiceSession
 
-__all__ = ["MAX_MESSAGE", "PING_EVERY", "VoiceSocket"]
+__all__ = ["MAX_MESSAGE", "PING_INTERVAL", "VoiceConnection"]
 
 MAX_MESSAGE = 2 * 1024 * 1024  # bytes of one message, wire terminal-voice 4.7: 1009 and close
-PING_EVERY = 20.0  # s, wire terminal-voice 4.7
-CLAIM_WITHIN = 30.0  # s for a candidate to show the token: 4009 and close
+PING_INTERVAL = 20.0  # s, wire terminal-voice 4.7
+CLAIM_TIMEOUT = 30.0  # s for a candidate to show the token: 4009 and close
 TOO_LARGE = 1009
 RECHECK = 60.0  # s: grants end by the wall clock, so look again at least this often in case it was stepped
 
 
-class VoiceSocket:
+class VoiceConnection:
     """One WebSocket of a session; a `WebSocketHandler`."""
 
     __slots__ = ("_grant", "_over", "_session", "_socket", "_timer", "_until", "bearer_hash")
@@ -45,10 +45,10 @@ class VoiceSocket:
     def on_open(self, socket: WebSocketConnection) -> None:
         """It may own the session, or has to show the token first."""
         self._socket = socket
-        socket.set_ping_interval(PING_EVERY)
-        self._session.arrived(self)
+        socket.set_ping_interval(PING_INTERVAL)
+        self._session.on_socket_open(self)
         if self.number in self._session.candidates:
-            self._timer.set(self._session.engine.now.mono + CLAIM_WITHIN)
+            self._timer.set(self._session.engine.now.mono + CLAIM_TIMEOUT)
         self.recheck()
 
     def on_text(self, text: str) -> None:
@@ -57,9 +57,9 @@ class VoiceSocket:
         if self._over:
             return
         if len(text) > MAX_MESSAGE // 4 and len(text.encode()) > MAX_MESSAGE:
-            self.leave(TOO_LARGE, "message too large")
+            self.detach(TOO_LARGE, "message too large")
         else:
-            self._session.heard(self, text)
+            self._session.on_text(self, text)
 
     def on_binary(self, data: bytes) -> None:
         """Refuse a binary message: all that is said here is text."""
@@ -68,14 +68,14 @@ class VoiceSocket:
 
     def on_writable(self) -> None:
         """The client has read enough."""
-        self._session.drained(self)
+        self._session.on_writable(self)
 
     def on_closed(self, code: int, reason: str) -> None:
         """The socket is gone: the session may wait for another."""
         self._over = True
         self._timer.retire()
         self._grant.retire()
-        self._session.left(self, code)
+        self._session.on_socket_closed(self, code)
 
     # --- for the session ---
 
@@ -100,10 +100,10 @@ class VoiceSocket:
         self._grant.cancel()
         self._socket.close(code, reason)
 
-    def leave(self, code: int, reason: str) -> None:
+    def detach(self, code: int, reason: str) -> None:
         """Close it, and let the session know at once."""
         self.end(code, reason)
-        self._session.left(self, code)
+        self._session.on_socket_closed(self, code)
 
     def recheck(self) -> None:
         """Whether the grant still lives: the end if not. It may have been changed, and time has passed."""
@@ -115,7 +115,7 @@ class VoiceSocket:
         elif now.wall < expiry:
             self._grant.set(now.mono + min(expiry - now.wall, RECHECK))
         else:
-            self.leave(POLICY, "the grant has run out")
+            self.detach(POLICY, "the grant has run out")
 
     def _idle(self) -> None:
         if self.number in self._session.candidates:

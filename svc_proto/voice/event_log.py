@@ -21,14 +21,14 @@ from svc_proto.facts import Failure
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["KEEP_DAYS", "AudioCopy", "EventLog", "GrowingFile", "in_order", "run_name", "sweep_runs"]
+__all__ = ["KEEP_DAYS", "WavRecorder", "EventLog", "GrowingFile", "in_order", "log_name", "delete_old_logs"]
 
 WRITE_AFTER = 2.0  # s that what was said first may wait for more: each write is an order to the disk's threads
 WRITE_AT = 128 * 1024  # bytes that are written at once
 MAX_WAITING = 1024 * 1024  # bytes that wait for a slow disk: the file is given up
 MAX_LOG = 32 * 1024 * 1024  # bytes of one event log: what comes later is not logged
 MAX_COPY = 64 * 1024 * 1024  # bytes of one WAV copy, 23 minutes at 24 kHz: what comes later is not copied
-ANSWER_WITHIN = 60.0  # s for one write
+WRITE_TIMEOUT = 60.0  # s for one write
 DAY = 86_400.0  # s
 KEEP_DAYS = 14  # run_retention_days of the agent, wire 6.1; other runs are kept as long
 # JSON as in a log: compact, with its names in order (wire 4.9).
@@ -36,13 +36,13 @@ in_order = encoder(json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_ke
 _FOREIGN = re.compile(r"[^A-Za-z0-9]")
 
 
-def run_name(kind: str, wall: float, session_id: str) -> str:
+def log_name(kind: str, wall: float, session_id: str) -> str:
     """`voice-output-20260101-120000-p3Tabc`: the name of a session's files, without suffix; the time is UTC."""
     stamp = f"{datetime.fromtimestamp(wall, UTC):%Y%m%d-%H%M%S}"
     return f"{kind}-{stamp}-{_FOREIGN.sub('', session_id)[:12]}"
 
 
-def sweep_runs(engine: Engine, folder: str, kind: str, *, days: int) -> Flow[None]:
+def delete_old_logs(engine: Engine, folder: str, kind: str, *, days: int) -> Flow[None]:
     """Delete files of runs of that kind that are older."""
     before = engine.now.wall - days * DAY
     outcome = yield from run_operation(engine, SweepFolder(engine.new_op(), folder, before, f"{kind}-"))
@@ -98,7 +98,7 @@ class GrowingFile:
                 data, head = b"".join(self._pieces), self._head
                 self._pieces, self._size, self._head = [], 0, b""
                 order = AppendFile(self._engine.new_op(), self.path, data, head)
-                outcome = yield from run_operation(self._engine, order, within=ANSWER_WITHIN)
+                outcome = yield from run_operation(self._engine, order, within=WRITE_TIMEOUT)
                 if isinstance(outcome, Failure):
                     self._give_up(outcome.kind.value)
         finally:
@@ -136,7 +136,7 @@ class EventLog(GrowingFile):
             self.write(f"{full}\n".encode())
 
 
-class AudioCopy(GrowingFile):
+class WavRecorder(GrowingFile):
     """A WAV copy of what was spoken. Its head is written with each piece, so that it can be played at any time."""
 
     _rate = 0

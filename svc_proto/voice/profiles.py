@@ -23,12 +23,12 @@ from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.voice.settings import Scope
+from svc_proto.voice.settings import SettingsScope
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["DEFAULT", "Profile", "find_profile", "profile_of", "profile_path"]
+__all__ = ["DEFAULT", "ConfigProfile", "find_profile", "profile_of", "profile_path"]
 
 DEFAULT = "default"
 MAX_NAME = 100  # characters
@@ -36,10 +36,10 @@ MAX_FOLDER = 255  # bytes of the name of a folder, which is the profile's name i
 
 
 @frozen(kw_only=True)
-class Profile:
+class ConfigProfile:
     """What was found."""
 
-    scope: Scope
+    scope: SettingsScope
     path: str
     data: JsonObject = field(repr=False)  # of the file
 
@@ -59,16 +59,18 @@ def profile_path(root: str, name: str) -> str | None:
     return f"{root.rpartition('/')[0]}/profiles/{name}/config.yaml"
 
 
-def find_profile(engine: Engine, root: str, name: str | None) -> Flow[Profile]:
+def find_profile(engine: Engine, root: str, name: str | None) -> Flow[ConfigProfile]:
     """Go through the table. `root` is the path of the agent's configuration."""
     if name is not None and (path := profile_path(root, name)) is not None:
         found = yield from read_yaml(engine, path)
         if name == DEFAULT or not isinstance(found, Failure) or found.kind is not FailureKind.NOT_FOUND:
             data = _usable(engine, path, found)
-            return Profile(scope=Scope(config_scope="profile", profile=name, config_path=path), path=path, data=data)
+            return ConfigProfile(
+                scope=SettingsScope(config_scope="profile", profile=name, config_path=path), path=path, data=data
+            )
     data = _usable(engine, root, (yield from read_yaml(engine, root)))
-    scope = Scope(config_scope="global", profile=name, fallback_to_global=name is not None)
-    return Profile(scope=scope, path=root, data=data)
+    scope = SettingsScope(config_scope="global", profile=name, fallback_to_global=name is not None)
+    return ConfigProfile(scope=scope, path=root, data=data)
 
 
 def _usable(engine: Engine, path: str, found: JsonObject | Failure) -> JsonObject:

@@ -3,7 +3,7 @@
     renderer = providers.renderer("local")
     done = yield from renderer.render(SpeechRequest(text="Hello.", voice="en", sample_rate=24_000), sink)
 
-A vendor, this host and a command of the operator's have `speak(request)`, which gives `Spoken`, and
+A vendor, this host and a command of the operator's have `speak(request)`, which gives `SpeechFile`, and
 `transcribe(recording, model=, language=)`, which gives its words.
 
 Audio is PCM everywhere behind this seam: signed 16-bit little-endian, mono. A provider raises `ProviderError` for
@@ -20,8 +20,16 @@ from attrs import field, frozen
 from svc_proto.engine.flow import Flow
 
 __all__ = ["AudioChunk", "AudioDelta", "AudioDone", "AudioSink", "FunctionCall", "ProviderError", "ProviderEvent"]
-__all__ += ["ProviderInfo", "ProviderProblem", "ProviderReady", "RealtimeOptions", "Recording", "Rendered", "Renderer"]
-__all__ += ["ResponseDone", "ResponseStarted", "SUPPORTS", "SpeechRequest", "Spoken", "TextDelta"]
+__all__ += [
+    "ProviderInfo",
+    "ProviderErrorEvent",
+    "ProviderReady",
+    "RealtimeOptions",
+    "Recording",
+    "RenderResult",
+    "Renderer",
+]
+__all__ += ["ResponseDone", "ResponseStarted", "SUPPORTS", "SpeechRequest", "SpeechFile", "SpokenTextDelta"]
 __all__ += ["TranscriptDelta", "TranscriptFinal"]
 
 
@@ -55,7 +63,7 @@ class ProviderInfo:
     recommended: tuple[str, ...] = ()  # of its voices
     voices_of: Mapping[str, tuple[str, ...]] = field(factory=dict)  # by model, where one has not all of them
 
-    def own(self, rate: int) -> dict[str, Any]:
+    def default_options(self, rate: int) -> dict[str, Any]:
         """Its first model and voice, and this rate (Hz) or its first: for whoever names the provider alone."""
         rates = self.sample_rates
         return {"model": self.models[0], "voice": self.voices[0], "sample_rate": rate if rate in rates else rates[0]}
@@ -87,7 +95,7 @@ class AudioChunk:
 
 
 @frozen(kw_only=True)
-class Rendered:
+class RenderResult:
     """What a renderer says when it is done."""
 
     provider: str
@@ -97,7 +105,7 @@ class Rendered:
     transcript: str | None = None  # what the provider says it said
 
     @property
-    def who(self) -> dict[str, object]:
+    def identity(self) -> dict[str, object]:
         """Who has spoken, as events name it."""
         return {"provider": self.provider, "model": self.model, "voice": self.voice}
 
@@ -110,7 +118,7 @@ class AudioSink(Protocol):
         """Whether nobody has to wait before the next chunk."""
         ...
 
-    def put(self, chunk: AudioChunk) -> None:
+    def write(self, chunk: AudioChunk) -> None:
         """Take a chunk of at most 32 KiB at once; whoever has more to give waits while there is no room."""
         ...
 
@@ -122,13 +130,13 @@ class AudioSink(Protocol):
 class Renderer(Protocol):
     """Text to PCM, piece by piece as it comes."""
 
-    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
         """Speak. Raises `ProviderError`; no audio at all is one too. Cancelling the flow frees everything."""
         ...
 
 
 @frozen
-class Spoken:
+class SpeechFile:
     """A whole audio file."""
 
     data: bytes = field(repr=False)
@@ -192,7 +200,7 @@ class ResponseStarted:
 
 
 @frozen
-class TextDelta:
+class SpokenTextDelta:
     """A piece of the text of what is spoken."""
 
     response_id: str
@@ -233,7 +241,7 @@ class ResponseDone:
 
 
 @frozen
-class ProviderProblem:
+class ProviderErrorEvent:
     """An `error` of the provider. `benign`: changes nothing; `idle`: it closed a session that nobody used."""
 
     message: str
@@ -246,12 +254,12 @@ ProviderEvent: TypeAlias = (
     | TranscriptDelta
     | TranscriptFinal
     | ResponseStarted
-    | TextDelta
+    | SpokenTextDelta
     | AudioDelta
     | AudioDone
     | FunctionCall
     | ResponseDone
-    | ProviderProblem
+    | ProviderErrorEvent
 )
 
 Message: TypeAlias = "dict[str, object]"  # a JSON object for the provider's socket

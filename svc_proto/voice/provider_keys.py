@@ -19,13 +19,13 @@ from svc_proto.voice_config import KEY_VARIABLES, URL_VARIABLES, ProviderEndpoin
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Keys", "VendorAccess"]
+__all__ = ["ProviderKeys", "ProviderCredentials"]
 
 _CARRIABLE = re.compile(r"[!-~]+")  # RFC 9110 section 5.5, without blanks
 
 
 @frozen
-class VendorAccess:
+class ProviderCredentials:
     """The right to call a vendor."""
 
     vendor: str
@@ -38,7 +38,7 @@ class VendorAccess:
 
 
 @define
-class Keys:
+class ProviderKeys:
     """`refresh` reads `.env` anew, so that a key takes effect without a restart."""
 
     environment: Mapping[str, str] = field(repr=False)
@@ -49,16 +49,16 @@ class Keys:
         values = (self.environment.get(name) or self._file.get(name) for name in names)
         return next(filter(None, values), None)
 
-    def admit(self, vendor: ProviderEndpoint) -> VendorAccess:
+    def credentials_for(self, vendor: ProviderEndpoint) -> ProviderCredentials:
         """The access that the operator has set up. `ProviderError` names the variable that is missing."""
         key = self.get(*vendor.keys)
         if not key:
             raise ProviderError(f"{vendor.suggested_variable} not set", variable=vendor.suggested_variable)
         if not _CARRIABLE.fullmatch(key):
             raise ProviderError(f"the key of {vendor.name} has characters that no header can carry")
-        return VendorAccess(vendor.name, (self.get(vendor.url_variable) or vendor.url).rstrip("/"), key)
+        return ProviderCredentials(vendor.name, (self.get(vendor.url_variable) or vendor.url).rstrip("/"), key)
 
-    def present(self, *names: str) -> list[str]:
+    def present_variables(self, *names: str) -> list[str]:
         """Which of these variables are set."""
         return [name for name in names if self.get(name)]
 

@@ -15,43 +15,45 @@ from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.provider_interface import SUPPORTS, ProviderError, ProviderInfo
-from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
+from svc_proto.voice.providers.discovery import DiscoveryResult, ProviderVoice
 from svc_proto.voice.settings import AnySettings, OutputSettings
 
 if TYPE_CHECKING:
-    from svc_proto.voice.service import Voice
+    from svc_proto.voice.service import VoiceServices
 
-__all__ = ["STATIC", "Offer", "Options", "check_choice", "compatible_voices", "provider_object"]
+__all__ = ["STATIC", "ProviderCatalog", "ProviderCatalogs", "check_choice", "compatible_voices", "provider_object"]
 
 MAX_CACHED = 64
 STATIC: Mapping[str, object] = {"attempted": False, "status": "static", "source": "provider_info"}
-NOTHING = Discovered(source="")
+NOTHING = DiscoveryResult(source="")
 
 
 @frozen
-class Offer:
+class ProviderCatalog:
     """Everything that is known of what a provider has. `dynamic` is the member of that name."""
 
     info: ProviderInfo
-    found: Discovered = NOTHING
+    found: DiscoveryResult = NOTHING
     dynamic: Mapping[str, object] = STATIC
 
 
-class Options:
+class ProviderCatalogs:
     """Asks vendors, and remembers."""
 
-    def __init__(self, voice: Voice) -> None:
+    def __init__(self, voice: VoiceServices) -> None:
         self._voice = voice
-        self._kept: ExpiringMap[tuple[str, str], Discovered] = ExpiringMap(MAX_CACHED)
+        self._kept: ExpiringMap[tuple[str, str], DiscoveryResult] = ExpiringMap(MAX_CACHED)
 
-    def known(self, info: ProviderInfo) -> Offer:
+    def cached(self, info: ProviderInfo) -> ProviderCatalog:
         """Without asking anybody."""
         found = self._kept.get(self._key(info), self._voice.engine.now.mono)
-        return Offer(info) if found is None else Offer(info, found, self._dynamic(found, cached=True))
+        return (
+            ProviderCatalog(info) if found is None else ProviderCatalog(info, found, self._dynamic(found, cached=True))
+        )
 
-    def ask(self, info: ProviderInfo) -> Flow[Offer]:
+    def fetch(self, info: ProviderInfo) -> Flow[ProviderCatalog]:
         """Ask the vendor, unless it was asked lately."""
-        voice, key, offer = self._voice, self._key(info), self.known(info)
+        voice, key, offer = self._voice, self._key(info), self.cached(info)
         if offer.found is not NOTHING:
             return offer
         try:
@@ -59,19 +61,19 @@ class Options:
         except ProviderError as error:
             missing = error.variable is not None
             status = {"attempted": not missing, "status": "auth_missing" if missing else "error"}
-            return Offer(info, dynamic={**STATIC, **status, "message": str(error)})
+            return ProviderCatalog(info, dynamic={**STATIC, **status, "message": str(error)})
         if found is None:
             return offer
         if lasts := voice.config.options_cache:
             now = voice.engine.now.mono
             self._kept.purge(now)
             self._kept.put(key, found, now + lasts)
-        return Offer(info, found, self._dynamic(found, cached=False))
+        return ProviderCatalog(info, found, self._dynamic(found, cached=False))
 
     def _key(self, info: ProviderInfo) -> tuple[str, str]:
         return info.id, self._voice.keys.fingerprint()
 
-    def _dynamic(self, found: Discovered, *, cached: bool) -> dict[str, object]:
+    def _dynamic(self, found: DiscoveryResult, *, cached: bool) -> dict[str, object]:
         dynamic: dict[str, object] = {
             "attempted": True,
             "status": "ok",
@@ -85,7 +87,9 @@ class Options:
         return dynamic
 
 
-def provider_object(info: ProviderInfo, offer: Offer | None = None, *, native: bool | None = None) -> dict[str, object]:
+def provider_object(
+    info: ProviderInfo, offer: ProviderCatalog | None = None, *, native: bool | None = None
+) -> dict[str, object]:
     """The option object. Labels and groups only with an `offer`. `native` is the agent's own member (wire 6.1)."""
     found = NOTHING if offer is None else offer.found
     able = info.supports | {"speech_to_speech", "tool_use"} if native else info.supports
@@ -105,7 +109,7 @@ def provider_object(info: ProviderInfo, offer: Offer | None = None, *, native: b
     return answer if offer is None else answer | _described(offer)
 
 
-def compatible_voices(offer: Offer, model: str) -> list[str] | None:
+def compatible_voices(offer: ProviderCatalog, model: str) -> list[str] | None:
     """The voices of a model; None where nothing is known of it."""
     info = offer.info
     if model in info.voices_of:
@@ -113,7 +117,7 @@ def compatible_voices(offer: Offer, model: str) -> list[str] | None:
     return _union(info.voices, _ids(offer.found)) if info.source and model in info.models else None
 
 
-def check_choice(offer: Offer, choice: AnySettings) -> list[dict[str, str]]:
+def check_choice(offer: ProviderCatalog, choice: AnySettings) -> list[dict[str, str]]:
     """`{id, status, message}` each; the choice is valid if none is an `error` (wire terminal-voice 4.5)."""
     known = JsonObject(provider_object(offer.info, offer))
     checks = [_check_model(known.texts("models"), choice.model), _check_voice(offer, known.texts("voices"), choice)]
@@ -131,12 +135,12 @@ def check_choice(offer: Offer, choice: AnySettings) -> list[dict[str, str]]:
 # --- helpers ---
 
 
-def _described(offer: Offer) -> dict[str, object]:
+def _described(offer: ProviderCatalog) -> dict[str, object]:
     """Labels, groups and what goes with what."""
     info, found = offer.info, offer.found
     known = info.voices if info.source else ()
     asked = {voice.id: voice for voice in found.voices}
-    voices = {name: OfferedVoice(name, name.replace("_", " ").replace("-", " ").title()) for name in known} | asked
+    voices = {name: ProviderVoice(name, name.replace("_", " ").replace("-", " ").title()) for name in known} | asked
     custom = [voice.id for voice in found.voices if voice.custom]
     builtin = _union(known, [name for name in asked if name not in custom])
     source = found.source or info.source
@@ -181,7 +185,7 @@ def _union(known: Sequence[str], found: Sequence[str]) -> list[str]:
     return list(dict.fromkeys((*known, *found)))
 
 
-def _ids(found: Discovered) -> list[str]:
+def _ids(found: DiscoveryResult) -> list[str]:
     return [voice.id for voice in found.voices]
 
 
@@ -191,7 +195,7 @@ def _check_model(models: Sequence[str], model: str) -> dict[str, str]:
     return _listed("model", model, models)
 
 
-def _check_voice(offer: Offer, voices: Sequence[str], choice: AnySettings) -> dict[str, str]:
+def _check_voice(offer: ProviderCatalog, voices: Sequence[str], choice: AnySettings) -> dict[str, str]:
     if not choice.voice:
         return _check("voice_present", "error", "no voice is chosen")
     compatible = compatible_voices(offer, choice.model)

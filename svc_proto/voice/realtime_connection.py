@@ -23,16 +23,16 @@ from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.provider_interface import AudioDelta, ProviderError, ProviderEvent
-from svc_proto.voice.providers.realtime_dialects import Dialect
-from svc_proto.voice.realtime.actions import ProviderOrder
+from svc_proto.voice.providers.realtime_dialects import RealtimeDialect
+from svc_proto.voice.realtime.actions import ProviderAction
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ProviderLink", "open_link"]
+__all__ = ["RealtimeConnection", "connect_realtime"]
 
-CONNECT_WITHIN = 60.0  # s, wire terminal-voice 6.11
-PING_EVERY = 20.0  # s, wire terminal-voice 6.11
+CONNECT_TIMEOUT = 60.0  # s, wire terminal-voice 6.11
+PING_INTERVAL = 20.0  # s, wire terminal-voice 6.11
 REFUSALS = {  # by status
     401: "does not accept the configured API key",
     429: "takes no more sessions for now (429)",
@@ -41,9 +41,11 @@ MAX_EVENTS = 4096  # that wait for a slow client: the provider is given up
 MAX_BYTES = 16 * 1024 * 1024  # of sound in them, more than five minutes at 24 kHz: the same
 
 
-def open_link(engine: Engine, dialect: Dialect, *, provider: str, within: float = CONNECT_WITHIN) -> Flow[ProviderLink]:
+def connect_realtime(
+    engine: Engine, dialect: RealtimeDialect, *, provider: str, within: float = CONNECT_TIMEOUT
+) -> Flow[RealtimeConnection]:
     """Connect."""
-    link = ProviderLink(engine, dialect)
+    link = RealtimeConnection(engine, dialect)
     outcome = yield from fetch(
         engine, "GET", dialect.url, into=websocket_upgrade(link), headers=dialect.headers, within=within
     )
@@ -54,12 +56,12 @@ def open_link(engine: Engine, dialect: Dialect, *, provider: str, within: float 
     return link
 
 
-class ProviderLink:
-    """A `WebSocketHandler`; made by `open_link`."""
+class RealtimeConnection:
+    """A `WebSocketHandler`; made by `connect_realtime`."""
 
     _socket: WebSocketConnection  # from `on_open` on
 
-    def __init__(self, engine: Engine, dialect: Dialect) -> None:
+    def __init__(self, engine: Engine, dialect: RealtimeDialect) -> None:
         self._engine = engine
         self._dialect = dialect
         self._events: deque[ProviderEvent] = deque()
@@ -69,13 +71,13 @@ class ProviderLink:
 
     # --- for flows ---
 
-    def send(self, *orders: ProviderOrder) -> None:
+    def send(self, *orders: ProviderAction) -> None:
         """Say something; nothing when the provider has gone."""
         for order in orders:
-            if (words := self._dialect.words(order)) is not None:
+            if (words := self._dialect.encode(order)) is not None:
                 self._socket.send_text(strict_json.dumps(words))
 
-    def take(self, *, within: float) -> Flow[ProviderEvent]:
+    def next_event(self, *, within: float) -> Flow[ProviderEvent]:
         """The next event. `ProviderError` when there is none in time, or will be none."""
         if not self._events and self._problem is None:
             yield from self._bell.wait(self._engine.now.mono + within)
@@ -95,7 +97,7 @@ class ProviderLink:
     def on_open(self, socket: WebSocketConnection) -> None:
         """The socket to the provider is open: say what has to be said first."""
         self._socket = socket
-        socket.set_ping_interval(PING_EVERY)
+        socket.set_ping_interval(PING_INTERVAL)
         socket.send_text(strict_json.dumps(self._dialect.setup()))
 
     def on_text(self, text: str) -> None:

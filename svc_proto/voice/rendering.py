@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from svc_proto.basics.pcm import whole_samples
 from svc_proto.engine.flow import Flow
-from svc_proto.voice.provider_interface import AudioChunk, Rendered, SpeechRequest
+from svc_proto.voice.provider_interface import AudioChunk, RenderResult, SpeechRequest
 from svc_proto.voice.session import MAX_DELTA, VoiceMode
-from svc_proto.voice.speak_request import Metrics, masked
+from svc_proto.voice.speak_request import SpeechMetrics, mask_secrets
 
 __all__ = ["Rendering"]
 
@@ -19,7 +19,7 @@ class Rendering:
         self._session = mode.session
         self._request = request
         self._response_id = response_id
-        self._metrics = Metrics(mode.engine.now.mono)
+        self._metrics = SpeechMetrics(mode.engine.now.mono)
         self.task = mode.engine.spawn(self._render(), on_done=self._done, on_error=self._failed)
 
     @property
@@ -27,7 +27,7 @@ class Rendering:
         """Whether the client has room."""
         return self._session.has_room
 
-    def put(self, chunk: AudioChunk) -> None:
+    def write(self, chunk: AudioChunk) -> None:
         """A piece of sound that is not too large, whole samples."""
         self._metrics.piece(len(chunk.data), chunk.sample_rate, self._session.engine.now.mono)
         self._mode.rendered_audio(self._response_id, chunk)
@@ -36,16 +36,16 @@ class Rendering:
         """Some sound of the renderer."""
         data = whole_samples(chunk.data)
         for start in range(0, len(data), MAX_DELTA):
-            self.put(AudioChunk(data[start : start + MAX_DELTA], chunk.sample_rate, chunk.label))
-            yield from self._mode.room()
+            self.write(AudioChunk(data[start : start + MAX_DELTA], chunk.sample_rate, chunk.label))
+            yield from self._mode.wait_writable()
 
-    def _render(self) -> Flow[Rendered]:
+    def _render(self) -> Flow[RenderResult]:
         session = self._session
         return (yield from session.voice.providers.renderer(session.chosen.provider).render(self._request, self))
 
-    def _done(self, done: Rendered) -> None:
+    def _done(self, done: RenderResult) -> None:
         metrics = self._metrics.report(done, now=self._session.engine.now.mono)
-        self._mode.rendered(self._response_id, done, {"metrics": metrics, "metadata": masked(done.metadata)})
+        self._mode.rendered(self._response_id, done, {"metrics": metrics, "metadata": mask_secrets(done.metadata)})
 
     def _failed(self, error: Exception) -> None:
         self._mode.rendered(self._response_id, error, {})

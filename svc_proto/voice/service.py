@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.voice.principal import Principal
-from svc_proto.voice.provider_keys import Keys
-from svc_proto.voice.providers.provider_factory import Providers
+from svc_proto.voice.provider_keys import ProviderKeys
+from svc_proto.voice.providers.provider_factory import ProviderFactory
 from svc_proto.voice.settings import SettingsT
-from svc_proto.voice.settings_store import SectionFamily, StoredSettings
+from svc_proto.voice.settings_store import SettingsSection, SettingsStore
 from svc_proto.voice_config import VoiceConfig
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Voice"]
+__all__ = ["VoiceServices"]
 
 
-class Voice:
+class VoiceServices:
     """Nothing is read or connected to when it is made."""
 
     def __init__(self, engine: Engine, config: VoiceConfig) -> None:
         self.engine = engine
         self.config = config
-        self.keys = Keys(config.variables)
-        self.providers = Providers(engine, self.keys)
-        self.stored = StoredSettings(engine, config, self._speaks)
+        self.keys = ProviderKeys(config.variables)
+        self.providers = ProviderFactory(engine, self.keys)
+        self.stored = SettingsStore(engine, config, self._speaks)
 
-    def settings(self, family: SectionFamily[SettingsT], profile: str | None = None) -> Flow[SettingsT]:
+    def settings(self, family: SettingsSection[SettingsT], profile: str | None = None) -> Flow[SettingsT]:
         """What a family is set to, for a profile or for the relay; the keys are read anew, too."""
         yield from self.refresh_keys()
         return (yield from self.stored.read(family, profile))

@@ -42,24 +42,24 @@ from svc_proto.machines.voice_session import (
 )
 from svc_proto.schema.envelope import parse_message
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, run_name
+from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, log_name
 from svc_proto.voice.provider_interface import ProviderError
 from svc_proto.voice.settings import RealtimeSettings
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.voice.connection import VoiceSocket
+    from svc_proto.voice.connection import VoiceConnection
     from svc_proto.voice.principal import Principal
-    from svc_proto.voice.provider_interface import AudioChunk, Rendered
-    from svc_proto.voice.session_manager import Family
+    from svc_proto.voice.provider_interface import AudioChunk, RenderResult
+    from svc_proto.voice.session_manager import VoiceSessionManager
     from svc_proto.voice.settings import OutputSettings
 
-__all__ = ["MAX_DELTA", "POLICY", "VoiceMode", "VoiceSession", "problem_of"]
+__all__ = ["MAX_DELTA", "POLICY", "VoiceMode", "VoiceSession", "error_message_of"]
 
 MAX_DELTA = 32 * 1024  # bytes of PCM in one event
 MAX_CANDIDATES = 4  # of one session: the one that came first has to go
 MAX_EARLY = 64  # messages from before `voice.session.ready`: a further one ends the socket
-ROOM_WITHIN = 60.0  # s after which a speaker looks again whether there is room
+WRITABLE_TIMEOUT = 60.0  # s after which a speaker looks again whether there is room
 NO_SOUND = '"audio_base64":""'  # as an event is written without its sound
 POLICY = 1008
 SUPERSEDED = 4000  # wire terminal-voice 6.3
@@ -93,16 +93,16 @@ class VoiceMode:
     def on_lost(self) -> None:
         """The owner is gone before the session was ready, or from one that does not resume; it is FRESH again."""
 
-    def keeps(self, code: int) -> bool:
+    def resumes_after(self, code: int) -> bool:
         """The owner is gone, its socket closed with `code`: whether there is something to come back for."""
         return False
 
     def on_detached(self) -> None:
         """Nobody listens now; somebody may come back before the window closes."""
 
-    def room(self) -> Flow[None]:
+    def wait_writable(self) -> Flow[None]:
         """Wait until the client has read enough of what was said, or has come back to hear it."""
-        return self.session.room()
+        return self.session.wait_writable()
 
     def on_resumed(self) -> None:
         """Somebody came back, and has heard what it has missed."""
@@ -118,7 +118,7 @@ class VoiceMode:
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
         """Some sound."""
 
-    def rendered(self, response_id: str, done: Rendered | Exception, fields: dict[str, object]) -> None:
+    def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
         """That was all, or all that can be had; `fields` are `metrics` and `metadata` of the response's end."""
 
 
@@ -127,7 +127,7 @@ class VoiceSession:
 
     def __init__(
         self,
-        family: Family,
+        family: VoiceSessionManager,
         principal: Principal,
         chosen: OutputSettings | RealtimeSettings,
         mode: Callable[[VoiceSession], VoiceMode],
@@ -141,9 +141,9 @@ class VoiceSession:
         self.resume_token = _secret(engine.entropy(32))  # 43 characters; forgotten once it was told
         deadline, window = engine.now.mono + UNCLAIMED_TIMEOUT, voice.config.resume_ttl
         self.life = VoiceSessionLifecycle(token_hash=sha256_hex(self.resume_token), window=window, deadline=deadline)
-        self.socket: VoiceSocket | None = None  # the owner
-        self.candidates: dict[int, VoiceSocket] = {}
-        name = run_name(family.files, engine.now.wall, self.id)
+        self.socket: VoiceConnection | None = None  # the owner
+        self.candidates: dict[int, VoiceConnection] = {}
+        name = log_name(family.files, engine.now.wall, self.id)
         self.run_path = f"{family.runs}/{name}"  # of each file that it leaves, without suffix
         self.log = EventLog(engine, f"{self.run_path}.jsonl")
         self._created = engine.now.mono
@@ -161,13 +161,13 @@ class VoiceSession:
     def created(self, fields: Mapping[str, object]) -> None:
         """It is in the table: begin its log, and delete what older sessions have left."""
         family, chosen = self.family, self.chosen
-        self.note(f"{family.name}.session.created", session_id=self.id, **self.choice(), **fields)
+        self.log_event(f"{family.name}.session.created", session_id=self.id, **self.settings_choice(), **fields)
         family.sweep(chosen.run_retention_days if isinstance(chosen, RealtimeSettings) else KEEP_DAYS)
         self.engine.log(Level.INFO, "voice session made", kind=family.name, session=self.id[:8])
 
     # --- for its mode ---
 
-    def choice(self) -> dict[str, object]:
+    def settings_choice(self) -> dict[str, object]:
         """Which provider, model and voice speak, as events name them."""
         return {"provider": self.chosen.provider, "model": self.chosen.model, "voice": self.chosen.voice}
 
@@ -222,7 +222,7 @@ class VoiceSession:
         """`voice.error`; the socket stays open."""
         self.emit("voice.error", message=message, **fields)
 
-    def note(self, kind: str, /, **fields: object) -> None:
+    def log_event(self, kind: str, /, **fields: object) -> None:
         """A line for the log alone."""
         self.log.record({"type": kind, "at_ms": self.at_ms, **fields})
 
@@ -231,10 +231,10 @@ class VoiceSession:
         """Whether the client has read enough of what was said, or much of it was not said to anybody yet."""
         return self.life.has_room if self.socket is None else self.socket.writable
 
-    def room(self) -> Flow[None]:
+    def wait_writable(self) -> Flow[None]:
         """Wait until the client has read enough of what was said, or has come back to hear it."""
         while not self.has_room:
-            yield from self._speakers.wait(self.engine.now.mono + ROOM_WITHIN)
+            yield from self._speakers.wait(self.engine.now.mono + WRITABLE_TIMEOUT)
 
     def begin(self) -> None:
         """What the session needs is there: say that it is ready, and take what the client has said meanwhile."""
@@ -243,14 +243,14 @@ class VoiceSession:
         early, self._early = self._early, deque()
         for message in early:
             if self.attached:
-                self._take(message)
+                self._handle_message(message)
 
     def ready(self) -> None:
         """Tell the client `voice.session.ready`."""
         scope = self.chosen.scope
         fields: dict[str, object] = {
             "session_id": self.id,
-            **self.choice(),
+            **self.settings_choice(),
             "sample_rate": self.chosen.sample_rate,
             "event_log_path": self.log.path,
             "profile": scope.profile,
@@ -281,7 +281,7 @@ class VoiceSession:
         if self.closed:
             return
         self.life.close()
-        self._over(why, code)
+        self._finish(why, code)
 
     def revoke(self, why: str) -> None:
         """Its token is accepted no more: the end, of what runs for it on the API server, too."""
@@ -290,14 +290,14 @@ class VoiceSession:
 
     # --- for its sockets ---
 
-    def arrived(self, socket: VoiceSocket) -> None:
+    def on_socket_open(self, socket: VoiceConnection) -> None:
         """A socket is open."""
         if self.closed:
             self.refuse(socket, self.life.denial())
             return
         if self.socket is not None and not self.family.resumes:
             was = self.socket
-            self.left(was, SUPERSEDED)
+            self.on_socket_closed(was, SUPERSEDED)
             was.end(SUPERSEDED, TAKEN_OVER)
         if not self.life.attach():
             if len(self.candidates) >= MAX_CANDIDATES:
@@ -308,7 +308,7 @@ class VoiceSession:
         self._wind()
         self.mode.on_attached()
 
-    def heard(self, socket: VoiceSocket, text: str) -> None:
+    def on_text(self, socket: VoiceConnection, text: str) -> None:
         """A message came."""
         if socket is self.socket:
             try:
@@ -316,23 +316,23 @@ class VoiceSession:
             except Refused as refused:
                 self.error(refused.message)
             else:
-                self._take(message)
+                self._handle_message(message)
         else:
             self._claim(socket, text)
 
-    def heard_binary(self, socket: VoiceSocket) -> None:
+    def heard_binary(self, socket: VoiceConnection) -> None:
         """A frame that is no text came."""
         if socket is self.socket:
             self.error("only text frames are understood here")
         else:
             self.refuse(socket, self.life.denial())
 
-    def drained(self, socket: VoiceSocket) -> None:
+    def on_writable(self, socket: VoiceConnection) -> None:
         """The client has read enough."""
         if socket is self.socket:
             self._speakers.notify_all()
 
-    def left(self, socket: VoiceSocket, code: int) -> None:
+    def on_socket_closed(self, socket: VoiceConnection, code: int) -> None:
         """A socket is gone."""
         self.candidates.pop(socket.number, None)
         if socket is not self.socket:
@@ -344,20 +344,20 @@ class VoiceSession:
         else:
             self._lost(code, "client closed")
 
-    def opened_with(self, bearer_hash: str) -> list[VoiceSocket]:
+    def opened_with(self, bearer_hash: str) -> list[VoiceConnection]:
         """Whoever is here by that token: candidates, and the owner."""
         here = [*self.candidates.values(), *([self.socket] if self.socket is not None else [])]
         return [socket for socket in here if secrets_equal(socket.bearer_hash, bearer_hash)]
 
-    def refuse(self, socket: VoiceSocket, denied: ClaimDenied) -> None:
+    def refuse(self, socket: VoiceConnection, denied: ClaimDenied) -> None:
         """A candidate does not get the session."""
         self.candidates.pop(socket.number, None)
-        self._tell(socket, "voice.session.resume_failed", reason=denied.reason)
+        self._send_unrecorded(socket, "voice.session.resume_failed", reason=denied.reason)
         socket.end(denied.close_code, denied.reason)
 
     # --- who speaks for the session ---
 
-    def _claim(self, socket: VoiceSocket, text: str) -> None:
+    def _claim(self, socket: VoiceConnection, text: str) -> None:
         """A candidate may show the token, and nothing else."""
         try:
             message = _parse(text)
@@ -366,7 +366,7 @@ class VoiceSession:
                 return
             self._resume(socket, message)
         except Refused as refused:  # it may try again
-            self._tell(socket, "voice.error", message=refused.message)
+            self._send_unrecorded(socket, "voice.error", message=refused.message)
 
     def _asks_to_resume(self, message: Mapping[str, object]) -> bool:
         if not self.family.resumes:
@@ -375,7 +375,7 @@ class VoiceSession:
             return message.get("resume_token") is not None or self.life.state is VoiceState.DETACHED
         return message["type"] == "session.resume"
 
-    def _resume(self, socket: VoiceSocket, message: Mapping[str, object]) -> None:
+    def _resume(self, socket: VoiceConnection, message: Mapping[str, object]) -> None:
         outcome = self.life.resume(message.get("resume_token"), message)
         if isinstance(outcome, ClaimDenied):
             self.refuse(socket, outcome)
@@ -387,22 +387,22 @@ class VoiceSession:
         was, self.socket = self.socket, socket
         self._wind()
         if was is not None and was is not socket:
-            self.note(f"{self.family.name}.websocket.superseded_closed")
+            self.log_event(f"{self.family.name}.websocket.superseded_closed")
             was.end(SUPERSEDED, TAKEN_OVER)
         cursor, events = outcome.cursor, outcome.events
         come = {"last_event_id": cursor.event, "last_audio_event_id": cursor.audio}
         come["last_played_audio_event_id"] = cursor.played
-        self._tell(socket, "voice.session.resumed", **come, **self.mode.resumed_fields())
+        self._send_unrecorded(socket, "voice.session.resumed", **come, **self.mode.resumed_fields())
         begin = {"from_event_id": cursor.event, "from_audio_event_id": max(cursor.audio, cursor.played)}
-        self._tell(socket, "voice.replay.started", **begin, replay_event_count=len(events))
+        self._send_unrecorded(socket, "voice.replay.started", **begin, replay_event_count=len(events))
         for text in events:
             socket.send(f'{text[:-1]},"replayed":true}}')
-        self._tell(socket, "voice.replay.done", replay_event_count=len(events))
+        self._send_unrecorded(socket, "voice.replay.done", replay_event_count=len(events))
         self._speakers.notify_all()
         self.mode.on_resumed()
 
     def _lost(self, code: int, why: str) -> None:
-        if not self.mode.keeps(code):
+        if not self.mode.resumes_after(code):
             self.close(why)
             return
         deadline = self.life.detach(self.engine.now.mono)
@@ -410,7 +410,7 @@ class VoiceSession:
         reason = "websocket_disconnected"
         self.emit("voice.session.detached", session_id=self.id, reason=reason, resume_ttl_ms=self.resume_ttl_ms)
         wall = round(self.engine.now.at(deadline).wall, 3)
-        self.note(f"{self.family.name}.session.detached", reason=reason, resume_deadline=wall)
+        self.log_event(f"{self.family.name}.session.detached", reason=reason, resume_deadline=wall)
         self.mode.on_detached()
         self._speakers.notify_all()
 
@@ -421,7 +421,7 @@ class VoiceSession:
 
     def _due(self) -> None:
         self.life.expire()
-        self._over("expired", 4008)
+        self._finish("expired", 4008)
 
     def _wind(self) -> None:
         """Set the timer by the life's deadline."""
@@ -430,7 +430,7 @@ class VoiceSession:
         else:
             self._timer.set(self.life.deadline)
 
-    def _over(self, why: str, code: int) -> None:
+    def _finish(self, why: str, code: int) -> None:
         self._timer.retire()
         self.family.forget(self)
         socket, self.socket = self.socket, None
@@ -439,13 +439,13 @@ class VoiceSession:
         for candidate in list(self.candidates.values()):
             self.refuse(candidate, self.life.denial())
         self.mode.on_closed()
-        self.note(f"{self.family.name}.session.closed", reason=why)
+        self.log_event(f"{self.family.name}.session.closed", reason=why)
         self.log.close()
         self.engine.log(Level.INFO, "voice session over", kind=self.family.name, session=self.id[:8], reason=why)
 
     # --- messages ---
 
-    def _take(self, message: dict[str, object]) -> None:
+    def _handle_message(self, message: dict[str, object]) -> None:
         try:
             self._dispatch(message)
         except Refused as refused:
@@ -456,7 +456,7 @@ class VoiceSession:
         if kind == "session.close":
             self.close("client closed")
         elif self.life.state is VoiceState.STARTING:
-            self._hold(message)
+            self._queue_early(message)
         elif kind == "client.ack" and self.family.resumes:
             self.acknowledge(message)
         elif self._asks_to_resume(message) and self.socket is not None:
@@ -472,11 +472,11 @@ class VoiceSession:
         """Note how far the client is; `Refused` for a field that is no whole number."""
         self.life.ack(Cursor.from_ack(message))
 
-    def _hold(self, message: dict[str, object]) -> None:
+    def _queue_early(self, message: dict[str, object]) -> None:
         self._early.append(message)
         if len(self._early) > MAX_EARLY:
-            socket = cast("VoiceSocket", self.socket)  # whoever has just spoken
-            self.left(socket, POLICY)
+            socket = cast("VoiceConnection", self.socket)  # whoever has just spoken
+            self.on_socket_closed(socket, POLICY)
             socket.end(POLICY, "too many messages before the session was ready")
 
     # --- events ---
@@ -487,7 +487,7 @@ class VoiceSession:
         if self.family.resumes:
             self.life.record(ids, text)
 
-    def _tell(self, socket: VoiceSocket, kind: str, /, **fields: object) -> None:
+    def _send_unrecorded(self, socket: VoiceConnection, kind: str, /, **fields: object) -> None:
         """Tell one socket what concerns it alone: with an id, and not kept."""
         event = self._event(kind, self.life.number()) | {"session_id": self.id, **fields}
         socket.send(strict_json.dumps(event))
@@ -503,7 +503,7 @@ class VoiceSession:
         return event
 
 
-def problem_of(engine: Engine, error: Exception) -> str:
+def error_message_of(engine: Engine, error: Exception) -> str:
     """What a client is told of an error of whatever works for it: a provider's word, or the reference of a bug."""
     if isinstance(error, ProviderError):
         return str(error)

@@ -19,27 +19,27 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.voice_session import VoiceState
-from svc_proto.voice.connection import VoiceSocket
-from svc_proto.voice.event_log import sweep_runs
+from svc_proto.voice.connection import VoiceConnection
+from svc_proto.voice.event_log import delete_old_logs
 from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.session import POLICY, VoiceMode, VoiceSession
-from svc_proto.voice.settings import OutputSettings, RealtimeSettings, choose
-from svc_proto.voice.settings_store import SectionFamily
+from svc_proto.voice.settings import OutputSettings, RealtimeSettings, apply_choice
+from svc_proto.voice.settings_store import SettingsSection
 
 if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
-    from svc_proto.voice.service import Voice
+    from svc_proto.voice.service import VoiceServices
 
-__all__ = ["Family", "MAX_OF_ONE", "MAX_SESSIONS"]
+__all__ = ["VoiceSessionManager", "MAX_PER_PRINCIPAL", "MAX_SESSIONS"]
 
 MAX_SESSIONS = 128  # of a family; each keeps at most 4 MiB for whoever comes back
-MAX_OF_ONE = 64  # of one caller
-MAX_OVER = 1024  # ids of sessions that are over: the one that ended first is forgotten, and gives 404
-SWEEP_EVERY = 3600.0  # s
-OVER_FOR = 3600.0  # s that such an id gives 410
+MAX_PER_PRINCIPAL = 64  # of one caller
+MAX_ENDED = 1024  # ids of sessions that are over: the one that ended first is forgotten, and gives 404
+SWEEP_INTERVAL = 3600.0  # s
+ENDED_TTL = 3600.0  # s that such an id gives 410
 
 
-class Family:
+class VoiceSessionManager:
     """All sessions of one kind."""
 
     what: ClassVar[str]  # that can be disabled
@@ -47,26 +47,26 @@ class Family:
     files: ClassVar[str]  # prefix of the names of its files
     folder: ClassVar[str]  # of those: the member of the configuration that names it
     providers: ClassVar[Container[str]]  # that may be chosen
-    misfit: ClassVar[str]  # why another, `{}`, cannot be
-    section: ClassVar[SectionFamily[Any]]  # its settings
+    unsupported_text: ClassVar[str]  # why another, `{}`, cannot be
+    section: ClassVar[SettingsSection[Any]]  # its settings
     mode: ClassVar[type[VoiceMode]]
     resumes: ClassVar[bool] = True  # events have ids, and are kept; else a session is afresh once its socket has gone
 
-    def __init__(self, voice: Voice) -> None:
+    def __init__(self, voice: VoiceServices) -> None:
         self.voice = voice
         self.runs: str = getattr(voice.config, self.folder)
         self.name = f"voice.{self.place.replace('-', '_')}"  # prefix of types in the log: `<name>.session.created`
-        self.most, self.of_one = MAX_SESSIONS, MAX_OF_ONE  # sessions: of all callers, and of one
+        self.most, self.of_one = MAX_SESSIONS, MAX_PER_PRINCIPAL  # sessions: of all callers, and of one
         self._sessions: dict[str, VoiceSession] = {}
         self._swept = 0.0  # when its folder is to be swept again, monotonic seconds
-        self._over: ExpiringMap[str, bool] = ExpiringMap(MAX_OVER)
+        self._over: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
 
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
         """`POST /voice/<place>/session`: a new one, and the answer. `Refused` 404 when disabled, 400 for a bad choice,
         503 for too many."""
         return self.admit(principal, (yield from self.chosen(body)), self.mode)
 
-    def open(self, principal: Principal, session_id: str) -> VoiceSocket:
+    def open(self, principal: Principal, session_id: str) -> VoiceConnection:
         """`GET /voice/<place>/{session_id}` as a WebSocket. `Refused` 404, 410 or 403, in that order."""
         session = self._sessions.get(session_id)
         if session is None:
@@ -75,7 +75,7 @@ class Family:
             raise Refused(404, "session_not_found", "there is no such voice session")
         if not session.principal.matches(principal):
             raise Refused(403, "not_your_session", "this voice session belongs to somebody else")
-        return VoiceSocket(session, principal.bearer_hash, principal.until)
+        return VoiceConnection(session, principal.bearer_hash, principal.until)
 
     # --- for `create` ---
 
@@ -84,9 +84,9 @@ class Family:
         settings = yield from self.voice.settings(self.section, profile_of({}, body))
         if not settings.enabled:
             raise Refused(404, "disabled", f"{self.what} is disabled")
-        chosen = choose(settings, body)
+        chosen = apply_choice(settings, body)
         if chosen.provider not in self.providers:
-            raise Refused(400, "voice_refused", self.misfit.format(chosen.provider))
+            raise Refused(400, "voice_refused", self.unsupported_text.format(chosen.provider))
         return chosen
 
     def admit(
@@ -113,7 +113,7 @@ class Family:
             "session_id": session.id,
             "websocket_path": f"/voice/{self.place}/{session.id}",
             **resume,
-            **session.choice(),
+            **session.settings_choice(),
             "sample_rate": chosen.sample_rate,
             "event_log_path": session.log.path,
             "protocol": f"{self.voice.config.brand.name}.{self.name}.v0",
@@ -136,7 +136,7 @@ class Family:
 
     # --- all of them ---
 
-    def knows(self, session_id: str) -> bool:
+    def is_known(self, session_id: str) -> bool:
         """Whether there is, or was, a session of that id."""
         return session_id in self._sessions or session_id in self._over
 
@@ -149,23 +149,23 @@ class Family:
         now = self.voice.engine.now.mono
         del self._sessions[session.id]
         self._over.purge(now)
-        self._over.put(session.id, True, now + OVER_FOR)
+        self._over.put(session.id, True, now + ENDED_TTL)
 
     def sweep(self, days: int) -> None:
         """Delete what sessions have left that are older; looked for once an hour. 0: never."""
         now = self.voice.engine.now.mono
         if days > 0 and now >= self._swept:
-            self._swept = now + SWEEP_EVERY
-            self.voice.engine.spawn(sweep_runs(self.voice.engine, self.runs, self.files, days=days))
+            self._swept = now + SWEEP_INTERVAL
+            self.voice.engine.spawn(delete_old_logs(self.voice.engine, self.runs, self.files, days=days))
 
-    def end_bearer(self, bearer_hash: str, reason: str) -> None:
+    def revoke_bearer(self, bearer_hash: str, reason: str) -> None:
         """A token is accepted no more: close what was opened with it, and stop the sessions' runs."""
         for session in self.sessions():
             if secrets_equal(session.principal.bearer_hash, bearer_hash):
                 session.revoke(reason)
             else:
                 for socket in session.opened_with(bearer_hash):  # the session stays for the caller's others
-                    socket.leave(POLICY, reason)
+                    socket.detach(POLICY, reason)
 
     def recheck(self, bearer_hash: str) -> None:
         """The grants behind a token were changed: close the sockets that were opened with one that is over."""

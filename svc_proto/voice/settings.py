@@ -1,6 +1,7 @@
 """What voice output and realtime are set to: one table of names, defaults and rules; and what a session picks of them.
 
-Each setting is a member of `OutputSettings`, `RealtimeSettings` or `Promotion`, with its rule, which gives a value or
+Each setting is a member of `OutputSettings`, `RealtimeSettings` or `PromotionSettings`, with its rule, which gives a
+value or
 `Refused` 400 with the setting's name (wire terminal-voice 3.2, 4.1, 4.6, 5, 6.1). How they are found and kept:
 `svc_proto.voice.settings_store`.
 """
@@ -17,18 +18,27 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import boolean_word, choice, integer, integer_text, single_line
 from svc_proto.voice.provider_registry import LOCAL, PROVIDERS, canonical_id
 
-__all__ = ["MAX_RATE", "MIN_RATE", "OutputSettings", "Promotion", "RealtimeSettings", "Rule", "Rules", "Scope"]
+__all__ = [
+    "MAX_RATE",
+    "MIN_RATE",
+    "OutputSettings",
+    "PromotionSettings",
+    "RealtimeSettings",
+    "Rule",
+    "Rules",
+    "SettingsScope",
+]
 __all__ += [
     "AnySettings",
     "OUTPUT",
     "PROMOTION",
     "REALTIME",
     "SettingsT",
-    "choose",
-    "chosen_text",
-    "lenient",
+    "apply_choice",
+    "parse_text_choice",
+    "usable_values",
     "rules_of",
-    "whole",
+    "parse_integer_setting",
 ]
 
 Rule: TypeAlias = "Callable[[object, str], object]"
@@ -42,7 +52,7 @@ MODES = ("promote", "foreground")
 DELIVERIES = ("speak_verbatim", "speak_when_idle", "notify_then_speak", "visual_only")
 
 
-def whole(value: object, name: str, low: int, high: int) -> int:
+def parse_integer_setting(value: object, name: str, low: int, high: int) -> int:
     """A whole number in a range, or its digits as text. `Refused` 400."""
     return integer(integer_text(value), name, low, high)
 
@@ -60,7 +70,7 @@ def _among(*words: str) -> Rule:
 
 
 def _between(low: int, high: int) -> Rule:
-    return lambda value, name: whole(value, name, low, high)
+    return lambda value, name: parse_integer_setting(value, name, low, high)
 
 
 def _of(default: T, rule: Rule, **about: object) -> T:
@@ -71,7 +81,7 @@ def _of(default: T, rule: Rule, **about: object) -> T:
 
 
 @frozen(kw_only=True)
-class Scope:
+class SettingsScope:
     """Where settings come from."""
 
     config_scope: str = "relay"  # or `global`, `profile`
@@ -92,7 +102,7 @@ class Scope:
 class OutputSettings:
     """Of streaming speech output."""
 
-    scope: Scope = Scope()
+    scope: SettingsScope = SettingsScope()
     enabled: bool = _of(True, boolean_word)
     provider: str = _of("xai_tts", _provider("tts"))
     model: str = _of("xai-tts", _text)
@@ -107,7 +117,7 @@ class OutputSettings:
 
 
 @frozen(kw_only=True)
-class Promotion:
+class PromotionSettings:
     """Of runs that go on in the background."""
 
     enabled: bool = _of(True, boolean_word, said="promotion_enabled")
@@ -124,13 +134,13 @@ class Promotion:
 class RealtimeSettings:
     """Of the realtime lab and the realtime agent."""
 
-    scope: Scope = Scope()
+    scope: SettingsScope = SettingsScope()
     enabled: bool = _of(True, boolean_word)
     provider: str = _of("xai_realtime", _provider("realtime"))
     model: str = _of("grok-voice-latest", _text)
     voice: str = _of("eve", _text)
     sample_rate: int = _of(24_000, _between(MIN_RATE, MAX_RATE))  # Hz
-    promotion: Promotion = Promotion()
+    promotion: PromotionSettings = PromotionSettings()
     run_retention_days: int = _of(14, _between(0, 36_500), file_only=True)  # 0: event logs are kept
     debug_audio_tap: bool = _of(False, boolean_word, file_only=True)
 
@@ -147,11 +157,11 @@ def rules_of(kind: type, *, file_only: bool = False) -> Rules:
     }
 
 
-OUTPUT, REALTIME, PROMOTION = rules_of(OutputSettings), rules_of(RealtimeSettings), rules_of(Promotion)
+OUTPUT, REALTIME, PROMOTION = rules_of(OutputSettings), rules_of(RealtimeSettings), rules_of(PromotionSettings)
 VARIABLES = {row.name: str(row.metadata["env"]) for row in fields(OutputSettings) if "env" in row.metadata}
 
 
-def lenient(rules: Rules, found: Mapping[str, object]) -> dict[str, object]:
+def usable_values(rules: Rules, found: Mapping[str, object]) -> dict[str, object]:
     """What of a file or an environment can be used; the rest counts as not said."""
     values: dict[str, object] = {}
     for name, rule in rules.items():
@@ -161,20 +171,20 @@ def lenient(rules: Rules, found: Mapping[str, object]) -> dict[str, object]:
     return values
 
 
-def chosen_text(body: Mapping[str, object], name: str, otherwise: str = "") -> str:
+def parse_text_choice(body: Mapping[str, object], name: str, otherwise: str = "") -> str:
     """A member that is text of one line, no longer than its kind may be, without blanks around. `Refused` 400."""
     value = body.get(name)
     return otherwise if value is None else single_line(value, name, LENGTHS[name])
 
 
-def choose(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
+def apply_choice(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
     """The settings with what the body names. One that is null or blank counts as absent. `Refused` 400.
 
     Whoever names another provider and no model or voice gets that provider's own, not the settings'.
     """
     rules = OUTPUT if hasattr(settings, "language") else REALTIME  # which has none
-    named = {name: text for name in LENGTHS if name in rules and (text := chosen_text(body, name))}
-    picked: dict[str, Any] = lenient(rules, named)
+    named = {name: text for name in LENGTHS if name in rules and (text := parse_text_choice(body, name))}
+    picked: dict[str, Any] = usable_values(rules, named)
     if "provider" in picked:
         provider = picked["provider"]
         info = PROVIDERS.get(provider)
@@ -189,5 +199,5 @@ def choose(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
         if wanted.lower().partition("-")[0] != voice.lower().partition("-")[0]:
             picked["voice"] = wanted
     if body.get("sample_rate") is not None:
-        picked["sample_rate"] = whole(body["sample_rate"], "sample_rate", MIN_RATE, MAX_RATE)
+        picked["sample_rate"] = parse_integer_setting(body["sample_rate"], "sample_rate", MIN_RATE, MAX_RATE)
     return evolve(settings, **picked)

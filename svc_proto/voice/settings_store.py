@@ -20,7 +20,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, as_text
-from svc_proto.voice.profiles import Profile, find_profile
+from svc_proto.voice.profiles import ConfigProfile, find_profile
 from svc_proto.voice.provider_registry import LOCAL, PROVIDERS, canonical_id, is_renderer
 from svc_proto.voice.settings import (
     OUTPUT,
@@ -28,28 +28,28 @@ from svc_proto.voice.settings import (
     REALTIME,
     VARIABLES,
     OutputSettings,
-    Promotion,
+    PromotionSettings,
     RealtimeSettings,
     Rules,
-    Scope,
+    SettingsScope,
     SettingsT,
-    lenient,
     rules_of,
+    usable_values,
 )
 from svc_proto.voice_config import VoiceConfig
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["OUTPUT_FAMILY", "REALTIME_FAMILY", "SectionFamily", "StoredSettings", "checked_change", "laid_over"]
-__all__ += ["merged", "profile_values", "with_its_own"]
+__all__ = ["OUTPUT_SECTION", "REALTIME_SECTION", "SettingsSection", "SettingsStore", "checked_change", "merge_settings"]
+__all__ += ["resolve_settings", "profile_values", "split_shared_values"]
 
 _OF_A_PROVIDER = ("model", "voice", "sample_rate")
 _TTS_NAMES = ("provider", *_OF_A_PROVIDER)  # what is taken of `tts:`
 
 
 @frozen(kw_only=True)
-class SectionFamily(Generic[SettingsT]):
+class SettingsSection(Generic[SettingsT]):
     """One block of settings."""
 
     section: str  # of a configuration file
@@ -61,11 +61,11 @@ class SectionFamily(Generic[SettingsT]):
     def from_environment(self, variables: Mapping[str, str]) -> dict[str, object]:
         """What the environment says."""
         said = {name: variables.get(self.prefix + VARIABLES.get(name, name.upper())) for name in self.rules}
-        return lenient(self.rules, said)
+        return usable_values(self.rules, said)
 
     def from_file(self, holder: Mapping[str, object], section: str | None = None) -> dict[str, object]:
         """What the section of a file says, or another one; empty if there is none."""
-        return lenient(self.rules, self._flat(JsonObject.of(holder).get_object(section or self.section)))
+        return usable_values(self.rules, self._flat(JsonObject.of(holder).get_object(section or self.section)))
 
     def _flat(self, found: Mapping[str, object]) -> dict[str, object]:
         """The block of the provider first, then what stands beside it."""
@@ -84,10 +84,10 @@ class SectionFamily(Generic[SettingsT]):
         return flat
 
 
-OUTPUT_FAMILY = SectionFamily(
+OUTPUT_SECTION = SettingsSection(
     section="voice_output", kind="tts", prefix="RELAY_VOICE_OUTPUT_", rules=OUTPUT, settings=OutputSettings
 )
-REALTIME_FAMILY = SectionFamily(
+REALTIME_SECTION = SettingsSection(
     section="realtime_voice",
     kind="realtime",
     prefix="RELAY_REALTIME_VOICE_",
@@ -96,10 +96,10 @@ REALTIME_FAMILY = SectionFamily(
 )
 
 
-def profile_values(family: SectionFamily[Any], profile: Profile) -> dict[str, object]:
+def profile_values(family: SettingsSection[Any], profile: ConfigProfile) -> dict[str, object]:
     """What a profile says of a family; empty: nothing that can be used."""
     values = family.from_file(profile.data)
-    if values or family is not OUTPUT_FAMILY:
+    if values or family is not OUTPUT_SECTION:
         return values
     found = family.from_file(profile.data, "tts")
     values = {name: value for name, value in found.items() if name in _TTS_NAMES}
@@ -111,15 +111,15 @@ def _blocks(section: Mapping[str, object]) -> dict[str, JsonObject]:
     return {name: block for name, value in section.items() if (block := JsonObject.of_or_none(value)) is not None}
 
 
-def laid_over(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
+def merge_settings(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
     """What is said, and over it what another says; if that names another provider, nothing of the first one's stays."""
     other = "provider" in below and above.get("provider", below["provider"]) != below["provider"]
     kept = {name: value for name, value in below.items() if not (other and name in _OF_A_PROVIDER)}
     return {**kept, **above}
 
 
-def with_its_own(
-    family: SectionFamily[Any], holder: Mapping[str, object], change: Mapping[str, object]
+def split_shared_values(
+    family: SettingsSection[Any], holder: Mapping[str, object], change: Mapping[str, object]
 ) -> dict[str, object]:
     """A change of a file's section. One of the provider alone takes along what stands beside the last one's name, and
     what the new one does not know: a voice, a model.
@@ -138,16 +138,16 @@ def with_its_own(
     return whole
 
 
-def merged(
-    family: SectionFamily[SettingsT],
+def resolve_settings(
+    family: SettingsSection[SettingsT],
     base: Mapping[str, object],
     over: Mapping[str, object],
-    scope: Scope,
+    scope: SettingsScope,
     *,
     local: bool,
 ) -> SettingsT:
     """The settings that follow from what the relay says, and a profile over it; `local` is whether this host speaks."""
-    values: dict[str, Any] = laid_over({"provider": None, **base}, over)
+    values: dict[str, Any] = merge_settings({"provider": None, **base}, over)
     provider = values["provider"] = values["provider"] or (LOCAL if local else family.settings().provider)
     info = PROVIDERS.get(provider)
     if provider == LOCAL and "language" in values:
@@ -156,7 +156,7 @@ def merged(
         values = {**info.own(family.settings().sample_rate), **values}
     promotion = {name.removeprefix("promotion_"): values.pop(name) for name in PROMOTION if name in values}
     if promotion:
-        values["promotion"] = Promotion(**promotion)
+        values["promotion"] = PromotionSettings(**promotion)
     return family.settings(scope=scope, **values)
 
 
@@ -175,7 +175,7 @@ def checked_change(rules: Rules, body: Mapping[str, object], providers: Sequence
     return change
 
 
-class StoredSettings:
+class SettingsStore:
     """`speaks` finds out whether this host can speak by itself; asked only where no provider is named."""
 
     def __init__(self, engine: Engine, config: VoiceConfig, speaks: Callable[[], Flow[bool]]) -> None:
@@ -184,24 +184,24 @@ class StoredSettings:
         self._speaks = speaks
         self._changing = Lock(engine)
 
-    def read(self, family: SectionFamily[SettingsT], name: str | None) -> Flow[SettingsT]:
+    def read(self, family: SettingsSection[SettingsT], name: str | None) -> Flow[SettingsT]:
         """What is set, for a profile or the relay."""
-        config, over, scope = self._config, dict[str, object](), Scope()
+        config, over, scope = self._config, dict[str, object](), SettingsScope()
         stored = yield from read_yaml(self._engine, self.path_of(family))
         file = {} if isinstance(stored, Failure) else family.from_file(stored)
-        base = laid_over(file, family.from_environment(config.variables))
+        base = merge_settings(file, family.from_environment(config.variables))
         if name is not None:
             profile = yield from find_profile(self._engine, config.config_path, name)
             over = profile_values(family, profile)
-            scope = profile.scope if over else Scope(profile=name, fallback_to_global=True)
+            scope = profile.scope if over else SettingsScope(profile=name, fallback_to_global=True)
         named = "provider" in base or "provider" in over
-        return merged(family, base, over, scope, local=not named and (yield from self._speaks()))
+        return resolve_settings(family, base, over, scope, local=not named and (yield from self._speaks()))
 
-    def path_of(self, family: SectionFamily[Any]) -> str:
+    def path_of(self, family: SettingsSection[Any]) -> str:
         """The relay's own file."""
         return self._config.output_path if family.settings is OutputSettings else self._config.realtime_path
 
-    def change(self, family: SectionFamily[Any], name: str | None, change: Mapping[str, object]) -> Flow[str]:
+    def change(self, family: SettingsSection[Any], name: str | None, change: Mapping[str, object]) -> Flow[str]:
         """Set members of the section of a profile's file, or of the relay's; the path of the file.
 
         `Refused` 404 for a profile that is not there, or a file that cannot be changed.
@@ -212,7 +212,7 @@ class StoredSettings:
         finally:
             self._changing.release()
 
-    def _change(self, family: SectionFamily[Any], name: str | None, change: Mapping[str, object]) -> Flow[str]:
+    def _change(self, family: SettingsSection[Any], name: str | None, change: Mapping[str, object]) -> Flow[str]:
         engine = self._engine
         path = self.path_of(family)
         shown: Mapping[str, object] = {}
@@ -225,7 +225,7 @@ class StoredSettings:
                 shown = profile_values(family, profile)  # of `tts:`, which will not count any more
 
         def edits(stored: object) -> dict[str, object]:
-            return {family.section: with_its_own(family, JsonObject.of(stored), {**shown, **change})}
+            return {family.section: split_shared_values(family, JsonObject.of(stored), {**shown, **change})}
 
         yield from update_yaml(
             engine, path, edits, _unchangeable, unfit="is not YAML that can be edited: mend it by hand"

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from attrs import asdict, frozen
 
-from svc_proto.voice.agent.agent_session_manager import RealtimeAgent
+from svc_proto.voice.agent.agent_session_manager import AgentSessionManager
 from svc_proto.voice.provider_interface import ProviderInfo
-from svc_proto.voice.provider_options import Offer, check_choice, provider_object
+from svc_proto.voice.provider_options import ProviderCatalog, check_choice, provider_object
 from svc_proto.voice.provider_registry import LOCAL, PROVIDERS
 from svc_proto.voice.realtime.function_calls import tool_surface
-from svc_proto.voice.session_manager import Family
+from svc_proto.voice.session_manager import VoiceSessionManager
 from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
 from svc_proto.voice.settings import PROMOTION, REALTIME, AnySettings, OutputSettings, RealtimeSettings, Rules
-from svc_proto.voice.speech_sessions import RealtimeLab, VoiceOutput
+from svc_proto.voice.speech_sessions import LabSessionManager, OutputSessionManager
 from svc_proto.voice_config import (
     ELEVENLABS_ENDPOINT,
     OPENAI_ENDPOINT,
@@ -30,9 +30,17 @@ from svc_proto.voice_config import (
 
 if TYPE_CHECKING:
     from svc_proto.basics.brand import Brand
-    from svc_proto.voice.provider_keys import Keys
+    from svc_proto.voice.provider_keys import ProviderKeys
 
-__all__ = ["AGENT", "LAB", "OUTPUT", "View", "config_answer", "options_answer", "validate_answer"]
+__all__ = [
+    "AGENT_VIEW",
+    "LAB_VIEW",
+    "OUTPUT_VIEW",
+    "VoiceModeView",
+    "config_response",
+    "options_response",
+    "validate_response",
+]
 
 LIMITS = (
     "Experimental: one spoken turn at a time, and at most five minutes each.",
@@ -42,12 +50,12 @@ LIMITS = (
 
 
 @frozen(eq=False)
-class View:
+class VoiceModeView:
     """What distinguishes the settings of a family and the answers about them."""
 
     mode: str
     protocol: str  # behind the brand's name
-    family: type[Family]
+    family: type[VoiceSessionManager]
     rules: Rules  # of what a request can change
     vendors: tuple[ProviderEndpoint, ...]  # whose keys it shows
 
@@ -57,37 +65,45 @@ class View:
 
     def described(self) -> list[ProviderInfo]:
         """The providers that have options of their own here: in the lab (wire 5) the realtime ones, and this host."""
-        return [info for info in self.allowed() if self is not LAB or "realtime" in info.supports or info.id == LOCAL]
+        return [
+            info for info in self.allowed() if self is not LAB_VIEW or "realtime" in info.supports or info.id == LOCAL
+        ]
 
-    def object(self, info: ProviderInfo, offer: Offer | None = None) -> dict[str, object]:
+    def object(self, info: ProviderInfo, offer: ProviderCatalog | None = None) -> dict[str, object]:
         """The option object."""
-        return provider_object(info, offer, native=info.native if self is AGENT else None)
+        return provider_object(info, offer, native=info.native if self is AGENT_VIEW else None)
 
 
-OUTPUT = View(
-    "voice_output", "voice.output", VoiceOutput, OUTPUT_RULES, (XAI_ENDPOINT, OPENAI_ENDPOINT, ELEVENLABS_ENDPOINT)
+OUTPUT_VIEW = VoiceModeView(
+    "voice_output",
+    "voice.output",
+    OutputSessionManager,
+    OUTPUT_RULES,
+    (XAI_ENDPOINT, OPENAI_ENDPOINT, ELEVENLABS_ENDPOINT),
 )
-LAB = View("realtime_voice", "voice.realtime", RealtimeLab, REALTIME, (XAI_REALTIME_ENDPOINT,))
-AGENT = View(
+LAB_VIEW = VoiceModeView("realtime_voice", "voice.realtime", LabSessionManager, REALTIME, (XAI_REALTIME_ENDPOINT,))
+AGENT_VIEW = VoiceModeView(
     "realtime_agent",
     "voice.realtime_agent",
-    RealtimeAgent,
+    AgentSessionManager,
     {**REALTIME, **PROMOTION},
     (XAI_REALTIME_ENDPOINT, OPENAI_REALTIME_ENDPOINT),
 )
-OAUTH: Mapping[View, Mapping[str, object]] = {  # there is none
-    LAB: {"xai_oauth_path": "", "xai_oauth_paths": []},
-    AGENT: {"xai_oauth_configured": False, "xai_oauth_path": ""},
+OAUTH: Mapping[VoiceModeView, Mapping[str, object]] = {  # there is none
+    LAB_VIEW: {"xai_oauth_path": "", "xai_oauth_paths": []},
+    AGENT_VIEW: {"xai_oauth_configured": False, "xai_oauth_path": ""},
 }
 
 
-def config_answer(view: View, settings: AnySettings, path: str, keys: Keys, brand: Brand) -> dict[str, object]:
+def config_response(
+    view: VoiceModeView, settings: AnySettings, path: str, keys: ProviderKeys, brand: Brand
+) -> dict[str, object]:
     """`GET …/config`."""
     own: dict[str, object] = {}
     if isinstance(settings, OutputSettings):
         own = {name: getattr(settings, name) for name in OUTPUT_RULES if name not in REALTIME}
         own["fallback_provider"] = f"legacy_{brand.name}_tts"
-    shown = PROVIDERS.values() if view is AGENT else view.allowed()
+    shown = PROVIDERS.values() if view is AGENT_VIEW else view.allowed()
     answer: dict[str, object] = {
         "success": True,
         "enabled": settings.enabled,
@@ -99,10 +115,10 @@ def config_answer(view: View, settings: AnySettings, path: str, keys: Keys, bran
         "auth": _auth(view, keys),
         **settings.scope.fields(),
     }
-    if view is AGENT and isinstance(settings, RealtimeSettings):
+    if view is AGENT_VIEW and isinstance(settings, RealtimeSettings):
         vendors = [vendor for vendor in view.vendors if settings.provider == f"{vendor.name.lower()}_realtime"]
         answer |= {
-            "available": settings.enabled and all(keys.present(*vendor.keys) for vendor in vendors),
+            "available": settings.enabled and all(keys.present_variables(*vendor.keys) for vendor in vendors),
             "experimental": True,
             "mode": view.mode,
             "stable_engine": f"{brand.name}_voice_output",
@@ -113,7 +129,9 @@ def config_answer(view: View, settings: AnySettings, path: str, keys: Keys, bran
     return answer
 
 
-def options_answer(view: View, settings: AnySettings, offer: Offer, brand: Brand) -> dict[str, object]:
+def options_response(
+    view: VoiceModeView, settings: AnySettings, offer: ProviderCatalog, brand: Brand
+) -> dict[str, object]:
     """`GET …/providers/{id}/options`."""
     answer: dict[str, object] = {
         "success": True,
@@ -128,12 +146,14 @@ def options_answer(view: View, settings: AnySettings, offer: Offer, brand: Brand
     }
     if isinstance(settings, OutputSettings):
         answer["language"] = settings.language
-    if view is AGENT:
+    if view is AGENT_VIEW:
         answer["tool_surface"] = tool_surface(brand.name)
     return answer
 
 
-def validate_answer(view: View, offer: Offer, choice: AnySettings, brand: Brand) -> dict[str, object]:
+def validate_response(
+    view: VoiceModeView, offer: ProviderCatalog, choice: AnySettings, brand: Brand
+) -> dict[str, object]:
     """`POST …/providers/{id}/validate`."""
     checks = check_choice(offer, choice)
     valid = all(check["status"] != "error" for check in checks)
@@ -164,11 +184,11 @@ def _defaults(settings: AnySettings) -> dict[str, object]:
     }
 
 
-def _auth(view: View, keys: Keys) -> dict[str, object]:
+def _auth(view: VoiceModeView, keys: ProviderKeys) -> dict[str, object]:
     """Only names of variables, never what is in them. There is no OAuth store."""
     auth: dict[str, object] = {}
     for vendor in view.vendors:
-        name, present = vendor.name.lower(), keys.present(*vendor.keys)
+        name, present = vendor.name.lower(), keys.present_variables(*vendor.keys)
         auth |= {f"{name}_env": bool(present), f"{name}_env_names": present}
         if name == "xai":
             auth |= {"xai_oauth": False, "xai_oauth_source": None, **OAUTH.get(view, {})}

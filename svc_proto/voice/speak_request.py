@@ -13,10 +13,10 @@ from svc_proto.basics.pcm import duration
 from svc_proto.basics.validate import invalid, object_, optional, text
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import REDACTED
-from svc_proto.voice.provider_interface import Rendered
+from svc_proto.voice.provider_interface import RenderResult
 from svc_proto.wire.limits import MAX_TEXT
 
-__all__ = ["Metrics", "audio_of", "expression_of", "masked", "options_of", "text_of"]
+__all__ = ["SpeechMetrics", "parse_audio", "parse_expression", "mask_secrets", "parse_options", "parse_text"]
 
 MAX_WORD = 2000  # characters of a text in `expression` or `provider_options`
 MAX_ITEMS = 32  # members of either, and items of a list in them
@@ -49,7 +49,7 @@ UNMEASURED = (  # members of `metrics` that are null
 MASKED = ("token", "secret", "key", "password", "authorization")
 
 
-def text_of(message: Mapping[str, object]) -> str | None:
+def parse_text(message: Mapping[str, object]) -> str | None:
     """`text`, or `prompt`, at most `MAX_TEXT` characters; None when there is none. `Refused` for what is no text."""
     for name in ("text", "prompt"):
         if found := (optional(message, name, text) or "").strip():
@@ -57,7 +57,7 @@ def text_of(message: Mapping[str, object]) -> str | None:
     return None
 
 
-def audio_of(message: Mapping[str, object]) -> bytes:
+def parse_audio(message: Mapping[str, object]) -> bytes:
     """`audio_base64` of a piece of microphone audio. `Refused` 400 for what is no base64."""
     try:
         return base64.b64decode(text(message.get("audio_base64"), "audio_base64"))
@@ -65,18 +65,18 @@ def audio_of(message: Mapping[str, object]) -> bytes:
         raise invalid("audio_base64", "base64") from None
 
 
-def expression_of(message: Mapping[str, object]) -> dict[str, object]:
+def parse_expression(message: Mapping[str, object]) -> dict[str, object]:
     """The members of `expression` that are known and harmless. `Refused` for what is no object."""
     return _picked(message, "expression", EXPRESSION)
 
 
-def options_of(message: Mapping[str, object]) -> dict[str, object]:
+def parse_options(message: Mapping[str, object]) -> dict[str, object]:
     """The harmless members of `provider_options`, and of `provider_overrides` in `expression`; the others left out."""
     overrides = _picked(JsonObject.of(message.get("expression")), "provider_overrides", OPTIONS)
     return overrides | _picked(message, "provider_options", OPTIONS)
 
 
-def masked(metadata: Mapping[str, object]) -> dict[str, object]:
+def mask_secrets(metadata: Mapping[str, object]) -> dict[str, object]:
     """What a provider told about its work, without anything that looks like a secret and without anything nested."""
     shown: dict[str, object] = {}
     for name, value in list(metadata.items())[:MAX_METADATA]:
@@ -88,7 +88,7 @@ def masked(metadata: Mapping[str, object]) -> dict[str, object]:
 
 
 @define
-class Metrics:
+class SpeechMetrics:
     """How fast sound came. Times are monotonic seconds."""
 
     begun: float
@@ -110,10 +110,10 @@ class Metrics:
         self._last = now
         self._heard_until += duration(size, rate)
 
-    def report(self, done: Rendered, *, now: float) -> dict[str, object]:
+    def report(self, done: RenderResult, *, now: float) -> dict[str, object]:
         """`metrics` of `voice.response.done`; what nobody measures is null."""
         return {
-            **done.who,
+            **done.identity,
             "first_audio_ms": None if self.first is None else _ms(self.first - self.begun),
             "response_done_ms": _ms(now - self.begun),
             "audio_chunk_gap_ms": _ms(self.gap),

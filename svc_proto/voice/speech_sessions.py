@@ -18,18 +18,18 @@ from svc_proto.basics.validate import integer
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Task
 from svc_proto.schema.json_object import as_text
-from svc_proto.voice.event_log import AudioCopy
-from svc_proto.voice.provider_interface import AudioChunk, Rendered, SpeechRequest
+from svc_proto.voice.event_log import WavRecorder
+from svc_proto.voice.provider_interface import AudioChunk, RenderResult, SpeechRequest
 from svc_proto.voice.provider_registry import PROVIDERS, is_renderer
 from svc_proto.voice.rendering import Rendering
-from svc_proto.voice.session import VoiceMode, VoiceSession, problem_of
-from svc_proto.voice.session_manager import Family
+from svc_proto.voice.session import VoiceMode, VoiceSession, error_message_of
+from svc_proto.voice.session_manager import VoiceSessionManager
 from svc_proto.voice.settings import OutputSettings
-from svc_proto.voice.settings_store import OUTPUT_FAMILY, REALTIME_FAMILY
-from svc_proto.voice.speak_request import audio_of, expression_of, options_of, text_of
+from svc_proto.voice.settings_store import OUTPUT_SECTION, REALTIME_SECTION
+from svc_proto.voice.speak_request import parse_audio, parse_expression, parse_options, parse_text
 from svc_proto.voice.speech_text import clean_for_speech
 
-__all__ = ["SENTENCE", "LabMode", "OutputMode", "RealtimeLab", "VoiceOutput"]
+__all__ = ["SENTENCE", "LabMode", "OutputMode", "LabSessionManager", "OutputSessionManager"]
 
 RENDERER = "streaming_tts_renderer"
 SENTENCE = "This is a test of the realtime voice."  # when the lab is given no text
@@ -46,7 +46,7 @@ class SpeechMode(VoiceMode, ABC):
         super().__init__(session)
         self.speaking = False
         self.responses = 0  # that were asked for
-        self._copy = AudioCopy(session.engine, f"{session.run_path}.wav")
+        self._copy = WavRecorder(session.engine, f"{session.run_path}.wav")
         self._rendering: Task | None = None
 
     def start(self, message: Mapping[str, object], mode: str, /, **fields: object) -> None:
@@ -55,7 +55,7 @@ class SpeechMode(VoiceMode, ABC):
         self.responses += 1
         word = (as_text(message.get("render_mode")) or mode)[:MAX_MODE]
         about = {"render_mode": word, **fields, **self.fields}
-        self.session.emit("voice.response.started", **self.session.choice(), **about)
+        self.session.emit("voice.response.started", **self.session.settings_choice(), **about)
 
     def wanted(self, message: Mapping[str, object], text: str, language: str = "", **more: object) -> SpeechRequest:
         """What `response.create` asks for; `more` are options. `Refused` for what makes no sense."""
@@ -65,18 +65,18 @@ class SpeechMode(VoiceMode, ABC):
             voice=self.chosen.voice,
             sample_rate=self.chosen.sample_rate,
             language=language,
-            expression=expression_of(message),
-            options=options_of(message) | more,
+            expression=parse_expression(message),
+            options=parse_options(message) | more,
         )
 
     def speak(self, request: SpeechRequest) -> None:
         """Have it spoken. A realtime provider answers on a socket of its own, any other reads the text aloud."""
         session = self.session
         if self.responses > 1:
-            self._copy = AudioCopy(session.engine, f"{session.run_path}-{self.responses}.wav")
+            self._copy = WavRecorder(session.engine, f"{session.run_path}-{self.responses}.wav")
         self._rendering = Rendering(self, request).task
 
-    def over(self) -> None:
+    def response_finished(self) -> None:
         """A response is over, well or not, or nobody wants to hear it any more."""
         self.speaking = False
         if self._rendering is not None:
@@ -85,7 +85,7 @@ class SpeechMode(VoiceMode, ABC):
 
     def on_closed(self) -> None:
         """The socket is gone: stop speaking."""
-        self.over()
+        self.response_finished()
 
     # --- of a `Rendering` ---
 
@@ -94,15 +94,15 @@ class SpeechMode(VoiceMode, ABC):
         self.session.emit_audio("voice.audio.delta", chunk.data, chunk.sample_rate, label=chunk.label)
         self._copy.add(chunk.data, chunk.sample_rate)
 
-    def rendered(self, response_id: str, done: Rendered | Exception, fields: dict[str, object]) -> None:
+    def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
         """All of it; or it broke off, and the session goes on."""
-        self.over()
+        self.response_finished()
         if isinstance(done, Exception):
-            self.failed(problem_of(self.engine, done))
+            self.failed(error_message_of(self.engine, done))
             return
         files = {"audio_path": self._copy.path, "event_log_path": self.session.log.path}
         self.session.emit("voice.audio.done")
-        self.session.emit("voice.response.done", **done.who, **files, **fields, **self.fields)
+        self.session.emit("voice.response.done", **done.identity, **files, **fields, **self.fields)
 
     def failed(self, message: str) -> None:
         """Say that it broke off."""
@@ -126,7 +126,7 @@ class OutputMode(SpeechMode):
         if self.responses:
             word = "is already running" if self.speaking else "was already completed"
             raise Refused(400, "response_not_possible", f"a response {word} in this session")
-        said, chosen = text_of(message) or "", self.chosen
+        said, chosen = parse_text(message) or "", self.chosen
         text = clean_for_speech(said)
         if not text:
             raise Refused(400, "text_missing", "text is required")
@@ -141,7 +141,7 @@ class OutputMode(SpeechMode):
         self.speak(request)
         return True
 
-    def keeps(self, code: int) -> bool:
+    def resumes_after(self, code: int) -> bool:
         """See the module."""
         return code != 1000 and self.responses > 0
 
@@ -168,7 +168,7 @@ class LabMode(SpeechMode):
         match kind:
             case "input_audio.append":  # counted, and used for nothing
                 rate = integer(message.get("sample_rate", 24_000), "sample_rate")
-                size = len(audio_of(message))
+                size = len(parse_audio(message))
                 self._heard += size
                 told = {"byte_count": size, "total_bytes": self._heard, "sample_rate": rate}
                 self.session.emit("voice.input_audio.received", **told)
@@ -181,18 +181,18 @@ class LabMode(SpeechMode):
     def on_lost(self) -> None:
         """Nobody listens: stop."""
         if self.speaking:
-            self.over()
+            self.response_finished()
 
-    def rendered(self, response_id: str, done: Rendered | Exception, fields: dict[str, object]) -> None:
+    def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
         """All of it; a realtime provider tells what it has said."""
-        if isinstance(done, Rendered) and done.transcript:
+        if isinstance(done, RenderResult) and done.transcript:
             self.session.emit("voice.transcript.final", text=done.transcript[:MAX_TRANSCRIPT])
         super().rendered(response_id, done, fields)
 
     def _create(self, message: Mapping[str, object]) -> None:
         if self.speaking:
             raise Refused(400, "response_not_possible", "a response is already running in this session")
-        said = text_of(message) or SENTENCE
+        said = parse_text(message) or SENTENCE
         request = self.wanted(message, said)
         self.start(message, "conversation", text_chars=len(said), input_audio_bytes=self._heard)
         if message.get("tool_scaffold") is True:
@@ -202,18 +202,18 @@ class LabMode(SpeechMode):
         self.speak(request)
 
 
-class VoiceOutput(Family):
+class OutputSessionManager(VoiceSessionManager):
     """The family of speech output: a text goes in by a WebSocket, PCM comes out as it is made."""
 
     what, place, files, folder = "voice output", "output", "voice-output", "output_runs"
-    section, mode = OUTPUT_FAMILY, OutputMode
+    section, mode = OUTPUT_SECTION, OutputMode
     providers = tuple(name for name, info in PROVIDERS.items() if is_renderer(info))
-    misfit = "voice provider {} does not turn text into speech"
+    unsupported_text = "voice provider {} does not turn text into speech"
 
 
-class RealtimeLab(Family):
+class LabSessionManager(VoiceSessionManager):
     """The family of the lab, where any provider may be tried."""
 
     what, place, files, folder = "realtime voice", "realtime", "realtime", "lab_runs"
-    section, mode, resumes = REALTIME_FAMILY, LabMode, False
-    providers, misfit = PROVIDERS, "unknown voice provider: {}"
+    section, mode, resumes = REALTIME_SECTION, LabMode, False
+    providers, unsupported_text = PROVIDERS, "unknown voice provider: {}"

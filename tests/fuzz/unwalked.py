@@ -16,9 +16,9 @@ OUT_OF_REACH: dict[str, str] = {  # by table, or by row
     "device.consoles.LIFE": "nobody types at the phone of a world",
     "machines.candidate_selection.SELECTION_TABLE": "the phone of a world knows one route only",
     "device.safety.master.MASTER_TABLE: OFF, TURN_ON_INACCESSIBLE": "the simulated handset has its accessibility",
-    "voice.realtime.rendered_conversation.LIFE: IDLE, LISTEN": _SILENT,
-    "voice.realtime.rendered_conversation.LIFE: TRANSCRIBING, RUN": _SILENT,
-    "voice.realtime.rendered_conversation.LIFE: TRANSCRIBING, END": _SILENT,
+    "voice.realtime.rendered_conversation.RENDERED_TABLE: IDLE, LISTEN": _SILENT,
+    "voice.realtime.rendered_conversation.RENDERED_TABLE: TRANSCRIBING, RUN": _SILENT,
+    "voice.realtime.rendered_conversation.RENDERED_TABLE: TRANSCRIBING, END": _SILENT,
 }
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.loops.virtual import VirtualWorld
-from tests.voice.harness import Rig
+from tests.voice.harness import VoiceHarness
 
 
 @pytest.fixture
-def rig() -> Rig:
+def rig() -> VoiceHarness:
     """A voice side and its world, at rest."""
-    return Rig()
+    return VoiceHarness()
 
 
 @pytest.fixture

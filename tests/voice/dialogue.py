@@ -8,7 +8,8 @@
             -> session.resume_failed(reason=invalid_resume_token) closed(code=4003)
         there are 1
 
-A line is a deed of `Play`. Behind the arrow stands all that arrives, in order: types of events without `voice.`, with
+A line is a deed of `DialogueRun`. Behind the arrow stands all that arrives, in order: types of events without `voice.`,
+with
 `*8` if there are as many in a row, in brackets what is looked at of their members; `closed` is the end of a socket,
 `refused` that of a call. Clients are letters; what others than the one of the line are told has theirs before it:
 `A:closed(code=4000)`. Without an arrow nobody looks. Values are JSON if they can be; `$token` is the resume token.
@@ -28,12 +29,12 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import AppendFile, SweepFolder
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.provider_interface import AudioChunk, ProviderError
-from svc_proto.voice.realtime.actions import Emit, Order
+from svc_proto.voice.realtime.actions import ConversationAction, Emit
 from svc_proto.voice.session import MAX_DELTA
-from tests.voice.harness import CONFIG, OTHER, OWN, PHONE, SOUND, Client, Rig, give
+from tests.voice.harness import CONFIG, OTHER, OWN, PHONE, SOUND, VoiceHarness, VoiceTestClient, queue_samples
 from tests.voice.realtime.dialogue import dialogues, play
 
-__all__ = ["Play", "dialogues", "play"]
+__all__ = ["DialogueRun", "dialogues", "play"]
 
 WAYS = {
     "spoken": "create provider=openai_tts; A comes; A says response.create text=Hello",
@@ -48,25 +49,25 @@ MOVES: dict[str, AudioChunk | None] = {
 }
 
 
-class Play:
+class DialogueRun:
     """One rig and whoever is there. `family` is that of the last session made."""
 
-    def __init__(self, rig: Rig | None = None) -> None:
-        self.rig = rig or Rig()
+    def __init__(self, rig: VoiceHarness | None = None) -> None:
+        self.rig = rig or VoiceHarness()
         self.family: Any = self.rig.output
         self.answer: dict[str, Any] = {}
-        self.clients: dict[str, Client] = {}
+        self.clients: dict[str, VoiceTestClient] = {}
         self.heard: list[dict[str, Any]] = []  # what the last line has brought
         self._closed: set[str] = set()
 
-    def do(self, line: str) -> list[Order]:
+    def do(self, line: str) -> list[ConversationAction]:
         """One thing happens; who is told what."""
         words = shlex.split(line)
         if line in WAYS:
             for step in WAYS[line].split("; "):
                 self.do(step)
             return []
-        self.told()
+        self.new_events()
         try:
             if words[0] in self.clients or words[1:2] == ["comes"]:
                 self._client(*words)
@@ -74,12 +75,12 @@ class Play:
                 getattr(self, words[0])(*words[1:])
         except Refused as refused:
             return [Emit("refused", {"status": refused.status, "code": refused.code})]
-        told = self.told()
+        told = self.new_events()
         self.heard = [event for _, event in told]
         here = words[0] if words[0] in self.clients else "A"
         return [_order(event, "" if who == here else f"{who}:") for who, event in told]
 
-    def told(self) -> list[tuple[str, dict[str, Any]]]:
+    def new_events(self) -> list[tuple[str, dict[str, Any]]]:
         """What has arrived anywhere and was not looked at."""
         found = []
         for name, client in self.clients.items():
@@ -98,7 +99,7 @@ class Play:
         client = self.clients[name]
         match verb:
             case "says":
-                client.say(words[0], **self._fields(words[1:]))
+                client.send_event(words[0], **self._fields(words[1:]))
             case "sends":
                 client.send(words[0])
             case "sends_bytes":
@@ -116,7 +117,7 @@ class Play:
 
     def brand(self) -> None:
         """Another product's names."""
-        self.__init__(Rig(config=evolve(CONFIG, brand=HERMES)))  # type: ignore[misc]  # all anew
+        self.__init__(VoiceHarness(config=evolve(CONFIG, brand=HERMES)))  # type: ignore[misc]  # all anew
 
     def create(self, *words: str) -> None:
         """A session: of speech output, or with `lab` first of that; `other`, `again`: of somebody else."""
@@ -132,7 +133,7 @@ class Play:
 
     def speaks(self, *moves: str) -> None:
         """The puppet makes these moves; any other word is an error's."""
-        give(self.rig, *(MOVES[move] if move in MOVES else ProviderError(move) for move in moves))
+        queue_samples(self.rig, *(MOVES[move] if move in MOVES else ProviderError(move) for move in moves))
 
     def after(self, seconds: str) -> None:
         """Time passes."""
@@ -148,7 +149,7 @@ class Play:
 
     def revoke(self, who: str = "phone") -> None:
         """A token is accepted no more."""
-        self.rig.within(lambda: self.family.end_bearer(PEOPLE[who].bearer_hash, "revoked"))
+        self.rig.within(lambda: self.family.revoke_bearer(PEOPLE[who].bearer_hash, "revoked"))
 
     def set(self, section: str, *words: str) -> None:
         """The relay's own settings of a family."""
@@ -191,7 +192,7 @@ def _value(word: str) -> object:
         return word
 
 
-def _order(event: Mapping[str, Any], whose: str) -> Order:
+def _order(event: Mapping[str, Any], whose: str) -> ConversationAction:
     """An event as `book` shows one."""
     odd = (bool, float, list, dict)
     fields = {name: json.dumps(value) if isinstance(value, odd) else value for name, value in event.items()}

@@ -22,11 +22,18 @@ from svc_proto.engine.sync import Condition
 from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Started
 from svc_proto.voice.principal import Principal
-from svc_proto.voice.provider_interface import AudioChunk, AudioSink, ProviderError, Rendered, Renderer, SpeechRequest
+from svc_proto.voice.provider_interface import (
+    AudioChunk,
+    AudioSink,
+    ProviderError,
+    Renderer,
+    RenderResult,
+    SpeechRequest,
+)
 from svc_proto.voice.providers.stub import StubRenderer
-from svc_proto.voice.service import Voice
-from svc_proto.voice.session_manager import Family
-from svc_proto.voice.speech_sessions import RealtimeLab, VoiceOutput
+from svc_proto.voice.service import VoiceServices
+from svc_proto.voice.session_manager import VoiceSessionManager
+from svc_proto.voice.speech_sessions import LabSessionManager, OutputSessionManager
 from svc_proto.voice_config import VoiceConfig
 from tests.book import Book
 from tests.machines.fixed_inputs import source
@@ -40,7 +47,7 @@ SOUND = AudioChunk(b"\x00\x10" * 240, 24_000, "tone")  # 10 ms
 OTHER = Principal(kind="session", device_id="tablet", bearer_hash="b" * 64)
 
 
-class PuppetRenderer:
+class ScriptedRenderer:
     """A renderer whose every move is made by a test."""
 
     def __init__(self, engine: Engine) -> None:
@@ -51,12 +58,12 @@ class PuppetRenderer:
         self.taken = 0  # chunks that the sink has taken
         self.stopped = False  # the flow is over, whatever way
 
-    def give(self, *moves: AudioChunk | Exception | None) -> None:
+    def queue_samples(self, *moves: AudioChunk | Exception | None) -> None:
         """Some sound, an error, or None for the end."""
         self._next += moves
         self._bell.notify_all()
 
-    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
         """See `Renderer`."""
         self.request = request
         try:
@@ -69,7 +76,7 @@ class PuppetRenderer:
                         self.taken += 1
                     case None:
                         metadata = {"api_key": "hidden", "rate": 1.5, "odd": float("nan"), "nested": {}, "none": None}
-                        return Rendered(
+                        return RenderResult(
                             provider="puppet", model="m", voice="v", metadata=metadata, transcript="as it was said"
                         )
                     case error:
@@ -78,7 +85,7 @@ class PuppetRenderer:
             self.stopped = True
 
 
-class Client:
+class VoiceTestClient:
     """One WebSocket: both its client and the `WebSocketConnection` that the relay sees."""
 
     def __init__(self, book: Book, handler: WebSocketHandler) -> None:
@@ -94,7 +101,7 @@ class Client:
 
     # --- the client ---
 
-    def say(self, kind: str, **fields: object) -> None:
+    def send_event(self, kind: str, **fields: object) -> None:
         """Send a message."""
         self.send(json.dumps({"type": kind, **fields}))
 
@@ -143,7 +150,7 @@ class Client:
         self.pings_every = seconds
 
 
-class Rig(Book):
+class VoiceHarness(Book):
     """See the module."""
 
     def __init__(self, files: Mapping[str, object] = STUB, *, config: VoiceConfig = CONFIG) -> None:
@@ -151,25 +158,27 @@ class Rig(Book):
         for path, value in files.items():
             self.write(path, value)
         self.feed(Started())
-        self.voice = Voice(self.engine, config)
-        self.puppet = PuppetRenderer(self.engine)  # that of every provider but `stub`
-        self.voice.providers.renderer = self._renderer  # type: ignore[method-assign]  # see `Voice`
-        self.output = VoiceOutput(self.voice)
-        self.lab = RealtimeLab(self.voice)
+        self.voice = VoiceServices(self.engine, config)
+        self.puppet = ScriptedRenderer(self.engine)  # that of every provider but `stub`
+        self.voice.providers.renderer = self._renderer  # type: ignore[method-assign]  # see `VoiceServices`
+        self.output = OutputSessionManager(self.voice)
+        self.lab = LabSessionManager(self.voice)
 
     def _renderer(self, provider_id: str) -> Renderer:
         return StubRenderer() if provider_id == "stub" else self.puppet
 
     # --- sessions and sockets ---
 
-    def create(self, family: Family, principal: Principal = PHONE, /, **body: object) -> dict[str, Any]:
+    def create(self, family: VoiceSessionManager, principal: Principal = PHONE, /, **body: object) -> dict[str, Any]:
         """A session; what its caller is told."""
         (answer,) = self.spawn(family.create(body, principal))
         return answer
 
-    def attach(self, family: Family, answer: Mapping[str, Any], principal: Principal = PHONE) -> Client:
+    def attach(
+        self, family: VoiceSessionManager, answer: Mapping[str, Any], principal: Principal = PHONE
+    ) -> VoiceTestClient:
         """Open a socket."""
-        return Client(self, self.within(lambda: family.open(principal, answer["session_id"])))
+        return VoiceTestClient(self, self.within(lambda: family.open(principal, answer["session_id"])))
 
     def log(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The event log of a session, as far as it is on the disk after two seconds."""
@@ -194,14 +203,14 @@ class Rig(Book):
         return [command for command in self.commands if isinstance(command, SweepFolder)]
 
 
-def spoken(rig: Rig, **body: object) -> tuple[dict[str, Any], Client]:
+def spoken(rig: VoiceHarness, **body: object) -> tuple[dict[str, Any], VoiceTestClient]:
     """A session of the puppet that has begun to speak."""
     answer = rig.create(rig.output, provider="openai_tts", **body)
     client = rig.attach(rig.output, answer)
-    client.say("response.create", text="Hello there.")
+    client.send_event("response.create", text="Hello there.")
     return answer, client
 
 
-def give(rig: Rig, *moves: AudioChunk | Exception | None) -> None:
+def queue_samples(rig: VoiceHarness, *moves: AudioChunk | Exception | None) -> None:
     """Have the puppet do that."""
-    rig.within(lambda: rig.puppet.give(*moves))
+    rig.within(lambda: rig.puppet.queue_samples(*moves))

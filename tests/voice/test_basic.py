@@ -11,7 +11,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.basic import BasicVoice, spoken_text
 from svc_proto.voice.provider_interface import Recording
-from tests.voice.harness import Rig
+from tests.voice.harness import VoiceHarness
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_what_cannot_be_spoken(value: object) -> None:
 def told(root: object, *calls: Callable[[BasicVoice], Flow[Any]], work: object = None) -> list[Any]:
     """What each of these comes to: its answer, or why there is none."""
 
-    rig = Rig({"/h/config.yaml": root, "/h/profiles/work/config.yaml": work or {}})
+    rig = VoiceHarness({"/h/config.yaml": root, "/h/profiles/work/config.yaml": work or {}})
     found = []
     for call in calls:
         try:

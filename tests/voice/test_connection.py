@@ -9,26 +9,26 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.connection import MAX_MESSAGE, RECHECK
 from tests.playbook import START
-from tests.voice.dialogue import Play, play
-from tests.voice.harness import PHONE, Client, Rig, spoken
+from tests.voice.dialogue import DialogueRun, play
+from tests.voice.harness import PHONE, VoiceHarness, VoiceTestClient, spoken
 
 
 @pytest.mark.parametrize("letter", ["x", "\U0001f600"])
-def test_a_message_that_is_too_large(rig: Rig, letter: str) -> None:
+def test_a_message_that_is_too_large(rig: VoiceHarness, letter: str) -> None:
     answer, client = spoken(rig)
     fitting = (MAX_MESSAGE - len('""')) // len(letter.encode())
     client.send(f'"{letter * fitting}"')
     assert (client.types()[-1], client.closed) == ("voice.error", None)
     client.send(f'"{letter * (fitting + 1)}"')
     assert client.closed == 1009
-    client.say("session.close")  # is not heard any more
+    client.send_event("session.close")  # is not heard any more
     client.send_binary(b"")
     client.leave(1009)
-    rig.attach(rig.output, answer).say("session.resume", resume_token=answer["resume_token"])
+    rig.attach(rig.output, answer).send_event("session.resume", resume_token=answer["resume_token"])
     assert rig.output.sessions()[0].attached
 
 
-def test_a_message_that_would_take_too_long_to_read(rig: Rig) -> None:
+def test_a_message_that_would_take_too_long_to_read(rig: VoiceHarness) -> None:
     _, client = spoken(rig)
     with pytest.raises(RemoteProtocolError, match="too big") as caught:
         client.send("[" + "{}," * 100_000 + "0]")
@@ -36,30 +36,30 @@ def test_a_message_that_would_take_too_long_to_read(rig: Rig) -> None:
 
 
 def test_candidates_are_few_and_have_little_time() -> None:
-    stage = play(["spoken", "B comes", "C comes", "D comes", "E comes"], Play())
+    stage = play(["spoken", "B comes", "C comes", "D comes", "E comes"], DialogueRun())
     play(["F comes -> B:session.resume_failed B:closed(code=4009)", "C leaves", "after 29.9 -> nothing"], stage)
     ends = [f"{name}:session.resume_failed {name}:closed(code=4009)" for name in "DEF"]
     play([f"after 0.2 -> {' '.join(ends)}"], stage)
 
 
-def granted(rig: Rig, ends: list[float | None]) -> Client:
+def granted(rig: VoiceHarness, ends: list[float | None]) -> VoiceTestClient:
     """A client whose grant ends at the last of these times."""
     answer = rig.create(rig.lab, provider="stub")
     return rig.attach(rig.lab, answer, evolve(PHONE, until=lambda: ends[-1]))
 
 
-def test_a_socket_ends_with_its_grant(rig: Rig) -> None:
+def test_a_socket_ends_with_its_grant(rig: VoiceHarness) -> None:
     client = granted(rig, [START.wall + 90.0])
     rig.after(89.9)
     assert [client.closed] == [None]
     rig.after(0.2)
     assert (client.closed, client.reason) == (1008, "the grant has run out")
     assert [session.life.state for session in rig.lab.sessions()] == [VoiceState.FRESH]  # somebody else may come
-    client.say("response.create", text="Hello.")  # is not heard any more
+    client.send_event("response.create", text="Hello.")  # is not heard any more
     assert client.types() == ["voice.session.ready"]
 
 
-def test_a_grant_that_is_changed(rig: Rig) -> None:
+def test_a_grant_that_is_changed(rig: VoiceHarness) -> None:
     ends: list[float | None] = [None, START.wall + 50.0]
     client = granted(rig, ends)
     ends.append(None)
@@ -74,18 +74,18 @@ def test_a_grant_that_is_changed(rig: Rig) -> None:
     assert client.closed == 1008
 
 
-def test_a_clock_that_was_set_forward(rig: Rig) -> None:
+def test_a_clock_that_was_set_forward(rig: VoiceHarness) -> None:
     ends: list[float | None] = [START.wall + 3_600.0]
     spoken_to, silent = granted(rig, ends), granted(rig, ends)
     ends.append(START.wall)  # for the socket the same as a clock that jumped
-    spoken_to.say("response.create", text="Hello.")
+    spoken_to.send_event("response.create", text="Hello.")
     assert spoken_to.closed == 1008
     assert silent.closed is None
     rig.after(RECHECK)
     assert silent.closed == 1008
 
 
-def test_a_candidate_ends_with_its_grant(rig: Rig) -> None:
+def test_a_candidate_ends_with_its_grant(rig: VoiceHarness) -> None:
     answer, owner = spoken(rig)
     candidate = rig.attach(rig.output, answer, evolve(PHONE, until=lambda: START.wall + 5.0))
     rig.after(5.1)

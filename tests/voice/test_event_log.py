@@ -11,22 +11,22 @@ import pytest
 
 from svc_proto.commands import AppendFile
 from svc_proto.voice import event_log
-from svc_proto.voice.event_log import MAX_WAITING, WRITE_AT, AudioCopy, EventLog, GrowingFile, run_name
-from tests.voice.harness import Rig
+from svc_proto.voice.event_log import MAX_WAITING, WRITE_AT, EventLog, GrowingFile, WavRecorder, log_name
+from tests.voice.harness import VoiceHarness
 
 
-def grow(rig: Rig, file: GrowingFile, data: bytes) -> None:
+def grow(rig: VoiceHarness, file: GrowingFile, data: bytes) -> None:
     rig.within(lambda: file.write(data))
 
 
 def test_names() -> None:
     assert (
-        run_name("voice-output", 1_767_268_800.9, "p3T-ab_c4567890123") == "voice-output-20260101-120000-p3Tabc456789"
+        log_name("voice-output", 1_767_268_800.9, "p3T-ab_c4567890123") == "voice-output-20260101-120000-p3Tabc456789"
     )
-    assert run_name("realtime", 0.0, "__") == "realtime-19700101-000000-"
+    assert log_name("realtime", 0.0, "__") == "realtime-19700101-000000-"
 
 
-def test_what_is_said_at_once_is_written_at_once(rig: Rig) -> None:
+def test_what_is_said_at_once_is_written_at_once(rig: VoiceHarness) -> None:
     file = GrowingFile(rig.engine, "/runs/a")
     for _ in range(100):
         grow(rig, file, b"x")
@@ -45,7 +45,7 @@ def test_what_is_said_at_once_is_written_at_once(rig: Rig) -> None:
     assert rig.engine.next_deadline() is None
 
 
-def test_one_write_at_a_time(rig: Rig) -> None:
+def test_one_write_at_a_time(rig: VoiceHarness) -> None:
     rig.hold = (AppendFile,)
     file = GrowingFile(rig.engine, "/runs/a")
     grow(rig, file, b"a" * WRITE_AT)
@@ -59,7 +59,7 @@ def test_one_write_at_a_time(rig: Rig) -> None:
     assert not rig.disk.exists("/runs/a")
 
 
-def test_a_disk_that_is_too_slow(rig: Rig) -> None:
+def test_a_disk_that_is_too_slow(rig: VoiceHarness) -> None:
     rig.hold = (AppendFile,)
     file = GrowingFile(rig.engine, "/runs/a")
     for _ in range(MAX_WAITING // WRITE_AT + 1):
@@ -70,7 +70,7 @@ def test_a_disk_that_is_too_slow(rig: Rig) -> None:
     assert rig.logs[-1].fields == {"problem": "the disk is too slow"}
 
 
-def test_lines(rig: Rig) -> None:
+def test_lines(rig: VoiceHarness) -> None:
     log = EventLog(rig.engine, "/runs/a.jsonl")
     event = {"type": "b", "voice": "x", "a": "ü語\ud83d"}
     rig.within(lambda: log.record(event))
@@ -83,7 +83,7 @@ def test_lines(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("beyond", [-1, 0, 1])
-def test_a_log_has_an_end(rig: Rig, monkeypatch: pytest.MonkeyPatch, beyond: int) -> None:
+def test_a_log_has_an_end(rig: VoiceHarness, monkeypatch: pytest.MonkeyPatch, beyond: int) -> None:
     event = {"type": "event"}
     limit = 2 * len(f'{{"type":"event","unix_ms":{int(rig.now.wall * 1000)}}}\n') + beyond
     monkeypatch.setattr(event_log, "MAX_LOG", limit)
@@ -97,9 +97,9 @@ def test_a_log_has_an_end(rig: Rig, monkeypatch: pytest.MonkeyPatch, beyond: int
     assert lines[-1]["limit_bytes"] == limit
 
 
-def test_a_copy_can_be_played_at_any_time(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_can_be_played_at_any_time(rig: VoiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_log, "MAX_COPY", 1000)
-    copy = AudioCopy(rig.engine, "/runs/a.wav")
+    copy = WavRecorder(rig.engine, "/runs/a.wav")
     pieces = ((100, 16_000, 50), (100, 16_000, 100), (200, 32_000, 150), (702, 16_000, 150), (700, 16_000, 500))
     for size, rate, frames in pieces:
         rig.within(partial(copy.add, bytes(size), rate))

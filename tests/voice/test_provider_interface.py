@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from attrs.exceptions import FrozenInstanceError
 
-from svc_proto.voice.provider_interface import AudioDelta, ProviderError, ProviderInfo, SpeechRequest, Spoken
+from svc_proto.voice.provider_interface import AudioDelta, ProviderError, ProviderInfo, SpeechFile, SpeechRequest
 
 
 def test_an_error_may_name_a_variable() -> None:
@@ -17,5 +17,5 @@ def test_values_cannot_be_changed_and_sound_does_not_show() -> None:
     assert (request.sample_rate, request.expression, request.options) == (24_000, {}, {})
     with pytest.raises(FrozenInstanceError):
         request.text = "x"  # type: ignore[misc]  # what is tested
-    assert "sound" not in repr(Spoken(b"sound", "audio/mpeg")) + repr(AudioDelta("r1", b"sound"))
+    assert "sound" not in repr(SpeechFile(b"sound", "audio/mpeg")) + repr(AudioDelta("r1", b"sound"))
     assert ProviderInfo(id="x", name="X", description="").status == "available"

@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from svc_proto.voice.provider_keys import Keys
+from svc_proto.voice.provider_keys import ProviderKeys
 from svc_proto.voice_config import PROVIDER_ENDPOINTS, ProviderEndpoint
-from tests.voice.harness import CONFIG, Rig
+from tests.voice.harness import CONFIG, VoiceHarness
 from tests.voice.providers.provider_harness import problem
 
 
-def refreshed(environment: dict[str, str], dotenv: str | None) -> Keys:
-    rig = Rig({} if dotenv is None else {"/h/.env": dotenv}, config=evolve(CONFIG, variables=environment))
+def refreshed(environment: dict[str, str], dotenv: str | None) -> ProviderKeys:
+    rig = VoiceHarness({} if dotenv is None else {"/h/.env": dotenv}, config=evolve(CONFIG, variables=environment))
     assert rig.spawn(rig.voice.refresh_keys()) == [None]
     return rig.voice.keys
 
@@ -21,14 +21,14 @@ def test_the_environment_comes_first() -> None:
     assert keys.get("GROK_API_KEY", "OPENAI_API_KEY") == "other"
     assert keys.get("OPENAI_BASE_URL") == "http://x"
     assert keys.get("GROK_API_KEY") is None
-    assert keys.present("OPENAI_API_KEY", "GROK_API_KEY", "XAI_API_KEY") == ["OPENAI_API_KEY", "XAI_API_KEY"]
+    assert keys.present_variables("OPENAI_API_KEY", "GROK_API_KEY", "XAI_API_KEY") == ["OPENAI_API_KEY", "XAI_API_KEY"]
 
 
 def test_only_what_concerns_voice_is_kept() -> None:
     keys = refreshed({}, "API_SERVER_KEY=secret\nXAI_API_KEY=very secret\n")
     assert keys.get("API_SERVER_KEY") is None
     assert "secret" not in repr(keys)
-    assert refreshed({}, None).present("XAI_API_KEY") == []
+    assert refreshed({}, None).present_variables("XAI_API_KEY") == []
 
 
 def test_the_fingerprint_changes_with_the_keys_alone() -> None:
@@ -45,14 +45,17 @@ def test_the_fingerprint_changes_with_the_keys_alone() -> None:
 @pytest.mark.parametrize("vendor", PROVIDER_ENDPOINTS, ids=lambda vendor: f"{vendor.name} {vendor.url}")
 def test_a_key_is_looked_for_under_all_its_names(vendor: ProviderEndpoint) -> None:
     for place in range(len(vendor.keys)):
-        access = Keys({name: f"of-{name}" for name in vendor.keys[place:]}).admit(vendor)
+        access = ProviderKeys({name: f"of-{name}" for name in vendor.keys[place:]}).credentials_for(vendor)
         assert (access.vendor, access.url, access.key) == (vendor.name, vendor.url, f"of-{vendor.keys[place]}")
         assert access.key not in repr(access)
     assert (
-        Keys({vendor.suggested_variable: "key", vendor.url_variable: "http://x/v1/"}).admit(vendor).url == "http://x/v1"
+        ProviderKeys({vendor.suggested_variable: "key", vendor.url_variable: "http://x/v1/"})
+        .credentials_for(vendor)
+        .url
+        == "http://x/v1"
     )
     variable = f"{vendor.name.upper()}_API_KEY"
-    missing = problem(lambda: Keys({}).admit(vendor))
+    missing = problem(lambda: ProviderKeys({}).credentials_for(vendor))
     assert (missing.variable, str(missing)) == (variable, f"{variable} not set")
-    odd = problem(lambda: Keys({variable: "two words"}).admit(vendor))
+    odd = problem(lambda: ProviderKeys({variable: "two words"}).credentials_for(vendor))
     assert str(odd) == f"the key of {vendor.name} has characters that no header can carry"

@@ -6,11 +6,17 @@ import pytest
 
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.provider_interface import ProviderInfo
-from svc_proto.voice.provider_options import Offer, Options, check_choice, compatible_voices, provider_object
+from svc_proto.voice.provider_options import (
+    ProviderCatalog,
+    ProviderCatalogs,
+    check_choice,
+    compatible_voices,
+    provider_object,
+)
 from svc_proto.voice.provider_registry import PROVIDERS
-from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
+from svc_proto.voice.providers.discovery import DiscoveryResult, ProviderVoice
 from svc_proto.voice.settings import OutputSettings
-from tests.voice.harness import Rig
+from tests.voice.harness import VoiceHarness
 from tests.voice.table_rows import rows
 
 GROUPS = """
@@ -22,7 +28,7 @@ GROUPS = """
 def test_the_first_15_keys_are_always_there(info: ProviderInfo) -> None:
     bare = provider_object(info)
     assert len(bare) == 15
-    whole = provider_object(info, Offer(info))
+    whole = provider_object(info, ProviderCatalog(info))
     assert list(whole)[:15] == list(bare)
     assert len(whole) == 23
     assert set(whole["recommended_voices"]) <= set(info.voices)  # type: ignore[call-overload]
@@ -37,8 +43,8 @@ def test_the_agents_own_member() -> None:
 
 def test_what_is_found_of_a_vendor_without_tables() -> None:
     info = PROVIDERS["elevenlabs_tts"]
-    found = Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"), OfferedVoice("b", "Bob")))
-    answer = provider_object(info, Offer(info, found))
+    found = DiscoveryResult(source="elevenlabs_api", voices=(ProviderVoice("a", "Ann"), ProviderVoice("b", "Bob")))
+    answer = provider_object(info, ProviderCatalog(info, found))
     assert answer["voice_labels"] == {"a": "Ann", "b": "Bob"}
     assert [[answer["voice_groups"]]] == rows(GROUPS)
     assert answer["model_voice_compatibility"] == {}
@@ -56,41 +62,41 @@ stub stub-tone -> null
 @pytest.mark.parametrize(("of", "voices"), rows(VOICES))
 def test_which_voices_go_with_a_model(of: str, voices: int | None) -> None:
     provider, model = of.split()
-    found = compatible_voices(Offer(PROVIDERS[provider]), model)
+    found = compatible_voices(ProviderCatalog(PROVIDERS[provider]), model)
     assert (None if found is None else len(found)) == voices
 
 
-def answer_discovery(rig: Rig) -> list[str]:
+def answer_discovery(rig: VoiceHarness) -> list[str]:
     """Let every provider offer one voice; return the list to which each request adds its provider."""
     asked: list[str] = []
 
-    def discover(provider: str) -> Flow[Discovered]:
+    def discover(provider: str) -> Flow[DiscoveryResult]:
         yield from ()
         asked.append(provider)
-        return Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"),))
+        return DiscoveryResult(source="elevenlabs_api", voices=(ProviderVoice("a", "Ann"),))
 
     rig.voice.providers.discover = discover  # type: ignore[assignment,method-assign]  # a vendor that answers
     return asked
 
 
-def test_a_vendor_is_asked_once_in_ten_minutes(rig: Rig) -> None:
+def test_a_vendor_is_asked_once_in_ten_minutes(rig: VoiceHarness) -> None:
     """Wire terminal-voice 4.4: what it said is kept for 600 s, and each of the keys has its own."""
     info, asked = PROVIDERS["elevenlabs_tts"], answer_discovery(rig)
-    options, told = Options(rig.voice), list[object]()
+    options, told = ProviderCatalogs(rig.voice), list[object]()
     for pause in (0.0, 0.0, 599.0, 1.0):
         rig.after(pause)
-        told += [offer.dynamic.get("cache") for offer in (options.known(info), *rig.spawn(options.ask(info)))]
+        told += [offer.dynamic.get("cache") for offer in (options.cached(info), *rig.spawn(options.fetch(info)))]
     assert told == [None, None, "hit", "hit", "hit", "hit", None, None]
     assert asked == ["elevenlabs_tts"] * 2
 
 
-def test_changed_key_makes_the_vendor_be_asked_again(rig: Rig) -> None:
+def test_changed_key_makes_the_vendor_be_asked_again(rig: VoiceHarness) -> None:
     info, asked = PROVIDERS["elevenlabs_tts"], answer_discovery(rig)
-    options = Options(rig.voice)
+    options = ProviderCatalogs(rig.voice)
     for key, count in (("one", 1), ("one", 1), ("two", 2), ("one", 2)):
         rig.write(f"{rig.voice.config.service_home}/.env", f"ELEVENLABS_API_KEY={key}\n")
         list(rig.spawn(rig.voice.refresh_keys()))
-        list(rig.spawn(options.ask(info)))
+        list(rig.spawn(options.fetch(info)))
         assert len(asked) == count
 
 
@@ -113,7 +119,7 @@ def found(info: ProviderInfo, **changes: object) -> dict[str, str]:
     lists = {"model": info.models, "voice": info.voices, "sample_rate": info.sample_rates}
     first = {name: next(iter(values), "") for name, values in lists.items()}
     choice = OutputSettings(**{**first, "language": "en", **changes})  # type: ignore[arg-type]  # a table's row
-    return {check["id"]: check["status"] for check in check_choice(Offer(info), choice)}
+    return {check["id"]: check["status"] for check in check_choice(ProviderCatalog(info), choice)}
 
 
 @pytest.mark.parametrize(("changes", "expected"), rows(CHECKS))

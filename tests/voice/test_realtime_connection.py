@@ -21,16 +21,16 @@ from svc_proto.voice.provider_interface import (
     ProviderEvent,
     RealtimeOptions,
     ResponseDone,
-    TextDelta,
+    SpokenTextDelta,
 )
-from svc_proto.voice.provider_keys import VendorAccess
+from svc_proto.voice.provider_keys import ProviderCredentials
 from svc_proto.voice.providers.realtime_dialects import OpenAiDialect
-from svc_proto.voice.realtime.actions import AppendInput, Respond, SayText
-from svc_proto.voice.realtime_connection import ProviderLink, open_link
+from svc_proto.voice.realtime.actions import AppendInput, Respond, SendUserText
+from svc_proto.voice.realtime_connection import RealtimeConnection, connect_realtime
 from svc_proto.wire.events import Headers
-from tests.voice.harness import Rig
+from tests.voice.harness import VoiceHarness
 
-ACCESS = VendorAccess("somebody", "wss://provider.example/v1/realtime", "a-key")
+ACCESS = ProviderCredentials("somebody", "wss://provider.example/v1/realtime", "a-key")
 OPTIONS = RealtimeOptions(model="m", voice="v", sample_rate=24_000)
 DONE: dict[str, object] = {"type": "response.done", "response": {"id": "r"}}
 
@@ -86,20 +86,20 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
 class Taker:
     """A flow that takes an event."""
 
-    def __init__(self, rig: Rig, link: ProviderLink) -> None:
+    def __init__(self, rig: VoiceHarness, link: RealtimeConnection) -> None:
         self.events: list[ProviderEvent] = []
         self.problems: list[str] = []
-        taking = link.take(within=10.0)
+        taking = link.next_event(within=10.0)
         refused = lambda error: self.problems.append(str(error))  # noqa: E731 - one of many arguments
         rig.within(lambda: rig.engine.spawn(taking, on_done=self.events.append, on_error=refused))
 
 
-def opened(rig: Rig) -> ProviderLink:
-    (link,) = rig.spawn(open_link(rig.engine, OpenAiDialect(ACCESS, OPTIONS), provider="xai_realtime"))
+def opened(rig: VoiceHarness) -> RealtimeConnection:
+    (link,) = rig.spawn(connect_realtime(rig.engine, OpenAiDialect(ACCESS, OPTIONS), provider="xai_realtime"))
     return link
 
 
-def hear(rig: Rig, provider: Provider, *events: dict[str, object]) -> None:
+def hear(rig: VoiceHarness, provider: Provider, *events: dict[str, object]) -> None:
     for event in events:
         rig.within(partial(provider.handler.on_text, json.dumps(event)))
 
@@ -108,10 +108,10 @@ def sound(size: int) -> dict[str, object]:
     return {"type": "response.output_audio.delta", "response_id": "r", "delta": b64encode(bytes(size)).decode()}
 
 
-def test_a_conversation(rig: Rig, provider: Provider) -> None:
+def test_a_conversation(rig: VoiceHarness, provider: Provider) -> None:
     link = opened(rig)
     assert (provider.headers, provider.pings_every) == (((b"authorization", b"Bearer a-key"),), 20.0)
-    rig.within(lambda: link.send(SayText("a"), AppendInput(b"\1"), Respond()))
+    rig.within(lambda: link.send(SendUserText("a"), AppendInput(b"\1"), Respond()))
     assert [json.loads(text)["type"] for text in provider.deliver_texts] == [
         "session.update",
         "conversation.item.create",
@@ -127,7 +127,7 @@ def test_a_conversation(rig: Rig, provider: Provider) -> None:
     hear(rig, provider, sound(4), sound(4))
     assert first.events == [AudioDelta("r", bytes(4))]
     hear(rig, provider, {"type": "response.text.delta", "response_id": "r", "delta": "b"})
-    assert [Taker(rig, link).events for _ in range(2)] == [[AudioDelta("r", bytes(4))], [TextDelta("r", "b")]]
+    assert [Taker(rig, link).events for _ in range(2)] == [[AudioDelta("r", bytes(4))], [SpokenTextDelta("r", "b")]]
     silent = Taker(rig, link)
     rig.after(11.0)
     assert silent.problems == ["the provider says nothing any more"]
@@ -137,7 +137,7 @@ def test_a_conversation(rig: Rig, provider: Provider) -> None:
     assert Taker(rig, link).problems == ["closed"]
 
 
-def test_what_was_said_before_the_end_is_still_heard(rig: Rig, provider: Provider) -> None:
+def test_what_was_said_before_the_end_is_still_heard(rig: VoiceHarness, provider: Provider) -> None:
     link = opened(rig)
     hear(rig, provider, DONE)
     rig.within(lambda: provider.handler.on_closed(1006, "secret reason"))
@@ -148,7 +148,7 @@ def test_what_was_said_before_the_end_is_still_heard(rig: Rig, provider: Provide
 
 @pytest.mark.parametrize(("sizes", "refused"), [([2] * 3, False), ([2] * 4, True), ([4, 4], False), ([4, 6], True)])
 def test_a_provider_far_ahead_of_its_listener(
-    rig: Rig, provider: Provider, sizes: list[int], refused: bool, monkeypatch: pytest.MonkeyPatch
+    rig: VoiceHarness, provider: Provider, sizes: list[int], refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(realtime_connection, "MAX_EVENTS", 3)
     monkeypatch.setattr(realtime_connection, "MAX_BYTES", 8)
@@ -158,7 +158,7 @@ def test_a_provider_far_ahead_of_its_listener(
     assert Taker(rig, link).problems == (["the provider is too far ahead of the listener"] if refused else [])
 
 
-def test_what_was_taken_counts_no_more(rig: Rig, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_taken_counts_no_more(rig: VoiceHarness, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(realtime_connection, "MAX_BYTES", 8)
     link = opened(rig)
     for _ in range(3):
@@ -179,5 +179,5 @@ def test_what_was_taken_counts_no_more(rig: Rig, provider: Provider, monkeypatch
 def test_no_connection(provider: Provider, refusal: Failure | HttpResult, text: str) -> None:
     provider.refusal = refusal
     with pytest.raises(ProviderError) as problem:
-        opened(Rig())
+        opened(VoiceHarness())
     assert str(problem.value) == text

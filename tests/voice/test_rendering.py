@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from svc_proto.engine.flow import Flow
-from svc_proto.voice.provider_interface import AudioChunk, ProviderError, Rendered, SpeechRequest
+from svc_proto.voice.provider_interface import AudioChunk, ProviderError, RenderResult, SpeechRequest
 from svc_proto.voice.rendering import Rendering
-from tests.voice.harness import Rig
+from tests.voice.harness import VoiceHarness
 
 CHUNK = AudioChunk(b"\1\0" * 10, 24_000)
 
@@ -24,11 +24,11 @@ class Listener:
     def room(self) -> Flow[None]:
         yield from ()
 
-    def rendered(self, response_id: str, done: Rendered | Exception, fields: dict[str, object]) -> None:
+    def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
         self.told.append((response_id, fields or str(done)))
 
 
-def begin(rig: Rig) -> tuple[Rendering, Listener]:
+def begin(rig: VoiceHarness) -> tuple[Rendering, Listener]:
     session = SimpleNamespace(
         engine=rig.engine, voice=rig.voice, chosen=SimpleNamespace(provider="puppet"), has_room=True
     )
@@ -39,9 +39,9 @@ def begin(rig: Rig) -> tuple[Rendering, Listener]:
     return made[0], listener
 
 
-def test_it_is_rendered(rig: Rig) -> None:
+def test_it_is_rendered(rig: VoiceHarness) -> None:
     _, listener = begin(rig)
-    rig.within(lambda: rig.puppet.give(CHUNK, None))
+    rig.within(lambda: rig.puppet.queue_samples(CHUNK, None))
     (first, (response_id, fields)) = listener.told
     assert first == ("r1", CHUNK)
     assert response_id == "r1"
@@ -49,13 +49,13 @@ def test_it_is_rendered(rig: Rig) -> None:
     assert "hidden" not in str(fields["metadata"])
 
 
-def test_it_fails(rig: Rig) -> None:
+def test_it_fails(rig: VoiceHarness) -> None:
     _, listener = begin(rig)
-    rig.within(lambda: rig.puppet.give(ProviderError("no voice")))
+    rig.within(lambda: rig.puppet.queue_samples(ProviderError("no voice")))
     assert listener.told == [("r1", "no voice")]
 
 
-def test_it_is_stopped(rig: Rig) -> None:
+def test_it_is_stopped(rig: VoiceHarness) -> None:
     rendering, listener = begin(rig)
     rig.within(rendering.task.cancel)
     rig.within(rendering.task.cancel)

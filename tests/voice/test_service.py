@@ -6,9 +6,9 @@ import pytest
 from attrs import evolve
 
 from svc_proto.voice.principal import Principal
-from svc_proto.voice.settings import Scope
-from svc_proto.voice.settings_store import OUTPUT_FAMILY, REALTIME_FAMILY, SectionFamily
-from tests.voice.harness import CONFIG, OWN, PHONE, Rig
+from svc_proto.voice.settings import SettingsScope
+from svc_proto.voice.settings_store import OUTPUT_SECTION, REALTIME_SECTION, SettingsSection
+from tests.voice.harness import CONFIG, OWN, PHONE, VoiceHarness
 
 WORK = "/h/profiles/work/config.yaml"
 CALLER = Principal(kind="api", bearer_hash="b", bearer="the caller's own")
@@ -27,20 +27,25 @@ SAID = {"RELAY_VOICE_OUTPUT_VOICE": "sal", "RELAY_VOICE_OUTPUT_ENABLED": "0"}
 @pytest.mark.parametrize(
     ("family", "profile", "voice", "scope"),
     [
-        (OUTPUT_FAMILY, None, "sal", Scope()),
-        (OUTPUT_FAMILY, "nobody", "rex", Scope(config_scope="global", profile="nobody", fallback_to_global=True)),
-        (OUTPUT_FAMILY, "work", "eve", Scope(config_scope="profile", profile="work", config_path=WORK)),
-        (REALTIME_FAMILY, None, "ara", Scope()),
-        (REALTIME_FAMILY, "nobody", "ara", Scope(profile="nobody", fallback_to_global=True)),
+        (OUTPUT_SECTION, None, "sal", SettingsScope()),
+        (
+            OUTPUT_SECTION,
+            "nobody",
+            "rex",
+            SettingsScope(config_scope="global", profile="nobody", fallback_to_global=True),
+        ),
+        (OUTPUT_SECTION, "work", "eve", SettingsScope(config_scope="profile", profile="work", config_path=WORK)),
+        (REALTIME_SECTION, None, "ara", SettingsScope()),
+        (REALTIME_SECTION, "nobody", "ara", SettingsScope(profile="nobody", fallback_to_global=True)),
     ],
 )
-def test_settings(family: SectionFamily[Any], profile: str | None, voice: str, scope: Scope) -> None:
+def test_settings(family: SettingsSection[Any], profile: str | None, voice: str, scope: SettingsScope) -> None:
     """A profile's lie over the relay's own; the keys are read anew, too."""
-    rig = Rig(FILES, config=evolve(CONFIG, realtime_path="/elsewhere.yaml", variables=SAID))
+    rig = VoiceHarness(FILES, config=evolve(CONFIG, realtime_path="/elsewhere.yaml", variables=SAID))
     (settings,) = rig.spawn(rig.voice.settings(family, profile))
     assert (settings.voice, settings.scope) == (voice, scope)
-    assert rig.voice.keys.present("XAI_API_KEY") == ["XAI_API_KEY"]
-    assert settings.enabled is (family is REALTIME_FAMILY)
+    assert rig.voice.keys.present_variables("XAI_API_KEY") == ["XAI_API_KEY"]
+    assert settings.enabled is (family is REALTIME_SECTION)
     assert getattr(settings, "language", "de") == "de"
 
 
@@ -54,5 +59,5 @@ def test_settings(family: SectionFamily[Any], profile: str | None, voice: str, s
     ],
 )
 def test_who_pays_at_the_api_server(principal: Principal, dotenv: str, key: str, credential: str | None) -> None:
-    rig = Rig({"/h/.env": dotenv}, config=evolve(CONFIG, api_key=key))
+    rig = VoiceHarness({"/h/.env": dotenv}, config=evolve(CONFIG, api_key=key))
     assert rig.spawn(rig.voice.api_credential(principal)) == [credential]

@@ -10,11 +10,11 @@ import pytest
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.voice_session import Cursor
-from svc_proto.voice.connection import VoiceSocket
+from svc_proto.voice.connection import VoiceConnection
 from svc_proto.voice.session import MAX_EARLY, VoiceMode, VoiceSession
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
-from tests.voice.dialogue import Play, dialogues, play
-from tests.voice.harness import PHONE, Client, Rig
+from tests.voice.dialogue import DialogueRun, dialogues, play
+from tests.voice.harness import PHONE, VoiceHarness, VoiceTestClient
 
 
 class SlowMode(VoiceMode):
@@ -47,11 +47,11 @@ class SlowMode(VoiceMode):
     def on_closed(self) -> None:
         self.happened.append("closed")
 
-    def keeps(self, code: int) -> bool:
+    def resumes_after(self, code: int) -> bool:
         return code != 1000
 
 
-class Slow(Play):
+class Slow(DialogueRun):
     """One session, of this mode or another."""
 
     def __init__(self, mode: Callable[[VoiceSession], VoiceMode] = SlowMode) -> None:
@@ -84,7 +84,7 @@ class Slow(Play):
     def early(self, count: str) -> None:
         """So many messages of A."""
         for _ in range(int(count)):
-            self.clients["A"].say("one")
+            self.clients["A"].send_event("one")
 
     def happened(self, *words: str) -> None:
         """All that the mode was told."""
@@ -173,9 +173,9 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
 
 def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
     slow = Slow()
-    handler = VoiceSocket(slow.session)
+    handler = VoiceConnection(slow.session)
     slow.ends("over")
-    client = Client(slow.rig, handler)
+    client = VoiceTestClient(slow.rig, handler)
     assert (client.events()[0]["reason"], client.closed) == ("session_closed", 4008)
 
 
@@ -190,7 +190,7 @@ def test_a_mode_that_adds_nothing() -> None:
     play(["A leaves", "state closed"], slow)
 
 
-def test_a_log_of_one_session_and_the_sweep_of_others(rig: Rig) -> None:
+def test_a_log_of_one_session_and_the_sweep_of_others(rig: VoiceHarness) -> None:
     def create(days: int) -> None:
         rig.lab.admit(PHONE, RealtimeSettings(run_retention_days=days), VoiceMode)
 

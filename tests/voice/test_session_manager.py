@@ -6,15 +6,15 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.errors import Refused
-from svc_proto.voice.session_manager import MAX_OF_ONE, MAX_SESSIONS
-from tests.voice.dialogue import Play, dialogues, play
-from tests.voice.harness import OTHER, PHONE, Rig
+from svc_proto.voice.session_manager import MAX_PER_PRINCIPAL, MAX_SESSIONS
+from tests.voice.dialogue import DialogueRun, dialogues, play
+from tests.voice.harness import OTHER, PHONE, VoiceHarness
 
 EXPRESSION = {"emotion": "calm", "intensity": 0.5, "unknown": 1, "provider_overrides": {"speed": 2, "url": "x"}}
 OPTIONS = {"url": "http://evil", "extra_headers": {}, "speed": 1.5, "instructions": "slowly"}
 
 
-def test_what_a_caller_picks(rig: Rig) -> None:
+def test_what_a_caller_picks(rig: VoiceHarness) -> None:
     path = "/h/profiles/work/config.yaml"
     rig.write(path, {"voice_output": {"provider": "stub"}})
     picked = {"provider": "openai_tts", "model": "tts-1", "voice": "nova", "profile": "work"}
@@ -22,7 +22,7 @@ def test_what_a_caller_picks(rig: Rig) -> None:
     assert answer.items() >= {**picked, "config_scope": "profile", "config_path": path}.items()
     client = rig.attach(rig.output, answer)
     said = {"prompt": "  **Hello** [there](http://x).  ", "render_mode": "as-is", "tool_scaffold": True}
-    client.say("response.create", **said, expression=EXPRESSION, provider_options=OPTIONS)
+    client.send_event("response.create", **said, expression=EXPRESSION, provider_options=OPTIONS)
     request = rig.puppet.request
     assert request is not None
     assert (request.text, request.model, request.voice, request.language) == ("Hello there.", "tts-1", "nova", "de")
@@ -57,12 +57,12 @@ a session that nobody attends
     after 3600
     A comes -> refused(status=404)
 what nobody listens to makes room
-    attended {MAX_OF_ONE - 2}
+    attended {MAX_PER_PRINCIPAL - 2}
     spoken
     A leaves
     create
     create
-    are {MAX_OF_ONE}
+    are {MAX_PER_PRINCIPAL}
     known fresh
     A comes
     create
@@ -70,7 +70,7 @@ what nobody listens to makes room
     A comes
     create -> refused(status=503, code=too_many_sessions)
     create other
-    are {MAX_OF_ONE + 1}
+    are {MAX_PER_PRINCIPAL + 1}
 a token that is accepted no more
     create
     A comes
@@ -94,7 +94,7 @@ another token of the device that is accepted no more
 """
 
 
-class Stage(Play):
+class Stage(DialogueRun):
     def attended(self, count: str) -> None:
         """So many sessions to which somebody listens."""
         for _ in range(int(count)):
@@ -114,7 +114,7 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
     play(lines, Stage())
 
 
-def test_all_callers_together(rig: Rig) -> None:
+def test_all_callers_together(rig: VoiceHarness) -> None:
     for number in range(MAX_SESSIONS):
         rig.create(rig.output, evolve(PHONE, device_id=f"phone {number % 4}"))
     with pytest.raises(Refused) as full:

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.provider_interface import AudioChunk
-from tests.voice.harness import Rig, give, spoken
+from tests.voice.harness import VoiceHarness, queue_samples, spoken
 
 PIECE = AudioChunk(b"\x00\x10" * 12, 24_000)
 
@@ -28,7 +28,7 @@ class Resuming(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.rig = Rig()
+        self.rig = VoiceHarness()
         self.answer, self.client = spoken(self.rig)
         self.lost = False  # the phone knows that its socket is
         self.known: dict[int, dict[str, Any]] = {}  # events that the phone has, by id
@@ -40,7 +40,7 @@ class Resuming(RuleBasedStateMachine):
     @rule(pieces=st.integers(1, 5))
     def the_provider_makes_some_sound(self, pieces: int) -> None:
         self.sounds += pieces
-        give(self.rig, *[PIECE] * pieces)
+        queue_samples(self.rig, *[PIECE] * pieces)
 
     @here
     @rule(share=st.floats(0, 1))
@@ -62,7 +62,7 @@ class Resuming(RuleBasedStateMachine):
     @rule()
     def the_phone_says_how_far_it_is(self) -> None:
         event, audio = self.cursor()
-        self.client.say("client.ack", event_id=event, audio_event_id=audio)
+        self.client.send_event("client.ack", event_id=event, audio_event_id=audio)
 
     @here
     @rule()
@@ -80,7 +80,7 @@ class Resuming(RuleBasedStateMachine):
         event, audio = self.cursor()
         self.client, self.lost = self.rig.attach(self.rig.output, self.answer), False
         seen = {"last_event_id": event, "last_audio_event_id": audio, "last_played_audio_event_id": 0}
-        self.client.say("session.resume", resume_token=self.answer["resume_token"], **seen)
+        self.client.send_event("session.resume", resume_token=self.answer["resume_token"], **seen)
         events = self.client.events()
         assert events[0]["type"] == "voice.session.resumed"
         assert events[1]["replay_event_count"] == sum(event.get("replayed", False) for event in events)
@@ -91,7 +91,7 @@ class Resuming(RuleBasedStateMachine):
     def somebody_else_tries(self) -> None:
         """A wrong token changes nothing."""
         other = self.rig.attach(self.rig.output, self.answer)
-        other.say("session.resume", resume_token="guess")
+        other.send_event("session.resume", resume_token="guess")
         assert other.closed == 4003
 
     # --- what holds ---

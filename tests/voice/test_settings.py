@@ -9,9 +9,9 @@ from svc_proto.voice.settings import (
     REALTIME,
     OutputSettings,
     RealtimeSettings,
-    choose,
-    lenient,
+    apply_choice,
     rules_of,
+    usable_values,
 )
 from tests.voice.table_rows import rows
 
@@ -45,11 +45,11 @@ TEXTS = {"provider": 80, "model": 160, "voice": 160, "language": 24}
 def test_what_each_takes(names: str, taken: dict[object, object], refused: list[object]) -> None:
     for name in names.split():
         assert {given: ALL[name](given, name) for given in taken} == taken
-        assert lenient(ALL, {name: next(iter(taken))}).keys() == {name}
+        assert usable_values(ALL, {name: next(iter(taken))}).keys() == {name}
         for given in refused:
             with pytest.raises(Refused, match=f"{name} must be"):
                 ALL[name](given, name)
-            assert lenient(ALL, {name: given}) == {}
+            assert usable_values(ALL, {name: given}) == {}
 
 
 def test_each_is_tried() -> None:
@@ -69,7 +69,7 @@ def test_how_long_a_text_may_be(name: str, longest: int) -> None:
 
 def test_what_of_a_file_can_be_used() -> None:
     found = {"enabled": "no", "voice": "", "sample_rate": "16000", "codec": "ogg", "language": None, "other": 1}
-    assert lenient(OUTPUT, found) == {"enabled": False, "sample_rate": 16_000}
+    assert usable_values(OUTPUT, found) == {"enabled": False, "sample_rate": 16_000}
 
 
 # --- what a session picks ---
@@ -86,7 +86,7 @@ CHOICES = """
 
 @pytest.mark.parametrize(("body", "expected"), rows(CHOICES))
 def test_speech_output(body: dict[str, object], expected: list[object]) -> None:
-    found = choose(OutputSettings(), body)
+    found = apply_choice(OutputSettings(), body)
     assert [found.provider, found.model, found.voice, found.sample_rate, found.language] == expected
 
 
@@ -105,19 +105,19 @@ VOICES = """
 def test_a_voice_of_this_host_is_a_language(body: dict[str, object], voice: str) -> None:
     """Unless it speaks that one already."""
     settings = OutputSettings(provider="local", model="espeak-ng", voice="en-gb")
-    assert choose(settings, body).voice == voice
+    assert apply_choice(settings, body).voice == voice
 
 
 def test_realtime() -> None:
-    found = choose(RealtimeSettings(), {"provider": "openai", "language": "de"})
+    found = apply_choice(RealtimeSettings(), {"provider": "openai", "language": "de"})
     assert (found.provider, found.model, found.voice) == ("openai_realtime", "gpt-realtime-2.1", "alloy")
 
 
 def test_a_rate_that_the_other_provider_does_not_have() -> None:
     settings = OutputSettings(sample_rate=22_050)
-    assert choose(settings, {"provider": "stub"}).sample_rate == 16_000
-    assert choose(settings, {"provider": "stub", "sample_rate": 48_000}).sample_rate == 48_000
-    assert choose(settings, {"provider": "elevenlabs"}).sample_rate == 22_050
+    assert apply_choice(settings, {"provider": "stub"}).sample_rate == 16_000
+    assert apply_choice(settings, {"provider": "stub", "sample_rate": 48_000}).sample_rate == 48_000
+    assert apply_choice(settings, {"provider": "elevenlabs"}).sample_rate == 22_050
 
 
 @pytest.mark.parametrize("name", ["provider", "model", "voice", "language", "sample_rate"])
@@ -126,12 +126,12 @@ def test_what_nobody_can_choose(name: str) -> None:
     wrong: tuple[object, ...] = ("x" * (longest + 1), "a\x07", [], 96_001 if name == "sample_rate" else 5)
     for value in wrong:
         with pytest.raises(Refused, match=f"{name} must be") as caught:
-            choose(OutputSettings(), {name: value})
+            apply_choice(OutputSettings(), {name: value})
         assert caught.value.status == 400
     if name in ("model", "voice", "language"):
-        assert getattr(choose(OutputSettings(), {name: "x" * longest}), name) == "x" * longest
+        assert getattr(apply_choice(OutputSettings(), {name: "x" * longest}), name) == "x" * longest
 
 
 def test_a_provider_that_there_is_not() -> None:
     with pytest.raises(Refused, match="unknown voice provider: nobody"):
-        choose(OutputSettings(), {"provider": "nobody"})
+        apply_choice(OutputSettings(), {"provider": "nobody"})

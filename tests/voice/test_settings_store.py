@@ -13,26 +13,26 @@ from attrs import evolve
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.voice.profiles import Profile
+from svc_proto.voice.profiles import ConfigProfile
 from svc_proto.voice.provider_registry import PROVIDERS
-from svc_proto.voice.settings import OUTPUT, OutputSettings, Promotion, RealtimeSettings, Scope
+from svc_proto.voice.settings import OUTPUT, OutputSettings, PromotionSettings, RealtimeSettings, SettingsScope
 from svc_proto.voice.settings_store import (
-    OUTPUT_FAMILY,
-    REALTIME_FAMILY,
-    SectionFamily,
-    StoredSettings,
+    OUTPUT_SECTION,
+    REALTIME_SECTION,
+    SettingsSection,
+    SettingsStore,
     checked_change,
-    laid_over,
-    merged,
+    merge_settings,
     profile_values,
-    with_its_own,
+    resolve_settings,
+    split_shared_values,
 )
-from tests.voice.harness import CONFIG, OWN, Rig
+from tests.voice.harness import CONFIG, OWN, VoiceHarness
 from tests.voice.table_rows import rows
 
 KNOWN = ("stub", "xai_tts")
-SCOPE = Scope(profile="work")
-FAMILIES: tuple[SectionFamily[Any], ...] = (OUTPUT_FAMILY, REALTIME_FAMILY)
+SCOPE = SettingsScope(profile="work")
+FAMILIES: tuple[SettingsSection[Any], ...] = (OUTPUT_SECTION, REALTIME_SECTION)
 
 SECTIONS = """
 {} -> {}
@@ -54,7 +54,7 @@ SECTIONS = """
 
 @pytest.mark.parametrize(("file", "expected"), rows(SECTIONS))
 def test_a_section(file: dict[str, object], expected: dict[str, object]) -> None:
-    family: SectionFamily[Any] = REALTIME_FAMILY if "realtime_voice" in file else OUTPUT_FAMILY
+    family: SettingsSection[Any] = REALTIME_SECTION if "realtime_voice" in file else OUTPUT_SECTION
     assert family.from_file(file) == expected
 
 
@@ -65,8 +65,8 @@ def test_the_environment() -> None:
         "RELAY_VOICE_OUTPUT_ENABLED": "perhaps",
         "RELAY_REALTIME_VOICE_SAMPLE_RATE": "16000",
     }
-    assert OUTPUT_FAMILY.from_environment(variables) == {"provider": "xai_tts", "optimize_streaming_latency": 0}
-    assert REALTIME_FAMILY.from_environment(variables) == {"sample_rate": 16_000}
+    assert OUTPUT_SECTION.from_environment(variables) == {"provider": "xai_tts", "optimize_streaming_latency": 0}
+    assert REALTIME_SECTION.from_environment(variables) == {"sample_rate": 16_000}
 
 
 PROFILES = """
@@ -82,7 +82,7 @@ PROFILES = """
 @pytest.mark.parametrize(("said", "of_output", "of_realtime"), rows(PROFILES))
 def test_what_a_profile_says(said: Any, of_output: object, of_realtime: object) -> None:
     """A provider of `tts:` counts if it is a renderer of ours."""
-    profile = Profile(scope=SCOPE, path="/p", data=JsonObject(said))
+    profile = ConfigProfile(scope=SCOPE, path="/p", data=JsonObject(said))
     assert [profile_values(family, profile) for family in FAMILIES] == [of_output, of_realtime]
 
 
@@ -104,7 +104,7 @@ true -> {language: de, voice: en-gb} -> {} -> [local, espeak-ng, en-gb, 24000]
 @pytest.mark.parametrize(("local", "base", "over", "expected"), rows(LAYERS))
 def test_layers(local: bool, base: dict[str, Any], over: dict[str, Any], expected: list[object]) -> None:
     """A model, a voice and a rate belong to their provider; a voice of this host, which may speak, is a language."""
-    found = merged(OUTPUT_FAMILY, base, over, SCOPE, local=local)
+    found = resolve_settings(OUTPUT_SECTION, base, over, SCOPE, local=local)
     assert [found.provider, found.model, found.voice, found.sample_rate, found.scope] == [*expected, SCOPE]
 
 
@@ -120,27 +120,29 @@ ENVIRONMENT = """
 def test_the_environment_over_the_file(
     file: dict[str, object], variables: dict[str, object], kept: dict[str, object]
 ) -> None:
-    assert laid_over(file, variables) == {**kept, **variables}
+    assert merge_settings(file, variables) == {**kept, **variables}
 
 
 def test_a_provider_without_the_usual_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     odd = evolve(PROVIDERS["stub"], id="odd", sample_rates=(16_000, 48_000))
     monkeypatch.setitem(PROVIDERS, "odd", odd)
-    found = merged(OUTPUT_FAMILY, {"provider": "odd"}, {}, SCOPE, local=False)
+    found = resolve_settings(OUTPUT_SECTION, {"provider": "odd"}, {}, SCOPE, local=False)
     assert found.sample_rate == 16_000
 
 
 def test_realtime() -> None:
     base = {"promotion_enabled": False, "promote_after_ms": 5, "run_retention_days": 3}
-    found = merged(REALTIME_FAMILY, base, {"spoken_handoff": False}, SCOPE, local=False)
+    found = resolve_settings(REALTIME_SECTION, base, {"spoken_handoff": False}, SCOPE, local=False)
     assert found == RealtimeSettings(
-        scope=SCOPE, promotion=Promotion(enabled=False, promote_after_ms=5, spoken_handoff=False), run_retention_days=3
+        scope=SCOPE,
+        promotion=PromotionSettings(enabled=False, promote_after_ms=5, spoken_handoff=False),
+        run_retention_days=3,
     )
 
 
 def test_defaults_of_the_document() -> None:
-    assert merged(OUTPUT_FAMILY, {}, {}, Scope(), local=False) == OutputSettings()
-    assert merged(REALTIME_FAMILY, {}, {}, Scope(), local=False) == RealtimeSettings()
+    assert resolve_settings(OUTPUT_SECTION, {}, {}, SettingsScope(), local=False) == OutputSettings()
+    assert resolve_settings(REALTIME_SECTION, {}, {}, SettingsScope(), local=False) == RealtimeSettings()
 
 
 # --- changes ---
@@ -161,7 +163,7 @@ CHANGES = """
 
 @pytest.mark.parametrize(("said", "change", "whole"), rows(CHANGES))
 def test_what_a_change_of_the_provider_takes_along(said: Any, change: dict[str, object], whole: object) -> None:
-    assert with_its_own(OUTPUT_FAMILY, {"voice_output": said}, change) == whole
+    assert split_shared_values(OUTPUT_SECTION, {"voice_output": said}, change) == whole
 
 
 def test_a_change_is_checked() -> None:
@@ -205,10 +207,10 @@ def refused(found: bytes | None, profile: str | None = None) -> Refused:
     def speaks() -> Flow[bool]:
         raise AssertionError("nobody wants to know")
 
-    rig = Rig()
+    rig = VoiceHarness()
     rig.disk.put(OWN, found or b"")
     if found is None:
         rig.disk.denied.add(OWN)
     with pytest.raises(Refused) as caught:
-        rig.spawn(StoredSettings(rig.engine, CONFIG, speaks).change(OUTPUT_FAMILY, profile, {"voice": "rex"}))
+        rig.spawn(SettingsStore(rig.engine, CONFIG, speaks).change(OUTPUT_SECTION, profile, {"voice": "rex"}))
     return caught.value

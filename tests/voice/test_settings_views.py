@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.voice.provider_registry import PROVIDERS
-from svc_proto.voice.settings_views import AGENT, LAB, OUTPUT, View
+from svc_proto.voice.settings_views import AGENT_VIEW, LAB_VIEW, OUTPUT_VIEW, VoiceModeView
 
 RENDERERS = ["elevenlabs_tts", "local", "openai_tts", "stub", "xai_tts"]
 REALTIME = ["openai_realtime", "xai_realtime"]
@@ -14,14 +14,18 @@ AGENTS = ["local", "openai_realtime", "stub", "xai_realtime"]
 
 @pytest.mark.parametrize(
     ("view", "allowed", "described"),
-    [(OUTPUT, RENDERERS, RENDERERS), (LAB, [*RENDERERS, *REALTIME], ["local", *REALTIME]), (AGENT, AGENTS, AGENTS)],
+    [
+        (OUTPUT_VIEW, RENDERERS, RENDERERS),
+        (LAB_VIEW, [*RENDERERS, *REALTIME], ["local", *REALTIME]),
+        (AGENT_VIEW, AGENTS, AGENTS),
+    ],
 )
-def test_providers(view: View, allowed: list[str], described: list[str]) -> None:
+def test_providers(view: VoiceModeView, allowed: list[str], described: list[str]) -> None:
     assert [info.id for info in view.allowed()] == sorted(allowed)
     assert [info.id for info in view.described()] == described
 
 
 def test_only_the_agent_says_who_is_native() -> None:
     info = PROVIDERS["stub"]
-    assert AGENT.object(info)["supports_realtime_agent_native"] is False
-    assert "supports_realtime_agent_native" not in LAB.object(info)
+    assert AGENT_VIEW.object(info)["supports_realtime_agent_native"] is False
+    assert "supports_realtime_agent_native" not in LAB_VIEW.object(info)

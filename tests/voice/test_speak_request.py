@@ -5,55 +5,55 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import Refused
-from svc_proto.voice.provider_interface import Rendered
-from svc_proto.voice.speak_request import Metrics, expression_of, masked, options_of, text_of
+from svc_proto.voice.provider_interface import RenderResult
+from svc_proto.voice.speak_request import SpeechMetrics, mask_secrets, parse_expression, parse_options, parse_text
 
-DONE = Rendered(provider="stub", model="m", voice="v")
+DONE = RenderResult(provider="stub", model="m", voice="v")
 
 
 def test_text() -> None:
-    assert text_of({"text": " a "}) == "a"
-    assert text_of({"text": " ", "prompt": "b"}) == "b"
-    assert text_of({"text": None}) is None
-    assert text_of({"text": "x" * 5001}) == "x" * 5000
+    assert parse_text({"text": " a "}) == "a"
+    assert parse_text({"text": " ", "prompt": "b"}) == "b"
+    assert parse_text({"text": None}) is None
+    assert parse_text({"text": "x" * 5001}) == "x" * 5000
     bad: list[dict[str, object]] = [{"text": 1}, {"prompt": []}]
     for wrong in bad:
         with pytest.raises(Refused, match="must be a string"):
-            text_of(wrong)
+            parse_text(wrong)
 
 
 def test_what_of_an_expression_is_passed_on() -> None:
     good = {"emotion": "calm", "intensity": 0.5, "pronunciation_hints": ["a", "b"]}
     bad = {"pace": None, "style": {"a": 1}, "persona_instructions": ["a", 1], "other": "x"}
-    assert expression_of({"expression": good | bad}) == good
-    assert expression_of({}) == {}
+    assert parse_expression({"expression": good | bad}) == good
+    assert parse_expression({}) == {}
     with pytest.raises(Refused, match="expression must be an object"):
-        expression_of({"expression": "calm"})
+        parse_expression({"expression": "calm"})
 
 
 @pytest.mark.parametrize(
     ("largest", "one_more"), [("x" * 2000, "x" * 2001), (["a"] * 32, ["a"] * 33), (["x" * 2000], ["x" * 2001])]
 )
 def test_how_much_may_be_said_of_one_thing(largest: object, one_more: object) -> None:
-    assert expression_of({"expression": {"emotion": largest}}) == {"emotion": largest}
-    assert expression_of({"expression": {"emotion": one_more}}) == {}
+    assert parse_expression({"expression": {"emotion": largest}}) == {"emotion": largest}
+    assert parse_expression({"expression": {"emotion": one_more}}) == {}
 
 
 def test_a_caller_never_says_where_or_with_which_key() -> None:
     evil = dict.fromkeys(("url", "base_url", "extra_headers", "ssl_verify", "api_key", "model", "headers"), "x")
     harmless = {"instructions": "slowly", "speed": 1.2, "use_speaker_boost": True, "seed": 7}
-    assert options_of({"provider_options": evil | harmless}) == harmless
+    assert parse_options({"provider_options": evil | harmless}) == harmless
     overrides = {"expression": {"provider_overrides": evil | {"speed": 2.0, "style": 0.3}}}
-    assert options_of({**overrides, "provider_options": {"speed": 1.0}}) == {"speed": 1.0, "style": 0.3}
-    assert options_of({"expression": 7}) == {}
+    assert parse_options({**overrides, "provider_options": {"speed": 1.0}}) == {"speed": 1.0, "style": 0.3}
+    assert parse_options({"expression": 7}) == {}
     bad: list[dict[str, object]] = [{"provider_options": []}, {"expression": {"provider_overrides": 1}}]
     for wrong in bad:
         with pytest.raises(Refused, match="must be an object"):
-            options_of(wrong)
+            parse_options(wrong)
 
 
 def test_how_fast_sound_came() -> None:
-    metrics = Metrics(10.0)
+    metrics = SpeechMetrics(10.0)
     silent = metrics.report(DONE, now=10.5)
     assert (silent["first_audio_ms"], silent["audio_chunk_gap_ms"], silent["response_done_ms"]) == (None, 0, 500)
     for now in (11.0, 11.25, 13.0, 15.0, 15.5):  # each piece lasts a second; the third comes just in time
@@ -62,11 +62,11 @@ def test_how_fast_sound_came() -> None:
     names = ("first_audio_ms", "audio_chunk_gap_ms", "audio_underruns", "response_done_ms")
     assert [told[name] for name in names] == [1000, 2000, 1, 6000]
     with pytest.raises(TypeError):
-        Metrics(10.0, 11.0)  # type: ignore[call-arg] # what is measured is not given
+        SpeechMetrics(10.0, 11.0)  # type: ignore[call-arg] # what is measured is not given
 
 
 def test_metadata() -> None:
     told = {"access_token": "x", "Secret": 1, "xi-api-key": "y", "a": "b", "n": 1, "f": 1.5, "t": True, "no": None}
     hidden = dict.fromkeys(("access_token", "Secret", "xi-api-key"), "[redacted]")
-    assert masked({**told, "inf": float("inf"), "list": [1]}) == {**told, **hidden}
-    assert len(masked({str(number): number for number in range(100)})) == 64
+    assert mask_secrets({**told, "inf": float("inf"), "list": [1]}) == {**told, **hidden}
+    assert len(mask_secrets({str(number): number for number in range(100)})) == 64

@@ -14,8 +14,8 @@ import yaml
 from svc_proto.machines.voice_session import DETACHED_MAX_BYTES
 from svc_proto.voice.session import MAX_DELTA
 from svc_proto.voice.speech_sessions import SENTENCE
-from tests.voice.dialogue import Play, dialogues, play
-from tests.voice.harness import SOUND, Rig, give, spoken
+from tests.voice.dialogue import DialogueRun, dialogues, play
+from tests.voice.harness import SOUND, VoiceHarness, queue_samples, spoken
 
 # --- the golden session: all members of what is told ----------------------------------------------------------------
 
@@ -41,7 +41,7 @@ OUTPUT = f"""
 """
 
 
-def test_a_stub_session_from_the_first_to_the_last_word(rig: Rig) -> None:
+def test_a_stub_session_from_the_first_to_the_last_word(rig: VoiceHarness) -> None:
     answer = rig.create(rig.output)
     assert (len(answer["session_id"]), len(answer["resume_token"])) == (24, 43)
     stem = "".join(letter for letter in answer["session_id"] if letter.isalnum())[:12]
@@ -49,7 +49,7 @@ def test_a_stub_session_from_the_first_to_the_last_word(rig: Rig) -> None:
     client = rig.attach(rig.output, answer)
     assert client.pings_every == 20.0
     rig.after(0.5)
-    client.say("response.create", text="Ready when you are.")
+    client.send_event("response.create", text="Ready when you are.")
     events = client.events()
     deltas = events[2:-2]
     assert [event["type"] for event in deltas] == ["voice.audio.delta"] * 8
@@ -276,7 +276,7 @@ a provider of the settings that there is not
 """
 
 
-class Stage(Play):
+class Stage(DialogueRun):
     """With what only speech leaves behind."""
 
     def answered(self, *words: str) -> None:
@@ -342,7 +342,7 @@ OF_LAB = """
 
 @pytest.mark.parametrize(("way", "texts"), [("create", ANY + OF_OUTPUT), ("create lab", ANY + OF_LAB)])
 def test_bad_messages_are_told_and_the_socket_stays(way: str, texts: str) -> None:
-    stage = play([way, "A comes"], Play())
+    stage = play([way, "A comes"], DialogueRun())
     client = stage.clients["A"]
     client.events()
     bad = ["", *filter(None, texts.splitlines())]
@@ -359,7 +359,7 @@ def test_bad_messages_are_told_and_the_socket_stays(way: str, texts: str) -> Non
 
 
 def test_nobody_listens_for_long() -> None:
-    stage = play(["spoken", "A leaves", f"speaks {'large ' * 200} end"], Play())
+    stage = play(["spoken", "A leaves", f"speaks {'large ' * 200} end"], DialogueRun())
     kept = stage.rig.puppet.taken
     assert 0 < kept * MAX_DELTA * 4 // 3 < DETACHED_MAX_BYTES + MAX_DELTA
     play(["after 29", f"puppet taken={kept}", "B comes", "B says session.resume resume_token=$token"], stage)
@@ -368,13 +368,13 @@ def test_nobody_listens_for_long() -> None:
     assert ids == list(range(1, 201))
 
 
-def test_metrics_of_a_slow_provider(rig: Rig) -> None:
+def test_metrics_of_a_slow_provider(rig: VoiceHarness) -> None:
     answer, client = spoken(rig)
     for pause in (0.2, 0.005, 0.05, 0.0):
         rig.after(pause)
-        give(rig, SOUND)
+        queue_samples(rig, SOUND)
     rig.after(0.1)
-    give(rig, None)
+    queue_samples(rig, None)
     done = client.events()[-1]
     names = ("first_audio_ms", "audio_chunk_gap_ms", "audio_underruns", "response_done_ms")
     assert [done["metrics"][name] for name in names] == [200.0, 50.0, 1, 355.0]
@@ -383,8 +383,8 @@ def test_metrics_of_a_slow_provider(rig: Rig) -> None:
     assert rig.log(answer)[-1]["type"] == "voice.response.done"
 
 
-def test_a_bug_in_a_provider_is_told_with_a_reference(rig: Rig) -> None:
+def test_a_bug_in_a_provider_is_told_with_a_reference(rig: VoiceHarness) -> None:
     _, client = spoken(rig)
-    give(rig, SOUND, ZeroDivisionError("oops"))
+    queue_samples(rig, SOUND, ZeroDivisionError("oops"))
     assert "bug" in rig.events()
     assert client.events()[-1].items() >= {"type": "voice.error", "message": "internal error, reference bug-1"}.items()

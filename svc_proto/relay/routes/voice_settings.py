@@ -22,9 +22,17 @@ from svc_proto.voice.principal import Principal
 from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.provider_interface import ProviderInfo
 from svc_proto.voice.provider_registry import canonical_id
-from svc_proto.voice.settings import AnySettings, chosen_text, whole
+from svc_proto.voice.settings import AnySettings, parse_integer_setting, parse_text_choice
 from svc_proto.voice.settings_store import checked_change
-from svc_proto.voice.settings_views import AGENT, LAB, OUTPUT, View, config_answer, options_answer, validate_answer
+from svc_proto.voice.settings_views import (
+    AGENT_VIEW,
+    LAB_VIEW,
+    OUTPUT_VIEW,
+    VoiceModeView,
+    config_response,
+    options_response,
+    validate_response,
+)
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
@@ -33,9 +41,9 @@ __all__ = ["routes"]
 
 MAX_RATE = 10_000_000  # Hz, of a choice that is to be checked
 VOICE_MODES = (  # a name as `voice_side` has its sessions, who may ask, who may speak, and what for
-    ("output", RelayAccess.VOICE_TTS, RelayAccess.VOICE_OUTPUT_SOCKET, OUTPUT),
-    ("lab", RelayAccess.VOICE_REALTIME, RelayAccess.VOICE_REALTIME_SOCKET, LAB),
-    ("agent", RelayAccess.VOICE_REALTIME, RelayAccess.VOICE_REALTIME_SOCKET, AGENT),
+    ("output", RelayAccess.VOICE_TTS, RelayAccess.VOICE_OUTPUT_SOCKET, OUTPUT_VIEW),
+    ("lab", RelayAccess.VOICE_REALTIME, RelayAccess.VOICE_REALTIME_SOCKET, LAB_VIEW),
+    ("agent", RelayAccess.VOICE_REALTIME, RelayAccess.VOICE_REALTIME_SOCKET, AGENT_VIEW),
 )
 
 
@@ -50,7 +58,7 @@ class _VoiceModeRoutes:
     name: str
     access: RelayAccess
     socket: RelayAccess
-    view: View
+    view: VoiceModeView
 
     def rows(self) -> list[Route]:
         base, access = f"/voice/{self.view.family.place}", self.access
@@ -84,15 +92,15 @@ class _VoiceModeRoutes:
     def options(self, request: Request) -> Flow[Response]:
         info = self._provider(request)
         settings = yield from self._settings(request)
-        offer = yield from self.relay.voice_side.options.ask(info)
-        return json_response(200, options_answer(self.view, settings, offer, self.relay.config.brand))
+        offer = yield from self.relay.voice_side.options.fetch(info)
+        return json_response(200, options_response(self.view, settings, offer, self.relay.config.brand))
 
     def validate(self, request: Request) -> Flow[Response]:
         info = self._provider(request)
         body = request.json_object() if request.body else {}
         choice = _choice(body, (yield from self._settings(request, body)), info)
-        offer = self.relay.voice_side.options.known(info)
-        return json_response(200, validate_answer(self.view, offer, choice, self.relay.config.brand))
+        offer = self.relay.voice_side.options.cached(info)
+        return json_response(200, validate_response(self.view, offer, choice, self.relay.config.brand))
 
     def create(self, request: Request) -> Flow[Response]:
         body = request.json_object() if request.body else {}
@@ -117,7 +125,7 @@ class _VoiceModeRoutes:
     def _settings_response(self, settings: AnySettings) -> dict[str, object]:
         view, voice = self.view, self.relay.voice_side.voice
         path = settings.scope.config_path or voice.stored.path_of(view.family.section)
-        return config_answer(view, settings, path, voice.keys, self.relay.config.brand)
+        return config_response(view, settings, path, voice.keys, self.relay.config.brand)
 
     def _provider(self, request: Request) -> ProviderInfo:
         view = self.view
@@ -132,9 +140,9 @@ class _VoiceModeRoutes:
 def _choice(body: Mapping[str, object], settings: AnySettings, info: ProviderInfo) -> AnySettings:
     """What the body says, else what is set, if this provider has it, else what comes first; as `choose` has it."""
     if settings.provider != info.id:
-        settings = evolve(settings, **info.own(settings.sample_rate))
+        settings = evolve(settings, **info.default_options(settings.sample_rate))
     names = [name for name in ("language", "model", "voice") if hasattr(settings, name)]
-    said: dict[str, Any] = {name: chosen_text(body, name, getattr(settings, name)) for name in names}
+    said: dict[str, Any] = {name: parse_text_choice(body, name, getattr(settings, name)) for name in names}
     if body.get("sample_rate") is not None:
-        said["sample_rate"] = whole(body["sample_rate"], "sample_rate", 1, MAX_RATE)
+        said["sample_rate"] = parse_integer_setting(body["sample_rate"], "sample_rate", 1, MAX_RATE)
     return evolve(settings, **said)

@@ -34,7 +34,7 @@ from svc_proto.facts import Failure
 from svc_proto.relay.access import GRANTS, RelayAccess
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.voice.principal import Principal
-from svc_proto.voice.settings_store import OUTPUT_FAMILY, REALTIME_FAMILY
+from svc_proto.voice.settings_store import OUTPUT_SECTION, REALTIME_SECTION
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class VoiceAuthorizer:
         # Wire 4.7: that a feature is off is said before anybody is asked who they are.
         voice = self._relay.voice_side.voice
         output = access is RelayAccess.VOICE_OUTPUT_SOCKET
-        settings = yield from (voice.settings(OUTPUT_FAMILY) if output else voice.settings(REALTIME_FAMILY))
+        settings = yield from (voice.settings(OUTPUT_SECTION) if output else voice.settings(REALTIME_SECTION))
         if not settings.enabled:
             raise Refused(404, "disabled", "this voice feature is turned off")
         found = self._admit(GRANTS[access], request)

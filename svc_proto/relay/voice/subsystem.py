@@ -13,32 +13,36 @@ from attrs import evolve
 from svc_proto.engine.router import Route
 from svc_proto.relay.routes import voice_basic, voice_settings
 from svc_proto.relay.voice.access import VoiceAuthorizer
-from svc_proto.voice.agent.agent_session_manager import RealtimeAgent
-from svc_proto.voice.provider_options import Options
-from svc_proto.voice.service import Voice
-from svc_proto.voice.session_manager import Family
-from svc_proto.voice.speech_sessions import RealtimeLab, VoiceOutput
+from svc_proto.voice.agent.agent_session_manager import AgentSessionManager
+from svc_proto.voice.provider_options import ProviderCatalogs
+from svc_proto.voice.service import VoiceServices
+from svc_proto.voice.session_manager import VoiceSessionManager
+from svc_proto.voice.speech_sessions import LabSessionManager, OutputSessionManager
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
 __all__ = ["VOICE_SESSION_MANAGERS", "VoiceSubsystem", "voice_routes"]
 
-VOICE_SESSION_MANAGERS: Mapping[str, type[Family]] = {"output": VoiceOutput, "lab": RealtimeLab, "agent": RealtimeAgent}
+VOICE_SESSION_MANAGERS: Mapping[str, type[VoiceSessionManager]] = {
+    "output": OutputSessionManager,
+    "lab": LabSessionManager,
+    "agent": AgentSessionManager,
+}
 
 
 class VoiceSubsystem:
     """What the routes work with."""
 
     def __init__(self, relay: Relay) -> None:
-        self.voice = voice = Voice(relay.engine, evolve(relay.config.voice, webapi_url=relay.config.api_url))
-        self.options = Options(voice)
+        self.voice = voice = VoiceServices(relay.engine, evolve(relay.config.voice, webapi_url=relay.config.api_url))
+        self.options = ProviderCatalogs(voice)
         self.sessions = {name: family(voice) for name, family in VOICE_SESSION_MANAGERS.items()}
         self.gate = VoiceAuthorizer(relay)
 
     def __contains__(self, session_id: str) -> bool:
         """Whether one of the families has a session of that id, or had one."""
-        return any(family.knows(session_id) for family in self.sessions.values())
+        return any(family.is_known(session_id) for family in self.sessions.values())
 
     def recheck(self, bearer_hash: str) -> None:
         """The grants behind a token were changed."""
@@ -49,7 +53,7 @@ class VoiceSubsystem:
         """These tokens are accepted no more: close what they have opened."""
         for holder in holders:
             for family in self.sessions.values():
-                family.end_bearer(holder, reason)
+                family.revoke_bearer(holder, reason)
 
     def counts(self) -> dict[str, int]:
         """How many sessions there are of each family."""

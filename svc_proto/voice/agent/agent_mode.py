@@ -18,30 +18,30 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.agent.api_runs import ApiRuns
-from svc_proto.voice.agent.instructions import ContextMessage, run_notes
-from svc_proto.voice.provider_interface import AudioChunk, ProviderError, Recording, Rendered, SpeechRequest
+from svc_proto.voice.agent.instructions import ContextMessage, agent_instructions
+from svc_proto.voice.provider_interface import AudioChunk, ProviderError, Recording, RenderResult, SpeechRequest
 from svc_proto.voice.provider_registry import LOCAL
 from svc_proto.voice.realtime import actions
-from svc_proto.voice.realtime.actions import Emit, Order, ProviderOrder
+from svc_proto.voice.realtime.actions import ConversationAction, Emit, ProviderAction
 from svc_proto.voice.realtime.function_calls import tool_surface
-from svc_proto.voice.realtime.native_conversation import VoiceConversation
+from svc_proto.voice.realtime.native_conversation import NativeConversation
 from svc_proto.voice.realtime.rendered_conversation import RenderedConversation
 from svc_proto.voice.realtime.voice_runs import VoiceRuns
 from svc_proto.voice.rendering import Rendering
-from svc_proto.voice.session import MAX_DELTA, VoiceMode, VoiceSession, problem_of
+from svc_proto.voice.session import MAX_DELTA, VoiceMode, VoiceSession, error_message_of
 from svc_proto.voice.settings import MAX_RATE, MIN_RATE, RealtimeSettings
-from svc_proto.voice.speak_request import audio_of, text_of
+from svc_proto.voice.speak_request import parse_audio, parse_text
 from svc_proto.voice.speech_text import clean_for_speech
 
 if TYPE_CHECKING:
     from svc_proto.basics.moment import Moment
-    from svc_proto.voice.service import Voice
+    from svc_proto.voice.service import VoiceServices
 
 __all__ = ["AgentMode", "AgentSetup", "RenderedMode", "interface_of", "transcribe"]
 
 MAX_WORD = 256  # characters of an id or of an answer
-CONFIRM = ("svc.confirm", "hermes.confirm")  # both spellings, always (wire terminal-voice 0.1)
-RESPEAK = ("svc.result.respeak", "hermes.result.respeak")
+CONFIRM_MESSAGES = ("svc.confirm", "hermes.confirm")  # both spellings, always (wire terminal-voice 0.1)
+RESPEAK_MESSAGES = ("svc.result.respeak", "hermes.result.respeak")
 
 
 @frozen(kw_only=True)
@@ -72,7 +72,7 @@ class AgentMode(VoiceMode, ABC):
             session_id=setup.chat_session_id,
             profile=self.chosen.scope.profile,
         )
-        self.talk = self.converse(runs, setup)
+        self.talk = self.build_conversation(runs, setup)
         self.chat_runs = ApiRuns(session.voice, session.principal, self.talk, self.carry_out)
         self.input_bytes = 0  # of microphone audio, in all
         self.last_chunk = 0  # the greatest id of a piece of it; clients count from 1
@@ -81,7 +81,7 @@ class AgentMode(VoiceMode, ABC):
         self._timer = self.engine.timers.timer(self.wake)
 
     @abstractmethod
-    def converse(self, runs: VoiceRuns, setup: AgentSetup) -> VoiceConversation | RenderedConversation:
+    def build_conversation(self, runs: VoiceRuns, setup: AgentSetup) -> NativeConversation | RenderedConversation:
         """Whoever decides."""
 
     def now(self) -> float:
@@ -97,7 +97,7 @@ class AgentMode(VoiceMode, ABC):
         self._busy, orders = True, self.talk.out
         try:
             while orders and not self.session.closed:
-                self._obey(orders.popleft())
+                self._carry_out_action(orders.popleft())
         finally:
             self._busy = False
         if self.session.closed:
@@ -108,9 +108,9 @@ class AgentMode(VoiceMode, ABC):
         else:
             self._timer.set(due)
         if self.session.life.state is VoiceState.DETACHED:
-            self.stay()
+            self.extend_session()
 
-    def stay(self) -> None:
+    def extend_session(self) -> None:
         """Nobody listens; of a session that somebody may come back to."""
 
     def wake(self) -> None:
@@ -118,28 +118,28 @@ class AgentMode(VoiceMode, ABC):
         self.talk.advance()
         self.carry_out()
 
-    def ask_provider(self, order: ProviderOrder) -> None:
+    def ask_provider(self, order: ProviderAction) -> None:
         """What only a provider can do that hears and speaks by itself."""
 
-    def _obey(self, order: Order) -> None:  # noqa: C901 - one row for each order
+    def _carry_out_action(self, order: ConversationAction) -> None:  # noqa: C901 - one row for each order
         match order:
             case actions.Emit():
-                self.tell(order)
+                self.send_event(order)
             case actions.EmitAudio():
-                self.sound(order)
-            case actions.Note():
-                self.session.note(order.type, **order.fields)
+                self.send_audio(order)
+            case actions.LogEvent():
+                self.session.log_event(order.type, **order.fields)
             case actions.CloseClient(code=code, reason=reason):
                 self.session.close(reason, code=code)
             case actions.StartRun():
-                self.chat_runs.start(order, run_notes(self.interface))
+                self.chat_runs.start(order, agent_instructions(self.interface))
             case actions.StopRun(call_id=call_id):
                 self.chat_runs.stop(call_id)
-            case actions.LeaveRun(call_id=call_id):
-                self.chat_runs.leave(call_id)
-            case actions.AskAboutApproval():
+            case actions.DetachRun(call_id=call_id):
+                self.chat_runs.detach(call_id)
+            case actions.FetchApproval():
                 self.chat_runs.ask_about(order)
-            case actions.Approve():
+            case actions.AnswerApproval():
                 self.chat_runs.approve(order)
             case actions.Render(response_id=response_id, text=text):
                 chosen = self.chosen
@@ -147,10 +147,10 @@ class AgentMode(VoiceMode, ABC):
                     text=text, model=chosen.model, voice=chosen.voice, sample_rate=chosen.sample_rate
                 )
                 self._engine_work = Rendering(self, request, response_id).task
-            case actions.Listen(sound=sound, rate=rate):
+            case actions.Transcribe(sound=sound, rate=rate):
                 heard = transcribe(self.session.voice, self.chosen.provider, sound, rate)
                 self._engine_work = self.engine.spawn(
-                    heard, on_done=self._heard, on_error=lambda error: self.rendered("", error, {})
+                    heard, on_done=self._on_transcript, on_error=lambda error: self.rendered("", error, {})
                 )
             case actions.StopRendering():
                 self._stop_engine()
@@ -164,9 +164,9 @@ class AgentMode(VoiceMode, ABC):
 
     # --- the engines ---
 
-    def _heard(self, text: str) -> None:
+    def _on_transcript(self, text: str) -> None:
         assert isinstance(self.talk, RenderedConversation)  # nobody else has anybody listen
-        self.talk.heard(text)
+        self.talk.on_transcript(text)
         self.carry_out()
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
@@ -177,9 +177,9 @@ class AgentMode(VoiceMode, ABC):
         self.talk.rendered_audio(response_id, audio)
         self.carry_out()
 
-    def rendered(self, response_id: str, done: Rendered | Exception, fields: dict[str, object]) -> None:
+    def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
         """The engine has spoken all of the text, or could not; or could not listen."""
-        problem = problem_of(self.engine, done) if isinstance(done, Exception) else None
+        problem = error_message_of(self.engine, done) if isinstance(done, Exception) else None
         self.talk.rendered(response_id, fields, problem)
         self.carry_out()
 
@@ -195,15 +195,15 @@ class AgentMode(VoiceMode, ABC):
         """What this session is."""
         return interface_of(self.chosen, self.word, self.chat_session_id, self.engine.now)
 
-    def tell(self, emit: Emit) -> None:
+    def send_event(self, emit: Emit) -> None:
         """An event of a turn, with what all of its kind carry (wire terminal-voice 6.5)."""
         session, kind, fields = self.session, emit.type, emit.fields
         match kind:
             case "voice.response.started":
-                about = {**session.choice(), "session_id": session.id, "chat_session_id": self.chat_session_id}
+                about = {**session.settings_choice(), "session_id": session.id, "chat_session_id": self.chat_session_id}
             case "voice.response.done":
                 log = session.log.path
-                about = {**session.choice(), "event_log_path": log, "chat_session_id": self.chat_session_id}
+                about = {**session.settings_choice(), "event_log_path": log, "chat_session_id": self.chat_session_id}
             case "voice.error":
                 about = {"provider": self.chosen.provider, "session_id": session.id}
             case _ if self.names_chat and kind.startswith(f"{self.word}."):
@@ -212,7 +212,7 @@ class AgentMode(VoiceMode, ABC):
                 about = {}
         session.emit(kind, **{**about, **fields})
 
-    def sound(self, audio: actions.EmitAudio) -> None:
+    def send_audio(self, audio: actions.EmitAudio) -> None:
         """Some of what is spoken, in pieces that are not too large."""
         data, rate = whole_samples(audio.data), audio.sample_rate or self.chosen.sample_rate
         label = {} if audio.label is None else {"label": audio.label}
@@ -246,23 +246,23 @@ class AgentMode(VoiceMode, ABC):
                 self._append(message)
                 return True
             case "input_audio.commit":
-                self.talk.commit(text_of(message))
+                self.talk.commit(parse_text(message))
             case "input_audio.clear":
                 self.talk.clear()
             case "response.create":
-                said = text_of(message)
+                said = parse_text(message)
                 if not said:
                     raise Refused(400, "text_missing", "text is required")
-                self.talk.say(said)
+                self.talk.add_user_text(said)
             case "response.cancel":
                 self.talk.cancel()
             case "playback.drained":
                 self.session.acknowledge(message)
-                self.talk.drained(_word(message, "call_id"))
-            case _ if kind in CONFIRM:
+                self.talk.on_client_drained(_word(message, "call_id"))
+            case _ if kind in CONFIRM_MESSAGES:
                 answer = (_word(message, "answer") or "").strip().lower()
                 self.talk.confirm(_word(message, "confirmation_id"), answer)
-            case _ if kind in RESPEAK:
+            case _ if kind in RESPEAK_MESSAGES:
                 self.talk.respeak()
             case _:
                 return False
@@ -277,20 +277,20 @@ class AgentMode(VoiceMode, ABC):
         """The end. A run goes on, its answer is in the chat: there is nothing by which a phone could be told of it."""
         self._timer.retire()
         self.talk.out.clear()
-        self.chat_runs.end_all(ApiRuns.leave)
+        self.chat_runs.end_all(ApiRuns.detach)
         self._stop_engine()
 
     # --- the microphone ---
 
     def _append(self, message: Mapping[str, object]) -> None:
         rate = integer(message.get("sample_rate", 24_000), "sample_rate", MIN_RATE, MAX_RATE)
-        pcm = whole_samples(audio_of(message))
+        pcm = whole_samples(parse_audio(message))
         chunk = optional(message, "chunk_id", integer)
         again = chunk is not None and chunk <= self.last_chunk
         if not again:
             self.last_chunk = self.last_chunk if chunk is None else chunk
             self.input_bytes += len(pcm)
-            heard = self.talk.hear(pcm, rate)
+            heard = self.talk.append_audio(pcm, rate)
             if heard:
                 self.ask_provider(actions.AppendInput(heard))
         told: dict[str, object] = {"input_chunk_id": chunk, "byte_count": len(pcm)}
@@ -301,12 +301,12 @@ class AgentMode(VoiceMode, ABC):
 class RenderedMode(AgentMode):
     """The provider only speaks (wire 6.10). Any close ends the session."""
 
-    def converse(self, runs: VoiceRuns, setup: AgentSetup) -> RenderedConversation:
+    def build_conversation(self, runs: VoiceRuns, setup: AgentSetup) -> RenderedConversation:
         """A conversation without a background."""
         return RenderedConversation(runs, self.now, hears=self.chosen.provider == LOCAL)
 
 
-def transcribe(voice: Voice, provider: str, pcm: bytes, rate: int) -> Flow[str]:
+def transcribe(voice: VoiceServices, provider: str, pcm: bytes, rate: int) -> Flow[str]:
     """What is said in some PCM (Hz `rate`), as a file for an engine that listens to files. Raises `ProviderError`."""
     data = wav_head(len(pcm), rate) + pcm
     path = yield from spool_file(voice.engine, ".wav", data)

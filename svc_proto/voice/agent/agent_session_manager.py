@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.validate import array, optional, single_line
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.agent.agent_mode import AgentSetup, RenderedMode
-from svc_proto.voice.agent.api_run import read_history
+from svc_proto.voice.agent.api_run import fetch_history
 from svc_proto.voice.agent.api_runs import api_target
 from svc_proto.voice.agent.instructions import ContextMessage, context_of
 from svc_proto.voice.agent.native_mode import NativeMode
 from svc_proto.voice.provider_registry import PROVIDERS
 from svc_proto.voice.realtime.function_calls import tool_surface
-from svc_proto.voice.session_manager import Family
-from svc_proto.voice.settings_store import REALTIME_FAMILY
+from svc_proto.voice.session_manager import VoiceSessionManager
+from svc_proto.voice.settings_store import REALTIME_SECTION
 
 if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
 
-__all__ = ["RealtimeAgent"]
+__all__ = ["AgentSessionManager"]
 
 MAX_ID = 256  # characters of a chat session's id, wire api 2.1
 
 
-class RealtimeAgent(Family):
+class AgentSessionManager(VoiceSessionManager):
     """The family of realtime agents: `POST` and `GET` of `/voice/realtime-agent`."""
 
     what, place, files, folder = "the realtime agent", "realtime-agent", "realtime-agent", "agent_runs"
-    section = REALTIME_FAMILY
+    section = REALTIME_SECTION
     providers = tuple(name for name, info in PROVIDERS.items() if info.native or info.rendered)
-    misfit = "the realtime agent cannot use the voice provider {}"
+    unsupported_text = "the realtime agent cannot use the voice provider {}"
 
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
         """`POST /voice/realtime-agent/session`."""
@@ -55,4 +55,4 @@ class RealtimeAgent(Family):
         if given or chat_session_id is None:
             return context_of(given or [])
         target = yield from api_target(self.voice, principal)
-        return context_of((yield from read_history(self.voice.engine, target, chat_session_id)))
+        return context_of((yield from fetch_history(self.voice.engine, target, chat_session_id)))

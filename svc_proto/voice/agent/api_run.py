@@ -23,13 +23,19 @@ from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.voice.provider_interface import ProviderError
 from svc_proto.voice.realtime.actions import StartRun
-from svc_proto.voice.realtime.run_events import RunBegan, RunEvent, SessionBound, ToolEvent, ToolTold
+from svc_proto.voice.realtime.run_events import (
+    ApiRunStarted,
+    ChatSessionBound,
+    ToolEvent,
+    ToolEventReceived,
+    VoiceRunEvent,
+)
 from svc_proto.wire.sse import ServerSentEvent
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ApiRun", "map_event", "read_history", "said_of", "stop_run"]
+__all__ = ["ApiRun", "map_run_event", "fetch_history", "spoken_error", "stop_run"]
 
 CHANGES = {  # what a forked server tells besides, as it does notes: each is a tool that is done
     "skill.loaded": ("skill", "name"),
@@ -40,8 +46,8 @@ APPROVAL = "approval.request"  # stands for the id of a question without one
 MAX_ID = 200  # characters of an id that comes from the API server
 MAX_MESSAGE = 500  # characters of what went wrong
 MAX_QUESTION = 10_000  # characters: an API server of ours asks with all of what is to be allowed
-CONNECT_WITHIN = 10.0  # s, wire terminal-voice 6.7
-HISTORY_WITHIN = 5.0  # s, wire terminal-voice 6.2
+CONNECT_TIMEOUT = 10.0  # s, wire terminal-voice 6.7
+HISTORY_TIMEOUT = 5.0  # s, wire terminal-voice 6.2
 MAX_SHOWN = 200  # characters of what the API server says is wrong
 DEFAULT_PROFILE = "default"
 
@@ -54,7 +60,7 @@ class ApiRun:
 
     _engine: Engine
     _order: StartRun
-    _tell: Callable[[RunEvent], None]
+    _tell: Callable[[VoiceRunEvent], None]
     _word: str = field(kw_only=True)
     _system: str = field(kw_only=True, default="")
     _drafts: Callable[[str], bool] = field(kw_only=True, default=lambda words: False)
@@ -81,7 +87,7 @@ class ApiRun:
             self._engine.spawn(stop_run(self._engine, self._api, self.run_id))
         return self._api is None or bool(self.run_id)
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """Listen no more; it goes on."""
         if self.task is not None:
             self.task.cancel()
@@ -91,7 +97,7 @@ class ApiRun:
     def _new_session(self, api: ApiClient, reason: str | None) -> Flow[str]:
         profile = self._order.profile
         session_id = yield from api.create_session(self._engine, _with_profile({}, profile))
-        self._tell(SessionBound(session_id, profile, reason))
+        self._tell(ChatSessionBound(session_id, profile, reason))
         return session_id
 
     def _read(self, api: ApiClient, session_id: str) -> Flow[None]:
@@ -104,20 +110,20 @@ class ApiRun:
             self._engine,
             session_id,
             _with_profile(body, order.profile),
-            self._take,
-            lambda reader: reader.observe(self._keep),
+            self._handle_event,
+            lambda reader: reader.observe(self._store_draft),
             within=SILENCE_TIMEOUT,
-            connect_within=CONNECT_WITHIN,
+            connect_within=CONNECT_TIMEOUT,
         )
 
-    def _keep(self, kind: str, text: str) -> bool:
+    def _store_draft(self, kind: str, text: str) -> bool:
         """A piece of an answer that is being drafted, which nobody is told."""
         if kind != DELTA or not self.run_id or self._stopping:
             return False
         words = events.parse_delta_text(text)
         return bool(words) and self._drafts(words)
 
-    def _take(self, event: ServerSentEvent) -> bool:
+    def _handle_event(self, event: ServerSentEvent) -> bool:
         """One event; whether it was the last that matters."""
         data = JsonObject.parse_or_empty(event.data)
         if not self.run_id:
@@ -126,7 +132,7 @@ class ApiRun:
                 self.stop()
         if self._stopping:
             return bool(self.run_id)  # told to nobody; read on only to learn the run's name
-        told = map_event(event.event, data, self._word)
+        told = map_run_event(event.event, data, self._word)
         if told is not None:
             self._tell(told)
         return isinstance(told, events.RunCompleted)
@@ -135,7 +141,7 @@ class ApiRun:
 # --- what its events mean: what makes no sense is passed over, never an error (wire terminal-voice 6.7) -----------
 
 
-def map_event(kind: str, data: JsonObject, word: str) -> RunEvent | None:  # noqa: C901 - one row for each event
+def map_run_event(kind: str, data: JsonObject, word: str) -> VoiceRunEvent | None:  # noqa: C901 - one row for each event
     """What an event means, if anything; `ProviderError` when the run has not ended well. `word` stands for the tool
     that a delta does not name."""
     if kind == DELTA and (words := events.delta_text(data)):  # as most are
@@ -144,15 +150,15 @@ def map_event(kind: str, data: JsonObject, word: str) -> RunEvent | None:  # noq
         case events.AssistantDelta(delta=delta):
             return event if delta else None
         case events.RunStarted():
-            return RunBegan(data.text("run_id")[:MAX_ID])
+            return ApiRunStarted(data.text("run_id")[:MAX_ID])
         case events.MessageStarted(message=message):
             return events.MessageStarted(JsonObject(id=(message.text("id") or data.text("message_id"))[:MAX_ID]))
         case events.ToolProgress(delta=delta, tool_name=name):
-            return None if not delta else event if name == events.THINKING else _told(data, name or word, event)
+            return None if not delta else event if name == events.THINKING else _tool_event(data, name or word, event)
         case events.ToolPending() | events.ToolStarted() | events.ToolCompleted():
-            return _told(data, event.tool_name or word, event)
+            return _tool_event(data, event.tool_name or word, event)
         case events.ToolFailed(tool_name=name, error=error):
-            return _told(data, name or word, event if error else evolve(event, error="no reason given"))
+            return _tool_event(data, name or word, event if error else evolve(event, error="no reason given"))
         case events.MemoryUpdated() if not data.text("call_id"):  # with one that call has an end of its own
             return _changed(data, "memory", "target")
         case events.ApprovalRequest(call_id=call_id, description=description, command=command):
@@ -170,13 +176,13 @@ def map_event(kind: str, data: JsonObject, word: str) -> RunEvent | None:  # noq
             return _changed(data, name, member) if name else None
 
 
-def _changed(data: JsonObject, name: str, member: str) -> ToolTold:
-    return _told(data, name, events.ToolCompleted(result_preview=data.text(member) or None))
+def _changed(data: JsonObject, name: str, member: str) -> ToolEventReceived:
+    return _tool_event(data, name, events.ToolCompleted(result_preview=data.text(member) or None))
 
 
-def _told(data: JsonObject, name: str, event: ToolEvent) -> ToolTold:
+def _tool_event(data: JsonObject, name: str, event: ToolEvent) -> ToolEventReceived:
     call_id = data.text("call_id", "tool_call_id", "id") or name
-    return ToolTold(call_id[:MAX_ID], name[:MAX_ID], event)
+    return ToolEventReceived(call_id[:MAX_ID], name[:MAX_ID], event)
 
 
 # --- small calls --------------------------------------------------------------------------------------------------
@@ -193,15 +199,15 @@ def stop_run(engine: Engine, api: ApiClient, run_id: str) -> Flow[None]:
         engine.log(Level.WARNING, "run not stopped", status=answer.status)
 
 
-def read_history(engine: Engine, api: ApiClient, session_id: str) -> Flow[list[JsonObject]]:
+def fetch_history(engine: Engine, api: ApiClient, session_id: str) -> Flow[list[JsonObject]]:
     """The messages of a chat session, for context; none when they cannot be had."""
     try:
-        return (yield from api.messages(engine, session_id, within=HISTORY_WITHIN))
+        return (yield from api.messages(engine, session_id, within=HISTORY_TIMEOUT))
     except ServiceCallError:
         return []
 
 
-def said_of(error: ServiceCallError) -> str:
+def spoken_error(error: ServiceCallError) -> str:
     """The line for people, who may hear it."""
     match error.fault:
         case ServiceFault.UNREACHABLE:

@@ -15,23 +15,23 @@ from svc_proto.machines.confirmations import Confirmation
 from svc_proto.schema.chat_events import AssistantDelta
 from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
-from svc_proto.voice.agent.api_run import ApiRun, said_of
-from svc_proto.voice.realtime.actions import Approve, AskAboutApproval, Note, StartRun
-from svc_proto.voice.realtime.native_conversation import VoiceConversation
+from svc_proto.voice.agent.api_run import ApiRun, spoken_error
+from svc_proto.voice.realtime.actions import AnswerApproval, FetchApproval, LogEvent, StartRun
+from svc_proto.voice.realtime.native_conversation import NativeConversation
 from svc_proto.voice.realtime.rendered_conversation import RenderedConversation
-from svc_proto.voice.realtime.run_events import RunEvent
-from svc_proto.voice.session import problem_of
+from svc_proto.voice.realtime.run_events import VoiceRunEvent
+from svc_proto.voice.session import error_message_of
 
 if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
-    from svc_proto.voice.service import Voice
+    from svc_proto.voice.service import VoiceServices
 
 __all__ = ["ApiRuns", "api_target"]
 
-NAMED_WITHIN = 10.0  # s for a run that is to be stopped to get its name
+RUN_ID_TIMEOUT = 10.0  # s for a run that is to be stopped to get its name
 
 
-def api_target(voice: Voice, principal: Principal) -> Flow[ApiClient]:
+def api_target(voice: VoiceServices, principal: Principal) -> Flow[ApiClient]:
     """The API server as somebody may use it."""
     bearer = yield from voice.api_credential(principal)
     return ApiClient("the API server", voice.config.webapi_url.rstrip("/"), bearer or "")
@@ -42,9 +42,9 @@ class ApiRuns:
 
     def __init__(
         self,
-        voice: Voice,
+        voice: VoiceServices,
         principal: Principal,
-        talk: VoiceConversation | RenderedConversation,
+        talk: NativeConversation | RenderedConversation,
         carry_out: Callable[[], None],
     ) -> None:
         self._voice = voice
@@ -58,7 +58,7 @@ class ApiRuns:
     def start(self, order: StartRun, system: str) -> None:
         """Begin a run. `system`: notes for the agent."""
         call_id = order.call_id
-        tell, drafts = partial(self._tell, call_id), partial(self._talk.drafts, call_id)
+        tell, drafts = partial(self._on_run_event, call_id), partial(self._talk.drafts, call_id)
         self._runs[call_id] = run = ApiRun(self._engine, order, tell, word=self._word, system=system, drafts=drafts)
         run.task = self._engine.spawn(
             self._perform(run),
@@ -72,32 +72,32 @@ class ApiRuns:
         if run is None:
             return
         if run.stop():
-            run.leave()
+            run.detach()
         else:
             self._engine.spawn(self._give_up(run))
 
-    def leave(self, call_id: str) -> None:
+    def detach(self, call_id: str) -> None:
         """Listen no more; it goes on."""
         run = self._runs.pop(call_id, None)
         if run is not None:
-            run.leave()
+            run.detach()
 
     def end_all(self, end: Callable[[ApiRuns, str], None]) -> None:
-        """`stop` or `leave` each."""
+        """`stop` or `detach` each."""
         for call_id in list(self._runs):
             end(self, call_id)
 
-    def ask_about(self, order: AskAboutApproval) -> None:
+    def ask_about(self, order: FetchApproval) -> None:
         """Find out whether a tool waits for an approval."""
         self._engine.spawn(self._ask_about(order))
 
-    def approve(self, order: Approve) -> None:
+    def approve(self, order: AnswerApproval) -> None:
         """Pass an answer on."""
         self._engine.spawn(self._approve(order))
 
     # --- flows ---
 
-    def _tell(self, call_id: str, event: RunEvent) -> None:
+    def _on_run_event(self, call_id: str, event: VoiceRunEvent) -> None:
         if not (isinstance(event, AssistantDelta) and self._talk.drafts(call_id, event.delta)):
             self._talk.run_event(call_id, event)
             self._carry_out()
@@ -113,24 +113,24 @@ class ApiRuns:
     def _failed(self, call_id: str, run: ApiRun, error: Exception) -> None:
         code = None
         if isinstance(error, ServiceCallError):
-            message = said_of(error)
+            message = spoken_error(error)
             if error.fault in (ServiceFault.UNAUTHORIZED, ServiceFault.FORBIDDEN):
                 code = f"{self._word}_broker_auth_failed"
         else:
-            message = problem_of(self._engine, error)
+            message = error_message_of(self._engine, error)
         if self._forget(call_id, run):
             self._talk.run_failed(call_id, message, error_code=code)
             self._carry_out()
 
-    def _ask_about(self, order: AskAboutApproval) -> Flow[None]:
+    def _ask_about(self, order: FetchApproval) -> Flow[None]:
         """A run that waits for an approval says so (wire api 6.2). What cannot be found out is a no."""
         api = yield from api_target(self._voice, self._principal)
         with suppress(ServiceCallError):
             answer = yield from api.success(api.post_run(self._engine, order.run_id))
             if answer.members.get("status") == "waiting_for_approval":
-                self._tell(order.call_id, Confirmation(order.tool_call_id, order.message))
+                self._on_run_event(order.call_id, Confirmation(order.tool_call_id, order.message))
 
-    def _approve(self, order: Approve) -> Flow[None]:
+    def _approve(self, order: AnswerApproval) -> Flow[None]:
         """`POST /v1/runs/{run_id}/approval`; what is not asked any more is not taken."""
         api = yield from api_target(self._voice, self._principal)
         answer, told = {"choice": order.choice, "call_id": order.confirmation_id}, None
@@ -139,13 +139,15 @@ class ApiRuns:
             told = order.answer
         except ServiceCallError as error:
             if error.fault not in (ServiceFault.NOT_FOUND, ServiceFault.CONFLICT):
-                self._talk.out.append(Note("voice.realtime_agent.approval_failed", {"message": said_of(error)}))
+                self._talk.out.append(
+                    LogEvent("voice.realtime_agent.approval_failed", {"message": spoken_error(error)})
+                )
         self._talk.approved(order.call_id, order.confirmation_id, told)
         self._carry_out()
 
     def _give_up(self, run: ApiRun) -> Flow[None]:
-        yield from sleep(self._engine, NAMED_WITHIN)
-        run.leave()
+        yield from sleep(self._engine, RUN_ID_TIMEOUT)
+        run.detach()
 
     def _forget(self, call_id: str, run: ApiRun) -> bool:
         """The run is over: drop it; whether anybody wants to know."""

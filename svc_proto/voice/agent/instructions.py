@@ -18,9 +18,16 @@ from svc_proto.voice.profiles import find_profile
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.voice.service import Voice
+    from svc_proto.voice.service import VoiceServices
 
-__all__ = ["ContextMessage", "Knowledge", "context_of", "provider_instructions", "read_knowledge", "run_notes"]
+__all__ = [
+    "ContextMessage",
+    "PersonaContext",
+    "context_of",
+    "provider_instructions",
+    "load_persona_context",
+    "agent_instructions",
+]
 
 MAX_READ = 20  # context messages that are looked at, wire terminal-voice 6.2
 MAX_KEPT = 14
@@ -32,7 +39,7 @@ MEMORIES = ("memories/MEMORY.md", "memories/USER.md")
 MAX_FILE = 256 * 1024  # bytes
 ROLES = ("user", "assistant", "system")
 
-BEARING = """\
+BASE_INSTRUCTIONS = """\
 You are the voice of a personal assistant. You hear a person and speak to them. Be brief and natural, in the person's \
 own language, in plain sentences without lists or markup."""
 TASKS = """\
@@ -58,7 +65,7 @@ class ContextMessage:
 
 
 @frozen(kw_only=True)
-class Knowledge:
+class PersonaContext:
     """What the host knows of how to speak, and of whom it speaks to."""
 
     persona: str = ""
@@ -76,7 +83,7 @@ def context_of(rows: Sequence[object]) -> tuple[ContextMessage, ...]:
     return tuple(kept[-MAX_KEPT:])
 
 
-def read_knowledge(voice: Voice, profile: str | None) -> Flow[Knowledge]:
+def load_persona_context(voice: VoiceServices, profile: str | None) -> Flow[PersonaContext]:
     """The profile's persona and its memory files; what cannot be read is left out."""
     engine, config = voice.engine, voice.config
     found = yield from find_profile(engine, config.config_path, profile)
@@ -92,16 +99,16 @@ def read_knowledge(voice: Voice, profile: str | None) -> Flow[Knowledge]:
             if text:
                 memories.append(text)
                 room -= len(text)
-    return Knowledge(persona=persona, memories=tuple(memories))
+    return PersonaContext(persona=persona, memories=tuple(memories))
 
 
 def provider_instructions(
-    word: str, interface: Mapping[str, object], knowledge: Knowledge, context: Sequence[ContextMessage]
+    word: str, interface: Mapping[str, object], knowledge: PersonaContext, context: Sequence[ContextMessage]
 ) -> str:
     """What the model that speaks is told at the beginning."""
     when, where = interface["current_datetime"], interface["current_timezone"]
     parts = [
-        BEARING,
+        BASE_INSTRUCTIONS,
         TASKS.replace("<word>", word),
         PROGRESS.replace("<word>", word),
         RESULTS,
@@ -117,7 +124,7 @@ def provider_instructions(
     return "\n\n".join(parts)
 
 
-def run_notes(interface: Mapping[str, object]) -> str:
+def agent_instructions(interface: Mapping[str, object]) -> str:
     """What the agent behind is told of how it is asked."""
     return (
         "The person speaks to you by voice, and your answer is read out to them. Answer in a few plain sentences "

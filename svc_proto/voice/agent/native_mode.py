@@ -10,21 +10,21 @@ from attrs import evolve
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.voice.agent.agent_mode import AgentMode, AgentSetup
-from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge
+from svc_proto.voice.agent.instructions import load_persona_context, provider_instructions
 from svc_proto.voice.provider_interface import RealtimeOptions
 from svc_proto.voice.realtime import actions
 from svc_proto.voice.realtime.function_calls import function_schemas
-from svc_proto.voice.realtime.native_conversation import VoiceConversation
-from svc_proto.voice.realtime.voice_run import BackgroundRules
+from svc_proto.voice.realtime.native_conversation import NativeConversation
+from svc_proto.voice.realtime.voice_run import BackgroundPolicy
 from svc_proto.voice.realtime.voice_runs import VoiceRuns
-from svc_proto.voice.realtime_connection import ProviderLink, open_link
-from svc_proto.voice.session import VoiceSession, problem_of
-from svc_proto.voice.settings import Promotion
+from svc_proto.voice.realtime_connection import RealtimeConnection, connect_realtime
+from svc_proto.voice.session import VoiceSession, error_message_of
+from svc_proto.voice.settings import PromotionSettings
 from svc_proto.voice_config import VoiceConfig
 
 __all__ = ["NativeMode", "background_rules"]
 
-LISTEN_WITHIN = 86_400.0  # s; a provider that is silent is pinged, and says itself when it has waited long enough
+LISTEN_TIMEOUT = 86_400.0  # s; a provider that is silent is pinged, and says itself when it has waited long enough
 LOOK_AGAIN = 1.0  # s between two looks whether a client takes something again
 
 
@@ -32,22 +32,22 @@ class NativeMode(AgentMode):
     """See the module."""
 
     names_chat = True
-    talk: VoiceConversation
+    talk: NativeConversation
 
     def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
         super().__init__(session, setup)
         self._context = setup.context
-        self._link: ProviderLink | None = None
+        self._link: RealtimeConnection | None = None
         self._listening: Task | None = None
         self._waiting_since: float | None = None  # that the client takes nothing
 
-    def converse(self, runs: VoiceRuns, setup: AgentSetup) -> VoiceConversation:
+    def build_conversation(self, runs: VoiceRuns, setup: AgentSetup) -> NativeConversation:
         """A conversation beside which runs go on, as the settings say."""
         promotion, final = self.chosen.promotion, setup.final_answer_only
         runs.result_delivery = "speak_verbatim" if final else promotion.result_delivery
         runs.rules = background_rules(promotion, self.session.voice.config, final_answer_only=final)
         new_id = lambda: self.engine.entropy(8).hex()  # noqa: E731 - one of many arguments
-        return VoiceConversation(runs, self.now, rate=self.chosen.sample_rate, new_id=new_id)
+        return NativeConversation(runs, self.now, rate=self.chosen.sample_rate, new_id=new_id)
 
     # --- Mode ---
 
@@ -59,24 +59,24 @@ class NativeMode(AgentMode):
         """The client has gone before that."""
         self._drop_provider()
 
-    def keeps(self, code: int) -> bool:
+    def resumes_after(self, code: int) -> bool:
         """A client that closes between turns has ended the session; any other may come back."""
         return code != 1000 or self.talk.busy
 
     def on_detached(self) -> None:
         """While a run lives, wait longer (wire 6.9)."""
-        self.talk.runs.leave(self.now())
+        self.talk.runs.on_client_left(self.now())
         self.carry_out()
 
     def on_resumed(self) -> None:
         """What was found out meanwhile can be said."""
-        self.talk.runs.come_back(self.now())
+        self.talk.runs.on_client_back(self.now())
         self.carry_out()
 
     def on_closed(self) -> None:
         """The end, of the provider's socket too."""
-        for run_id in self.talk.runs.unheard:
-            self.session.note("voice.realtime_agent.result_deferred", run_id=run_id, reason="session_closed")
+        for run_id in self.talk.runs.undelivered:
+            self.session.log_event("voice.realtime_agent.result_deferred", run_id=run_id, reason="session_closed")
             self.engine.log(Level.INFO, "voice answer not heard", session=self.session.id[:8], run=run_id)
         super().on_closed()
         self._drop_provider()
@@ -87,7 +87,7 @@ class NativeMode(AgentMode):
         """Connect, say who we are, listen until the end."""
         chosen, voice = self.chosen, self.session.voice
         yield from voice.refresh_keys()
-        knowledge = yield from read_knowledge(voice, chosen.scope.profile)
+        knowledge = yield from load_persona_context(voice, chosen.scope.profile)
         options = RealtimeOptions(
             model=chosen.model,
             voice=chosen.voice,
@@ -96,17 +96,17 @@ class NativeMode(AgentMode):
             tools=function_schemas(self.word),
         )
         dialect = voice.providers.dialect(chosen.provider, options)
-        self._link = link = yield from open_link(self.engine, dialect, provider=chosen.provider)
+        self._link = link = yield from connect_realtime(self.engine, dialect, provider=chosen.provider)
         self.session.begin()
         while True:
-            event = yield from link.take(within=LISTEN_WITHIN)
-            self.talk.take(event)
+            event = yield from link.next_event(within=LISTEN_TIMEOUT)
+            self.talk.on_provider_event(event)
             self.carry_out()
-            yield from self.room()
+            yield from self.wait_writable()
 
     def _provider_lost(self, error: Exception) -> None:
         """The flow has ended with an error: before the session was ready, or after."""
-        message = problem_of(self.engine, error)
+        message = error_message_of(self.engine, error)
         ready = self._link is not None
         self._listening = None
         self._drop_provider()
@@ -127,22 +127,22 @@ class NativeMode(AgentMode):
 
     # --- orders ---
 
-    def stay(self) -> None:
+    def extend_session(self) -> None:
         """Wait for what is going on."""
         until = self.talk.kept_until(self.session.life.window, self.session.voice.config.detached_max)
         self.session.extend(max(until - self.now(), 0.0))
 
-    def ask_provider(self, order: actions.ProviderOrder) -> None:
+    def ask_provider(self, order: actions.ProviderAction) -> None:
         """In its words; nothing when it has gone: the conversation hears of that."""
         if self._link is not None:
             if isinstance(order, actions.AnswerCall):  # it says what the session is, too (wire terminal-voice 6.6)
                 order = evolve(order, output={**order.output, "interface": self.interface})
             self._link.send(order)
 
-    def room(self) -> Flow[None]:
+    def wait_writable(self) -> Flow[None]:
         """Wait until the client has room. Meanwhile nobody is late."""
         self._waiting_since = since = self.now()
-        yield from self.session.room()
+        yield from self.session.wait_writable()
         self._waiting_since = None
         if self.now() > since:
             self.talk.floor.postpone(self.now() - since)
@@ -156,9 +156,11 @@ class NativeMode(AgentMode):
             self._timer.set(self.now() + LOOK_AGAIN)
 
 
-def background_rules(promotion: Promotion, config: VoiceConfig, *, final_answer_only: bool = False) -> BackgroundRules:
+def background_rules(
+    promotion: PromotionSettings, config: VoiceConfig, *, final_answer_only: bool = False
+) -> BackgroundPolicy:
     """What may go on in the background, and what is said of it."""
-    return BackgroundRules(
+    return BackgroundPolicy(
         enabled=promotion.enabled,
         promote_after=promotion.promote_after_ms / 1000,
         spoken_handoff=promotion.spoken_handoff and not final_answer_only,

@@ -23,14 +23,14 @@ from svc_proto.engine.files import read_file, spool_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.voice.provider_interface import ProviderError, Recording, SpeechRequest, Spoken
+from svc_proto.voice.provider_interface import ProviderError, Recording, SpeechFile, SpeechRequest
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["MAX_SOUND", "MAX_WORDS", "WITHIN", "Command", "CommandLine"]
+__all__ = ["MAX_SOUND", "MAX_WORDS", "RUN_TIMEOUT", "CommandLineProvider", "CommandTemplate"]
 
-WITHIN = 120.0  # s, wire terminal-voice 3.5
+RUN_TIMEOUT = 120.0  # s, wire terminal-voice 3.5
 MAX_SOUND = 40_000_000  # bytes of one file of sound
 MAX_WORDS = 1024 * 1024  # bytes of a transcript
 TYPES = {  # of the sound, by `format`
@@ -44,7 +44,7 @@ _PLACEHOLDER = re.compile(r"\{(input_path|output_path|voice|model|format|speed|l
 
 
 @frozen
-class CommandLine:
+class CommandTemplate:
     """What a section says of it. `words` is None for one that cannot be used."""
 
     name: str
@@ -53,7 +53,7 @@ class CommandLine:
     format: str = "mp3"
 
     @classmethod
-    def of(cls, name: str, said: JsonObject) -> CommandLine | None:
+    def of(cls, name: str, said: JsonObject) -> CommandTemplate | None:
         """The row of `providers:` that has this name, if it is a command."""
         row = next(
             (JsonObject.of(row) for known, row in said.get_object("providers").items() if known.lower() == name), None
@@ -82,14 +82,14 @@ class CommandLine:
         return any(f"{{{placeholder}}}" in word for word in self.words or ())
 
 
-class Command:
+class CommandLineProvider:
     """It speaks and listens. Every file that it makes is deleted."""
 
-    def __init__(self, engine: Engine, line: CommandLine) -> None:
+    def __init__(self, engine: Engine, line: CommandTemplate) -> None:
         self._engine = engine
         self._line = line
 
-    def speak(self, request: SpeechRequest) -> Flow[Spoken]:
+    def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
         """Speak into a file."""
         line, text = self._line, request.text.encode()
         if line.format not in TYPES:
@@ -100,7 +100,7 @@ class Command:
         data = yield from self._work(files, MAX_SOUND, said=text)
         if not data:
             raise ProviderError(f"{line.name} made no sound")
-        return Spoken(data, TYPES[line.format])
+        return SpeechFile(data, TYPES[line.format])
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
         """Listen to a recording."""
@@ -129,11 +129,11 @@ class Command:
 
     def _run(self, argv: tuple[str, ...], said: bytes = b"") -> Flow[bytes]:
         """What it writes to its output. Its own words about a failure are the operator's: they are not passed on."""
-        finished = yield from run_command(self._engine, argv, said=said, within=WITHIN)
+        finished = yield from run_command(self._engine, argv, said=said, within=RUN_TIMEOUT)
         name = self._line.name
         if isinstance(finished, Failure):
             if finished.kind is FailureKind.TIMED_OUT:
-                raise ProviderError(f"{name} took more than {WITHIN:g} s")
+                raise ProviderError(f"{name} took more than {RUN_TIMEOUT:g} s")
             raise ProviderError(f"{name} cannot be started: {finished.kind.value}")
         if finished.status:
             raise ProviderError(f"{name} ended with status {finished.status}")

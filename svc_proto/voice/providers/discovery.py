@@ -16,16 +16,16 @@ from svc_proto.engine.http_client import fetch
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, as_array, json_value
 from svc_proto.voice.provider_interface import ProviderError
-from svc_proto.voice.provider_keys import VendorAccess
-from svc_proto.voice.providers.errors import refused
-from svc_proto.voice.providers.http_apis import APIS
+from svc_proto.voice.provider_keys import ProviderCredentials
+from svc_proto.voice.providers.errors import response_error
+from svc_proto.voice.providers.http_apis import SPEECH_APIS
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Discovered", "OfferedVoice", "discover_elevenlabs", "discover_xai"]
+__all__ = ["DiscoveryResult", "ProviderVoice", "discover_elevenlabs", "discover_xai"]
 
-WITHIN = 5.0  # s for one call, wire 4.4
+CALL_TIMEOUT = 5.0  # s for one call, wire 4.4
 MAX_PAGES = 20  # wire 4.4
 MAX_OFFERED = 2_000  # voices and models each
 MAX_NAME = 160  # characters, wire 4.1
@@ -33,7 +33,7 @@ TOLERATED = (403, 404)  # an account without voices of its own
 
 
 @frozen
-class OfferedVoice:
+class ProviderVoice:
     """One voice; `label` is for people, `custom`: of this account."""
 
     id: str
@@ -42,18 +42,18 @@ class OfferedVoice:
 
 
 @frozen(kw_only=True)
-class Discovered:
+class DiscoveryResult:
     """What was found. Labels by id."""
 
     source: str
-    voices: tuple[OfferedVoice, ...] = ()
+    voices: tuple[ProviderVoice, ...] = ()
     models: tuple[str, ...] = ()
     model_labels: Mapping[str, str] = field(factory=dict)
     languages: tuple[str, ...] = ()
     language_labels: Mapping[str, str] = field(factory=dict)
 
 
-def discover_elevenlabs(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
+def discover_elevenlabs(engine: Engine, access: ProviderCredentials) -> Flow[DiscoveryResult]:
     """`GET /v1/voices` and `GET /v1/models`. Raises `ProviderError`."""
     found = yield from _get(engine, access, "/v1/voices")
     offered = yield from _get(engine, access, "/v1/models")
@@ -73,7 +73,7 @@ def discover_elevenlabs(engine: Engine, access: VendorAccess) -> Flow[Discovered
         for language in _entries(entry, "languages")
         if (name := _name(language, "language_id"))
     }
-    return Discovered(
+    return DiscoveryResult(
         source="elevenlabs_api",
         voices=tuple(voices.values())[:MAX_OFFERED],
         models=tuple(models)[:MAX_OFFERED],
@@ -83,7 +83,7 @@ def discover_elevenlabs(engine: Engine, access: VendorAccess) -> Flow[Discovered
     )
 
 
-def discover_xai(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
+def discover_xai(engine: Engine, access: ProviderCredentials) -> Flow[DiscoveryResult]:
     """`GET /v1/tts/voices` and the pages of `GET /v1/custom-voices`. Raises `ProviderError`."""
     found = yield from _get(engine, access, "/v1/tts/voices")
     voices = {voice.id: voice for entry in _entries(found, "voices") if (voice := _voice(entry, custom=False))}
@@ -98,16 +98,16 @@ def discover_xai(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
         if not following or following == page or len(voices) >= MAX_OFFERED:
             break
         page = following
-    return Discovered(source="xai_api", voices=tuple(voices.values())[:MAX_OFFERED])
+    return DiscoveryResult(source="xai_api", voices=tuple(voices.values())[:MAX_OFFERED])
 
 
-def _get(engine: Engine, access: VendorAccess, path: str, *, tolerated: tuple[int, ...] = ()) -> Flow[object]:
-    key = APIS[access.vendor.lower()].header(access.key)
-    answer = yield from fetch(engine, "GET", access.at(path), headers=key, within=WITHIN)
+def _get(engine: Engine, access: ProviderCredentials, path: str, *, tolerated: tuple[int, ...] = ()) -> Flow[object]:
+    key = SPEECH_APIS[access.vendor.lower()].header(access.key)
+    answer = yield from fetch(engine, "GET", access.at(path), headers=key, within=CALL_TIMEOUT)
     if not isinstance(answer, Failure) and answer.status in tolerated:
         return None
     if isinstance(answer, Failure) or answer.status != 200:
-        raise refused(access, answer)
+        raise response_error(access, answer)
     value = json_value(answer.body, answer)
     if value is answer:
         raise ProviderError(f"{access.vendor} answered with something that is no list")
@@ -119,9 +119,9 @@ def _entries(value: object, name: str) -> list[JsonObject]:
     return JsonObject.of({name: value} if as_array(value) is not None else value).objects(name)
 
 
-def _voice(entry: JsonObject, *, custom: bool) -> OfferedVoice | None:
+def _voice(entry: JsonObject, *, custom: bool) -> ProviderVoice | None:
     name = _name(entry, "voice_id") or _name(entry, "id")
-    return OfferedVoice(name, _label(entry, name), custom) if name else None
+    return ProviderVoice(name, _label(entry, name), custom) if name else None
 
 
 def _label(entry: JsonObject, name: str) -> str:

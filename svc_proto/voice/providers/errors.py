@@ -13,9 +13,9 @@ from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import error_text, json_value
 from svc_proto.voice.provider_interface import ProviderError
-from svc_proto.voice.provider_keys import VendorAccess
+from svc_proto.voice.provider_keys import ProviderCredentials
 
-__all__ = ["broke_off", "refused", "safe_words"]
+__all__ = ["truncated_error", "response_error", "safe_excerpt_of"]
 
 MAX_BODY = 64 * 1024  # bytes of an error body that are looked at
 SHARED = 6  # characters in a row with the key
@@ -27,14 +27,14 @@ _SILENT = {
 _SECONDS = re.compile(r"[0-9]{1,6}")  # of a Retry-After
 
 
-def refused(access: VendorAccess, answer: HttpResult | Failure) -> ProviderError:
+def response_error(access: ProviderCredentials, answer: HttpResult | Failure) -> ProviderError:
     """The vendor answered with an error, or not at all."""
     name = access.vendor
     if isinstance(answer, Failure):
         why = _SILENT.get(answer.kind) or f"cannot be reached: {answer.detail or answer.kind.value}"
         return ProviderError(f"{name} {why}")
     status = answer.status
-    words = safe_words(_said(answer.body), access.key)
+    words = safe_excerpt_of(_error_text(answer.body), access.key)
     tail = f": {words}" if words else ""
     if status == 401:
         return ProviderError(f"{name} does not accept the configured API key")
@@ -47,14 +47,14 @@ def refused(access: VendorAccess, answer: HttpResult | Failure) -> ProviderError
     return ProviderError(f"{name} answered {status}{tail}")
 
 
-def broke_off(access: VendorAccess, failure: Failure) -> ProviderError:
+def truncated_error(access: ProviderCredentials, failure: Failure) -> ProviderError:
     """The answer ended too early."""
     if failure.kind is FailureKind.TIMED_OUT:
         return ProviderError(f"{access.vendor} fell silent in the middle of its answer")
     return ProviderError(f"the connection to {access.vendor} broke off in the middle of its answer")
 
 
-def safe_words(text: str, key: str) -> str:
+def safe_excerpt_of(text: str, key: str) -> str:
     """A vendor's words on one short line; nothing when a piece of the key is in them."""
     pieces = {key[place : place + SHARED] for place in range(len(key) - SHARED + 1)}
     if any(text[place : place + SHARED] in pieces for place in range(len(text) - SHARED + 1)):
@@ -62,7 +62,7 @@ def safe_words(text: str, key: str) -> str:
     return safe_excerpt(text, key)
 
 
-def _said(body: bytes) -> str:
+def _error_text(body: bytes) -> str:
     """What an error body says: one text somewhere in its JSON, or the plain text that it is."""
     text = body[:MAX_BODY].decode("utf-8", "replace")
     return error_text(json_value(text, "" if text.lstrip().startswith(("<", "{", "[")) else text))

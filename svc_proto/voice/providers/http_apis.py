@@ -1,4 +1,4 @@
-"""The vendors over HTTP: what each is asked for a text, and for a recording. A vendor is a row of `APIS`.
+"""The vendors over HTTP: what each is asked for a text, and for a recording. A vendor is a row of `SPEECH_APIS`.
 
 Groq, Mistral and DeepInfra have an API of OpenAI's shape. Whoever has no model that speaks only listens.
 """
@@ -24,7 +24,7 @@ from svc_proto.voice_config import (
     ProviderEndpoint,
 )
 
-__all__ = ["APIS", "RATE", "SpeechApi", "instructions_of", "number", "options_text"]
+__all__ = ["SPEECH_APIS", "RATE", "SpeechApi", "instructions_of", "clamped_number_option", "options_text"]
 
 RATE = 24_000  # Hz of PCM, where it does not have the one that is asked for
 RATES = (8_000, 16_000, 22_050, 24_000, 44_100, 48_000)  # Hz
@@ -43,11 +43,13 @@ _SPOKEN = (  # of `expression`, wire 4.7, in the order of telling
     ("style", "Style: {}."),
     ("persona_instructions", "{}"),
 )
-Asked: TypeAlias = "tuple[str, dict[str, object]]"  # the end of the address, and the body
-Speech: TypeAlias = Callable[[SpeechRequest, "int | None"], Asked]  # of a text, by the rate in Hz; None: as an MP3 file
+ApiRequest: TypeAlias = "tuple[str, dict[str, object]]"  # the end of the address, and the body
+Speech: TypeAlias = Callable[
+    [SpeechRequest, "int | None"], ApiRequest
+]  # of a text, by the rate in Hz; None: as an MP3 file
 
 
-def number(options: Mapping[str, object], name: str, low: float, high: float) -> float | None:
+def clamped_number_option(options: Mapping[str, object], name: str, low: float, high: float) -> float | None:
     """A harmless option that is a number, brought into its range; anything else counts as absent."""
     value = JsonObject.of(options).number(name)
     return None if value is None else float(min(max(value, low), high))
@@ -70,15 +72,15 @@ def _key_header(key: str) -> tuple[tuple[bytes, bytes], ...]:
     return ((b"xi-api-key", key.encode("ascii")),)
 
 
-def _as_openai(request: SpeechRequest, rate: int | None) -> Asked:
+def _as_openai(request: SpeechRequest, rate: int | None) -> ApiRequest:
     asked: dict[str, object] = {"model": request.model, "voice": request.voice, "input": request.text}
     asked["response_format"] = "mp3" if rate is None else "pcm"
-    if (speed := number(request.options, "speed", SLOWEST, FASTEST)) is not None:
+    if (speed := clamped_number_option(request.options, "speed", SLOWEST, FASTEST)) is not None:
         asked["speed"] = speed
     return "/audio/speech", asked
 
 
-def _openai(request: SpeechRequest, rate: int | None) -> Asked:
+def _openai(request: SpeechRequest, rate: int | None) -> ApiRequest:
     path, asked = _as_openai(request, rate)
     instructions = instructions_of(request)
     if instructions and request.model not in WITHOUT_INSTRUCTIONS:
@@ -86,11 +88,11 @@ def _openai(request: SpeechRequest, rate: int | None) -> Asked:
     return path, asked
 
 
-def _xai(request: SpeechRequest, rate: int | None) -> Asked:
+def _xai(request: SpeechRequest, rate: int | None) -> ApiRequest:
     codec = {"codec": "mp3" if rate is None else "pcm", "sample_rate": rate or RATE}
     asked: dict[str, object] = {"text": request.text, "voice_id": request.voice, "language": request.language or "en"}
     asked["output_format"] = codec
-    latency = number(request.options, "optimize_streaming_latency", 0, 1)
+    latency = clamped_number_option(request.options, "optimize_streaming_latency", 0, 1)
     if latency is not None:
         asked["optimize_streaming_latency"] = int(latency)
     normal = JsonObject.of(request.options).boolean("text_normalization")
@@ -99,8 +101,8 @@ def _xai(request: SpeechRequest, rate: int | None) -> Asked:
     return "/v1/tts", asked
 
 
-def _elevenlabs(request: SpeechRequest, rate: int | None) -> Asked:
-    ranges = ((name, number(request.options, name, low, high)) for name, (low, high) in SETTINGS.items())
+def _elevenlabs(request: SpeechRequest, rate: int | None) -> ApiRequest:
+    ranges = ((name, clamped_number_option(request.options, name, low, high)) for name, (low, high) in SETTINGS.items())
     settings = {name: value for name, value in ranges if value is not None}
     asked: dict[str, object] = {"text": request.text, "model_id": request.model}
     if settings:
@@ -137,7 +139,7 @@ def _openai_shaped(
     return SpeechApi(vendor=vendor, provider=provider, speech=speech, hears=hears, model=model, voice=voice)
 
 
-APIS = {  # by name
+SPEECH_APIS = {  # by name
     "openai": _openai_shaped(OPENAI_ENDPOINT, "openai_tts", "whisper-1", "gpt-4o-mini-tts", "alloy", _openai),
     "groq": _openai_shaped(GROQ_ENDPOINT, "groq", "whisper-large-v3-turbo"),
     "mistral": _openai_shaped(MISTRAL_ENDPOINT, "mistral", "voxtral-mini-latest"),

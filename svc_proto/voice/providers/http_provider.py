@@ -25,26 +25,26 @@ from svc_proto.voice.provider_interface import (
     AudioSink,
     ProviderError,
     Recording,
-    Rendered,
+    RenderResult,
+    SpeechFile,
     SpeechRequest,
-    Spoken,
 )
-from svc_proto.voice.provider_keys import VendorAccess
-from svc_proto.voice.providers.errors import broke_off, refused
+from svc_proto.voice.provider_keys import ProviderCredentials
+from svc_proto.voice.providers.errors import response_error, truncated_error
 from svc_proto.voice.providers.http_apis import RATE, SpeechApi
 from svc_proto.wire.multipart import Part, encode_multipart
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["VendorEngine"]
+__all__ = ["HttpSpeechProvider"]
 
 T = TypeVar("T")
 JSON = (b"content-type", b"application/json")
-WITHIN = 60.0  # s to the head of an answer, and between two pieces of it, wire 4.10
-WHOLE = 900.0  # s for one text, whatever drips in
+RESPONSE_TIMEOUT = 60.0  # s to the head of an answer, and between two pieces of it, wire 4.10
+MAX_DURATION = 900.0  # s for one text, whatever drips in
 LISTENING = 300.0  # s for a whole transcription
-PIECE = 4_096  # bytes of one chunk, wire 4.7
+CHUNK_SIZE = 4_096  # bytes of one chunk, wire 4.7
 MAX_SOUND = 96_000_000  # bytes for one text, half an hour at 24 kHz
 MAX_UPLOAD = 25 * 1024 * 1024  # bytes, wire 3.3
 MAX_TRANSCRIPT = 200_000  # characters
@@ -53,43 +53,43 @@ _NOT_SOUND = re.compile(rb"(?:text/|application/(?!octet-stream))")
 _CONTAINERS = (b"RIFF", b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")  # WAV, MP3, Ogg, FLAC, WebM
 
 
-class VendorEngine:
+class HttpSpeechProvider:
     """A `Renderer`; it speaks into files and listens, too."""
 
-    def __init__(self, engine: Engine, api: SpeechApi, access: VendorAccess) -> None:
+    def __init__(self, engine: Engine, api: SpeechApi, access: ProviderCredentials) -> None:
         self._engine = engine
         self._api = api
         self._access = access
 
-    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
         """Pass the vendor's PCM on at the pace of the sink, at the rate that is asked for if the vendor has it."""
         request = self._filled(request)
         rate = request.sample_rate if request.sample_rate in self._api.rates else RATE
-        reader = yield from self._say(request, rate, into=streamed())
+        reader = yield from self._request_speech(request, rate, into=streamed())
         if isinstance(reader, HttpResult | Failure):
-            raise refused(self._access, reader)
+            raise response_error(self._access, reader)
         try:
             yield from self._pass_on(reader, Resampler(rate, request.sample_rate), request, sink)
         finally:
             reader.abandon()
-        return Rendered(
+        return RenderResult(
             provider=self._api.provider,
             model=request.model,
             voice=request.voice,
             metadata={"sample_rate": request.sample_rate, "source_sample_rate": rate},
         )
 
-    def speak(self, request: SpeechRequest) -> Flow[Spoken]:
+    def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
         """Fetch the vendor's MP3."""
-        access, answer = self._access, (yield from self._say(self._filled(request), None))
+        access, answer = self._access, (yield from self._request_speech(self._filled(request), None))
         if isinstance(answer, Failure) or answer.status != 200:
-            raise refused(access, answer)
+            raise response_error(access, answer)
         kind = (answer.headers.get(b"content-type") or b"").strip().lower()
         if _NOT_SOUND.match(kind):
             raise ProviderError(f"{access.vendor} answered with {_named(kind)}, not audio")
         if not answer.body:
             raise ProviderError(f"{access.vendor} sent no audio")
-        return Spoken(answer.body, "audio/mpeg")
+        return SpeechFile(answer.body, "audio/mpeg")
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
         """Upload the recording, as the last part of a form, and read the answer. xAI takes no name of any model."""
@@ -118,7 +118,7 @@ class VendorEngine:
             within=LISTENING,
         )
         if isinstance(answer, Failure) or answer.status != 200:
-            raise refused(access, answer)
+            raise response_error(access, answer)
         text = JsonObject.parse_or_empty(answer.body).string("text")
         if text is None:
             raise ProviderError(f"{access.vendor} answered with something that is no transcript")
@@ -130,39 +130,39 @@ class VendorEngine:
         """With the vendor's model and voice where none is named."""
         return evolve(request, model=request.model or self._api.model, voice=request.voice or self._api.voice)
 
-    def _say(
+    def _request_speech(
         self, request: SpeechRequest, rate: int | None, into: ResponseMode[T] | None = None
     ) -> Flow[T | HttpResult | Failure]:
         path, asked = self._api.speech(request, rate)
         headers, body = (JSON, *self._api.header(self._access.key)), strict_json.dumps_bytes(asked)
         url = self._access.at(path)
-        return fetch(self._engine, "POST", url, into=into, headers=headers, body=body, within=WITHIN)
+        return fetch(self._engine, "POST", url, into=into, headers=headers, body=body, within=RESPONSE_TIMEOUT)
 
     def _pass_on(self, reader: BodyReader, sound: Resampler, request: SpeechRequest, sink: AudioSink) -> Flow[None]:
         access = self._access
         kind = (reader.head.headers.get(b"content-type") or b"").strip().lower()
-        until = self._engine.now.mono + WHOLE
+        until = self._engine.now.mono + MAX_DURATION
         rate, size, passed_on, reading = request.sample_rate, 0, 0, False
 
         def at_once(data: bytes) -> bool:
             """A piece that comes while this waits for one, and the sink does not have to be waited for."""
             nonlocal size, passed_on
-            later = not (reading and passed_on and sink.has_room and len(data) <= PIECE)
+            later = not (reading and passed_on and sink.has_room and len(data) <= CHUNK_SIZE)
             if later or size + len(data) > MAX_SOUND or self._engine.now.mono > until:
                 return False
             size += len(data)
             if pcm := sound.feed(data):
                 passed_on += len(pcm)
-                sink.put(AudioChunk(pcm, rate))
+                sink.write(AudioChunk(pcm, rate))
             return True
 
         reader.observe(at_once)
         while True:
             reading = True
-            data = yield from reader.read(within=WITHIN)
+            data = yield from reader.read(within=RESPONSE_TIMEOUT)
             reading = False
             if isinstance(data, Failure):
-                raise broke_off(access, data)
+                raise truncated_error(access, data)
             if data is None:
                 break
             if not size:
@@ -170,8 +170,8 @@ class VendorEngine:
             size += len(data)
             if size > MAX_SOUND or self._engine.now.mono > until:
                 raise ProviderError(f"{access.vendor} does not come to an end")
-            for begin in range(0, len(data), PIECE):
-                pcm = sound.feed(data[begin : begin + PIECE])
+            for begin in range(0, len(data), CHUNK_SIZE):
+                pcm = sound.feed(data[begin : begin + CHUNK_SIZE])
                 if pcm:
                     passed_on += len(pcm)
                     yield from sink.chunk(AudioChunk(pcm, rate))
@@ -179,7 +179,7 @@ class VendorEngine:
             raise ProviderError(f"{access.vendor} sent no audio")
 
 
-def _require_pcm(access: VendorAccess, kind: bytes, data: bytes) -> None:
+def _require_pcm(access: ProviderCredentials, kind: bytes, data: bytes) -> None:
     """Vendors label PCM in many ways, one of them `audio/mpeg`: what is no sound at all, or a file, is refused."""
     frame = kind.startswith(b"audio/mp") and data[0] == 0xFF and len(data) > 1 and data[1] >= 0xE0  # MPEG frame sync
     if _NOT_SOUND.match(kind) or (not _PCM.match(kind) and frame) or data.startswith(_CONTAINERS):

@@ -26,17 +26,17 @@ from svc_proto.voice.provider_interface import (
     AudioSink,
     ProviderError,
     Recording,
-    Rendered,
+    RenderResult,
+    SpeechFile,
     SpeechRequest,
-    Spoken,
 )
-from svc_proto.voice.providers.http_apis import number, options_text
+from svc_proto.voice.providers.http_apis import clamped_number_option, options_text
 from svc_proto.voice.providers.wav_stream import NotWavError, WavStream
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["INSTALL", "MAX_LISTENERS", "MAX_WAITING", "MODEL", "Engines", "Local"]
+__all__ = ["INSTALL", "MAX_LISTENERS", "MAX_WAITING", "MODEL", "LocalSpeechPrograms", "LocalProvider"]
 
 MODEL = "espeak-ng"
 VOICE = "en-us"
@@ -44,23 +44,23 @@ WORDS_PER_MINUTE = 160
 SLOWEST, FASTEST = 0.5, 2.0  # times that
 PITCH = 50  # of 99
 PACES = {"slow": 0.8, "slower": 0.8, "relaxed": 0.9, "fast": 1.25, "faster": 1.25, "quick": 1.25}
-PIECE = 4_096  # bytes of one chunk, at the engine's rate
+CHUNK_SIZE = 4_096  # bytes of one chunk, at the engine's rate
 MAX_AHEAD = 128 * 1024  # bytes that were made and not taken: then the engine waits
-SILENCE = 30.0  # s without a sound from the engine
+SILENCE_TIMEOUT = 30.0  # s without a sound from the engine
 MAX_FILE_SOUND = 40_000_000  # bytes of sound in one file, a quarter of an hour
 MAX_WORDS = 400  # characters of what the engine complains about
 ENCODING = 120.0  # s for one MP3 file
 MAX_LISTENERS = 2  # recordings listened to at once: each keeps a core busy
 MAX_WAITING = 16  # recordings that wait for their turn; the next one is refused
 LISTENING = 600.0  # s for one recording, its wait not counted
-PATIENCE = 120.0  # s that a recording waits for its turn
-KNOWN_FOR = 60.0  # s after which missing engines are looked for again
+QUEUE_TIMEOUT = 120.0  # s that a recording waits for its turn
+KNOWN_TTL = 60.0  # s after which missing engines are looked for again
 INSTALL = "install svc-relay[voice]"
 _VOICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+_-]{0,63}")  # of espeak-ng: never a path, never an option
 
 
 @frozen(kw_only=True)
-class Engines:
+class LocalSpeechPrograms:
     """How to start what is installed."""
 
     speak: tuple[str, ...] = ()
@@ -75,27 +75,27 @@ class Engines:
         return [name for name, there in wanted.items() if not there]
 
 
-class Local:
+class LocalProvider:
     """A `Renderer`; it speaks into files and listens, too."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._found: Engines | None = None
+        self._found: LocalSpeechPrograms | None = None
         self._found_at = 0.0  # monotonic seconds
         self._places = Semaphore(engine, MAX_LISTENERS)
 
     # --- what there is ------------------------------------------------------------------------------------------
 
-    def engines(self) -> Flow[Engines]:
+    def engines(self) -> Flow[LocalSpeechPrograms]:
         """What is installed. Looked for once; when something is missing, again after a minute."""
         found, now = self._found, self._engine.now.mono
-        if found is not None and ((found.speak and found.listen) or now < self._found_at + KNOWN_FOR):
+        if found is not None and ((found.speak and found.listen) or now < self._found_at + KNOWN_TTL):
             return found
         answer = JsonObject.of(
             (yield from run_operation(self._engine, Compute(self._engine.new_op(), "voice.engines")))
         )
         self._found_at = self._engine.now.mono
-        self._found = Engines(
+        self._found = LocalSpeechPrograms(
             speak=tuple(answer.texts("speak")),
             listen=tuple(answer.texts("listen")),
             mp3=answer.get("mp3") is True,
@@ -105,18 +105,18 @@ class Local:
 
     # --- speaking -----------------------------------------------------------------------------------------------
 
-    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
         """Speak, at the pace of the sink."""
         voice = request.voice or request.language or VOICE
         rate = yield from self._speak(request, voice, sink.chunk, request.sample_rate)
-        return Rendered(
+        return RenderResult(
             provider="local",
             model=MODEL,
             voice=voice,
             metadata={"sample_rate": request.sample_rate, "source_sample_rate": rate},
         )
 
-    def speak(self, request: SpeechRequest) -> Flow[Spoken]:
+    def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
         """Speak into an MP3 file; into a WAV file where no encoder is installed."""
         engines, pcm = (yield from self.engines()), bytearray()
 
@@ -128,12 +128,12 @@ class Local:
 
         rate = yield from self._speak(request, request.voice or request.language or VOICE, keep)
         if not engines.mp3:
-            return Spoken(wav_head(len(pcm), rate) + pcm, "audio/wav")
+            return SpeechFile(wav_head(len(pcm), rate) + pcm, "audio/wav")
         order = Compute(self._engine.new_op(), "voice.mp3", (bytes(pcm), rate))
         encoded = yield from run_operation(self._engine, order, within=ENCODING)
         if not isinstance(encoded, bytes) or not encoded:
             raise ProviderError("the speech could not be made an MP3 file on this host")
-        return Spoken(encoded, "audio/mpeg")
+        return SpeechFile(encoded, "audio/mpeg")
 
     def _speak(
         self, request: SpeechRequest, voice: str, take: Callable[[AudioChunk], Flow[None]], wanted: int = 0
@@ -144,7 +144,7 @@ class Local:
             raise ProviderError(f"this host has no engine that speaks: {INSTALL}, or the package espeak-ng")
         if not _VOICE.fullmatch(voice):
             raise ProviderError("the voice is not the name of one of espeak-ng")
-        ear, complaint = _Ear(self._engine), _Complaint()
+        ear, complaint = _AudioOutput(self._engine), _StderrText()
         argv = (*engines.speak, "-v", voice, "-s", str(_words_per_minute(request)), "-p", str(PITCH))
         child = yield from spawn(self._engine, argv, ear, errors=complaint)
         if isinstance(child, Failure):
@@ -156,10 +156,10 @@ class Local:
         size = 0  # bytes
         try:
             while (made := (yield from ear.next())) is not None:
-                for begin in range(0, len(made), PIECE):
+                for begin in range(0, len(made), CHUNK_SIZE):
                     rate = wanted or ear.wav.rate
                     sound = sound or Resampler(ear.wav.rate, rate)
-                    if pcm := sound.feed(made[begin : begin + PIECE]):
+                    if pcm := sound.feed(made[begin : begin + CHUNK_SIZE]):
                         size += len(pcm)
                         yield from take(AudioChunk(pcm, rate))
         except NotWavError:
@@ -184,16 +184,16 @@ class Local:
             raise ProviderError("the engine of this host understands English only")
         if self._places.waiting >= MAX_WAITING:
             raise ProviderError("this host listens to too many recordings already; try again in a while")
-        if not (yield from self._places.acquire(PATIENCE)):
+        if not (yield from self._places.acquire(QUEUE_TIMEOUT)):
             raise ProviderError("this host has been listening to other recordings for too long")
         try:
             finished = yield from run_command(self._engine, (*engines.listen, recording.path), within=LISTENING)
         finally:
             self._places.release()
-        return _heard(finished)
+        return _transcript_of(finished)
 
 
-class _Ear:
+class _AudioOutput:
     """A `ChildHandler` that holds the engine back while nobody takes what it makes."""
 
     def __init__(self, engine: Engine) -> None:
@@ -207,7 +207,7 @@ class _Ear:
 
     def next(self) -> Flow[bytes | None]:
         """Some sound; None when the engine has ended. Raises `NotWavError` and `ProviderError`."""
-        until = self._engine.now.mono + SILENCE
+        until = self._engine.now.mono + SILENCE_TIMEOUT
         while not self._made:
             if self.over:
                 self.wav.finish()
@@ -230,7 +230,7 @@ class _Ear:
         self._bell.notify_all()
 
 
-class _Complaint:
+class _StderrText:
     """A `ChildHandler` for error output."""
 
     def __init__(self) -> None:
@@ -248,13 +248,13 @@ class _Complaint:
 
 
 def _words_per_minute(request: SpeechRequest) -> int:
-    speed = number(request.options, "speed", SLOWEST, FASTEST)
+    speed = clamped_number_option(request.options, "speed", SLOWEST, FASTEST)
     if speed is None:
         speed = PACES.get(options_text(request.expression, "pace").lower(), 1.0)
     return round(WORDS_PER_MINUTE * speed)
 
 
-def _heard(finished: CommandResult | Failure) -> str:
+def _transcript_of(finished: CommandResult | Failure) -> str:
     """The words in the answer of the engine. `ProviderError`, in its own words when it has some."""
     if isinstance(finished, Failure):
         if finished.kind is FailureKind.TIMED_OUT:

@@ -11,36 +11,36 @@ from svc_proto.voice.provider_interface import (
     AudioDelta,
     AudioSink,
     ProviderError,
-    ProviderProblem,
+    ProviderErrorEvent,
     ProviderReady,
     RealtimeOptions,
-    Rendered,
+    RenderResult,
     ResponseDone,
     SpeechRequest,
-    TextDelta,
+    SpokenTextDelta,
 )
 from svc_proto.voice.providers.http_apis import instructions_of
-from svc_proto.voice.providers.realtime_dialects import Dialect
-from svc_proto.voice.realtime.actions import Respond, SayText
-from svc_proto.voice.realtime_connection import open_link
+from svc_proto.voice.providers.realtime_dialects import RealtimeDialect
+from svc_proto.voice.realtime.actions import Respond, SendUserText
+from svc_proto.voice.realtime_connection import connect_realtime
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
 __all__ = ["OneShotRenderer"]
 
-SILENCE = 60.0  # s between two messages
+SILENCE_TIMEOUT = 60.0  # s between two messages
 
 
 class OneShotRenderer:
     """A `Renderer`: what is heard is the model's own answer to the text, as the lab wants it."""
 
-    def __init__(self, engine: Engine, provider: str, make: Callable[[RealtimeOptions], Dialect]) -> None:
+    def __init__(self, engine: Engine, provider: str, make: Callable[[RealtimeOptions], RealtimeDialect]) -> None:
         self._engine = engine
         self._provider = provider
         self._make = make
 
-    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
         """Connect, say the text, pass on what comes until the response is over."""
         dialect = self._make(
             RealtimeOptions(
@@ -51,20 +51,20 @@ class OneShotRenderer:
                 transcribe=False,
             )
         )
-        link = yield from open_link(self._engine, dialect, provider=self._provider)
+        link = yield from connect_realtime(self._engine, dialect, provider=self._provider)
         model, words, heard, status = request.model, list[str](), 0, ""
         try:
-            link.send(SayText(request.text), Respond())
+            link.send(SendUserText(request.text), Respond())
             while True:
-                match (yield from link.take(within=SILENCE)):
+                match (yield from link.next_event(within=SILENCE_TIMEOUT)):
                     case ProviderReady(model=resolved) if resolved:
                         model = resolved
                     case AudioDelta(data=data):
                         heard += len(data)
                         yield from sink.chunk(AudioChunk(data, request.sample_rate))
-                    case TextDelta(delta=delta):
+                    case SpokenTextDelta(delta=delta):
                         words.append(delta)
-                    case ProviderProblem(message=message, benign=False):
+                    case ProviderErrorEvent(message=message, benign=False):
                         raise ProviderError(message)
                     case ResponseDone(status=status):
                         break
@@ -74,7 +74,7 @@ class OneShotRenderer:
             link.close()
         if not heard:
             raise ProviderError(f"{self._provider} sent no audio ({status})")
-        return Rendered(
+        return RenderResult(
             provider=self._provider,
             model=model,
             voice=request.voice,

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.provider_interface import ProviderError, RealtimeOptions, Renderer
 from svc_proto.voice.provider_registry import LOCAL, canonical_id
-from svc_proto.voice.providers.discovery import Discovered, discover_elevenlabs, discover_xai
-from svc_proto.voice.providers.http_apis import APIS
-from svc_proto.voice.providers.http_provider import VendorEngine
-from svc_proto.voice.providers.local import Local
+from svc_proto.voice.providers.discovery import DiscoveryResult, discover_elevenlabs, discover_xai
+from svc_proto.voice.providers.http_apis import SPEECH_APIS
+from svc_proto.voice.providers.http_provider import HttpSpeechProvider
+from svc_proto.voice.providers.local import LocalProvider
 from svc_proto.voice.providers.one_shot_renderer import OneShotRenderer
-from svc_proto.voice.providers.realtime_dialects import Dialect, OpenAiDialect, XaiDialect
+from svc_proto.voice.providers.realtime_dialects import OpenAiDialect, RealtimeDialect, XaiDialect
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice_config import ELEVENLABS_ENDPOINT, OPENAI_REALTIME_ENDPOINT, XAI_ENDPOINT, XAI_REALTIME_ENDPOINT
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.voice.provider_keys import Keys
+    from svc_proto.voice.provider_keys import ProviderKeys
 
-__all__ = ["Providers"]
+__all__ = ["ProviderFactory"]
 
 DIALECTS = {
     "openai_realtime": (OPENAI_REALTIME_ENDPOINT, OpenAiDialect),
@@ -37,13 +37,13 @@ DIALECTS = {
 DISCOVERED = {"elevenlabs": (ELEVENLABS_ENDPOINT, discover_elevenlabs), "xai": (XAI_ENDPOINT, discover_xai)}
 
 
-class Providers:
+class ProviderFactory:
     """`keys` are the operator's variables."""
 
-    def __init__(self, engine: Engine, keys: Keys) -> None:
+    def __init__(self, engine: Engine, keys: ProviderKeys) -> None:
         self._engine = engine
         self._keys = keys
-        self.host = Local(engine)
+        self.host = LocalProvider(engine)
 
     def renderer(self, provider_id: str) -> Renderer:
         """Text to PCM, as it comes: every id of the registry, and `deepinfra`."""
@@ -52,25 +52,25 @@ class Providers:
             return StubRenderer()
         if plain in DIALECTS:
             return OneShotRenderer(self._engine, provider_id, partial(self.dialect, provider_id))
-        return self.speaker(provider_id)
+        return self.file_speaker(provider_id)
 
-    def speaker(self, provider_id: str) -> Local | VendorEngine:
+    def file_speaker(self, provider_id: str) -> LocalProvider | HttpSpeechProvider:
         """Text to one audio file: `local`, `openai`, `xai`, `elevenlabs`, `deepinfra`."""
         return self._engine_of(provider_id, "text to speech")
 
-    def transcriber(self, provider_id: str) -> Local | VendorEngine:
+    def transcriber(self, provider_id: str) -> LocalProvider | HttpSpeechProvider:
         """An audio file to text: `local`, `openai`, `xai`, `elevenlabs`, `groq`, `mistral`, `deepinfra`."""
         return self._engine_of(provider_id, "speech to text")
 
-    def dialect(self, provider_id: str, options: RealtimeOptions) -> Dialect:
+    def dialect(self, provider_id: str, options: RealtimeOptions) -> RealtimeDialect:
         """Speech both ways: `openai_realtime`, `xai_realtime`. One for each socket."""
         found = DIALECTS.get(canonical_id(_plain(provider_id), "realtime"))
         if found is None:
-            raise ProviderError(f"the realtime provider {_shown(provider_id)} is not built in")
+            raise ProviderError(f"the realtime provider {_safe_id(provider_id)} is not built in")
         vendor, dialect = found
-        return dialect(self._keys.admit(vendor), options)
+        return dialect(self._keys.credentials_for(vendor), options)
 
-    def discover(self, provider_id: str) -> Flow[Discovered | None]:
+    def discover(self, provider_id: str) -> Flow[DiscoveryResult | None]:
         """What a vendor offers now, beyond what the registry knows; None: there is nothing to ask.
 
         Raises `ProviderError`, for a missing key too.
@@ -79,16 +79,16 @@ class Providers:
         if found is None:
             return None
         vendor, discover = found
-        return (yield from discover(self._engine, self._keys.admit(vendor)))
+        return (yield from discover(self._engine, self._keys.credentials_for(vendor)))
 
-    def _engine_of(self, provider_id: str, what: str) -> Local | VendorEngine:
+    def _engine_of(self, provider_id: str, what: str) -> LocalProvider | HttpSpeechProvider:
         plain = _plain(provider_id)
         if plain == LOCAL:
             return self.host
-        api = APIS.get(plain.removesuffix("_tts"))
+        api = SPEECH_APIS.get(plain.removesuffix("_tts"))
         if api is None or (what == "text to speech" and not api.model):
-            raise ProviderError(f"the {what} provider {_shown(provider_id)} is not built in")
-        return VendorEngine(self._engine, api, self._keys.admit(api.vendor))
+            raise ProviderError(f"the {what} provider {_safe_id(provider_id)} is not built in")
+        return HttpSpeechProvider(self._engine, api, self._keys.credentials_for(api.vendor))
 
 
 def _plain(provider_id: str) -> str:
@@ -96,6 +96,6 @@ def _plain(provider_id: str) -> str:
     return f"xai{plain.removeprefix('grok')}" if plain in ("grok", "grok_tts", "grok_realtime") else plain
 
 
-def _shown(provider_id: str) -> str:
+def _safe_id(provider_id: str) -> str:
     """A name that somebody made up, fit for a message."""
     return repr("".join(letter if letter.isprintable() else " " for letter in provider_id[:80]))

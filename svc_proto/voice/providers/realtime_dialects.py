@@ -21,28 +21,28 @@ from svc_proto.voice.provider_interface import (
     AudioDone,
     FunctionCall,
     Message,
+    ProviderErrorEvent,
     ProviderEvent,
-    ProviderProblem,
     ProviderReady,
     RealtimeOptions,
     ResponseDone,
     ResponseStarted,
-    TextDelta,
+    SpokenTextDelta,
     TranscriptDelta,
     TranscriptFinal,
 )
-from svc_proto.voice.provider_keys import VendorAccess
-from svc_proto.voice.providers.errors import safe_words
+from svc_proto.voice.provider_keys import ProviderCredentials
+from svc_proto.voice.providers.errors import safe_excerpt_of
 from svc_proto.voice.realtime import actions
-from svc_proto.voice.realtime.actions import ProviderOrder
+from svc_proto.voice.realtime.actions import ProviderAction
 
-__all__ = ["Dialect", "OpenAiDialect", "XaiDialect"]
+__all__ = ["RealtimeDialect", "OpenAiDialect", "XaiDialect"]
 
 T = TypeVar("T")
 MAX_REMEMBERED = 512  # ids of each kind
 MAX_ID = 256  # characters; longer ones count as absent
 OPENAI_RATE = 24_000  # Hz: its PCM has no other, wire 6.11
-LISTENER = "gpt-4o-mini-transcribe"
+TRANSCRIPTION_MODEL = "gpt-4o-mini-transcribe"
 READ_ALOUD = (
     "Read the following text aloud, word for word, in the language that it is written in. "
     "Add nothing, leave nothing out, answer nothing in it.\n\n"
@@ -65,12 +65,12 @@ _TEXT = (
 _STATUSES = ("completed", "cancelled", "failed", "incomplete")
 
 
-class Dialect(ABC):
+class RealtimeDialect(ABC):
     """A provider's language over its WebSocket: pure; one object for each socket, since it keeps ids."""
 
     RATE: ClassVar[int] = 0  # Hz of the vendor's PCM; 0: it has that of the session
 
-    def __init__(self, access: VendorAccess, options: RealtimeOptions) -> None:
+    def __init__(self, access: ProviderCredentials, options: RealtimeOptions) -> None:
         self._access = access
         self._options = options
         self._rate = self.RATE or options.sample_rate
@@ -101,7 +101,7 @@ class Dialect(ABC):
             session["tools"] = [dict(tool) for tool in self._options.tools]
         return {"type": "session.update", "session": session}
 
-    def words(self, order: ProviderOrder) -> Message | None:
+    def encode(self, order: ProviderAction) -> Message | None:
         """An order in this language; None for sound that is less than a sample. What is said, and the output of a
         function, asks for no response.
         """
@@ -112,7 +112,7 @@ class Dialect(ABC):
             case actions.CommitInput() | actions.ClearInput():
                 self._ears = Resampler(self._options.sample_rate, self._rate)
                 return {"type": f"input_audio_buffer.{'commit' if isinstance(order, actions.CommitInput) else 'clear'}"}
-            case actions.SayText(text):
+            case actions.SendUserText(text):
                 content = [{"type": "input_text", "text": text}]
                 return _item({"type": "message", "role": "user", "content": content})
             case actions.AnswerCall(call_id, output):
@@ -138,7 +138,7 @@ class Dialect(ABC):
         if kind in _READY:
             return (ProviderReady(message.get_object("session").text("model") or None),)
         if _HEARD in kind:
-            return self._heard(kind.rpartition(".")[2], message)
+            return self._transcript_event(kind.rpartition(".")[2], message)
         if kind == "error":
             return (self._problem(message.get_object("error") or message),)
         if kind.startswith("response.") or kind == "conversation.item.done":
@@ -153,7 +153,7 @@ class Dialect(ABC):
     def _aloud(self, text: str) -> Message:
         """Ask for exactly this text to be spoken, by whatever means the provider has for it (wire 6.6 step 5)."""
 
-    def _heard(self, kind: str, message: JsonObject) -> tuple[ProviderEvent, ...]:
+    def _transcript_event(self, kind: str, message: JsonObject) -> tuple[ProviderEvent, ...]:
         item = _id(message, "item_id")
         match kind:
             case "delta":
@@ -192,7 +192,7 @@ class Dialect(ABC):
             case "response.done":
                 return self._done(message.get_object("response"), response_id)
         if kind in _TEXT and (delta := message.text("delta")):
-            return (TextDelta(response_id, delta),)
+            return (SpokenTextDelta(response_id, delta),)
         return ()
 
     def _start(self, response_id: str) -> tuple[ProviderEvent, ...]:
@@ -239,18 +239,18 @@ class Dialect(ABC):
             events.append(self._problem(response.get_object("status_details", "error")))
         return (*events, ResponseDone(response_id, status if status in _STATUSES else "completed"))
 
-    def _problem(self, error: JsonObject) -> ProviderProblem:
+    def _problem(self, error: JsonObject) -> ProviderErrorEvent:
         said = error.text("message", "error")
         low = said.lower()
-        words = safe_words(said, self._access.key)
-        return ProviderProblem(
+        words = safe_excerpt_of(said, self._access.key)
+        return ProviderErrorEvent(
             words or f"{self._access.vendor} reported an error",
             benign=error.text("code") in BENIGN_CODES or any(phrase in low for phrase in BENIGN),
             idle="timed out" in low and "inactivity" in low,
         )
 
 
-class OpenAiDialect(Dialect):
+class OpenAiDialect(RealtimeDialect):
     """OpenAI's, as generally available. Another rate than its own is made on this side."""
 
     RATE = OPENAI_RATE
@@ -267,7 +267,7 @@ class OpenAiDialect(Dialect):
                 "input": {
                     "format": sound,
                     "turn_detection": None,
-                    "transcription": {"model": LISTENER} if options.transcribe else None,
+                    "transcription": {"model": TRANSCRIPTION_MODEL} if options.transcribe else None,
                 },
                 "output": {"format": sound, "voice": options.voice},
             },
@@ -279,7 +279,7 @@ class OpenAiDialect(Dialect):
         return _create({"instructions": READ_ALOUD + text, "tool_choice": "none"})
 
 
-class XaiDialect(Dialect):
+class XaiDialect(RealtimeDialect):
     """xAI's: a setup of its own, and a message that is spoken as it stands; at the rate of the session."""
 
     def _session(self) -> Message:

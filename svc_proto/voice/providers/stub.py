@@ -9,7 +9,7 @@ from math import gcd, pi, sin
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
-from svc_proto.voice.provider_interface import AudioChunk, AudioSink, ProviderError, Rendered, SpeechRequest
+from svc_proto.voice.provider_interface import AudioChunk, AudioSink, ProviderError, RenderResult, SpeechRequest
 from svc_proto.voice.settings import MAX_RATE, MIN_RATE
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ FREQUENCIES = dict.fromkeys(("urgent", "energetic", "playful"), HIGH) | dict.fro
 class StubRenderer:
     """A `Renderer` that never waits, except for its sink."""
 
-    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
         """Sound a tone about as long as the text."""
         rate = request.sample_rate
         if not MIN_RATE <= rate <= MAX_RATE:
@@ -43,7 +43,7 @@ class StubRenderer:
         for first, last, pcm in tone(frequency, int(rate * seconds), rate):
             yield from sink.chunk(AudioChunk(pcm, rate, f"frames:{first}-{last}"))
         metadata = {"sample_rate": rate, "duration_seconds": round(seconds, 3), "frequency_hz": frequency}
-        return Rendered(provider="stub", model=MODEL, voice=VOICE, metadata=metadata)
+        return RenderResult(provider="stub", model=MODEL, voice=VOICE, metadata=metadata)
 
 
 def tone(frequency: int, frames: int, rate: int) -> Iterator[tuple[int, int, bytes]]:

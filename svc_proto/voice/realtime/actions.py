@@ -7,9 +7,27 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-__all__ = ["AnswerCall", "AppendInput", "Approve", "AskAboutApproval", "CancelResponse", "ClearInput", "CloseClient"]
-__all__ += ["CommitInput", "Emit", "EmitAudio", "LeaveRun", "Listen", "Note", "Order", "ProviderOrder", "ReadAloud"]
-__all__ += ["Render", "Respond", "SayText", "StartRun", "StopRendering", "StopRun", "Summarize"]
+__all__ = [
+    "AnswerCall",
+    "AppendInput",
+    "AnswerApproval",
+    "FetchApproval",
+    "CancelResponse",
+    "ClearInput",
+    "CloseClient",
+]
+__all__ += [
+    "CommitInput",
+    "Emit",
+    "EmitAudio",
+    "DetachRun",
+    "Transcribe",
+    "LogEvent",
+    "ConversationAction",
+    "ProviderAction",
+    "ReadAloud",
+]
+__all__ += ["Render", "Respond", "SendUserText", "StartRun", "StopRendering", "StopRun", "Summarize"]
 
 
 # --- for the client -----------------------------------------------------------------------------------------------
@@ -35,7 +53,7 @@ class EmitAudio:
 
 
 @frozen
-class Note:
+class LogEvent:
     """For the event log alone."""
 
     type: str
@@ -71,7 +89,7 @@ class ClearInput:
 
 
 @frozen
-class SayText:
+class SendUserText:
     """A text turn of the person."""
 
     text: str
@@ -130,14 +148,14 @@ class StopRun:
 
 
 @frozen
-class LeaveRun:
+class DetachRun:
     """Have nothing to do any more with a chat run: it goes on, and its answer is in the chat."""
 
     call_id: str
 
 
 @frozen(kw_only=True)
-class AskAboutApproval:
+class FetchApproval:
     """A tool waits: find out whether it waits for an approval."""
 
     call_id: str
@@ -147,7 +165,7 @@ class AskAboutApproval:
 
 
 @frozen(kw_only=True)
-class Approve:
+class AnswerApproval:
     """Answer a question of a run: `confirmation_id` is its call. `answer` is what the person said."""
 
     call_id: str
@@ -169,7 +187,7 @@ class Render:
 
 
 @frozen
-class Listen:
+class Transcribe:
     """Find out what is said in some PCM; `rate` in Hz."""
 
     sound: bytes = field(repr=False)
@@ -181,8 +199,18 @@ class StopRendering:
     """Stop what the renderer speaks, or what the engine listens to."""
 
 
-ProviderOrder: TypeAlias = (
-    AppendInput | CommitInput | ClearInput | SayText | Respond | ReadAloud | Summarize | CancelResponse | AnswerCall
+ProviderAction: TypeAlias = (
+    AppendInput
+    | CommitInput
+    | ClearInput
+    | SendUserText
+    | Respond
+    | ReadAloud
+    | Summarize
+    | CancelResponse
+    | AnswerCall
 )
-ApiOrder: TypeAlias = StartRun | StopRun | LeaveRun | AskAboutApproval | Approve
-Order: TypeAlias = Emit | EmitAudio | Note | CloseClient | ProviderOrder | ApiOrder | Render | Listen | StopRendering
+ApiAction: TypeAlias = StartRun | StopRun | DetachRun | FetchApproval | AnswerApproval
+ConversationAction: TypeAlias = (
+    Emit | EmitAudio | LogEvent | CloseClient | ProviderAction | ApiAction | Render | Transcribe | StopRendering
+)

@@ -16,12 +16,12 @@ from typing import TypeAlias
 from attrs import evolve, frozen
 
 from svc_proto.machines.transitions import Table, step
-from svc_proto.voice.provider_interface import AudioDelta, TextDelta
-from svc_proto.voice.realtime.actions import Emit, EmitAudio, Order, ReadAloud, Render, Summarize
+from svc_proto.voice.provider_interface import AudioDelta, SpokenTextDelta
+from svc_proto.voice.realtime.actions import ConversationAction, Emit, EmitAudio, ReadAloud, Render, Summarize
 
-__all__ = ["ALARM", "MAX_HELD", "MAX_TEXT", "MOUTH_TABLE", "SpokenAnswer", "Said", "Mouth", "MouthState"]
-__all__ += ["MouthTrigger"]
-__all__ += ["on_script", "passed_on"]
+__all__ = ["ALARM", "MAX_HELD", "MAX_TEXT", "PLAYBACK_TABLE", "SpokenAnswer", "Said", "AnswerPlayback", "PlaybackState"]
+__all__ += ["PlaybackTrigger"]
+__all__ += ["matches_answer", "client_event_of"]
 
 ALARM = 30.0  # s until an answer that nobody heard is shown as text, wire terminal-voice 9 "delivery alarm"
 JUDGED_FROM = 40  # characters
@@ -35,16 +35,16 @@ SUMMARY = "forced_summary"  # values of `delivery`, wire terminal-voice 6.6
 FALLBACK = "fallback"
 VISUAL = "visual_only"
 RESPEAK = "respeak"
-FALLEN_BACK = "delivery-fallback"  # the beginning of ids of what is shown
+FALLBACK_NOTE = "delivery-fallback"  # the beginning of ids of what is shown
 _WORDS = """
 about also been have here into just like more only some that their them then there these they this very was were what
 when which will with would your yours from could should does done
 """
 _COMMON = frozenset(_WORDS.split())
-Said: TypeAlias = TextDelta | AudioDelta  # by the provider
+Said: TypeAlias = SpokenTextDelta | AudioDelta  # by the provider
 
 
-class MouthState(Enum):
+class PlaybackState(Enum):
     """How far an answer is."""
 
     SILENT = "silent"
@@ -56,7 +56,7 @@ class MouthState(Enum):
     RENDERED = "rendered"
 
 
-class MouthTrigger(Enum):
+class PlaybackTrigger(Enum):
     """What moves it."""
 
     TAKE = "take"
@@ -68,8 +68,8 @@ class MouthTrigger(Enum):
     END = "end"
 
 
-_S, _T = MouthState, MouthTrigger
-MOUTH_TABLE: Table[MouthState, MouthTrigger] = {
+_S, _T = PlaybackState, PlaybackTrigger
+PLAYBACK_TABLE: Table[PlaybackState, PlaybackTrigger] = {
     (_S.SILENT, _T.TAKE): _S.WAITING,  # a run has answered; what was said before it is being played
     (_S.SILENT, _T.RENDER): _S.RENDERING,  # an answer is to be heard again
     (_S.WAITING, _T.ASK): _S.JUDGING,  # the provider was asked to speak it, and what it says is held back
@@ -93,79 +93,79 @@ class SpokenAnswer:
     structured: bool = False  # JSON: it is summed up, never read out
 
 
-class Mouth:
+class AnswerPlayback:
     """See the module. `word` is the product's word on this wire, `new_id` makes ids of responses."""
 
     def __init__(self, word: str, new_id: Callable[[], str], result_delivery: str = "speak_verbatim") -> None:
         self.result_delivery = result_delivery
-        self.state = MouthState.SILENT
-        self.answer: SpokenAnswer  # from `take` or `respeak` on
+        self.state = PlaybackState.SILENT
+        self.answer: SpokenAnswer  # from `start` or `respeak` on
         self._word = word
         self._new_id = new_id
         self._held: list[Said] = []  # until it is judged
         self._clear()
 
     @property
-    def heard_in(self) -> str | None:
+    def response_id(self) -> str | None:
         """The response in which the answer is heard, if it is."""
-        return self._response_id if self.state in (MouthState.SPEAKING, MouthState.RENDERED) else None
+        return self._response_id if self.state in (PlaybackState.SPEAKING, PlaybackState.RENDERED) else None
 
     @property
     def renders(self) -> str | None:
         """The response that the relay has spoken, if it does."""
-        return self._response_id if self.state in (MouthState.RENDERING, MouthState.RENDERED) else None
+        return self._response_id if self.state in (PlaybackState.RENDERING, PlaybackState.RENDERED) else None
 
-    def take(self, answer: SpokenAnswer) -> None:
+    def start(self, answer: SpokenAnswer) -> None:
         """An answer is to be told."""
-        self._step(MouthTrigger.TAKE)
+        self._step(PlaybackTrigger.TAKE)
         self._clear()
         self.answer = answer
 
     def end(self) -> None:
         """Have nothing to do any more with it."""
-        if self.state is not MouthState.SILENT:
-            self._step(MouthTrigger.END)
+        if self.state is not PlaybackState.SILENT:
+            self._step(PlaybackTrigger.END)
 
     # --- by the provider ---
 
-    def ask(self) -> Order:
+    def provider_request(self) -> ConversationAction:
         """What was said before it is played: what the provider is asked for."""
-        self._step(MouthTrigger.ASK)
+        self._step(PlaybackTrigger.ASK)
         verbatim = self.result_delivery == "speak_verbatim" and not self.answer.structured
         return ReadAloud(self.answer.spoken) if verbatim else Summarize(self.answer.text)
 
-    def hear(self, said: Said) -> list[Order]:
+    def on_speech(self, said: Said) -> list[ConversationAction]:
         """The provider says something: what of all that it said is passed on now. It may be judged then."""
-        if self.state is MouthState.SPEAKING:
-            return [passed_on(said, delivery=SUMMARY)]
+        if self.state is PlaybackState.SPEAKING:
+            return [client_event_of(said, delivery=SUMMARY)]
         self._held.append(said)
         if isinstance(said, AudioDelta):
             self._size += len(said.data)
         else:
             self._text += said.delta
-        if len(self._text) >= JUDGED_FROM and on_script(self._text, self.answer.spoken):
+        if len(self._text) >= JUDGED_FROM and matches_answer(self._text, self.answer.spoken):
             return self._accept(said.response_id)
         if self._size > MAX_HELD or len(self._text) > MAX_TEXT:
-            self._step(MouthTrigger.REJECT)
+            self._step(PlaybackTrigger.REJECT)
         return []
 
-    def audio_done(self, response_id: str) -> list[Order]:
+    def audio_done(self, response_id: str) -> list[ConversationAction]:
         """Its audio is complete: told with the rest, if it is the answer."""
-        if self.state is MouthState.JUDGING:
+        if self.state is PlaybackState.JUDGING:
             self._audio_over = True
             return []
         self._audio_told = True
         return [Emit("voice.output_audio.done", {"response_id": response_id, "delivery": SUMMARY})]
 
-    def complete(self, response_id: str) -> list[Order]:
+    def complete(self, response_id: str) -> list[ConversationAction]:
         """The provider has finished, which judges it. If that was the answer, the turn is told to be over."""
-        told: list[Order] = []
-        if self.state is MouthState.JUDGING:
+        told: list[ConversationAction] = []
+        if self.state is PlaybackState.JUDGING:
             silent = not self._text.strip()
             if silent and self._size:
-                self._held.insert(0, TextDelta(response_id, self.answer.spoken))
-            elif silent or not on_script(self._text, self.answer.spoken):
-                self._step(MouthTrigger.REJECT)
+                self._held.insert(0, SpokenTextDelta(response_id, self.answer.spoken))
+            elif silent or not matches_answer(self._text, self.answer.spoken):
+                self._step(PlaybackTrigger.REJECT)
                 return []
             told = self._accept(response_id)
         fields = {"response_id": response_id, "delivery": SUMMARY}
@@ -176,29 +176,29 @@ class Mouth:
 
     # --- by the relay ---
 
-    def render(self) -> Order:
+    def render(self) -> ConversationAction:
         """The provider says something else: have the relay speak it."""
         return self._render("forced-summary-fallback", FALLBACK)
 
-    def respeak(self, answer: SpokenAnswer) -> Order:
+    def respeak(self, answer: SpokenAnswer) -> ConversationAction:
         """Have the relay speak an answer once more."""
         self._clear()
         self.answer = answer
         return self._render("respeak", RESPEAK)
 
-    def rendered_audio(self, audio: EmitAudio) -> list[Order]:
+    def rendered_audio(self, audio: EmitAudio) -> list[ConversationAction]:
         """A piece of that."""
-        told: list[Order] = []
-        if self.state is MouthState.RENDERING:
-            self._step(MouthTrigger.SOUND)
+        told: list[ConversationAction] = []
+        if self.state is PlaybackState.RENDERING:
+            self._step(PlaybackTrigger.SOUND)
             told.append(Emit("voice.response.started", self._relayed))
             told.append(Emit("voice.response.delta", {"delta": self.answer.spoken, **self._relayed}))
         extra = {"source": self._word, "delivery": self._relays}
         return [*told, evolve(audio, response_id=self._response_id, extra=extra)]
 
-    def rendered(self, fields: Mapping[str, object]) -> list[Order]:
+    def rendered(self, fields: Mapping[str, object]) -> list[ConversationAction]:
         """That was all; if it was nothing, it is shown."""
-        if self.state is MouthState.RENDERING:
+        if self.state is PlaybackState.RENDERING:
             return self.show()
         self.end()
         done = {**self._relayed, "final_text": self.answer.text, "audio_path": "", **fields}
@@ -206,12 +206,12 @@ class Mouth:
 
     # --- by nobody ---
 
-    def show(self, place: str = FALLEN_BACK) -> list[Order]:
+    def show(self, place: str = FALLBACK_NOTE) -> list[ConversationAction]:
         """As text alone."""
         self.end()
-        return self.shown(self.answer, place)
+        return self.visual_event(self.answer, place)
 
-    def shown(self, answer: SpokenAnswer, place: str = FALLEN_BACK) -> list[Order]:
+    def visual_event(self, answer: SpokenAnswer, place: str = FALLBACK_NOTE) -> list[ConversationAction]:
         """How an answer is shown that nobody speaks."""
         kind = {"response_id": f"{place}-{self._new_id()}", "source": self._word, "delivery": VISUAL}
         return [
@@ -220,15 +220,15 @@ class Mouth:
             Emit("voice.response.done", {**kind, "final_text": answer.text}),
         ]
 
-    def give_up(self, *, cancelled: bool = False) -> list[Order]:
+    def give_up(self, *, cancelled: bool = False) -> list[ConversationAction]:
         """End what is heard of it; if that is nothing, it is shown."""
-        heard_in = self.heard_in
+        heard_in = self.response_id
         if heard_in is None:
             return self.show()
-        by_provider = self.state is MouthState.SPEAKING
+        by_provider = self.state is PlaybackState.SPEAKING
         kind = {"response_id": heard_in, "delivery": SUMMARY} if by_provider else self._relayed
         done = {**kind, "cancelled": True} if cancelled else kind
-        silence: list[Order] = [] if self._audio_told else [Emit("voice.output_audio.done", kind)]
+        silence: list[ConversationAction] = [] if self._audio_told else [Emit("voice.output_audio.done", kind)]
         self.end()
         return [*silence, Emit("voice.response.done", done)]
 
@@ -238,18 +238,18 @@ class Mouth:
     def _relayed(self) -> dict[str, object]:
         return {"response_id": self._response_id, "source": self._word, "delivery": self._relays}
 
-    def _render(self, place: str, why: str) -> Order:
-        self._step(MouthTrigger.RENDER)
+    def _render(self, place: str, why: str) -> ConversationAction:
+        self._step(PlaybackTrigger.RENDER)
         self._relays = why
         self._response_id = f"{place}-{self._new_id()}"
         return Render(self._response_id, self.answer.spoken)
 
-    def _accept(self, response_id: str) -> list[Order]:
-        self._step(MouthTrigger.ACCEPT)
+    def _accept(self, response_id: str) -> list[ConversationAction]:
+        self._step(PlaybackTrigger.ACCEPT)
         self._response_id = response_id
         held, self._held = self._held, []
         started = Emit("voice.response.started", {"response_id": response_id, "delivery": SUMMARY})
-        return [started, *(passed_on(each, delivery=SUMMARY) for each in held)]
+        return [started, *(client_event_of(each, delivery=SUMMARY) for each in held)]
 
     def _clear(self) -> None:
         self._response_id = ""  # in which it is heard, or rendered
@@ -260,13 +260,13 @@ class Mouth:
         self._audio_over = False  # before it was judged
         self._audio_told = False  # that it is over
 
-    def _step(self, trigger: MouthTrigger) -> None:
-        self.state = step(MOUTH_TABLE, self.state, trigger)
-        if self.state in (MouthState.SILENT, MouthState.REJECTED):
+    def _step(self, trigger: PlaybackTrigger) -> None:
+        self.state = step(PLAYBACK_TABLE, self.state, trigger)
+        if self.state in (PlaybackState.SILENT, PlaybackState.REJECTED):
             self._held = []
 
 
-def passed_on(said: Said, **fields: object) -> Order:
+def client_event_of(said: Said, **fields: object) -> ConversationAction:
     """What the provider says, for the client."""
     if isinstance(said, AudioDelta):
         return EmitAudio(response_id=said.response_id, data=said.data, extra=fields)
@@ -274,7 +274,7 @@ def passed_on(said: Said, **fields: object) -> Order:
     return Emit("voice.response.delta", about)
 
 
-def on_script(said: str, answer: str) -> bool:
+def matches_answer(said: str, answer: str) -> bool:
     """Whether what was said shares two content words with the answer, or all that it has if it has fewer."""
     wanted = _content_words(answer)
     if not wanted:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from svc_proto.voice.realtime.actions import Emit, Note, Order
+from svc_proto.voice.realtime.actions import ConversationAction, Emit, LogEvent
 from svc_proto.voice.realtime.voice_runs import VoiceRuns
 
-__all__ = ["Talk"]
+__all__ = ["ConversationBase"]
 
 
-class Talk:
+class ConversationBase:
     """One session's. What happens is said by calls; `out` has what is to be done then, in that order.
 
     `now` tells monotonic seconds; whoever owns it calls `advance` at `due`.
@@ -21,7 +21,7 @@ class Talk:
         self.runs = runs
         self.now = now
         self.word = runs.word
-        self.out: deque[Order] = deque()
+        self.out: deque[ConversationAction] = deque()
 
     def confirm(self, confirmation_id: str | None, answer: str) -> None:
         """The person answers a question of a run."""
@@ -35,7 +35,7 @@ class Talk:
         self._forwarded(confirmation_id, answer)
         run = self.runs.live(call_id)
         if run is not None:
-            self.out += run.story.settle(confirmation_id)
+            self.out += run.story.resolve_confirmation(confirmation_id)
 
     # --- for each kind ---
 
@@ -43,7 +43,7 @@ class Talk:
         self.out.append(Emit(kind, fields))
 
     def _note(self, kind: str, **fields: object) -> None:
-        self.out.append(Note(kind, fields))
+        self.out.append(LogEvent(kind, fields))
 
     def _forwarded(self, confirmation_id: str | None, answer: str | None) -> None:
         self._emit(f"{self.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=answer)

@@ -16,11 +16,11 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.realtime.answer_playback import SpokenAnswer
-from svc_proto.voice.realtime.run_events import RunStory
+from svc_proto.voice.realtime.run_events import RunEventMapper
 from svc_proto.voice.realtime.voice_run import VoiceRun
 from svc_proto.wire.limits import MAX_TEXT
 
-__all__ = ["Call", "CancelCall", "ConfirmCall", "RunCall", "StatusCall", "UnknownCall", "BACKGROUND"]
+__all__ = ["ConversationCall", "CancelCall", "ConfirmCall", "RunTaskCall", "StatusCall", "UnknownCall", "BACKGROUND"]
 __all__ += ["BUSY", "completed_output", "ended_output", "function_schemas", "parse_call", "queued_output"]
 __all__ += ["status_output", "tool_surface"]
 
@@ -49,7 +49,7 @@ BUSY = {"ok": False, "error": "busy", "instruction": TOO_MANY}
 
 
 @frozen(kw_only=True)
-class RunCall:
+class RunTaskCall:
     """A real task."""
 
     call_id: str
@@ -90,7 +90,7 @@ class UnknownCall:
     output: Mapping[str, object]
 
 
-Call: TypeAlias = RunCall | StatusCall | CancelCall | ConfirmCall | UnknownCall
+ConversationCall: TypeAlias = RunTaskCall | StatusCall | CancelCall | ConfirmCall | UnknownCall
 
 
 def completed_output(run: VoiceRun, answer: SpokenAnswer) -> dict[str, object]:
@@ -126,7 +126,7 @@ def queued_output(position: int) -> dict[str, object]:
 def status_output(run: VoiceRun | None, queued: Sequence[str] = ()) -> dict[str, object]:
     """How far it is; `queued` are the tasks that wait for it."""
     waiting = [{"position": place, "request_preview": text} for place, text in enumerate(queued, 1)]
-    story, status = (RunStory("", "", None), "idle") if run is None else (run.story, "starting")
+    story, status = (RunEventMapper("", "", None), "idle") if run is None else (run.story, "starting")
     if run is not None and (run.live or run.answer is not None):
         status = story.status()[0] if run.live else "completed"
     question = story.confirmations.head
@@ -195,7 +195,7 @@ def function_schemas(word: str) -> tuple[Mapping[str, object], ...]:
     )
 
 
-def parse_call(call_id: str, name: str, arguments: str, word: str) -> Call:
+def parse_call(call_id: str, name: str, arguments: str, word: str) -> ConversationCall:
     """What the model calls. What makes no sense is a call too: its output says why."""
     kind = next((name.removeprefix(f"{brand}_") for brand in BRANDS if name.startswith(f"{brand}_")), "")
     if kind not in KINDS:
@@ -211,7 +211,7 @@ def parse_call(call_id: str, name: str, arguments: str, word: str) -> Call:
             if not text:
                 return _bad(call_id, "text is required")
             session_id, profile = given.first_text("session_id")[:MAX_WORD], given.first_text("profile")[:MAX_WORD]
-            return RunCall(
+            return RunTaskCall(
                 call_id=call_id,
                 text=text[:MAX_TEXT],
                 profile=profile or None,

@@ -22,37 +22,49 @@ from svc_proto.voice.realtime.actions import (
     ClearInput,
     CloseClient,
     CommitInput,
+    ConversationAction,
+    DetachRun,
     EmitAudio,
-    LeaveRun,
-    Order,
-    SayText,
+    SendUserText,
 )
-from svc_proto.voice.realtime.answer_delivery import Delivery, Filler
-from svc_proto.voice.realtime.answer_playback import ALARM, Mouth, Said, passed_on
-from svc_proto.voice.realtime.conversation_base import Talk
-from svc_proto.voice.realtime.function_calls import Call, CancelCall, RunCall, completed_output, parse_call
-from svc_proto.voice.realtime.provider_responses import Start
-from svc_proto.voice.realtime.run_events import RunEvent
-from svc_proto.voice.realtime.turn_taking import ANSWERED_WITHIN, DRAIN_WITHIN, Floor, FloorState, FloorTrigger
-from svc_proto.voice.realtime.voice_run import Tier, VoiceRun, VoiceRunState
+from svc_proto.voice.realtime.answer_delivery import AnswerDelivery, ProgressAnnouncement
+from svc_proto.voice.realtime.answer_playback import ALARM, AnswerPlayback, Said, client_event_of
+from svc_proto.voice.realtime.conversation_base import ConversationBase
+from svc_proto.voice.realtime.function_calls import (
+    CancelCall,
+    ConversationCall,
+    RunTaskCall,
+    completed_output,
+    parse_call,
+)
+from svc_proto.voice.realtime.provider_responses import ResponseOrigin
+from svc_proto.voice.realtime.run_events import VoiceRunEvent
+from svc_proto.voice.realtime.turn_taking import (
+    DRAIN_TIMEOUT,
+    RESPONSE_TIMEOUT,
+    TurnTaking,
+    TurnTakingState,
+    TurnTakingTrigger,
+)
+from svc_proto.voice.realtime.voice_run import RunTier, VoiceRun, VoiceRunState
 from svc_proto.voice.realtime.voice_runs import VoiceRuns
 
-__all__ = ["VoiceConversation"]
+__all__ = ["NativeConversation"]
 
-TRANSCRIBED_WITHIN = 10.0  # s; the response needs no transcript, the provider has heard the person
+TRANSCRIPTION_TIMEOUT = 10.0  # s; the response needs no transcript, the provider has heard the person
 SHORTEST = 0.1  # s of an utterance: a provider refuses a shorter one
-_S, _T = FloorState, FloorTrigger
+_S, _T = TurnTakingState, TurnTakingTrigger
 
 
-class VoiceConversation(Talk):
+class NativeConversation(ConversationBase):
     """See the module. `rate` is the provider's, in Hz; `new_id` gives what no other response of the session has in its
     id."""
 
     def __init__(self, runs: VoiceRuns, now: Callable[[], float], *, rate: int, new_id: Callable[[], str]) -> None:
         super().__init__(runs, now)
-        self.floor = Floor()
-        self.mouth = Mouth(self.word, new_id, runs.result_delivery)
-        self.answer = Delivery(self.word, self.floor, self.mouth, Filler(self.word, new_id))
+        self.floor = TurnTaking()
+        self.mouth = AnswerPlayback(self.word, new_id, runs.result_delivery)
+        self.answer = AnswerDelivery(self.word, self.floor, self.mouth, ProgressAnnouncement(self.word, new_id))
         self.drafts = runs.drafts  # a piece of an answer goes to its run alone
         self.uncommitted = 0  # bytes of an utterance at the provider
         self._rate = rate
@@ -89,11 +101,11 @@ class VoiceConversation(Talk):
         """While nobody listens: when to wait no longer. `longest` counts while something is going on."""
         return self.runs.kept_until(window, longest, live=self.floor.state is not _S.IDLE)
 
-    def hear(self, pcm: bytes, rate: int) -> bytes:
+    def append_audio(self, pcm: bytes, rate: int) -> bytes:
         """A piece of what the microphone hears, `rate` in Hz; the same at the provider's rate."""
         pcm = resample(pcm, rate, self._rate)
         self.uncommitted += len(pcm)
-        self.runs.hear(self.now())
+        self.runs.on_user_speech(self.now())
         return pcm
 
     def clear(self) -> None:
@@ -107,18 +119,18 @@ class VoiceConversation(Talk):
         if heard >= SHORTEST * SAMPLE_WIDTH * self._rate:
             self._interrupt()
             self.out.append(CommitInput())
-            self.floor.go(_T.HEAR, self.now() + TRANSCRIBED_WITHIN)
+            self.floor.step(_T.HEAR, self.now() + TRANSCRIPTION_TIMEOUT)
         elif self.floor.state in (_S.IDLE, _S.WORKING):
             self._emit("voice.input_transcript.final", text="")
             self._emit("voice.response.done", response_id=None)
 
-    def say(self, text: str) -> None:
+    def add_user_text(self, text: str) -> None:
         """A text turn."""
         if self.floor.state is _S.HEARING:
             self._emit("voice.response.done", response_id=None, cancelled=True)
         self._interrupt()
         self._emit("voice.input_transcript.final", text=text, source="client_text")
-        self.out.append(SayText(text))
+        self.out.append(SendUserText(text))
         self.out += self.floor.respond(self.now())
 
     def cancel(self) -> None:
@@ -136,7 +148,7 @@ class VoiceConversation(Talk):
         self._emit("voice.response.done", response_id=response_id, cancelled=True, **extra)
         self.answer.end()
 
-    def drained(self, call_id: str | None) -> None:
+    def on_client_drained(self, call_id: str | None) -> None:
         """The client has played what it was sent, for this call or another."""
         turn, drain = self.runs.turn, self.floor.drain
         self.out += [] if turn is None else turn.drained(self.now())
@@ -150,16 +162,16 @@ class VoiceConversation(Talk):
         if answer is None or self.floor.state is not _S.IDLE:
             self._emit(f"{self.word}.result.respeak_unavailable")
         else:
-            self.floor.go(_T.TELL, self.now() + ALARM)
+            self.floor.step(_T.TELL, self.now() + ALARM)
             self.out += [*self.answer.filler.stop(), self.mouth.respeak(answer)]
 
     # --- the provider ---
 
-    def take(self, event: ProviderEvent) -> None:  # noqa: C901 - one row for each event
+    def on_provider_event(self, event: ProviderEvent) -> None:  # noqa: C901 - one row for each event
         """The provider says something."""
         match event:
-            case provider_interface.AudioDelta() | provider_interface.TextDelta():
-                self._hear(event)
+            case provider_interface.AudioDelta() | provider_interface.SpokenTextDelta():
+                self._on_speech(event)
             case provider_interface.ResponseStarted(response_id):
                 self._is_current(response_id)
             case provider_interface.AudioDone(response_id):
@@ -178,19 +190,19 @@ class VoiceConversation(Talk):
                 self._emit("voice.input_transcript.final", text=text)
                 if self.floor.state is _S.HEARING:
                     self.out += self.floor.respond(self.now())
-            case provider_interface.ProviderProblem(message, idle=True):
+            case provider_interface.ProviderErrorEvent(message, idle=True):
                 self._note("voice.realtime_agent.provider_idle_close", message=message)
                 self._end_turn()
                 self._show_results()
                 self.out.append(CloseClient(1000, "the voice provider has closed an idle session"))
-            case provider_interface.ProviderProblem(message, benign=True):
+            case provider_interface.ProviderErrorEvent(message, benign=True):
                 self._note("voice.realtime_agent.provider_notice", message=message)
-            case provider_interface.ProviderProblem(message):
+            case provider_interface.ProviderErrorEvent(message):
                 self._fail(message)
             case _:
                 assert_never(event)
 
-    def call(self, response_id: str, call: Call) -> None:
+    def call(self, response_id: str, call: ConversationCall) -> None:
         """The provider calls a function: each call id counts once."""
         floor = self.floor
         if not self.runs.is_new(call.call_id):
@@ -202,9 +214,9 @@ class VoiceConversation(Talk):
             self._answer(call)
             return
         floor.tail = response_id
-        floor.responses.bury(response_id)
-        if isinstance(call, RunCall) and self.runs.turn is None and not self.runs.has_task(call.text):
-            self._take(call)
+        floor.responses.ignore(response_id)
+        if isinstance(call, RunTaskCall) and self.runs.turn is None and not self.runs.has_task(call.text):
+            self._start_run(call)
             return
         self._answer(call)
         self._consult(call.call_id)
@@ -230,7 +242,7 @@ class VoiceConversation(Talk):
 
     # --- the API server ---
 
-    def run_event(self, call_id: str, event: RunEvent) -> None:
+    def run_event(self, call_id: str, event: VoiceRunEvent) -> None:
         """The run tells something."""
         self.out += self.runs.event(call_id, event, self.now())
 
@@ -255,7 +267,7 @@ class VoiceConversation(Talk):
             answer = run.finish(runs.speakable)
             self.out.append(AnswerCall(call_id, completed_output(run, answer)))
             if working:
-                self.out += self.answer.tell(self.runs.tell(run), self.now())
+                self.out += self.answer.deliver(self.runs.deliver(run), self.now())
 
     def run_failed(self, call_id: str, message: str, *, error_code: str | None = None) -> None:
         """The run could not be made, or failed."""
@@ -290,16 +302,16 @@ class VoiceConversation(Talk):
         """Whether a word of a response is of the one that was asked for; its first word starts it."""
         floor = self.floor
         meaning = floor.responses.start(response_id, self.now())
-        if meaning is Start.STRAY:
+        if meaning is ResponseOrigin.STRAY:
             self.out.append(CancelResponse())
-        if meaning in (Start.STRAY, Start.IGNORED):
+        if meaning in (ResponseOrigin.STRAY, ResponseOrigin.IGNORED):
             return False
         self.out += self.answer.filler.stop()
         if floor.state is _S.ANSWERING:
-            floor.due = self.now() + ANSWERED_WITHIN
-            if meaning is Start.OURS:
+            floor.due = self.now() + RESPONSE_TIMEOUT
+            if meaning is ResponseOrigin.OURS:
                 self._emit("voice.response.started", response_id=response_id)
-        elif self.mouth.heard_in is not None:
+        elif self.mouth.response_id is not None:
             floor.due = self.now() + ALARM
         return True
 
@@ -310,7 +322,7 @@ class VoiceConversation(Talk):
             self._note("voice.realtime_agent.delivery_preempted")
             self.out += self.answer.give_up(self.now(), cancelled=True)
         elif self.floor.state in (_S.ANSWERING, _S.CONSULTED):
-            self.out += self.floor.hush()
+            self.out += self.floor.cancel_response()
             self._emit("voice.response.done", response_id=self._quiet(), cancelled=True)
 
     def _quiet(self) -> str | None:
@@ -331,9 +343,9 @@ class VoiceConversation(Talk):
         if run is None:
             self.answer.end()
         elif run.state is VoiceRunState.ANSWERED:
-            self.out += self.answer.tell(self.runs.tell(run), self.now())
+            self.out += self.answer.deliver(self.runs.deliver(run), self.now())
         else:
-            self.floor.go(_T.WORK)
+            self.floor.step(_T.WORK)
 
     def _fail(self, message: str, response_id: str | None = None, **fields: object) -> None:
         """Something broke: whatever is going on ends here. An answer is shown first: clients leave after an error."""
@@ -351,21 +363,21 @@ class VoiceConversation(Talk):
             self.out += self.answer.give_up(self.now())
         elif self.floor.state is not _S.IDLE:
             if run is not None and run.live:
-                self.out.append(LeaveRun(run.call_id))
+                self.out.append(DetachRun(run.call_id))
             self.runs.drop_turn()
             self._emit("voice.response.done", response_id=self._quiet() or response_id)
         self.answer.end()
 
     # --- what the provider says ---
 
-    def _hear(self, said: Said) -> None:
+    def _on_speech(self, said: Said) -> None:
         floor = self.floor
         current = self._is_current(said.response_id)
         if current and self.answer.tells:
-            self.out += self.answer.hear(said, self.now())
+            self.out += self.answer.on_provider_speech(said, self.now())
         elif current or said.response_id == floor.tail:
             floor.spoke = floor.spoke or isinstance(said, provider_interface.AudioDelta)
-            self.out.append(passed_on(said))
+            self.out.append(client_event_of(said))
 
     def _audio_done(self, response_id: str) -> None:
         current = self._is_current(response_id)
@@ -378,13 +390,13 @@ class VoiceConversation(Talk):
         """A response is over: `completed`, `cancelled`, `incomplete` or `failed`."""
         floor = self.floor
         current = self._is_current(response_id)
-        self.out += floor.responses.over(response_id)
+        self.out += floor.responses.finish(response_id)
         if not current:
             if response_id == floor.tail:
                 floor.tail = None
                 self._note("voice.response.intermediate_done", response_id=response_id)
             return
-        floor.responses.bury(response_id)
+        floor.responses.ignore(response_id)
         if self.answer.tells:
             self.out += self.answer.complete(response_id, self.now())
         elif status == "failed":
@@ -397,13 +409,13 @@ class VoiceConversation(Talk):
     def _show_results(self) -> None:
         """The provider will not speak them, and this session ends: whoever listens reads them."""
         for answer in self.runs.take_results():
-            self.out += self.mouth.shown(answer)
+            self.out += self.mouth.visual_event(answer)
 
     # --- runs ---
 
     def _advance_runs(self) -> None:
         now, runs, state = self.now(), self.runs, self.floor.state
-        floor, run, told = self.answer.who_speaks(waits=runs.answered), runs.turn, list[Order]()
+        floor, run, told = self.answer.who_speaks(waits=runs.answered), runs.turn, list[ConversationAction]()
         if run is not None and run.due is not None and now >= run.due:
             told = run.on_due(now, floor)
             self.out += told
@@ -419,19 +431,19 @@ class VoiceConversation(Talk):
             self.out += runs.start_next(self.now())
             answer = runs.take_result(self.now())
             if answer is not None:
-                self.out += self.answer.tell(answer, self.now(), background=True)
+                self.out += self.answer.deliver(answer, self.now(), background=True)
 
     def _promote(self, run: VoiceRun) -> None:
         """The turn waits no longer."""
         runs = self.runs
         if runs.free:
-            self._detach(run, Tier.PROMOTED)
+            self._detach(run, RunTier.PROMOTED)
             return
-        self.out += runs.give_back(run)
-        call = RunCall(call_id=run.call_id, text=run.text, profile=run.profile)
-        self._wait_in_line(runs.new(call), Tier.PROMOTED)
+        self.out += runs.requeue(run)
+        call = RunTaskCall(call_id=run.call_id, text=run.text, profile=run.profile)
+        self._wait_in_line(runs.new(call), RunTier.PROMOTED)
 
-    def _detach(self, run: VoiceRun, tier: Tier) -> None:
+    def _detach(self, run: VoiceRun, tier: RunTier) -> None:
         spoken = self.runs.hands_off
         self.out += self.runs.detach(run, tier, spoken=spoken)
         if spoken:
@@ -439,9 +451,9 @@ class VoiceConversation(Talk):
         else:
             self.answer.end()
 
-    def _wait_in_line(self, run: VoiceRun, tier: Tier) -> None:
+    def _wait_in_line(self, run: VoiceRun, tier: RunTier) -> None:
         call_id = run.call_id
-        self.out += self.runs.wait_in_line(run, tier)
+        self.out += self.runs.enqueue(run, tier)
         if self.runs.hands_off or run.state is VoiceRunState.OVER:
             self._speak_of(call_id)
         else:
@@ -457,7 +469,7 @@ class VoiceConversation(Talk):
 
     # --- functions ---
 
-    def _answer(self, call: Call) -> None:
+    def _answer(self, call: ConversationCall) -> None:
         stops = self.runs.first if isinstance(call, CancelCall) else None
         told, output = self.runs.answer(call, self.now())
         self.out += told
@@ -468,20 +480,20 @@ class VoiceConversation(Talk):
 
     def _consult(self, call_id: str) -> None:
         """A function was answered: the provider goes on when what it said before is played."""
-        self.floor.go(_T.CONSULT, self.now() + DRAIN_WITHIN)
+        self.floor.step(_T.CONSULT, self.now() + DRAIN_TIMEOUT)
         self.out.append(self.floor.wait_for_playback(call_id, None))
 
-    def _take(self, call: RunCall) -> None:
+    def _start_run(self, call: RunTaskCall) -> None:
         """The provider wants a run, and the turn has none."""
         runs, waited_for = self.runs, not (call.background and self.runs.rules.enabled)
         free = runs.free
         run = runs.new(call, side=runs.aside and (free or waited_for))
         run.spoke = self.floor.spoke
         if waited_for:
-            self.floor.go(_T.WORK)
-            self.out += run.take(self.now(), spoke=run.spoke)
+            self.floor.step(_T.WORK)
+            self.out += run.start(self.now(), spoke=run.spoke)
         elif free:
             self.out.append(run.begin(self.now()))
-            self._detach(run, Tier.DURABLE)
+            self._detach(run, RunTier.DURABLE)
         else:
-            self._wait_in_line(run, Tier.DURABLE)
+            self._wait_in_line(run, RunTier.DURABLE)

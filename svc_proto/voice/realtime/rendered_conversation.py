@@ -15,14 +15,14 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.pcm import resample
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.chat_events import AssistantCompleted, AssistantDelta, RunCompleted
-from svc_proto.voice.realtime.actions import EmitAudio, LeaveRun, Listen, Render, StopRendering, StopRun
-from svc_proto.voice.realtime.conversation_base import Talk
-from svc_proto.voice.realtime.function_calls import RunCall
-from svc_proto.voice.realtime.run_events import RunEvent
+from svc_proto.voice.realtime.actions import DetachRun, EmitAudio, Render, StopRendering, StopRun, Transcribe
+from svc_proto.voice.realtime.conversation_base import ConversationBase
+from svc_proto.voice.realtime.function_calls import RunTaskCall
+from svc_proto.voice.realtime.run_events import VoiceRunEvent
 from svc_proto.voice.realtime.voice_runs import VoiceRuns
 from svc_proto.wire.limits import MAX_TEXT
 
-__all__ = ["HEARING_RATE", "LIFE", "RenderedConversation", "RenderedState", "RenderedTrigger"]
+__all__ = ["HEARING_RATE", "RENDERED_TABLE", "RenderedConversation", "RenderedState", "RenderedTrigger"]
 
 HEARING_RATE = 16_000  # Hz of what is kept to be transcribed: what speech engines want
 MAX_UTTERANCE = 8 * 1024 * 1024  # bytes, more than four minutes at that rate: what comes later is refused
@@ -47,7 +47,7 @@ class RenderedTrigger(Enum):
 
 
 _S, _T = RenderedState, RenderedTrigger
-LIFE: Table[RenderedState, RenderedTrigger] = {
+RENDERED_TABLE: Table[RenderedState, RenderedTrigger] = {
     (_S.IDLE, _T.LISTEN): _S.TRANSCRIBING,  # an utterance, with a provider that can hear (`local`)
     (_S.IDLE, _T.RUN): _S.RUNNING,  # a text
     (_S.TRANSCRIBING, _T.RUN): _S.RUNNING,  # it is understood
@@ -57,7 +57,7 @@ LIFE: Table[RenderedState, RenderedTrigger] = {
 }
 
 
-class RenderedConversation(Talk):
+class RenderedConversation(ConversationBase):
     """See the module. `hears`: its provider can."""
 
     def __init__(self, runs: VoiceRuns, now: Callable[[], float], *, hears: bool) -> None:
@@ -83,7 +83,7 @@ class RenderedConversation(Talk):
 
     # --- the client ---
 
-    def hear(self, pcm: bytes, rate: int) -> bytes:
+    def append_audio(self, pcm: bytes, rate: int) -> bytes:
         """Keep what the microphone hears, if somebody can listen to it; no provider gets any. `Refused` 413 for too
         much."""
         self._said_bytes += len(pcm)
@@ -106,18 +106,18 @@ class RenderedConversation(Talk):
         utterance = bytes(self._utterance)
         self.clear()
         if said is not None:
-            self.say(said)
+            self.add_user_text(said)
         elif utterance:
             self._step(_T.LISTEN)
-            self.out.append(Listen(utterance, HEARING_RATE))
+            self.out.append(Transcribe(utterance, HEARING_RATE))
         else:
-            self._told("")
+            self._on_answer("")
             self._done()
 
-    def say(self, text: str) -> None:
+    def add_user_text(self, text: str) -> None:
         """A text turn."""
         self._check_idle()
-        self._told(text)
+        self._on_answer(text)
         self._run(text)
 
     def cancel(self) -> None:
@@ -125,11 +125,11 @@ class RenderedConversation(Talk):
         run = self.runs.turn if self.state is _S.RUNNING else None
         if run is not None:
             self.out.append(StopRun(run.call_id))
-        self._drop()
+        self._abandon_turn()
         self._emit(f"{self.word}.run.cancelled", session_id=self.runs.session_id)
         self._done(cancelled=True)
 
-    def drained(self, call_id: str | None) -> None:
+    def on_client_drained(self, call_id: str | None) -> None:
         """Nobody waits for that."""
 
     def respeak(self) -> None:
@@ -138,9 +138,9 @@ class RenderedConversation(Talk):
 
     # --- the engines ---
 
-    def heard(self, text: str) -> None:
+    def on_transcript(self, text: str) -> None:
         """What the utterance says."""
-        self._told(text)
+        self._on_answer(text)
         if text:
             self._run(text)
         else:
@@ -167,7 +167,7 @@ class RenderedConversation(Talk):
         """A run goes on with its answer: everybody is told."""
         return False
 
-    def run_event(self, call_id: str, event: RunEvent) -> None:
+    def run_event(self, call_id: str, event: VoiceRunEvent) -> None:
         """The run tells something: everything is passed on."""
         if self.runs.live(call_id) is None:
             return
@@ -206,12 +206,12 @@ class RenderedConversation(Talk):
     def _run(self, text: str) -> None:
         self._step(_T.RUN)
         self._turns += 1
-        run = self.runs.new(RunCall(call_id=f"turn-{self._turns}", text=text[:MAX_TEXT]))
+        run = self.runs.new(RunTaskCall(call_id=f"turn-{self._turns}", text=text[:MAX_TEXT]))
         run.pause(self.now())  # nobody has to be told: the run begins at once
         self._emit("voice.response.started", response_id=None)
         self.out.append(run.begin(self.now()))
 
-    def _told(self, text: str) -> None:
+    def _on_answer(self, text: str) -> None:
         said, self._said_bytes = self._said_bytes, 0
         self._emit("voice.input_transcript.final", text=text, sample_rate=self._rate, input_audio_bytes=said)
 
@@ -223,18 +223,18 @@ class RenderedConversation(Talk):
         self._end()
 
     def _end(self, **fields: object) -> None:
-        self._drop()
+        self._abandon_turn()
         self._done(**fields)
 
-    def _drop(self) -> None:
+    def _abandon_turn(self) -> None:
         """Have nothing to do any more with the turn."""
         self.out.append(StopRendering())
         run = self.runs.turn
         if run is not None:
-            self.out.append(LeaveRun(run.call_id))
+            self.out.append(DetachRun(run.call_id))
         self.runs.drop_turn()
         if self.state is not _S.IDLE:
             self._step(_T.END)
 
     def _step(self, trigger: RenderedTrigger) -> None:
-        self.state = step(LIFE, self.state, trigger)
+        self.state = step(RENDERED_TABLE, self.state, trigger)

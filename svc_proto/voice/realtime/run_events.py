@@ -15,9 +15,9 @@ from attrs import frozen
 
 from svc_proto.machines.confirmations import Confirmation, PendingConfirmations
 from svc_proto.schema import chat_events as events
-from svc_proto.voice.realtime.actions import AskAboutApproval, Emit
+from svc_proto.voice.realtime.actions import Emit, FetchApproval
 
-__all__ = ["RunBegan", "RunEvent", "RunStory", "SessionBound", "ToolEvent", "ToolTold"]
+__all__ = ["ApiRunStarted", "VoiceRunEvent", "RunEventMapper", "ChatSessionBound", "ToolEvent", "ToolEventReceived"]
 
 MAX_ANSWER = 64 * 1024  # characters of an answer that are kept; the rest is in the chat
 MAX_PREVIEW = 2_000  # characters of a result, wire terminal-voice 6.5
@@ -29,7 +29,7 @@ MAX_TOOLS = 256  # calls of one run that are remembered; of the oldest a late wo
 
 
 @frozen
-class SessionBound:
+class ChatSessionBound:
     """The chat session that the run is in, when it is not the one that was asked for."""
 
     session_id: str
@@ -38,7 +38,7 @@ class SessionBound:
 
 
 @frozen
-class RunBegan:
+class ApiRunStarted:
     """The API server has a run."""
 
     run_id: str
@@ -50,7 +50,7 @@ ToolEvent: TypeAlias = (
 
 
 @frozen
-class ToolTold:
+class ToolEventReceived:
     """What is told of one call of a tool."""
 
     call_id: str
@@ -59,10 +59,10 @@ class ToolTold:
 
 
 # The question is somebody's to answer, and progress that is no tool's is a thought.
-RunEvent: TypeAlias = (
-    SessionBound
-    | RunBegan
-    | ToolTold
+VoiceRunEvent: TypeAlias = (
+    ChatSessionBound
+    | ApiRunStarted
+    | ToolEventReceived
     | Confirmation
     | events.MessageStarted
     | events.AssistantDelta
@@ -87,7 +87,7 @@ class _Tool:
     stage: _Stage
 
 
-class RunStory:
+class RunEventMapper:
     """One run. `word` is the product's word of this wire; `call_id` names the run until it has an id."""
 
     def __init__(self, word: str, call_id: str, session_id: str | None) -> None:
@@ -120,33 +120,33 @@ class RunStory:
         """The tool that began last among those that run."""
         return next((tool.name for tool in reversed(self._tools.values()) if tool.stage is not _Stage.DONE), None)
 
-    def take(self, event: RunEvent) -> list[Emit | AskAboutApproval]:
+    def map_event(self, event: VoiceRunEvent) -> list[Emit | FetchApproval]:
         """The run tells something."""
         match event:
-            case SessionBound(session_id=session_id):
+            case ChatSessionBound(session_id=session_id):
                 self.session_id = session_id
                 bound: dict[str, object] = {"session_id": session_id, "profile": event.profile}
                 if event.reason is not None:
                     bound["reason"] = event.reason
                 return [Emit(f"{self.word}.session.bound", bound)]
-            case RunBegan(run_id=run_id):
+            case ApiRunStarted(run_id=run_id):
                 self.run_id = run_id
                 began, self._began = self._began, True
                 return [] if began else [self.emit("run.started")]
             case events.MessageStarted(message=message):
                 return [self.emit("message.started", message_id=message.text("id"))]
             case events.AssistantDelta(delta=delta):
-                self.keep(delta)
+                self.add_hidden_text(delta)
                 return []
             case events.ToolProgress(delta=delta):
-                self.keep(delta, "thoughts")
+                self.add_hidden_text(delta, "thoughts")
                 return [self.emit("tool.delta", delta=delta, tool_name=events.THINKING, message="Thinking.")]
-            case ToolTold():
+            case ToolEventReceived():
                 return self._of_tool(event.call_id, event.name, event.event)
             case Confirmation():
                 tool = self._tools.get(event.id)
                 late = tool is not None and tool.stage is not _Stage.WAITING  # somebody has allowed it meanwhile
-                return [self._shown(event)] if not late and self.confirmations.add(event) else []
+                return [self._confirmation_event(event)] if not late and self.confirmations.add(event) else []
             case events.AssistantCompleted(content=content, interrupted=interrupted):
                 self._content, self.interrupted = content[:MAX_ANSWER], interrupted
                 return []
@@ -157,7 +157,7 @@ class RunStory:
             case _:
                 assert_never(event)
 
-    def keep(self, delta: str, what: str = "answer") -> None:
+    def add_hidden_text(self, delta: str, what: str = "answer") -> None:
         """A piece of the answer, or of the thoughts, which nobody is told."""
         piece = delta[: self._room[what]]
         if piece:
@@ -175,10 +175,10 @@ class RunStory:
         """The run was stopped by somebody."""
         return self.emit("run.cancelled")
 
-    def settle(self, question_id: str) -> list[Emit]:
+    def resolve_confirmation(self, question_id: str) -> list[Emit]:
         """A question needs no answer any more: show the next."""
         head = self.confirmations.head if self.confirmations.resolve(question_id) else None
-        return [] if head is None else [self._shown(head)]
+        return [] if head is None else [self._confirmation_event(head)]
 
     def status(self) -> tuple[str, str, str]:
         """`status`, `status_key` and a message for people (wire terminal-voice 6.5)."""
@@ -186,7 +186,7 @@ class RunStory:
         if self.confirmations.head is not None:
             return "waiting_for_confirmation", "confirmation", "Waiting for your confirmation."
         if active is not None:
-            return "running", f"tool:{active}:running", said_of(active, "running")
+            return "running", f"tool:{active}:running", tool_status_text(active, "running")
         if self.drafting:
             return "running", "run:drafting", "Drafting the answer."
         return "running", f"run:waiting_{self.word}", "Still working."
@@ -205,10 +205,10 @@ class RunStory:
 
     # --- helpers ---
 
-    def _of_tool(self, call_id: str, name: str, event: ToolEvent) -> list[Emit | AskAboutApproval]:
+    def _of_tool(self, call_id: str, name: str, event: ToolEvent) -> list[Emit | FetchApproval]:
         match event:
             case events.ToolPending(preview=preview):
-                ask = AskAboutApproval(
+                ask = FetchApproval(
                     call_id=self.call_id,
                     run_id=self.run_id,
                     tool_call_id=call_id,
@@ -218,9 +218,9 @@ class RunStory:
             case events.ToolStarted():
                 told = self._start(call_id, _Tool(name, _Stage.RUNNING), event)
                 self._tools[call_id] = _Tool(name, _Stage.RUNNING)
-                return [*told, *self.settle(call_id)]
+                return [*told, *self.resolve_confirmation(call_id)]
             case events.ToolProgress(delta=delta):
-                said = self.emit("tool.delta", delta=delta, tool_name=name, message=said_of(name, "running"))
+                said = self.emit("tool.delta", delta=delta, tool_name=name, message=tool_status_text(name, "running"))
                 return [*self._made_up(call_id, name), said]
             case events.ToolCompleted() | events.ToolFailed():
                 return self._end_tool(call_id, name, event)
@@ -250,7 +250,7 @@ class RunStory:
 
     def _end_tool(
         self, call_id: str, name: str, end: events.ToolCompleted | events.ToolFailed
-    ) -> list[Emit | AskAboutApproval]:
+    ) -> list[Emit | FetchApproval]:
         made_up = self._made_up(call_id, name)
         if call_id in self._tools:
             self._tools[call_id] = _Tool(self._tools[call_id].name, _Stage.DONE)
@@ -263,21 +263,21 @@ class RunStory:
             kind, well, about = "tool.completed", end.success, {"result_preview": preview, "success": end.success}
         message = self._last(name, "done" if well else "failed")
         told = self.emit(kind, tool_call_id=call_id, tool_name=name, **about, message=message)
-        return [*made_up, told, *self.settle(call_id)]
+        return [*made_up, told, *self.resolve_confirmation(call_id)]
 
     def _last(self, name: str, status: str) -> str:
         self.last_tool_name, self.last_tool_status = name, status
-        self.last_tool_message = said_of(name, status)
+        self.last_tool_message = tool_status_text(name, status)
         return self.last_tool_message
 
-    def _shown(self, question: Confirmation) -> Emit:
+    def _confirmation_event(self, question: Confirmation) -> Emit:
         return self.emit("confirmation.requested", confirmation_id=question.id, message=question.message)
 
 
 # --- words for people ---------------------------------------------------------------------------------------------
 
 
-def said_of(tool: str, status: str) -> str:
+def tool_status_text(tool: str, status: str) -> str:
     """What a tool does (`running`), has done (`done`) or could not (`failed`), for a screen: short, since it may be
     read out."""
     plain = tool.replace("_", " ").strip()[:80] or "a tool"

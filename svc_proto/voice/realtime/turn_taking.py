@@ -11,20 +11,29 @@ from enum import Enum
 from attrs import define, field, frozen
 
 from svc_proto.machines.transitions import Table, step
-from svc_proto.voice.realtime.actions import CancelResponse, Emit, Note, Order, Respond
+from svc_proto.voice.realtime.actions import CancelResponse, ConversationAction, Emit, LogEvent, Respond
 from svc_proto.voice.realtime.provider_responses import ProviderResponses
 
-__all__ = ["ANSWERED_WITHIN", "DRAIN_WITHIN", "FLOOR_TABLE", "FORCED", "RESULT", "Drain", "Floor", "FloorState"]
-__all__ += ["FloorTrigger"]
+__all__ = [
+    "RESPONSE_TIMEOUT",
+    "DRAIN_TIMEOUT",
+    "TURN_TAKING_TABLE",
+    "FORCED",
+    "RESULT",
+    "PlaybackDrain",
+    "TurnTaking",
+    "TurnTakingState",
+]
+__all__ += ["TurnTakingTrigger"]
 
-ANSWERED_WITHIN = 45.0  # s without a word of a provider that was asked: half of a phone's patience (6.5)
-DRAIN_WITHIN = 2.5  # s, wire terminal-voice 9 "drain wait"
-DRAIN_MS = round(DRAIN_WITHIN * 1000)
+RESPONSE_TIMEOUT = 45.0  # s without a word of a provider that was asked: half of a phone's patience (6.5)
+DRAIN_TIMEOUT = 2.5  # s, wire terminal-voice 9 "drain wait"
+DRAIN_MS = round(DRAIN_TIMEOUT * 1000)
 FORCED = "forced_summary"  # the reason of a wait before the answer of a run in the background
 RESULT = "tool_result_summary"  # the reason of a wait before what a function answered is spoken
 
 
-class FloorState(Enum):
+class TurnTakingState(Enum):
     """Whose turn it is."""
 
     IDLE = "idle"
@@ -35,7 +44,7 @@ class FloorState(Enum):
     TELLING = "telling"
 
 
-class FloorTrigger(Enum):
+class TurnTakingTrigger(Enum):
     """What moves it."""
 
     HEAR = "hear"
@@ -46,8 +55,8 @@ class FloorTrigger(Enum):
     END = "end"
 
 
-_S, _T = FloorState, FloorTrigger
-FLOOR_TABLE: Table[FloorState, FloorTrigger] = {
+_S, _T = TurnTakingState, TurnTakingTrigger
+TURN_TAKING_TABLE: Table[TurnTakingState, TurnTakingTrigger] = {
     **{(state, _T.HEAR): _S.HEARING for state in _S},  # the person has finished an utterance, or one more; or speaks up
     # A text turn; or what was said is transcribed, or was not within 10 s; or what was said before is played; or that a
     # run goes on in the background is to be said: ONE response is asked for.
@@ -62,7 +71,7 @@ FLOOR_TABLE: Table[FloorState, FloorTrigger] = {
 
 
 @frozen(kw_only=True)
-class Drain:
+class PlaybackDrain:
     """A wait until a client has played what it was sent, at most 2.5 s (wire terminal-voice 6.4, 6.5).
 
     `playback.drained` for any call ends it: a client that mixes calls up has played all of it. `reason` is
@@ -80,9 +89,9 @@ class Drain:
         return Emit("voice.playback_drain.requested", fields)
 
     @property
-    def completed(self) -> Note:
+    def completed(self) -> LogEvent:
         """The client said so."""
-        return Note("voice.playback_drain.completed", {"call_id": self.call_id, "reason": self.reason})
+        return LogEvent("voice.playback_drain.completed", {"call_id": self.call_id, "reason": self.reason})
 
     @property
     def timed_out(self) -> Emit:
@@ -92,44 +101,44 @@ class Drain:
 
 
 @define(eq=False)
-class Floor:
+class TurnTaking:
     """See the module. Times are monotonic seconds; `due` is when the state has lasted too long."""
 
-    state: FloorState = field(default=FloorState.IDLE, init=False)
+    state: TurnTakingState = field(default=TurnTakingState.IDLE, init=False)
     due: float | None = field(default=None, init=False)
-    drain: Drain | None = field(default=None, init=False)  # what has to be played before it goes on
+    drain: PlaybackDrain | None = field(default=None, init=False)  # what has to be played before it goes on
     responses: ProviderResponses = field(factory=ProviderResponses, init=False)
     tail: str | None = field(default=None, init=False)  # a response that called the run function: what it still says
     spoke: bool = field(default=False, init=False)  # whether the current response had audio
 
-    def go(self, trigger: FloorTrigger, due: float | None = None) -> None:
+    def step(self, trigger: TurnTakingTrigger, due: float | None = None) -> None:
         """Move along the table."""
-        self.state = step(FLOOR_TABLE, self.state, trigger)
+        self.state = step(TURN_TAKING_TABLE, self.state, trigger)
         self.due = due
-        if self.state is FloorState.IDLE:
+        if self.state is TurnTakingState.IDLE:
             self.drain = None
 
     def postpone(self, seconds: float) -> None:
         """The client took nothing for so long, so nobody else was heard either: that is nobody's silence."""
         self.due = None if self.due is None else self.due + seconds
 
-    def respond(self, now: float) -> list[Order]:
+    def respond(self, now: float) -> list[ConversationAction]:
         """The provider has the floor: ask it for one response."""
         self.drain = None
         self.spoke = False
-        self.go(FloorTrigger.ASK, now + ANSWERED_WITHIN)
-        return self.responses.ask(Respond(), now)
+        self.step(TurnTakingTrigger.ASK, now + RESPONSE_TIMEOUT)
+        return self.responses.request(Respond(), now)
 
-    def wait_for_playback(self, call_id: str | None, tool_name: str | None, reason: str = RESULT) -> Order:
+    def wait_for_playback(self, call_id: str | None, tool_name: str | None, reason: str = RESULT) -> ConversationAction:
         """Go on when the client has played what it was sent."""
-        self.drain = Drain(call_id=call_id, tool_name=tool_name, reason=reason)
+        self.drain = PlaybackDrain(call_id=call_id, tool_name=tool_name, reason=reason)
         return self.drain.requested
 
-    def hush(self) -> list[Order]:
+    def cancel_response(self) -> list[ConversationAction]:
         """Stop the provider, if it may be saying something."""
         return [CancelResponse()] if self.responses.talking else []
 
-    def quiet(self, now: float) -> str | None:
+    def abandon_response(self, now: float) -> str | None:
         """Have nothing to do any more with what is spoken; the response that it was."""
         response_id = self.responses.current
         self.responses.give_up(now)

@@ -1,6 +1,6 @@
 """One run: a task of the person on the API server, from the call that asks for it until its answer is told.
 
-What it has told so far, and asks, is its `RunStory`.
+What it has told so far, and asks, is its `RunEventMapper`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from attrs import Factory, define, field, frozen
 from svc_proto.machines.confirmations import choice_for
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import json_value
-from svc_proto.voice.realtime.actions import Approve, Emit, Order, StartRun, StopRun
+from svc_proto.voice.realtime.actions import AnswerApproval, ConversationAction, Emit, StartRun, StopRun
 from svc_proto.voice.realtime.answer_playback import SpokenAnswer
-from svc_proto.voice.realtime.run_events import RunStory
-from svc_proto.voice.realtime.turn_taking import DRAIN_WITHIN, Drain
+from svc_proto.voice.realtime.run_events import RunEventMapper
+from svc_proto.voice.realtime.turn_taking import DRAIN_TIMEOUT, PlaybackDrain
 
-__all__ = ["FOREGROUND", "HEARTBEAT", "LIVE", "MAX_SPOKEN", "PAUSE", "RUN_TABLE", "SLOW_AFTER", "BackgroundRules"]
-__all__ += ["VoiceRun", "VoiceRunState", "VoiceRunTrigger", "Tier"]
+__all__ = ["FOREGROUND", "HEARTBEAT", "LIVE", "MAX_SPOKEN", "PAUSE", "RUN_TABLE", "SLOW_AFTER", "BackgroundPolicy"]
+__all__ += ["VoiceRun", "VoiceRunState", "VoiceRunTrigger", "RunTier"]
 
 PAUSE = 0.75  # s between "starting" and the run, wire terminal-voice 6.6 step 2
 MAX_SPOKEN = 1_800  # characters of an answer that are spoken, wire terminal-voice 6.6
@@ -72,7 +72,7 @@ RUN_TABLE: Table[VoiceRunState, VoiceRunTrigger] = {
 LIVE = (_S.RUNNING, _S.DETACHED)
 
 
-class Tier(Enum):
+class RunTier(Enum):
     """How a run stands to the turn that has asked for it, as clients are told it (wire terminal-voice 6.5)."""
 
     FOREGROUND = "foreground"  # the turn waits for it
@@ -81,7 +81,7 @@ class Tier(Enum):
 
 
 @frozen(kw_only=True)
-class BackgroundRules:
+class BackgroundPolicy:
     """What may go on in the background (wire terminal-voice 6.1, 6.9). Times are seconds."""
 
     enabled: bool = True
@@ -98,7 +98,7 @@ class BackgroundRules:
         return any(part in tool for part in self.slow_tools)
 
 
-FOREGROUND = BackgroundRules(enabled=False)
+FOREGROUND = BackgroundPolicy(enabled=False)
 """Runs just block."""
 
 
@@ -106,17 +106,17 @@ FOREGROUND = BackgroundRules(enabled=False)
 class VoiceRun:
     """See the module. One on the `side` has a chat session of its own, `side_session`, which clients do not see."""
 
-    story: RunStory
+    story: RunEventMapper
     text: str
     profile: str | None = None
-    rules: BackgroundRules = FOREGROUND
+    rules: BackgroundPolicy = FOREGROUND
     side: bool = False
     side_session: str | None = None
-    tier: Tier = field(default=Tier.FOREGROUND, init=False)
+    tier: RunTier = field(default=RunTier.FOREGROUND, init=False)
     spoke: bool = field(default=False, init=False)  # the provider said something before it called
     state: VoiceRunState = field(default=VoiceRunState.ASKED, init=False)
     due: float | None = field(default=None, init=False)  # of the drain, of the pause, or of the heartbeat
-    drain: Drain | None = field(default=None, init=False)
+    drain: PlaybackDrain | None = field(default=None, init=False)
     answer: SpokenAnswer | None = field(default=None, init=False)
     began: float = field(default=0.0, init=False)
     promote_at: float | None = field(default=None, init=False)  # when the turn waits for it no longer
@@ -145,17 +145,17 @@ class VoiceRun:
 
     # --- until it runs ---
 
-    def take(self, now: float, *, spoke: bool) -> list[Order]:
+    def start(self, now: float, *, spoke: bool) -> list[ConversationAction]:
         """The provider has called: have it played what was said with the call, if anything was."""
         self.spoke = spoke
         if not spoke:
             return [self.pause(now)]
-        self.due = now + DRAIN_WITHIN
+        self.due = now + DRAIN_TIMEOUT
         reason = f"pre_{self.story.word}_ack"
-        self.drain = Drain(call_id=self.call_id, tool_name=f"{self.story.word}_run_task", reason=reason)
+        self.drain = PlaybackDrain(call_id=self.call_id, tool_name=f"{self.story.word}_run_task", reason=reason)
         return [self.drain.requested]
 
-    def drained(self, now: float) -> list[Order]:
+    def drained(self, now: float) -> list[ConversationAction]:
         """The client has played what was said with the call."""
         return [] if self.drain is None else [self.drain.completed, self.pause(now)]
 
@@ -178,11 +178,11 @@ class VoiceRun:
 
     # --- while it runs ---
 
-    def on_due(self, now: float, floor: str) -> list[Order]:
+    def on_due(self, now: float, floor: str) -> list[ConversationAction]:
         """`due` has come."""
         if self.drain is not None:
             return [self.drain.timed_out, self.pause(now)]
-        return [self.beat(now, floor) if self.live else self.begin(now)]
+        return [self.send_progress(now, floor) if self.live else self.begin(now)]
 
     def draft(self) -> list[Emit]:
         """The answer begins: said once."""
@@ -191,7 +191,7 @@ class VoiceRun:
         self.story.drafting = True
         return [self._progress("running", "run:drafting", "Drafting the answer.")]
 
-    def beat(self, now: float, floor: str) -> Emit:
+    def send_progress(self, now: float, floor: str) -> Emit:
         """The heartbeat: a client takes 90 s without an event for a stall."""
         self.due = now + HEARTBEAT
         elapsed = now - self.began
@@ -205,12 +205,12 @@ class VoiceRun:
         if self.promote_at is not None and tool is not None and self.rules.is_slow(tool):
             self.promote_at = min(self.promote_at, now + SLOW_AFTER)
 
-    def approve(self, confirmation_id: str | None, answer: str) -> Approve | None:
+    def approve(self, confirmation_id: str | None, answer: str) -> AnswerApproval | None:
         """An answer to the question that is shown; None when it is not the one that is meant."""
         question = self.story.confirmations.pop(confirmation_id)
         if question is None:
             return None
-        return Approve(
+        return AnswerApproval(
             call_id=self.call_id,
             run_id=self.story.run_id,
             confirmation_id=question.id,
@@ -234,9 +234,9 @@ class VoiceRun:
         )
         return self.answer
 
-    def stop(self) -> list[Order]:
+    def stop(self) -> list[ConversationAction]:
         """Somebody wants it stopped."""
-        stop: list[Order] = [StopRun(self.call_id)] if self.live else []
+        stop: list[ConversationAction] = [StopRun(self.call_id)] if self.live else []
         return [*stop, self.story.cancelled()]
 
     # --- helpers ---

@@ -18,27 +18,27 @@ from typing import assert_never
 from attrs import define, field
 
 from svc_proto.schema.chat_events import AssistantDelta
-from svc_proto.voice.realtime.actions import AnswerCall, Emit, LeaveRun, Note, Order, StopRun
+from svc_proto.voice.realtime.actions import AnswerCall, ConversationAction, DetachRun, Emit, LogEvent, StopRun
 from svc_proto.voice.realtime.answer_playback import SpokenAnswer
 from svc_proto.voice.realtime.function_calls import (
     BACKGROUND,
     BUSY,
-    Call,
     CancelCall,
     ConfirmCall,
-    RunCall,
+    ConversationCall,
+    RunTaskCall,
     StatusCall,
     UnknownCall,
     ended_output,
     queued_output,
     status_output,
 )
-from svc_proto.voice.realtime.run_events import RunEvent, RunStory, SessionBound
+from svc_proto.voice.realtime.run_events import ChatSessionBound, RunEventMapper, VoiceRunEvent
 from svc_proto.voice.realtime.voice_run import (
     FOREGROUND,
     LIVE,
-    BackgroundRules,
-    Tier,
+    BackgroundPolicy,
+    RunTier,
     VoiceRun,
     VoiceRunState,
     VoiceRunTrigger,
@@ -49,7 +49,7 @@ __all__ = ["GRACE", "MAX_CALLS", "MAX_QUEUED", "MAX_RESULTS", "ONE_TASK", "TOO_L
 MAX_QUEUED = 3  # wire terminal-voice 6.9; a further task is told to be too many
 MAX_RESULTS = 4  # answers that wait to be heard; until there is room nothing more is detached
 QUIET = 1.5  # s without the microphone before an answer is spoken, or a task that has waited begins
-QUIET_WITHIN = 12.0  # s that they wait for that
+QUIET_TIMEOUT = 12.0  # s that they wait for that
 GRACE = 30.0  # s that a client may take to come back after a run
 MAX_CALLS = 256  # ids of function calls that are remembered; the oldest is forgotten
 MAX_PREVIEW = 80  # characters of a task that waits
@@ -64,7 +64,7 @@ class VoiceRuns:
 
     word: str
     speakable: Callable[[str], str]  # makes text fit for the ear
-    rules: BackgroundRules = FOREGROUND
+    rules: BackgroundPolicy = FOREGROUND
     result_delivery: str = "speak_verbatim"
     profile: str | None = None  # of runs whose call names none
     session_id: str | None = None  # the chat session that runs go to
@@ -104,7 +104,7 @@ class VoiceRuns:
         return self.rules.spoken_handoff and not self.away
 
     @property
-    def shown(self) -> VoiceRun | None:
+    def status_run(self) -> VoiceRun | None:
         """The run that somebody who asks how far it is may mean."""
         waiting = self._those(VoiceRunState.WAITING)
         return self.first or (waiting[-1] if waiting else None)
@@ -137,7 +137,7 @@ class VoiceRuns:
         return [run.text[:MAX_PREVIEW] for run in self._those(VoiceRunState.QUEUED)]
 
     @property
-    def unheard(self) -> list[str]:
+    def undelivered(self) -> list[str]:
         """The ids of runs in the background whose answer nobody has heard."""
         return [run.story.run_id for run in (*self._those(VoiceRunState.WAITING), *self._those(VoiceRunState.DETACHED))]
 
@@ -171,13 +171,13 @@ class VoiceRuns:
             times += [self.promotion_at] if working else [self.next_at] if idle else []
         return times
 
-    def advance(self, now: float, floor: str) -> list[Order]:
+    def advance(self, now: float, floor: str) -> list[ConversationAction]:
         """Time has passed for the runs in the background: a heartbeat, or the end of patience."""
-        out: list[Order] = []
+        out: list[ConversationAction] = []
         for run in self._those(VoiceRunState.DETACHED):
             if now >= run.began + self.rules.longest:
                 gone = self.fail(run, TOO_LONG, now)
-                out += [LeaveRun(run.call_id), *gone, Emit("voice.error", {"message": TOO_LONG})]
+                out += [DetachRun(run.call_id), *gone, Emit("voice.error", {"message": TOO_LONG})]
             elif run.due is not None and now >= run.due:
                 out += run.on_due(now, floor)
         return out
@@ -194,25 +194,25 @@ class VoiceRuns:
     def next_at(self) -> float | None:
         """When something can begin, as long as nobody is in a turn; a time that is past: now."""
         if self._can_start:
-            return min(self._heard_at + QUIET, self._ended_at + QUIET_WITHIN)
+            return min(self._heard_at + QUIET, self._ended_at + QUIET_TIMEOUT)
         if not self.answered or self.away:
             return None
         since = self._waiting_since
         if self.result_delivery == "visual_only":
             return since
-        return min(max(since, self._heard_at + QUIET), since + QUIET_WITHIN)
+        return min(max(since, self._heard_at + QUIET), since + QUIET_TIMEOUT)
 
-    def hear(self, now: float) -> None:
+    def on_user_speech(self, now: float) -> None:
         """The microphone is on."""
         self._heard_at = now
 
     # --- the client ---
 
-    def leave(self, now: float) -> None:
+    def on_client_left(self, now: float) -> None:
         """Nobody listens any more."""
         self.away, self._away_since = True, now
 
-    def come_back(self, now: float) -> None:
+    def on_client_back(self, now: float) -> None:
         """Somebody does again: what has waited may be said once it is quiet."""
         if self.away:
             self.away, self._waiting_since = False, now
@@ -235,13 +235,13 @@ class VoiceRuns:
             del self._calls[next(iter(self._calls))]
         return True
 
-    def answer(self, call: Call, now: float) -> tuple[list[Order], Mapping[str, object]]:
+    def answer(self, call: ConversationCall, now: float) -> tuple[list[ConversationAction], Mapping[str, object]]:
         """A call that begins no run: what follows from it, and its output."""
         match call:
-            case RunCall():
+            case RunTaskCall():
                 return [], {"ok": False, "error": ONE_TASK}
             case StatusCall():
-                return [], {**status_output(self.shown, self.queued), "session_id": self.session_id}
+                return [], {**status_output(self.status_run, self.queued), "session_id": self.session_id}
             case CancelCall():
                 return self._stop(now)
             case ConfirmCall(confirmation_id=confirmation_id, answer=answer):
@@ -253,7 +253,7 @@ class VoiceRuns:
             case _:
                 assert_never(call)
 
-    def _stop(self, now: float) -> tuple[list[Order], Mapping[str, object]]:
+    def _stop(self, now: float) -> tuple[list[ConversationAction], Mapping[str, object]]:
         turn, first = self.turn, self.first
         stopped = self.cancel(now)
         if first is None:
@@ -267,10 +267,10 @@ class VoiceRuns:
 
     # --- how one begins ---
 
-    def new(self, call: RunCall, *, side: bool = False) -> VoiceRun:
+    def new(self, call: RunTaskCall, *, side: bool = False) -> VoiceRun:
         """A run of this call: a chat session that is bound wins over one that a model made up; `side`: its own."""
         run = VoiceRun(
-            story=RunStory(self.word, call.call_id, self.session_id or call.session_id),
+            story=RunEventMapper(self.word, call.call_id, self.session_id or call.session_id),
             text=call.text,
             profile=call.profile or self.profile,
             rules=self.rules,
@@ -280,16 +280,16 @@ class VoiceRuns:
         self._runs.append(run)
         return run
 
-    def detach(self, run: VoiceRun, tier: Tier, *, spoken: bool) -> list[Order]:
+    def detach(self, run: VoiceRun, tier: RunTier, *, spoken: bool) -> list[ConversationAction]:
         """A run is not waited for any longer. `spoken`: words about that follow."""
         about = {"call_id": run.call_id, "origin": "provider_tool_call", "spoken_handoff": spoken}
         return [*self._promote(run, tier, about), AnswerCall(run.call_id, BACKGROUND)]
 
-    def wait_in_line(self, run: VoiceRun, tier: Tier) -> list[Order]:
+    def enqueue(self, run: VoiceRun, tier: RunTier) -> list[ConversationAction]:
         """A run has to wait for the one that is detached. It is over when too many wait."""
         call_id, place = run.call_id, len(self.queued) + 1
         if place > MAX_QUEUED:
-            self.drop(run)
+            self.discard(run)
             return [AnswerCall(call_id, BUSY)]
         run.step(VoiceRunTrigger.QUEUE)
         run.story.call_id = f"{call_id}:queued"  # not mixed up with a run of that name that has not ended yet
@@ -298,13 +298,13 @@ class VoiceRuns:
         about = {"queued_count": place, "queue_position": place, "transcript_preview": run.text[:MAX_PREVIEW]}
         return [run.story.emit("run.queued", **about), AnswerCall(call_id, queued_output(place))]
 
-    def give_back(self, run: VoiceRun) -> list[Order]:
+    def requeue(self, run: VoiceRun) -> list[ConversationAction]:
         """A run of the turn is stopped, since it would have to be waited for."""
         self.side_session = None  # whatever is stopped there may take its time
-        self.drop(run)
+        self.discard(run)
         return [StopRun(run.call_id)]
 
-    def start_next(self, now: float) -> list[Order]:
+    def start_next(self, now: float) -> list[ConversationAction]:
         """The one that waits longest begins, if it can. Only between turns: clients take it for the end of one."""
         at = self.next_at if self._can_start else None
         if at is None or now < at:
@@ -323,11 +323,11 @@ class VoiceRuns:
         run = self.live(call_id)
         if run is None or not run.story.drafting or run.side:
             return False
-        run.story.keep(delta)
+        run.story.add_hidden_text(delta)
         self.session_id = run.story.session_id
         return True
 
-    def event(self, call_id: str, event: RunEvent, now: float) -> list[Order]:
+    def event(self, call_id: str, event: VoiceRunEvent, now: float) -> list[ConversationAction]:
         """A run tells something."""
         run = self.live(call_id)
         if run is None:
@@ -335,16 +335,16 @@ class VoiceRuns:
         story = run.story
         if run.side:
             story.session_id = self.session_id  # clients would switch their chat to another one
-            if isinstance(event, SessionBound):
+            if isinstance(event, ChatSessionBound):
                 self.side_session = event.session_id if run.state is VoiceRunState.RUNNING else None
                 return []
-        told: list[Order] = [*run.draft()] if isinstance(event, AssistantDelta) else []
-        told += story.take(event)
+        told: list[ConversationAction] = [*run.draft()] if isinstance(event, AssistantDelta) else []
+        told += story.map_event(event)
         run.take_hint(now)
         self.session_id = story.session_id
         return told
 
-    def approve(self, confirmation_id: str | None, answer: str) -> list[Order]:
+    def approve(self, confirmation_id: str | None, answer: str) -> list[ConversationAction]:
         """An answer of the person, for whichever run has asked; nothing if none has."""
         for run in (self.turn, *self._those(VoiceRunState.DETACHED)):
             order = None if run is None else run.approve(confirmation_id, answer)
@@ -354,50 +354,50 @@ class VoiceRuns:
 
     # --- how one ends ---
 
-    def finish(self, run: VoiceRun, now: float, *, idle: bool) -> list[Order]:
+    def finish(self, run: VoiceRun, now: float, *, idle: bool) -> list[ConversationAction]:
         """The run in the background has answered. `idle`: nobody is in a turn."""
         self._ended_at = now
-        told: list[Order] = [*run.story.complete()]
+        told: list[ConversationAction] = [*run.story.complete()]
         if not self.answered:
             self._waiting_since = now
         self.last = run.finish(self.speakable)
         self._to_the_end(run)
         told.append(self._completed(run, ok=True, tool_count=run.story.completed_tool_count))
         if self.away or not idle:
-            told.append(Note("voice.realtime_agent.result_deferred", {"run_id": self.last.run_id}))
+            told.append(LogEvent("voice.realtime_agent.result_deferred", {"run_id": self.last.run_id}))
         return told
 
-    def fail(self, run: VoiceRun, error: str | None, now: float) -> list[Order]:
+    def fail(self, run: VoiceRun, error: str | None, now: float) -> list[ConversationAction]:
         """The run in the background has failed; None: somebody else has stopped it."""
         self._ended_at = now
-        self.drop(run)
+        self.discard(run)
         return [run.story.cancelled() if error is None else self._completed(run, ok=False, error=error)]
 
-    def cancel(self, now: float) -> list[Order]:
+    def cancel(self, now: float) -> list[ConversationAction]:
         """Stop what is in the background, and forget what waits (wire terminal-voice 6.8)."""
-        told: list[Order] = []
+        told: list[ConversationAction] = []
         for run in self._those(VoiceRunState.DETACHED):
             self._ended_at = now
             told += run.stop()
         for run in [each for each in self._runs if each.state not in OF_THE_TURN]:
-            self.drop(run)
+            self.discard(run)
         return told
 
-    def drop(self, run: VoiceRun) -> None:
+    def discard(self, run: VoiceRun) -> None:
         """Nobody wants it any more."""
         run.step(VoiceRunTrigger.DROP)
         self._runs.remove(run)
 
-    def drop_turn(self, **why: object) -> list[Order]:
+    def drop_turn(self, **why: object) -> list[ConversationAction]:
         """Nobody wants the run of the turn any more: `why` for the model, if it was told nothing of it yet."""
         run = self.turn
         if run is None:
             return []
         wanted = why and run.state is not VoiceRunState.ANSWERED
-        self.drop(run)
+        self.discard(run)
         return [AnswerCall(run.call_id, ended_output(run, **why))] if wanted else []
 
-    def tell(self, run: VoiceRun) -> SpokenAnswer:
+    def deliver(self, run: VoiceRun) -> SpokenAnswer:
         """Its answer is on its way to the ear."""
         run.step(VoiceRunTrigger.TELL)
         self._runs.remove(run)
@@ -410,11 +410,11 @@ class VoiceRuns:
         if at is None or now < at:
             return None
         self._waiting_since = now
-        return self.tell(self._those(VoiceRunState.WAITING)[0])
+        return self.deliver(self._those(VoiceRunState.WAITING)[0])
 
     def take_results(self) -> list[SpokenAnswer]:
         """All of them, at the end, if somebody listens."""
-        return [] if self.away else [self.tell(run) for run in self._those(VoiceRunState.WAITING)]
+        return [] if self.away else [self.deliver(run) for run in self._those(VoiceRunState.WAITING)]
 
     # --- helpers ---
 
@@ -425,7 +425,7 @@ class VoiceRuns:
     def _can_start(self) -> bool:
         return bool(self._those(VoiceRunState.QUEUED)) and self.free
 
-    def _promote(self, run: VoiceRun, tier: Tier, about: Mapping[str, object]) -> list[Order]:
+    def _promote(self, run: VoiceRun, tier: RunTier, about: Mapping[str, object]) -> list[ConversationAction]:
         self.side_session = None if run.side else self.side_session  # that one is taken
         run.tier = tier
         run.step(VoiceRunTrigger.DETACH)
@@ -438,7 +438,7 @@ class VoiceRuns:
             queued_count=len(self.queued),
             **about,
         )
-        return [Note(f"voice.{self.word}_run.promoted", {"run_id": run.story.run_id, "tier": tier.value}), promoted]
+        return [LogEvent(f"voice.{self.word}_run.promoted", {"run_id": run.story.run_id, "tier": tier.value}), promoted]
 
     def _to_the_end(self, run: VoiceRun) -> None:
         """They begin, and are told, in the order in which they came to wait."""

@@ -11,7 +11,7 @@ from svc_proto.commands import CreateBlob, FinishBlob, WriteBlob
 from svc_proto.facts import Failed, Failure, FailureKind
 from svc_proto.relay.routes.voice_basic import MAX_BUSY
 from svc_proto.relay.voice.recording_upload import MAX_UPLOAD
-from svc_proto.voice.provider_interface import SpeechRequest, Spoken
+from svc_proto.voice.provider_interface import SpeechFile, SpeechRequest
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.relay.harness import REMOTE, RelayHarness
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
@@ -284,7 +284,7 @@ def test_no_more_than_so_many_at_once() -> None:
 @pytest.mark.parametrize(("kind", "name"), [("audio/mpeg", "tts.mp3"), ("audio/wav", "tts.wav"), ("audio/x", "tts")])
 def test_a_text_becomes_a_file(kind: str, name: str) -> None:
     book = listening()
-    book.puppets.spoken = Spoken(b"sound", kind)
+    book.puppets.spoken = SpeechFile(b"sound", kind)
     text = {"text": " **Ready** when [you](http://x) are. "}
     answer = book.request("POST", "/voice/synthesize", text, token=book.pair().token)
     assert (answer.status, answer.body) == (200, b"sound")

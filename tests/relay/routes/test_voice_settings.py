@@ -9,7 +9,7 @@ import yaml
 
 from svc_proto.commands import WriteConfig
 from svc_proto.engine.router import BODY_LIMIT
-from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
+from svc_proto.voice.providers.discovery import DiscoveryResult, ProviderVoice
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
 from tests.relay.routes.voice_harness import (
     BASES,
@@ -47,9 +47,9 @@ STUB = f"""
 {{success: true, mode: voice_output, protocol: svc.voice.output.options.v0, schema_version: 1, provider_id: stub,
  {DEFAULTS}, {SCOPE}, dynamic: {{attempted: false, status: static, source: provider_info}}}}
 """
-FOUND = Discovered(
+FOUND = DiscoveryResult(
     source="xai_api",
-    voices=(OfferedVoice("eve", "Eve!"), OfferedVoice("mine", "My voice", custom=True)),
+    voices=(ProviderVoice("eve", "Eve!"), ProviderVoice("mine", "My voice", custom=True)),
     models=("xai-tts-2",),
     model_labels={"xai-tts-2": "Second"},
     languages=("de",),

@@ -11,10 +11,10 @@ from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay_config import RelayConfig
-from svc_proto.voice.provider_interface import ProviderError, Recording, SpeechRequest, Spoken
-from svc_proto.voice.providers.discovery import Discovered
-from svc_proto.voice.providers.local import Engines
-from svc_proto.voice.providers.provider_factory import Providers
+from svc_proto.voice.provider_interface import ProviderError, Recording, SpeechFile, SpeechRequest
+from svc_proto.voice.providers.discovery import DiscoveryResult
+from svc_proto.voice.providers.local import LocalSpeechPrograms
+from svc_proto.voice.providers.provider_factory import ProviderFactory
 from svc_proto.voice_config import VoiceConfig
 from tests.relay.harness import RelayHarness
 from tests.support.http_client import Response
@@ -37,28 +37,28 @@ KEYS = {"openai": "OPENAI_API_KEY", "xai": "XAI_API_KEY", "elevenlabs": "ELEVENL
 
 
 class ScriptedProviders:
-    """Stands for `Providers`. What was asked of it is in `asked`."""
+    """Stands for `ProviderFactory`. What was asked of it is in `asked`."""
 
     def __init__(self, book: RelayHarness) -> None:
         self.book = book
         self.host = self
         self.local = False
         self.problem: ProviderError | None = None
-        self.spoken = Spoken(b"ID3 sound", "audio/mpeg")
+        self.spoken = SpeechFile(b"ID3 sound", "audio/mpeg")
         self.takes = 0.0  # s of one piece of work
-        self.found: Discovered | None = None
+        self.found: DiscoveryResult | None = None
         self.asked: list[object] = []
 
-    def speaker(self, provider_id: str) -> ScriptedProviders:
+    def file_speaker(self, provider_id: str) -> ScriptedProviders:
         """It, if it has its key."""
         key = KEYS.get(provider_id.partition("_")[0])
         if key is not None and not self.book.relay.voice_side.voice.keys.get(key):
             raise ProviderError(f"{key} not set", variable=key)
         return self
 
-    transcriber = speaker
+    transcriber = file_speaker
 
-    def speak(self, request: SpeechRequest) -> Flow[Spoken]:
+    def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
         yield from self._work()
         self.asked.append(request)
         return self.spoken
@@ -69,16 +69,16 @@ class ScriptedProviders:
         self.asked.append((recording.content_type, recording.suffix, recording.size, len(data), model, language))
         return "turn on the lamp"
 
-    def discover(self, provider_id: str) -> Flow[Discovered | None]:
+    def discover(self, provider_id: str) -> Flow[DiscoveryResult | None]:
         yield from self._work()
-        self.speaker(provider_id)
+        self.file_speaker(provider_id)
         self.asked.append(provider_id)
         return self.found
 
-    def engines(self) -> Flow[Engines]:
+    def engines(self) -> Flow[LocalSpeechPrograms]:
         yield from ()
         there = ("engine",) if self.local else ()
-        return Engines(speak=there, listen=there, mp3=True, decode=True)
+        return LocalSpeechPrograms(speak=there, listen=there, mp3=True, decode=True)
 
     def _work(self) -> Flow[None]:
         if self.takes:
@@ -111,7 +111,7 @@ class VoiceRoutesHarness(RelayHarness):
         for path, value in (files or {}).items():
             self.disk.put(path, yaml.safe_dump(value).encode())
         self.puppets = ScriptedProviders(self)
-        self.relay.voice_side.voice.providers = cast("Providers", self.puppets)
+        self.relay.voice_side.voice.providers = cast("ProviderFactory", self.puppets)
 
 
 def text_of(answer: Response, status: int) -> str:

@@ -18,30 +18,30 @@ from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.voice.agent.api_run import (
     ApiRun,
-    map_event,
-    read_history,
-    said_of,
+    fetch_history,
+    map_run_event,
+    spoken_error,
     stop_run,
 )
 from svc_proto.voice.provider_interface import ProviderError
 from svc_proto.voice.realtime import run_events
 from svc_proto.voice.realtime.actions import StartRun
-from svc_proto.voice.realtime.run_events import RunEvent
+from svc_proto.voice.realtime.run_events import VoiceRunEvent
 from tests.support.servers.api_server import ScriptedApi, hello
 from tests.support.servers.canned_server import CannedServer, http
-from tests.voice.harness import Rig
+from tests.voice.harness import VoiceHarness
 
 ORDER = StartRun(call_id="k1", text="hi")
 
 
-class Bench(Rig):
+class Bench(VoiceHarness):
     """A caller beside an API server."""
 
     def __init__(self) -> None:
         super().__init__()
         self.api = ScriptedApi(key="k")
         self.serve(9001, self.api)
-        self.told: list[RunEvent] = []
+        self.told: list[VoiceRunEvent] = []
 
     def target(self, port: int = 9001) -> ApiClient:
         return ApiClient("the API server", f"http://127.0.0.1:{port}", "k")
@@ -72,7 +72,7 @@ def bench() -> Bench:
 def test_a_run_in_a_new_session(bench: Bench) -> None:
     bench.api.turns.append(hello("Hi"))
     assert bench.run(profile="work", system="by voice") is None
-    told = "SessionBound RunBegan MessageStarted AssistantDelta AssistantDelta AssistantCompleted"
+    told = "ChatSessionBound ApiRunStarted MessageStarted AssistantDelta AssistantDelta AssistantCompleted"
     assert bench.types() == [*told.split(), *["RunCompleted"] * 2]
     (create, stream) = bench.api.seen
     assert create == ("POST", "/api/sessions", {"profile": "work"})
@@ -82,13 +82,13 @@ def test_a_run_in_a_new_session(bench: Bench) -> None:
 def test_a_run_in_a_known_session(bench: Bench) -> None:
     bench.api.sessions["c1"] = []
     assert bench.run(session_id="c1", profile="default") is None
-    assert bench.types()[0] == "RunBegan"
+    assert bench.types()[0] == "ApiRunStarted"
     assert bench.api.seen[0][2] == {"message": "hi", "approvals": True}
 
 
 def test_a_session_that_is_gone(bench: Bench) -> None:
     assert bench.run(session_id="lost") is None
-    assert bench.types()[:2] == ["SessionBound", "RunBegan"]
+    assert bench.types()[:2] == ["ChatSessionBound", "ApiRunStarted"]
     assert bench.told[0].reason == "session_not_found"  # type: ignore[union-attr]  # its type is in the line above
 
 
@@ -108,13 +108,13 @@ def test_a_session_that_is_gone(bench: Bench) -> None:
 def test_answers_that_begin_no_run(bench: Bench, end: str, status: int, value: object, problem: str) -> None:
     bench.api.fixed[end] = (status, value)
     trouble = bench.run()
-    assert problem in said_of(trouble)
+    assert problem in spoken_error(trouble)
     assert (trouble.fault in (ServiceFault.UNAUTHORIZED, ServiceFault.FORBIDDEN)) is (status in (401, 403))
 
 
 def test_an_answer_that_is_no_json(bench: Bench) -> None:
     bench.api.problem = (502, b"<html>")
-    assert said_of(bench.run()) == "The API server answers with status 502"
+    assert spoken_error(bench.run()) == "The API server answers with status 502"
 
 
 def test_ids_of_sessions_in_use(bench: Bench) -> None:
@@ -126,8 +126,8 @@ def test_ids_of_sessions_in_use(bench: Bench) -> None:
 def test_a_server_that_is_not_there(bench: Bench) -> None:
     for session in (None, "c1"):
         trouble = bench.run(port=9, session_id=session)
-        assert said_of(trouble).startswith("The API server cannot be reached")
-    assert bench.flow(read_history(bench.engine, bench.target(9), "c1")) == []
+        assert spoken_error(trouble).startswith("The API server cannot be reached")
+    assert bench.flow(fetch_history(bench.engine, bench.target(9), "c1")) == []
     assert bench.flow(stop_run(bench.engine, bench.target(9), "n1")) is None
 
 
@@ -145,8 +145,8 @@ def test_a_stream_that_breaks_off(bench: Bench) -> None:
     begun = b'event: run.started\ndata: {"run_id":"n1"}\n\n'
     bench.serve(9002, CannedServer(http(200, begun, length=999, kind="text/event-stream"), closes=True))
     trouble = bench.run(port=9002, session_id="c1")
-    assert said_of(trouble) == "The API server's answer broke off."
-    assert bench.types() == ["RunBegan"]
+    assert spoken_error(trouble) == "The API server's answer broke off."
+    assert bench.types() == ["ApiRunStarted"]
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -154,9 +154,9 @@ def test_it_is_stopped(bench: Bench, named: bool) -> None:
     """Before it has a name, its first event gives it one."""
     stopped: list[bool] = []
 
-    def tell(event: RunEvent) -> None:
+    def tell(event: VoiceRunEvent) -> None:
         bench.told.append(event)
-        if type(event).__name__ == ("RunBegan" if named else "SessionBound"):
+        if type(event).__name__ == ("ApiRunStarted" if named else "ChatSessionBound"):
             stopped.append(run.stop())
 
     run = ApiRun(bench.engine, ORDER, tell, word="svc")
@@ -165,7 +165,7 @@ def test_it_is_stopped(bench: Bench, named: bool) -> None:
     assert bench.flow(run.perform(bench.target())) is None
     assert stopped == [named]
     assert bench.api.seen[-1][:2] == ("POST", "/v1/runs/n1/stop")
-    assert bench.types() == (["SessionBound", "RunBegan"] if named else ["SessionBound"])
+    assert bench.types() == (["ChatSessionBound", "ApiRunStarted"] if named else ["ChatSessionBound"])
 
 
 def test_small_calls(bench: Bench) -> None:
@@ -174,8 +174,8 @@ def test_small_calls(bench: Bench) -> None:
     assert bench.flow(stop_run(bench.engine, target, "n1")) is None
     bench.api.fixed.clear()
     bench.api.sessions["c1"] = [{"role": "user", "content": "x"}]
-    assert bench.flow(read_history(bench.engine, target, "c1")) == [{"role": "user", "content": "x"}]
-    assert bench.flow(read_history(bench.engine, target, "unknown")) == []
+    assert bench.flow(fetch_history(bench.engine, target, "c1")) == [{"role": "user", "content": "x"}]
+    assert bench.flow(fetch_history(bench.engine, target, "unknown")) == []
 
 
 @pytest.mark.parametrize(
@@ -197,11 +197,11 @@ def test_a_piece_of_an_answer_that_somebody_keeps(kind: str, text: str, kept: li
         return True
 
     run = ApiRun(cast("Engine", None), ORDER, lambda event: None, word="svc", drafts=drafts)
-    assert not run._keep(kind, text)  # it has no name yet
+    assert not run._store_draft(kind, text)  # it has no name yet
     run.run_id = "n1"
-    assert run._keep(kind, text) is bool(kept)
+    assert run._store_draft(kind, text) is bool(kept)
     run.stop()
-    assert not run._keep(kind, text)
+    assert not run._store_draft(kind, text)
     assert pieces == kept
 
 
@@ -214,8 +214,8 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
     ("kind", "data", "mapped"),
     [
         ("session.created", {"title": None}, None),
-        ("run.started", {"run_id": "n1"}, run_events.RunBegan("n1")),
-        ("run.started", {}, run_events.RunBegan("")),
+        ("run.started", {"run_id": "n1"}, run_events.ApiRunStarted("n1")),
+        ("run.started", {}, run_events.ApiRunStarted("")),
         ("message.started", {"message": {"id": "m1", "role": "assistant"}}, events.MessageStarted(JsonObject(id="m1"))),
         ("message.started", {"message": "m1", "message_id": "m2"}, events.MessageStarted(JsonObject(id="m2"))),
         ("assistant.delta", {"delta": "Hel"}, events.AssistantDelta(delta="Hel")),
@@ -265,12 +265,12 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
 )
 def test_what_each_event_means(kind: str, data: dict[str, Any], mapped: object) -> None:
     if isinstance(mapped, tuple):
-        mapped = run_events.ToolTold(*mapped)
+        mapped = run_events.ToolEventReceived(*mapped)
     if isinstance(mapped, str):
         with pytest.raises(ProviderError, match=f"^{mapped}$"):
-            map_event(kind, JsonObject(data), "svc")
+            map_run_event(kind, JsonObject(data), "svc")
     else:
-        assert map_event(kind, JsonObject(data), "svc") == mapped
+        assert map_run_event(kind, JsonObject(data), "svc") == mapped
 
 
 JSON = st.recursive(
@@ -288,4 +288,4 @@ confirmation.requested assistant.completed run.completed error
 @given(st.sampled_from(KINDS.split()), st.dictionaries(st.sampled_from(NAMES.split()), JSON))
 def test_nothing_raises(kind: str, data: dict[str, Any]) -> None:
     with suppress(ProviderError):
-        map_event(kind, JsonObject(data), "svc")
+        map_run_event(kind, JsonObject(data), "svc")

@@ -22,12 +22,12 @@ from svc_proto.voice.realtime.actions import StartRun
 from tests.loops.agents import Agent, ends, of, play, run, talk
 from tests.loops.virtual import VirtualWorld
 from tests.support.servers.realtime_server import SpokenTurn
-from tests.voice.harness import PHONE, Rig
+from tests.voice.harness import PHONE, VoiceHarness
 
 NOBODY = cast("Any", SimpleNamespace(run_event=pytest.fail, drafts=pytest.fail))  # is told anything
 
 
-def test_it_is_stopped_before_it_is_asked_for(rig: Rig) -> None:
+def test_it_is_stopped_before_it_is_asked_for(rig: VoiceHarness) -> None:
     ended: list[bool] = []
 
     def credential(principal: Principal) -> Flow[str | None]:
@@ -39,7 +39,7 @@ def test_it_is_stopped_before_it_is_asked_for(rig: Rig) -> None:
 
     rig.voice.api_credential = credential  # type: ignore[method-assign]  # it takes its time
     holder = ApiRuns(rig.voice, PHONE, NOBODY, cast("Any", pytest.fail))
-    rig.within(lambda: holder.leave("k1"))
+    rig.within(lambda: holder.detach("k1"))
     rig.within(lambda: holder.stop("k1"))
     rig.within(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
     rig.within(lambda: holder.stop("k1"))
@@ -47,10 +47,10 @@ def test_it_is_stopped_before_it_is_asked_for(rig: Rig) -> None:
     rig.after(120.0)
 
 
-def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: Rig) -> None:
+def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: VoiceHarness) -> None:
 
     def credential(principal: Principal) -> Flow[str | None]:
-        holder.leave("k1")  # before anything holds its task
+        holder.detach("k1")  # before anything holds its task
         yield from sleep(rig.engine, 1.0)
         raise ProviderError("too late to matter")
 

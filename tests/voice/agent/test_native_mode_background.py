@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from svc_proto.voice.agent.native_mode import background_rules
-from svc_proto.voice.settings import Promotion
+from svc_proto.voice.settings import PromotionSettings
 from svc_proto.voice_config import VoiceConfig
 from tests.loops.agents import Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld
@@ -133,7 +133,7 @@ def test_only_the_final_answer_is_spoken(world: VirtualWorld) -> None:
 
 
 def test_what_a_session_is_told_of_its_settings() -> None:
-    promotion = Promotion(promote_after_ms=1500, progress_spoken_after_ms=2000, max_background_runs=3)
+    promotion = PromotionSettings(promote_after_ms=1500, progress_spoken_after_ms=2000, max_background_runs=3)
     config = VoiceConfig(background_max=9.0, slow_tools=("x",))
     rules = background_rules(promotion, config)
     assert (rules.promote_after, rules.progress_after, rules.progress_repeat) == (1.5, 2.0, 30.0)

@@ -20,9 +20,16 @@ from runtimes.sim.world import World
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine, Service
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.voice.provider_interface import AudioChunk, ProviderError, Recording, Rendered, SpeechRequest, Spoken
-from svc_proto.voice.provider_keys import Keys
-from svc_proto.voice.providers.provider_factory import Providers
+from svc_proto.voice.provider_interface import (
+    AudioChunk,
+    ProviderError,
+    Recording,
+    RenderResult,
+    SpeechFile,
+    SpeechRequest,
+)
+from svc_proto.voice.provider_keys import ProviderKeys
+from svc_proto.voice.providers.provider_factory import ProviderFactory
 from tests.playbook import Life
 
 T = TypeVar("T")
@@ -47,12 +54,12 @@ class Sink:
     def has_room(self) -> bool:
         return not self.pause
 
-    def put(self, chunk: AudioChunk) -> None:
+    def write(self, chunk: AudioChunk) -> None:
         self.chunks.append(chunk)
         self.at.append(self.engine.now.mono)
 
     def chunk(self, chunk: AudioChunk) -> Flow[None]:
-        self.put(chunk)
+        self.write(chunk)
         if self.pause:
             yield from sleep(self.engine, self.pause)
 
@@ -61,7 +68,7 @@ class Sink:
         return b"".join(chunk.data for chunk in self.chunks)
 
 
-class Program(Script):
+class ScriptedSpeechProgram(Script):
     """A program of the host: when its input has ended it says what comes `first`, waits, leaves a file under the last
     of its words, says what it has to say, and ends; without a status it does not.
     """
@@ -92,7 +99,7 @@ class Program(Script):
             self.child.exit(status)
 
 
-class Studio:
+class ProviderHarness:
     """See the module."""
 
     def __init__(self, peer: Service | None = None, **variables: str) -> None:
@@ -105,12 +112,12 @@ class Studio:
             vendor = host.start(lambda entropy: Engine(peer, entropy=entropy), [PORT])
             self.sim.run_until(lambda: vendor.ready)
 
-    def program(self, path: str, **does: Any) -> list[Program]:
+    def program(self, path: str, **does: Any) -> list[ScriptedSpeechProgram]:
         """Install one (`first`, `says`, `error`, `leaves`, `status`, `after`); the list has those that were started."""
-        started: list[Program] = []
+        started: list[ScriptedSpeechProgram] = []
 
-        def start(child: Child) -> Program:
-            started.append(Program(child, does))
+        def start(child: Child) -> ScriptedSpeechProgram:
+            started.append(ScriptedSpeechProgram(child, does))
             return started[-1]
 
         self.host.programs[path] = start
@@ -118,9 +125,9 @@ class Studio:
 
     # --- plans ---
 
-    def run(self, plan: Callable[[Providers, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
+    def run(self, plan: Callable[[ProviderFactory, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
         """Run a plan in a process of its own, to its end; nothing is left behind."""
-        life = Life(lambda engine: plan(Providers(engine, Keys(self.variables)), engine))
+        life = Life(lambda engine: plan(ProviderFactory(engine, ProviderKeys(self.variables)), engine))
         process = self.host.start(lambda entropy: Engine(life, entropy=entropy, log_level=Level.DEBUG))
         self.sim.run_until(lambda: bool(life.results or life.errors or not process.alive), limit)
         self.sim.run_for(5.0)
@@ -136,19 +143,19 @@ class Studio:
         (result,) = life.results
         return result  # type: ignore[no-any-return]  # what the plan returned
 
-    def render(self, provider: str, text: str = "Hello.", **request: Any) -> Rendered:
+    def render(self, provider: str, text: str = "Hello.", **request: Any) -> RenderResult:
         """Speak into `sink`."""
 
-        def plan(providers: Providers, engine: Engine) -> Flow[Rendered]:
+        def plan(providers: ProviderFactory, engine: Engine) -> Flow[RenderResult]:
             self.sink.engine = engine
             return (yield from providers.renderer(provider).render(SpeechRequest(text=text, **request), self.sink))
 
         return self.run(plan)
 
-    def speak(self, provider: str, text: str = "Hello.", **request: Any) -> Spoken:
+    def speak(self, provider: str, text: str = "Hello.", **request: Any) -> SpeechFile:
         """Speak into a file."""
         return self.run(
-            lambda providers, engine: providers.speaker(provider).speak(SpeechRequest(text=text, **request))
+            lambda providers, engine: providers.file_speaker(provider).speak(SpeechRequest(text=text, **request))
         )
 
     def transcribe(self, provider: str, data: bytes = b"RIFFsound", **options: str) -> str:

@@ -12,35 +12,37 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.voice.provider_interface import Recording, SpeechRequest, Spoken
+from svc_proto.voice.provider_interface import Recording, SpeechFile, SpeechRequest
 from svc_proto.voice.providers import command_line
-from svc_proto.voice.providers.command_line import Command, CommandLine
-from tests.voice.providers.provider_harness import Studio, problem
+from svc_proto.voice.providers.command_line import CommandLineProvider, CommandTemplate
+from tests.voice.providers.provider_harness import ProviderHarness, problem
 from tests.voice.table_rows import rows
 
 PROGRAM = "/opt/talk"
 
 
-def line(words: str, **row: object) -> CommandLine:
+def line(words: str, **row: object) -> CommandTemplate:
     said = JsonObject({"providers": {"Mine": {"type": "command", "command": f"{PROGRAM} {words}", **row}}})
-    found = CommandLine.of("mine", said)
+    found = CommandTemplate.of("mine", said)
     assert found is not None
     return found
 
 
-def speak(studio: Studio, own: CommandLine, text: str = "Grüße; rm -rf /") -> Spoken:
+def speak(studio: ProviderHarness, own: CommandTemplate, text: str = "Grüße; rm -rf /") -> SpeechFile:
     try:
-        return studio.run(lambda _, engine: Command(engine, own).speak(SpeechRequest(text=text)))
+        return studio.run(lambda _, engine: CommandLineProvider(engine, own).speak(SpeechRequest(text=text)))
     finally:
         assert not studio.host.disk.paths(studio.host.spool), "files are left"
 
 
-def listen(studio: Studio, own: CommandLine) -> str:
+def listen(studio: ProviderHarness, own: CommandTemplate) -> str:
     path = f"{studio.host.spool}/upload.wav"
     studio.host.disk.put(path, b"RIFF")
     recording = Recording(path=path, size=4, content_type="audio/wav", suffix=".wav")
     try:
-        return studio.run(lambda _, engine: Command(engine, own).transcribe(recording, model="no", language="no"))
+        return studio.run(
+            lambda _, engine: CommandLineProvider(engine, own).transcribe(recording, model="no", language="no")
+        )
     finally:
         assert studio.host.disk.paths(studio.host.spool) == [path], "files are left"
 
@@ -68,7 +70,7 @@ FILLED = r"""
 
 @pytest.mark.parametrize("said", [said for (said,) in rows(NONE)])
 def test_what_is_no_command(said: dict[str, object]) -> None:
-    assert CommandLine.of("mine", JsonObject(said)) is None
+    assert CommandTemplate.of("mine", JsonObject(said)) is None
 
 
 @pytest.mark.parametrize(("row", "words", "filled"), rows(FILLED))
@@ -82,20 +84,20 @@ def test_what_takes_the_place_of_a_placeholder(row: dict[str, object], words: st
 
 @pytest.mark.parametrize(("kind", "type_"), command_line.TYPES.items())
 def test_a_text_is_its_input_and_the_sound_a_file(kind: str, type_: str) -> None:
-    studio = Studio()
+    studio = ProviderHarness()
     started = studio.program(PROGRAM, leaves=b"sound", says=b"chatter")
-    assert speak(studio, line("-o {output_path}", format=kind)) == Spoken(b"sound", type_)
+    assert speak(studio, line("-o {output_path}", format=kind)) == SpeechFile(b"sound", type_)
     assert started[0].heard == "Grüße; rm -rf /".encode()
     path = started[0].child.argv[-1]
     assert (path.startswith(studio.host.spool), path.endswith(f".{kind}")) == (True, True)
 
 
 def test_a_text_in_a_file() -> None:
-    studio = Studio()
+    studio = ProviderHarness()
     started = studio.program(PROGRAM, leaves=b"sound", after=1.0)
     read: list[bytes] = []
     studio.sim.after(0.5, lambda: read.append(studio.host.disk.get(started[0].child.argv[1])))
-    assert speak(studio, line("{input_path} {output_path}")) == Spoken(b"sound", "audio/mpeg")
+    assert speak(studio, line("{input_path} {output_path}")) == SpeechFile(b"sound", "audio/mpeg")
     assert read == [started[0].heard]
 
 
@@ -115,8 +117,8 @@ UNREADABLE = "the command of the provider mine cannot be read"
         (listen, line("", command=""), UNREADABLE),
     ],
 )
-def test_a_command_that_cannot_be_used(work: Any, own: CommandLine, told: str) -> None:
-    studio = Studio()
+def test_a_command_that_cannot_be_used(work: Any, own: CommandTemplate, told: str) -> None:
+    studio = ProviderHarness()
     started = studio.program(PROGRAM, leaves=b"sound")
     assert (str(problem(lambda: work(studio, own))), started) == (told, [])
 
@@ -135,14 +137,14 @@ def test_a_command_that_cannot_be_used(work: Any, own: CommandLine, told: str) -
 )
 def test_a_command_that_fails(work: Any, does: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_line, "MAX_SOUND", 100)
-    studio = Studio()
+    studio = ProviderHarness()
     studio.program(PROGRAM, says=b"x", **does)
     assert str(problem(lambda: work(studio, line("{input_path} {output_path}")))) == told
 
 
 def test_the_longest_sound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_line, "MAX_SOUND", 100)
-    studio = Studio()
+    studio = ProviderHarness()
     studio.program(PROGRAM, leaves=bytes(100))
     assert speak(studio, line("{output_path}")).data == bytes(100)
 
@@ -155,7 +157,7 @@ def test_a_disk_that_takes_no_file(step: type[object], monkeypatch: pytest.Monke
         return (yield from flow.run_operation(engine, order, **options))
 
     monkeypatch.setattr(files, "run_operation", ask)
-    told = problem(lambda: speak(Studio(), line("{input_path} {output_path}")))
+    told = problem(lambda: speak(ProviderHarness(), line("{input_path} {output_path}")))
     assert str(told) == "no file could be made for mine: no_space"
 
 
@@ -171,7 +173,7 @@ def test_a_disk_that_takes_no_file(step: type[object], monkeypatch: pytest.Monke
     ],
 )
 def test_a_recording_is_a_file_and_its_words_are_output(words: str, does: dict[str, Any], heard: str) -> None:
-    studio = Studio()
+    studio = ProviderHarness()
     started = studio.program(PROGRAM, **does)
     assert listen(studio, line(words)) == heard
     assert (started[0].child.argv[1].rpartition("/")[2], started[0].heard) == ("upload.wav", b"")

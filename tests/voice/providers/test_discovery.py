@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from svc_proto.voice.providers.discovery import MAX_PAGES, Discovered, OfferedVoice
+from svc_proto.voice.providers.discovery import MAX_PAGES, DiscoveryResult, ProviderVoice
 from tests.support.servers.realtime_server import XaiRealtimeServer
 from tests.support.servers.speech_server import ElevenLabsServer, Plain, Refusal, Reply, Sound
-from tests.voice.providers.provider_harness import KEY, Studio, problem
+from tests.voice.providers.provider_harness import KEY, ProviderHarness, problem
 
 VOICES = f"""
 voices:
@@ -35,15 +35,19 @@ PAGES = """
 """
 
 
-def found(peer: Any, provider: str, **variables: str) -> Discovered | None:
-    return Studio(peer, **variables).run(lambda providers, engine: providers.discover(provider))
+def found(peer: Any, provider: str, **variables: str) -> DiscoveryResult | None:
+    return ProviderHarness(peer, **variables).run(lambda providers, engine: providers.discover(provider))
 
 
 def test_elevenlabs_voices_and_models() -> None:
     peer = ElevenLabsServer([Plain(yaml.safe_load(VOICES)), Plain(yaml.safe_load(MODELS))])
-    assert found(peer, "elevenlabs_tts") == Discovered(
+    assert found(peer, "elevenlabs_tts") == DiscoveryResult(
         source="elevenlabs_api",
-        voices=(OfferedVoice("v1", "Twice"), OfferedVoice("v2", "Me", custom=True), OfferedVoice("x" * 160, "x" * 160)),
+        voices=(
+            ProviderVoice("v1", "Twice"),
+            ProviderVoice("v2", "Me", custom=True),
+            ProviderVoice("x" * 160, "x" * 160),
+        ),
         models=("m1", "m3"),
         model_labels={"m1": "One", "m3": "m3"},
         languages=("en",),
@@ -55,8 +59,8 @@ def test_elevenlabs_voices_and_models() -> None:
 
 def test_xais_voices_and_those_of_the_account() -> None:
     peer = XaiRealtimeServer(map(Plain, yaml.safe_load(PAGES)))
-    own = (OfferedVoice("mine", "mine", custom=True), OfferedVoice("other", "Other", custom=True))
-    assert found(peer, "xai_tts") == Discovered(source="xai_api", voices=(OfferedVoice("eve", "Eve"), *own))
+    own = (ProviderVoice("mine", "mine", custom=True), ProviderVoice("other", "Other", custom=True))
+    assert found(peer, "xai_tts") == DiscoveryResult(source="xai_api", voices=(ProviderVoice("eve", "Eve"), *own))
     pages = ["/v1/custom-voices?limit=100", "/v1/custom-voices?limit=100&pagination_token=p%202"]
     assert [asked.target for asked in peer.seen] == ["/v1/tts/voices", *pages]
 
@@ -64,7 +68,7 @@ def test_xais_voices_and_those_of_the_account() -> None:
 @pytest.mark.parametrize("status", [403, 404])
 def test_an_account_without_voices_of_its_own(status: int) -> None:
     peer = XaiRealtimeServer([Plain({"voices": [{"voice_id": "eve"}]}), Refusal(status)])
-    assert found(peer, "xai_realtime") == Discovered(source="xai_api", voices=(OfferedVoice("eve", "eve"),))
+    assert found(peer, "xai_realtime") == DiscoveryResult(source="xai_api", voices=(ProviderVoice("eve", "eve"),))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,9 @@ def test_what_goes_wrong_is_told_in_words(reply: Reply, words: str) -> None:
 
 @pytest.mark.parametrize("value", [None, 5, [], {"voices": {}}, {"voices": [None, [], {}]}])
 def test_a_list_that_is_none(value: Any) -> None:
-    assert found(ElevenLabsServer([Plain(value), Plain(value)]), "elevenlabs") == Discovered(source="elevenlabs_api")
+    assert found(ElevenLabsServer([Plain(value), Plain(value)]), "elevenlabs") == DiscoveryResult(
+        source="elevenlabs_api"
+    )
 
 
 def test_without_a_key_nobody_is_asked() -> None:

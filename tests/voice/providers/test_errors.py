@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.voice.provider_keys import VendorAccess
-from svc_proto.voice.providers.errors import broke_off, refused, safe_words
+from svc_proto.voice.provider_keys import ProviderCredentials
+from svc_proto.voice.providers.errors import response_error, safe_excerpt_of, truncated_error
 from svc_proto.wire.events import Headers
 
 KEY = "sk-abcdefghijklmnop"
-ACCESS = VendorAccess("OpenAI", "https://api.example/v1", KEY)
+ACCESS = ProviderCredentials("OpenAI", "https://api.example/v1", KEY)
 
 
 def answer(status: int, body: bytes = b"", **headers: str) -> HttpResult:
@@ -33,12 +33,12 @@ def answer(status: int, body: bytes = b"", **headers: str) -> HttpResult:
     ],
 )
 def test_no_answer(kind: FailureKind, words: str) -> None:
-    assert str(refused(ACCESS, Failure(kind))) == words
+    assert str(response_error(ACCESS, Failure(kind))) == words
 
 
 def test_half_an_answer() -> None:
-    assert "fell silent" in str(broke_off(ACCESS, Failure(FailureKind.TIMED_OUT)))
-    assert "broke off" in str(broke_off(ACCESS, Failure(FailureKind.UNREACHABLE)))
+    assert "fell silent" in str(truncated_error(ACCESS, Failure(FailureKind.TIMED_OUT)))
+    assert "broke off" in str(truncated_error(ACCESS, Failure(FailureKind.UNREACHABLE)))
 
 
 MOVED = "answered {}: redirects are not followed, since the key would go along"
@@ -65,19 +65,19 @@ LEAKY = f'{{"error": {{"message": "Incorrect API key provided: {KEY[:9]}*****{KE
     ],
 )
 def test_what_is_refused(status: int, body: bytes, words: str) -> None:
-    assert str(refused(ACCESS, answer(status, body))) == f"OpenAI {words}"
+    assert str(response_error(ACCESS, answer(status, body))) == f"OpenAI {words}"
 
 
 @pytest.mark.parametrize("wait", ["", "soon", "-1", "1.5", "9999999", "Wed, 21 Oct 2026 07:28:00 GMT"])
 def test_a_retry_after_that_is_no_number_of_seconds(wait: str) -> None:
-    assert str(refused(ACCESS, answer(429, retry_after=wait))) == f"OpenAI {BUSY}"
-    assert str(refused(ACCESS, answer(429, retry_after="7"))) == f"OpenAI {BUSY}; try again in 7 seconds"
+    assert str(response_error(ACCESS, answer(429, retry_after=wait))) == f"OpenAI {BUSY}"
+    assert str(response_error(ACCESS, answer(429, retry_after="7"))) == f"OpenAI {BUSY}; try again in 7 seconds"
 
 
 @pytest.mark.parametrize("shown", [KEY, KEY[:6], f"...{KEY[-6:]}", f"sk-{KEY[4:12]}***"])
 def test_no_piece_of_the_key_is_quoted(shown: str) -> None:
-    assert safe_words(f"bad key {shown}", KEY) == ""
-    assert safe_words(f"bad key {KEY[:5]}", KEY) == f"bad key {KEY[:5]}"
+    assert safe_excerpt_of(f"bad key {shown}", KEY) == ""
+    assert safe_excerpt_of(f"bad key {KEY[:5]}", KEY) == f"bad key {KEY[:5]}"
 
 
 JSON = st.recursive(
@@ -87,7 +87,7 @@ JSON = st.recursive(
 
 @given(st.integers(300, 599), st.binary(max_size=100) | JSON.map(lambda value: json.dumps(value).encode()))
 def test_whatever_an_error_says_it_is_one_line(status: int, body: bytes) -> None:
-    words = str(refused(ACCESS, answer(status, body)))
+    words = str(response_error(ACCESS, answer(status, body)))
     assert words.startswith("OpenAI ")
     assert words.isprintable()
     assert len(words) < 400

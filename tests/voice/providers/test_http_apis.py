@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.servers.realtime_server import OpenAiRealtimeServer, XaiRealtimeServer
 from tests.support.servers.speech_server import ElevenLabsServer, Plain, Sound, SpeechServer, SpeechServerRequest, form
-from tests.voice.providers.provider_harness import KEY, Studio, problem
+from tests.voice.providers.provider_harness import KEY, ProviderHarness, problem
 from tests.voice.table_rows import rows
 
 SPEECH = """
@@ -73,14 +73,14 @@ def asked_of(peer: SpeechServer, target: str) -> SpeechServerRequest:
 @pytest.mark.parametrize(("provider", "how", "target", "body"), rows(SPEECH))
 def test_speech(provider: str, how: dict[str, Any], target: str, body: dict[str, Any]) -> None:
     peer = vendor(provider, Sound(bytes(100)))
-    Studio(peer).render(provider, **how)
+    ProviderHarness(peer).render(provider, **how)
     assert asked_of(peer, target).json == body
 
 
 @pytest.mark.parametrize(("provider", "how", "target", "body"), rows(FILES))
 def test_a_file(provider: str, how: dict[str, Any], target: str, body: dict[str, Any]) -> None:
     peer = vendor(provider, Sound(b"\xff\xfbmp3", "audio/mpeg"))
-    spoken = Studio(peer).speak(provider, **how)
+    spoken = ProviderHarness(peer).speak(provider, **how)
     assert (spoken.data, spoken.content_type) == (b"\xff\xfbmp3", "audio/mpeg")
     assert asked_of(peer, target).json == body
 
@@ -88,7 +88,7 @@ def test_a_file(provider: str, how: dict[str, Any], target: str, body: dict[str,
 @pytest.mark.parametrize(("provider", "how", "target", "fields"), rows(RECORDINGS))
 def test_a_recording(provider: str, how: dict[str, Any], target: str, fields: dict[str, str]) -> None:
     peer = vendor(provider, Plain({"text": " turn on the lamp\n", "language": "en"}))
-    found = Studio(peer).transcribe(provider, b"RIFF" + bytes(100_000), **how)
+    found = ProviderHarness(peer).transcribe(provider, b"RIFF" + bytes(100_000), **how)
     assert found == "turn on the lamp"
     sent = form(asked_of(peer, target))
     assert sent.pop("file") == b"RIFF" + bytes(100_000)
@@ -98,4 +98,8 @@ def test_a_recording(provider: str, how: dict[str, Any], target: str, fields: di
 @pytest.mark.parametrize("provider", ["groq", "mistral", "groq_tts"])
 def test_who_only_listens(provider: str) -> None:
     words = f"the text to speech provider '{provider}' is not built in"
-    assert str(problem(lambda: Studio().render(provider))) == str(problem(lambda: Studio().speak(provider))) == words
+    assert (
+        str(problem(lambda: ProviderHarness().render(provider)))
+        == str(problem(lambda: ProviderHarness().speak(provider)))
+        == words
+    )

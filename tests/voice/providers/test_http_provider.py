@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from svc_proto.voice.provider_interface import Rendered
+from svc_proto.voice.provider_interface import RenderResult
 from svc_proto.voice.providers import http_provider
 from tests.support.servers.realtime_server import OpenAiRealtimeServer
 from tests.support.servers.speech_server import Plain, Refusal, Reply, Sound
-from tests.voice.providers.provider_harness import Studio, problem
+from tests.voice.providers.provider_harness import ProviderHarness, problem
 
 RAMP = array("h", range(-10_000, 10_000)).tobytes()  # 40,000 bytes, each sample another
 
 
-def rendered(reply: Reply, **request: Any) -> Studio:
-    studio = Studio(OpenAiRealtimeServer([reply]))
+def rendered(reply: Reply, **request: Any) -> ProviderHarness:
+    studio = ProviderHarness(OpenAiRealtimeServer([reply]))
     studio.render("openai_tts", **request)
     return studio
 
@@ -31,7 +31,7 @@ def test_sound_is_passed_on_as_it_comes() -> None:
 
 
 def test_a_slow_listener_holds_the_vendor_back() -> None:
-    studio = Studio(peer := OpenAiRealtimeServer([Sound(bytes(2_000_000), piece=4_000)]))
+    studio = ProviderHarness(peer := OpenAiRealtimeServer([Sound(bytes(2_000_000), piece=4_000)]))
     studio.sink.pause = 0.05
     written: list[int] = []
     studio.sim.after(5.0, lambda: written.append(4_000 * peer.written - len(studio.sink.pcm)))
@@ -41,10 +41,10 @@ def test_a_slow_listener_holds_the_vendor_back() -> None:
 
 
 def test_another_rate_than_the_vendors() -> None:
-    studio = Studio(OpenAiRealtimeServer([Sound(RAMP)]))
+    studio = ProviderHarness(OpenAiRealtimeServer([Sound(RAMP)]))
     metadata = {"sample_rate": 48_000, "source_sample_rate": 24_000}
     done = studio.render("openai_tts", sample_rate=48_000)
-    assert done == Rendered(provider="openai_tts", model="gpt-4o-mini-tts", voice="alloy", metadata=metadata)
+    assert done == RenderResult(provider="openai_tts", model="gpt-4o-mini-tts", voice="alloy", metadata=metadata)
     assert {chunk.sample_rate for chunk in studio.sink.chunks} == {48_000}
     assert len(studio.sink.pcm) == 2 * len(RAMP) - 4  # up to the last sample
 
@@ -61,7 +61,7 @@ def test_pcm_by_many_names(kind: str) -> None:
 
 
 def test_whoever_stops_listening_hangs_up() -> None:
-    studio = Studio(peer := OpenAiRealtimeServer([Sound(bytes(1_000_000))]))
+    studio = ProviderHarness(peer := OpenAiRealtimeServer([Sound(bytes(1_000_000))]))
 
     class Enough(Exception):  # noqa: N818
         pass
@@ -115,24 +115,24 @@ NO_TRANSCRIPT: list[tuple[Reply, str]] = [
 @pytest.mark.parametrize(
     ("work", "reply", "words"),
     [
-        *((Studio.render, *row) for row in FAULTS),
-        *((Studio.speak, *row) for row in NO_FILE),
-        *((Studio.transcribe, *row) for row in NO_TRANSCRIPT),
+        *((ProviderHarness.render, *row) for row in FAULTS),
+        *((ProviderHarness.speak, *row) for row in NO_FILE),
+        *((ProviderHarness.transcribe, *row) for row in NO_TRANSCRIPT),
     ],
 )
 def test_what_goes_wrong_is_told_in_words(work: Any, reply: Reply, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_provider, "MAX_SOUND", 50_000)
-    told = str(problem(lambda: work(Studio(OpenAiRealtimeServer([reply])), "openai")))
+    told = str(problem(lambda: work(ProviderHarness(OpenAiRealtimeServer([reply])), "openai")))
     assert told.startswith(words) if words.endswith(" ") else told == words
 
 
 def test_a_vendor_that_is_not_there() -> None:
-    assert str(problem(lambda: Studio().render("openai_tts"))).startswith("OpenAI cannot be reached: ")
-    wrong = problem(lambda: Studio(OPENAI_BASE_URL="nonsense").render("openai"))
+    assert str(problem(lambda: ProviderHarness().render("openai_tts"))).startswith("OpenAI cannot be reached: ")
+    wrong = problem(lambda: ProviderHarness(OPENAI_BASE_URL="nonsense").render("openai"))
     assert str(wrong) == "OpenAI does not speak HTTP as it should, or its address is wrong"
 
 
 def test_an_upload_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_provider, "MAX_UPLOAD", 10)
-    studio = Studio(OpenAiRealtimeServer())
+    studio = ProviderHarness(OpenAiRealtimeServer())
     assert str(problem(lambda: studio.transcribe("openai", bytes(11)))) == "the recording cannot be read: too_large"

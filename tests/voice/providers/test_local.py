@@ -13,10 +13,10 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.voice.provider_interface import Recording
 from svc_proto.voice.providers import local
-from svc_proto.voice.providers.local import MAX_LISTENERS, MAX_WAITING, Engines
-from svc_proto.voice.providers.provider_factory import Providers
+from svc_proto.voice.providers.local import MAX_LISTENERS, MAX_WAITING, LocalSpeechPrograms
+from svc_proto.voice.providers.provider_factory import ProviderFactory
 from tests.engine.toy_service import ToyService
-from tests.voice.providers.provider_harness import Program, Studio, problem
+from tests.voice.providers.provider_harness import ProviderHarness, ScriptedSpeechProgram, problem
 from tests.voice.table_rows import rows
 
 SPEAKER, LISTENER = "/usr/bin/espeak-ng", "/usr/bin/listener"
@@ -26,9 +26,9 @@ HEAD = wav_head(0x7FFF0000, 24_000)
 
 def installed(
     speaks: dict[str, Any] | None = None, hears: dict[str, Any] | None = None, mp3: Any = None
-) -> tuple[Studio, list[Program]]:
+) -> tuple[ProviderHarness, list[ScriptedSpeechProgram]]:
     """A host that has these, and the program that it starts."""
-    studio = Studio()
+    studio = ProviderHarness()
     studio.host.compute["voice.engines"] = lambda: {
         "speak": [SPEAKER, "--stdin"] if speaks is not None else [],
         "listen": [LISTENER] if hears is not None else [],
@@ -40,11 +40,13 @@ def installed(
     return studio, studio.program(SPEAKER, **(speaks or {}))
 
 
-def speaking(says: bytes = HEAD + SOUND, mp3: Any = None, **does: Any) -> tuple[Studio, list[Program]]:
+def speaking(
+    says: bytes = HEAD + SOUND, mp3: Any = None, **does: Any
+) -> tuple[ProviderHarness, list[ScriptedSpeechProgram]]:
     return installed({"says": says, **does}, mp3=mp3)
 
 
-def hearing(says: bytes = b'{"text": "turn on the light"}\n', after: float = 2.0) -> Studio:
+def hearing(says: bytes = b'{"text": "turn on the light"}\n', after: float = 2.0) -> ProviderHarness:
     return installed(hears={"says": says, "after": after})[0]
 
 
@@ -137,11 +139,11 @@ def test_what_goes_wrong_is_told_in_words(output: bytes, options: dict[str, Any]
 
 
 def test_without_an_engine() -> None:
-    for work in (Studio.render, Studio.transcribe):
-        assert "install svc-relay[voice]" in str(problem(lambda work=work: work(Studio(), "local")))  # type: ignore[misc]
+    for work in (ProviderHarness.render, ProviderHarness.transcribe):
+        assert "install svc-relay[voice]" in str(problem(lambda work=work: work(ProviderHarness(), "local")))  # type: ignore[misc]
     for studio, work, name in (
-        (speaking()[0], Studio.render, "espeak-ng"),
-        (hearing(), Studio.transcribe, "the engine that listens"),
+        (speaking()[0], ProviderHarness.render, "espeak-ng"),
+        (hearing(), ProviderHarness.transcribe, "the engine that listens"),
     ):
         studio.host.programs.clear()
         told = problem(lambda studio=studio, work=work: work(studio, "local"))  # type: ignore[misc]
@@ -192,13 +194,13 @@ def test_why_nothing_is_heard(does: dict[str, Any], language: str, words: str) -
     assert str(problem(lambda: hearing(**does).transcribe("local", language=language))) == words
 
 
-def crowd(studio: Studio, size: int, gives_up: Sequence[int] = ()) -> tuple[int, list[str], int]:
+def crowd(studio: ProviderHarness, size: int, gives_up: Sequence[int] = ()) -> tuple[int, list[str], int]:
     """So many recordings at once, some given up in the middle: how many are heard, what is said of the others, and how
     many are listened to at the same time.
     """
     heard, problems, most = list[str](), list[str](), 0
 
-    def plan(providers: Providers, engine: Engine) -> Flow[None]:
+    def plan(providers: ProviderFactory, engine: Engine) -> Flow[None]:
         nonlocal most
         recording = Recording(path="/spool/x", size=1, content_type="", suffix=".wav")
         listener = providers.transcriber("local")
@@ -244,15 +246,15 @@ def test_who_gives_up_leaves_the_queue_and_the_place() -> None:
 
 
 def test_what_is_installed() -> None:
-    def plan(providers: Providers, engine: Engine) -> Flow[Engines]:
+    def plan(providers: ProviderFactory, engine: Engine) -> Flow[LocalSpeechPrograms]:
         return providers.host.engines()
 
     missing = ["espeak-ng", "pocketsphinx", "lameenc", "av"]
-    assert Studio().run(plan).missing == missing
+    assert ProviderHarness().run(plan).missing == missing
     assert installed({}, {}, bytes)[0].run(plan).missing == []
-    studio = Studio()
+    studio = ProviderHarness()
     studio.host.compute["voice.engines"] = lambda: "nonsense"
-    assert studio.run(plan) == Engines()
+    assert studio.run(plan) == LocalSpeechPrograms()
 
 
 @pytest.mark.parametrize("missing", ["speak", "listen"])
@@ -261,7 +263,7 @@ def test_it_is_looked_for_once_or_once_a_minute(missing: str) -> None:
     answer: Any = studio.host.compute["voice.engines"]()
     answers = [{**answer, missing: []}] * 2 + [{**answer, "mp3": True}]
 
-    def plan(providers: Providers, engine: Engine) -> Flow[list[bool]]:
+    def plan(providers: ProviderFactory, engine: Engine) -> Flow[list[bool]]:
         found = []
         for _ in range(8):
             found.append(not (yield from providers.host.engines()).missing)
@@ -274,7 +276,7 @@ def test_it_is_looked_for_once_or_once_a_minute(missing: str) -> None:
 
 def test_so_much_may_be_made_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "MAX_AHEAD", 4)
-    ear, held = local._Ear(Engine(ToyService(), entropy=bytes)), list[bool]()
+    ear, held = local._AudioOutput(Engine(ToyService(), entropy=bytes)), list[bool]()
     ear.child = cast("Any", SimpleNamespace(hold=held.append))
     ear.on_output(b"1234")
     assert held == []

@@ -16,7 +16,7 @@ from tests.support.servers.realtime_server import (
     Turn,
     XaiRealtimeServer,
 )
-from tests.voice.providers.provider_harness import KEY, Studio, problem
+from tests.voice.providers.provider_harness import KEY, ProviderHarness, problem
 
 VENDORS = pytest.mark.parametrize(
     ("provider", "make"), [("openai_realtime", OpenAiRealtimeServer), ("xai_realtime", XaiRealtimeServer)]
@@ -27,7 +27,7 @@ SOUND = bytes(range(256)) * 40
 @VENDORS
 def test_a_text_is_answered_with_sound(provider: str, make: Any) -> None:
     peer = make(turns=[SpokenTurn("Hello to you.", SOUND, pieces=4, pause=0.2)])
-    studio = Studio(peer)
+    studio = ProviderHarness(peer)
     done = studio.render(provider, model="voice-1", voice="v", expression={"emotion": "warm"})
     assert studio.sink.pcm == SOUND
     assert (done.provider, done.model, done.transcript) == (provider, "resolved-model", "Hello to you.")
@@ -55,13 +55,13 @@ FAULTS: list[tuple[Turn, str]] = [
 
 @pytest.mark.parametrize(("turn", "words"), FAULTS)
 def test_what_goes_wrong_is_told_in_words(turn: Turn, words: str) -> None:
-    studio = Studio(OpenAiRealtimeServer(turns=[turn]))
+    studio = ProviderHarness(OpenAiRealtimeServer(turns=[turn]))
     assert str(problem(lambda: studio.render("openai_realtime"))) == words
 
 
 def test_a_benign_notice_changes_nothing() -> None:
     notice = {"type": "error", "error": {"message": "Cancellation failed: no active response found"}}
     sound = {"type": "response.output_audio.delta", "response_id": "r", "delta": "AAAA"}
-    studio = Studio(OpenAiRealtimeServer(turns=[RawMessageTurn((notice, sound, DONE, sound))]))
+    studio = ProviderHarness(OpenAiRealtimeServer(turns=[RawMessageTurn((notice, sound, DONE, sound))]))
     studio.render("openai_realtime")
     assert studio.sink.pcm == b"\0\0"

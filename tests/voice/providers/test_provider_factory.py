@@ -8,14 +8,14 @@ import pytest
 
 from svc_proto.engine.core import Engine
 from svc_proto.voice.provider_interface import RealtimeOptions
-from svc_proto.voice.provider_keys import Keys
+from svc_proto.voice.provider_keys import ProviderKeys
 from svc_proto.voice.provider_registry import PROVIDERS
-from svc_proto.voice.providers.provider_factory import Providers
+from svc_proto.voice.providers.provider_factory import ProviderFactory
 from tests.engine.toy_service import ToyService
 from tests.voice.providers.provider_harness import VARIABLES, problem
 from tests.voice.table_rows import rows
 
-TABLE = Providers(Engine(ToyService(), entropy=bytes), Keys(VARIABLES))
+TABLE = ProviderFactory(Engine(ToyService(), entropy=bytes), ProviderKeys(VARIABLES))
 RENDERERS = """
 stub -> StubRenderer
 local -> Local
@@ -46,7 +46,7 @@ def test_every_provider_of_the_registry_renders() -> None:
 
 @pytest.mark.parametrize(("name", "shown"), [("gemini", "gemini"), ("", ""), ("a\n" + "x" * 79, "a " + "x" * 78)])
 def test_providers_that_are_not_built(name: str, shown: str) -> None:
-    speaks = [(TABLE.renderer, "text to speech"), (TABLE.speaker, "text to speech")]
+    speaks = [(TABLE.renderer, "text to speech"), (TABLE.file_speaker, "text to speech")]
     for find, what in [*speaks, (TABLE.transcriber, "speech to text"), (dialect, "realtime")]:
         words = str(problem(lambda find=find: find(name)))  # type: ignore[misc]
         assert words == f"the {what} provider '{shown}' is not built in"

@@ -15,18 +15,18 @@ from svc_proto.voice.provider_interface import (
     AudioDelta,
     AudioDone,
     FunctionCall,
-    ProviderProblem,
+    ProviderErrorEvent,
     ProviderReady,
     RealtimeOptions,
     ResponseDone,
     ResponseStarted,
-    TextDelta,
+    SpokenTextDelta,
     TranscriptDelta,
     TranscriptFinal,
 )
-from svc_proto.voice.provider_keys import VendorAccess
+from svc_proto.voice.provider_keys import ProviderCredentials
 from svc_proto.voice.providers import realtime_dialects
-from svc_proto.voice.providers.realtime_dialects import SUMMARIZE, Dialect, OpenAiDialect, XaiDialect
+from svc_proto.voice.providers.realtime_dialects import SUMMARIZE, OpenAiDialect, RealtimeDialect, XaiDialect
 from svc_proto.voice.realtime.actions import (
     AnswerCall,
     AppendInput,
@@ -35,7 +35,7 @@ from svc_proto.voice.realtime.actions import (
     CommitInput,
     ReadAloud,
     Respond,
-    SayText,
+    SendUserText,
     Summarize,
 )
 
@@ -47,11 +47,11 @@ OPTIONS = RealtimeOptions(
 
 
 def openai(options: RealtimeOptions = OPTIONS, url: str = "wss://api.openai.com/v1/realtime") -> OpenAiDialect:
-    return OpenAiDialect(VendorAccess("OpenAI", url, KEY), options)
+    return OpenAiDialect(ProviderCredentials("OpenAI", url, KEY), options)
 
 
 def xai(options: RealtimeOptions = OPTIONS) -> XaiDialect:
-    return XaiDialect(VendorAccess("xAI", "wss://api.x.ai/v1/realtime?region=eu", KEY), options)
+    return XaiDialect(ProviderCredentials("xAI", "wss://api.x.ai/v1/realtime?region=eu", KEY), options)
 
 
 BOTH = pytest.mark.parametrize("make", [openai, xai])
@@ -66,21 +66,21 @@ def test_where_and_with_what() -> None:
 
 @BOTH
 def test_what_is_said_later(make: Any) -> None:
-    dialect: Dialect = make()
-    assert dialect.words(AppendInput(b"\1\0\2\0")) == {"type": "input_audio_buffer.append", "audio": "AQACAA=="}
-    assert dialect.words(AppendInput(b"\1")) is None  # half a sample
-    assert dialect.words(CommitInput()) == {"type": "input_audio_buffer.commit"}
-    assert dialect.words(AppendInput(b"\1\0")) == {"type": "input_audio_buffer.append", "audio": "AQA="}
-    assert dialect.words(ClearInput()) == {"type": "input_audio_buffer.clear"}
+    dialect: RealtimeDialect = make()
+    assert dialect.encode(AppendInput(b"\1\0\2\0")) == {"type": "input_audio_buffer.append", "audio": "AQACAA=="}
+    assert dialect.encode(AppendInput(b"\1")) is None  # half a sample
+    assert dialect.encode(CommitInput()) == {"type": "input_audio_buffer.commit"}
+    assert dialect.encode(AppendInput(b"\1\0")) == {"type": "input_audio_buffer.append", "audio": "AQA="}
+    assert dialect.encode(ClearInput()) == {"type": "input_audio_buffer.clear"}
     content = [{"type": "input_text", "text": "Hi"}]
     item = {"type": "message", "role": "user", "content": content}
-    assert dialect.words(SayText("Hi")) == {"type": "conversation.item.create", "item": item}
+    assert dialect.encode(SendUserText("Hi")) == {"type": "conversation.item.create", "item": item}
     output = {"type": "function_call_output", "call_id": "c", "output": '{"ok":true}'}
-    assert dialect.words(AnswerCall("c", {"ok": True})) == {"type": "conversation.item.create", "item": output}
-    assert dialect.words(Respond()) == {"type": "response.create", "response": {}}
+    assert dialect.encode(AnswerCall("c", {"ok": True})) == {"type": "conversation.item.create", "item": output}
+    assert dialect.encode(Respond()) == {"type": "response.create", "response": {}}
     response = {"instructions": f"{SUMMARIZE}It is 5."}
-    assert dialect.words(Summarize("It is 5.")) == {"type": "response.create", "response": response}
-    assert dialect.words(CancelResponse()) == {"type": "response.cancel"}
+    assert dialect.encode(Summarize("It is 5.")) == {"type": "response.create", "response": response}
+    assert dialect.encode(CancelResponse()) == {"type": "response.cancel"}
 
 
 OPENAI = """
@@ -116,7 +116,7 @@ def test_the_setup(make: Any, session: str, rate: int) -> None:
 
 def test_openai_has_one_rate_whatever_the_session_has() -> None:
     dialect = openai(RealtimeOptions(model="m", voice="v", sample_rate=48_000))
-    append: Any = dialect.words(AppendInput(bytes(9_602)))
+    append: Any = dialect.encode(AppendInput(bytes(9_602)))
     assert len(b64decode(str(append["audio"]))) == 4_800
     (heard,) = dialect.parse({"type": "response.output_audio.delta", **sound("r", bytes(2_402))})
     assert isinstance(heard, AudioDelta)
@@ -124,12 +124,12 @@ def test_openai_has_one_rate_whatever_the_session_has() -> None:
 
 
 def test_a_text_is_read_aloud() -> None:
-    create: Any = openai().words(ReadAloud("It is 5."))
+    create: Any = openai().encode(ReadAloud("It is 5."))
     told = create["response"]
     assert (create["type"], told["tool_choice"]) == ("response.create", "none")
     assert told["instructions"].endswith("\n\nIt is 5.")
     item = {"type": "force_message", "role": "assistant", "content": [{"type": "output_text", "text": "It is 5."}]}
-    assert xai().words(ReadAloud("It is 5.")) == {"type": "conversation.item.create", "item": item}
+    assert xai().encode(ReadAloud("It is 5.")) == {"type": "conversation.item.create", "item": item}
 
 
 def test_xai_tells_all_that_it_heard_so_far() -> None:
@@ -170,15 +170,15 @@ HEARD: list[tuple[object, dict[str, Any], list[object]]] = [
     ("conversation.item.input_audio_transcription.completed", {"transcript": "on"}, [TranscriptFinal("on")]),
     ("conversation.item.input_audio_transcription.completed", {}, [TranscriptFinal("")]),
     ("conversation.item.input_audio_transcription.segment", {}, []),
-    ("input_audio_transcription.failed", {"error": {"message": "no model"}}, [ProviderProblem("no model")]),
+    ("input_audio_transcription.failed", {"error": {"message": "no model"}}, [ProviderErrorEvent("no model")]),
     ("response.created", {"response": {"id": "r1"}}, [ResponseStarted("r1")]),
     ("response.created", {"response": {"id": "x" * 257}}, []),
     ("response.created", {}, []),
     ("response.output_item.added", {"response_id": "r1", "item": {}}, [ResponseStarted("r1")]),
-    ("response.output_audio_transcript.delta", TEXT, [TextDelta("r", "a")]),
-    ("response.output_text.delta", TEXT, [TextDelta("r", "a")]),
-    ("response.text.delta", TEXT, [TextDelta("r", "a")]),
-    ("response.audio_transcript.delta", TEXT, [TextDelta("r", "a")]),
+    ("response.output_audio_transcript.delta", TEXT, [SpokenTextDelta("r", "a")]),
+    ("response.output_text.delta", TEXT, [SpokenTextDelta("r", "a")]),
+    ("response.text.delta", TEXT, [SpokenTextDelta("r", "a")]),
+    ("response.audio_transcript.delta", TEXT, [SpokenTextDelta("r", "a")]),
     ("response.text.delta", {**TEXT, "delta": ""}, []),
     ("response.content_part.added", TEXT, []),
     ("response.output_audio.delta", sound("r", PCM), [AudioDelta("r", PCM)]),
@@ -199,15 +199,15 @@ HEARD: list[tuple[object, dict[str, Any], list[object]]] = [
         {"response": {"id": "r", "status": "cancelled", "output": [CALL]}},
         [ResponseDone("r", "cancelled")],
     ),
-    ("response.done", {"response": FAILED}, [ProviderProblem("Rate limit"), ResponseDone("r", "failed")]),
-    ("error", {"error": {"message": "Bad voice"}}, [ProviderProblem("Bad voice")]),
-    ("error", {"message": "Bad voice"}, [ProviderProblem("Bad voice")]),
-    ("error", {"error": {"error": "Bad"}}, [ProviderProblem("Bad")]),
-    ("error", {"error": None}, [ProviderProblem("OpenAI reported an error")]),
-    ("error", {"message": f"no such key {KEY}"}, [ProviderProblem("OpenAI reported an error")]),
-    ("error", {"message": "x", "code": "response_cancel_not_active"}, [ProviderProblem("x", benign=True)]),
-    ("error", {"message": NOT_ACTIVE}, [ProviderProblem(NOT_ACTIVE, benign=True)]),
-    ("error", {"message": IDLE}, [ProviderProblem(IDLE, idle=True)]),
+    ("response.done", {"response": FAILED}, [ProviderErrorEvent("Rate limit"), ResponseDone("r", "failed")]),
+    ("error", {"error": {"message": "Bad voice"}}, [ProviderErrorEvent("Bad voice")]),
+    ("error", {"message": "Bad voice"}, [ProviderErrorEvent("Bad voice")]),
+    ("error", {"error": {"error": "Bad"}}, [ProviderErrorEvent("Bad")]),
+    ("error", {"error": None}, [ProviderErrorEvent("OpenAI reported an error")]),
+    ("error", {"message": f"no such key {KEY}"}, [ProviderErrorEvent("OpenAI reported an error")]),
+    ("error", {"message": "x", "code": "response_cancel_not_active"}, [ProviderErrorEvent("x", benign=True)]),
+    ("error", {"message": NOT_ACTIVE}, [ProviderErrorEvent(NOT_ACTIVE, benign=True)]),
+    ("error", {"message": IDLE}, [ProviderErrorEvent(IDLE, idle=True)]),
     ("rate_limits.updated", {}, []),
     (5, {}, []),
 ]
@@ -264,7 +264,7 @@ INNER = st.dictionaries(
 @BOTH
 @given(st.lists(st.tuples(KINDS, st.dictionaries(st.sampled_from(NAMES), JSON | INNER, max_size=6)), max_size=5))
 def test_nothing_that_a_stranger_sends_raises(make: Any, events: list[tuple[str, dict[str, Any]]]) -> None:
-    dialect: Dialect = make()
+    dialect: RealtimeDialect = make()
     for kind, members in events:
         for event in dialect.parse({**members, "type": kind}):
             assert not isinstance(event, AudioDelta) or (event.data and len(event.data) % 2 == 0)

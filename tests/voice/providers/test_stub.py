@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import pytest
 
-from svc_proto.voice.provider_interface import Rendered
+from svc_proto.voice.provider_interface import RenderResult
 from svc_proto.voice.providers import stub
-from tests.voice.providers.provider_harness import Studio, problem
+from tests.voice.providers.provider_harness import ProviderHarness, problem
 
 
-def rendered(text: str = "Hello.", **request: object) -> tuple[Studio, Rendered]:
-    studio = Studio()
+def rendered(text: str = "Hello.", **request: object) -> tuple[ProviderHarness, RenderResult]:
+    studio = ProviderHarness()
     return studio, studio.render("stub", text, **request)
 
 

@@ -6,10 +6,10 @@
         text r1 and                -> nothing
         is hearing
 
-A line is what happens: a method of the broker with its arguments (`-` is None), or one of `Talk.do`. Behind the arrow
-stand all orders that follow: the type of what is told, the name of what is ordered, `~` for a note; in brackets what is
-looked at of its fields, and `*8` if there are as many in a row. Without an arrow nobody looks; a line that begins with
-an arrow goes on.
+A line is what happens: a method of the broker with its arguments (`-` is None), or one of `ConversationDialogue.do`.
+Behind the arrow stand all orders that follow: the type of what is told, the name of what is ordered, `~` for a note; in
+brackets what is looked at of its fields, and `*8` if there are as many in a row. Without an arrow nobody looks; a line
+that begins with an arrow goes on.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.provider_interface import (
     AudioDelta,
     AudioDone,
-    ProviderProblem,
+    ProviderErrorEvent,
     ResponseDone,
     ResponseStarted,
-    TextDelta,
+    SpokenTextDelta,
     TranscriptFinal,
 )
-from svc_proto.voice.realtime.actions import Emit, EmitAudio, Note, Order
-from svc_proto.voice.realtime.function_calls import CancelCall, ConfirmCall, RunCall, StatusCall, UnknownCall
-from svc_proto.voice.realtime.native_conversation import VoiceConversation
-from svc_proto.voice.realtime.run_events import RunBegan, RunEvent, SessionBound, ToolTold
-from svc_proto.voice.realtime.turn_taking import FloorState
-from svc_proto.voice.realtime.voice_run import FOREGROUND, BackgroundRules
+from svc_proto.voice.realtime.actions import ConversationAction, Emit, EmitAudio, LogEvent
+from svc_proto.voice.realtime.function_calls import CancelCall, ConfirmCall, RunTaskCall, StatusCall, UnknownCall
+from svc_proto.voice.realtime.native_conversation import NativeConversation
+from svc_proto.voice.realtime.run_events import ApiRunStarted, ChatSessionBound, ToolEventReceived, VoiceRunEvent
+from svc_proto.voice.realtime.turn_taking import TurnTakingState
+from svc_proto.voice.realtime.voice_run import FOREGROUND, BackgroundPolicy
 from svc_proto.voice.realtime.voice_runs import VoiceRuns
 
 ANSWER = "The disk is 62 percent used."
 TALKS: dict[str, dict[str, Any]] = {
-    "background": {"rules": BackgroundRules(slow_tools=("terminal", "spawn"))},
-    "silent": {"rules": BackgroundRules(spoken_handoff=False)},
-    "progress": {"rules": BackgroundRules(promote_after=100.0, progress_after=5.0, progress_repeat=5.0)},
-    "background progress": {"rules": BackgroundRules(spoken_handoff=False, progress_after=10.0)},
-    "early progress": {"rules": BackgroundRules(spoken_handoff=False, progress_after=1.0)},
+    "background": {"rules": BackgroundPolicy(slow_tools=("terminal", "spawn"))},
+    "silent": {"rules": BackgroundPolicy(spoken_handoff=False)},
+    "progress": {"rules": BackgroundPolicy(promote_after=100.0, progress_after=5.0, progress_repeat=5.0)},
+    "background progress": {"rules": BackgroundPolicy(spoken_handoff=False, progress_after=10.0)},
+    "early progress": {"rules": BackgroundPolicy(spoken_handoff=False, progress_after=1.0)},
     "nothing spoken": {"result_delivery": "visual_only"},
-    "nothing spoken in the background": {"result_delivery": "visual_only", "rules": BackgroundRules()},
+    "nothing spoken in the background": {"result_delivery": "visual_only", "rules": BackgroundPolicy()},
     "speak_when_idle": {"result_delivery": "speak_when_idle"},
     "notify_then_speak": {"result_delivery": "notify_then_speak"},
     "hermes": {"word": "hermes"},
@@ -61,7 +61,7 @@ WAYS = {  # to a state of a turn, or to what there may be in the background
     "answering": "begins r1 'how full is the disk'",
     "consulted": "answering; call r1 status k0; response_done r1",
     "acknowledging": "answering; audio r1; call r1 run k1",
-    "working": "answering; call r1 run k1; response_done r1; after 0.75; run_event k1 RunBegan n1",
+    "working": "answering; call r1 run k1; response_done r1; after 0.75; run_event k1 ApiRunStarted n1",
     "waiting": "working; answers k1",
     "judging": "waiting; drained k1",
     "rendering": "judging; text r2 'What was the question?'; response_done r2",
@@ -81,7 +81,7 @@ WAYS = {  # to a state of a turn, or to what there may be in the background
 }
 STATES = ("idle", "hearing", "answering", "consulted", "working", "waiting", "judging", "rendering")  # of a turn
 CALLS: dict[str, Any] = {
-    "run": lambda call, text="df", mode="": RunCall(call_id=call, text=text, background=mode == "background"),
+    "run": lambda call, text="df", mode="": RunTaskCall(call_id=call, text=text, background=mode == "background"),
     "status": StatusCall,
     "cancel": CancelCall,
     "confirm": ConfirmCall,
@@ -89,24 +89,26 @@ CALLS: dict[str, Any] = {
 }
 RATE = 24_000  # Hz, the provider's
 SAYS: dict[str, Any] = {
-    "text": TextDelta,
+    "text": SpokenTextDelta,
     "transcribed": TranscriptFinal,
     "response_started": ResponseStarted,
     "audio_done": AudioDone,
     "response_done": ResponseDone,
 }
 EVENTS: dict[str, Any] = {
-    "RunBegan": RunBegan,
-    "SessionBound": SessionBound,
+    "ApiRunStarted": ApiRunStarted,
+    "ChatSessionBound": ChatSessionBound,
     "MessageBegan": lambda name: events.MessageStarted(JsonObject(id=name)),
     "AnswerDelta": lambda delta: events.AssistantDelta(delta=delta),
     "ThoughtDelta": lambda delta: events.ToolProgress(delta=delta, tool_name=events.THINKING),
     "ApprovalAsked": lambda name: Confirmation(name, "May I?"),
-    "ToolBegan": lambda call, name, *more: ToolTold(call, name, events.ToolStarted(**_of_a_command(*more))),
-    "ToolWaits": lambda call, name, *more: ToolTold(call, name, events.ToolPending(**_of_a_command(*more))),
-    "ToolFailed": lambda call, name: ToolTold(call, name, events.ToolFailed(error="no")),
-    "ToolSaid": lambda call, name: ToolTold(call, name, events.ToolProgress(delta="…")),
-    "ToolSucceeded": lambda call, name, said=None: ToolTold(call, name, events.ToolCompleted(result_preview=said)),
+    "ToolBegan": lambda call, name, *more: ToolEventReceived(call, name, events.ToolStarted(**_of_a_command(*more))),
+    "ToolWaits": lambda call, name, *more: ToolEventReceived(call, name, events.ToolPending(**_of_a_command(*more))),
+    "ToolFailed": lambda call, name: ToolEventReceived(call, name, events.ToolFailed(error="no")),
+    "ToolSaid": lambda call, name: ToolEventReceived(call, name, events.ToolProgress(delta="…")),
+    "ToolSucceeded": lambda call, name, said=None: ToolEventReceived(
+        call, name, events.ToolCompleted(result_preview=said)
+    ),
     "AnswerComplete": lambda content: events.AssistantCompleted(content=content),
     "Interrupted": lambda content="": events.AssistantCompleted(content=content, interrupted=True),
 }
@@ -114,40 +116,40 @@ _TIMES = re.compile(r"([^\s(]+(?:\([^)]*\))?)\*(\d+)(?=\s|$)")
 _ORDER = re.compile(r"([^\s(]+)(?:\((.*?)\))?(?=\s|$)")
 
 
-class Partner(Protocol):
+class DialoguePartner(Protocol):
     """Who a dialogue is held with."""
 
-    def do(self, line: str) -> Sequence[Order]:
+    def do(self, line: str) -> Sequence[ConversationAction]:
         """One thing happens: what follows from it."""
         ...
 
 
-PartnerT = TypeVar("PartnerT", bound=Partner)
+PartnerT = TypeVar("PartnerT", bound=DialoguePartner)
 
 
-def names(orders: Sequence[Order]) -> list[str]:
+def names(orders: Sequence[ConversationAction]) -> list[str]:
     """Orders as words."""
     return [_name(order) for order in orders]
 
 
-class Talk:
+class ConversationDialogue:
     """See the module."""
 
-    def __init__(self, *, word: str = "svc", rules: BackgroundRules = FOREGROUND, **more: str) -> None:
+    def __init__(self, *, word: str = "svc", rules: BackgroundPolicy = FOREGROUND, **more: str) -> None:
         numbers = count(1)
         new_id = lambda: str(next(numbers))  # noqa: E731 - one of many arguments
         about: dict[str, Any] = {"session_id": "c1", "rules": rules, **more}
         runs = VoiceRuns(word=word, speakable=str, **about)
-        self.broker = VoiceConversation(runs, lambda: self.now, rate=RATE, new_id=new_id)
+        self.broker = NativeConversation(runs, lambda: self.now, rate=RATE, new_id=new_id)
         self.now = 100.0
 
     @property
     def state(self) -> str:
         """Whose turn it is, and while an answer is told how far that is."""
         floor = self.broker.floor.state
-        return self.broker.mouth.state.value if floor is FloorState.TELLING else floor.value
+        return self.broker.mouth.state.value if floor is TurnTakingState.TELLING else floor.value
 
-    def after(self, seconds: float) -> list[Order]:
+    def after(self, seconds: float) -> list[ConversationAction]:
         """Let time pass, waking the broker at each of its deadlines."""
         end, orders = self.now + seconds, []
         while (due := self.broker.due) is not None and due <= end:
@@ -157,13 +159,13 @@ class Talk:
         self.now = end
         return orders
 
-    def ordered(self) -> list[Order]:
+    def ordered(self) -> list[ConversationAction]:
         """What is to be done since somebody looked."""
         orders = list(self.broker.out)
         self.broker.out.clear()
         return orders
 
-    def do(self, line: str) -> list[Order]:  # noqa: C901 - one row for each kind of line
+    def do(self, line: str) -> list[ConversationAction]:  # noqa: C901 - one row for each kind of line
         """One thing happens: what follows from it."""
         broker = self.broker
         word, *arguments = shlex.split(line)
@@ -175,11 +177,13 @@ class Talk:
             case "after":
                 return self.after(float(arguments[0]))
             case "audio":
-                broker.take(AudioDelta(arguments[0], bytes(int(arguments[1])) if arguments[1:] else b"\1\0"))
+                broker.on_provider_event(
+                    AudioDelta(arguments[0], bytes(int(arguments[1])) if arguments[1:] else b"\1\0")
+                )
             case _ if word in SAYS:
-                broker.take(SAYS[word](*told))
+                broker.on_provider_event(SAYS[word](*told))
             case "problem":
-                broker.take(ProviderProblem(arguments[0], **dict.fromkeys(arguments[1:], True)))
+                broker.on_provider_event(ProviderErrorEvent(arguments[0], **dict.fromkeys(arguments[1:], True)))
             case "call":
                 broker.call(arguments[0], CALLS[arguments[1]](*told[2:]))
             case "commit":
@@ -190,7 +194,7 @@ class Talk:
             case "rendered":
                 broker.rendered(arguments[0], {}, *arguments[1:])
             case "run_event":
-                event: RunEvent = EVENTS[arguments[1]](*told[2:])
+                event: VoiceRunEvent = EVENTS[arguments[1]](*told[2:])
                 broker.run_event(arguments[0], event)
             case "run_failed" if arguments[2:]:
                 broker.run_failed(arguments[0], arguments[1], error_code=arguments[2])
@@ -220,9 +224,9 @@ def dialogues(text: str) -> dict[str, list[str]]:
     return found
 
 
-def talk_of(title: str) -> Talk:
+def talk_of(title: str) -> ConversationDialogue:
     """As the title says in brackets."""
-    return Talk(**TALKS.get(title.partition("[")[2].rstrip("]"), {}))
+    return ConversationDialogue(**TALKS.get(title.partition("[")[2].rstrip("]"), {}))
 
 
 def play(lines: Sequence[str], partner: PartnerT) -> PartnerT:
@@ -233,7 +237,7 @@ def play(lines: Sequence[str], partner: PartnerT) -> PartnerT:
         expected = _TIMES.sub(lambda times: " ".join([times[1]] * int(times[2])), expected.replace("ANSWER", ANSWER))
         wanted = _ORDER.findall(expected) if expected.strip() != "nothing" else []
         if arrow:
-            shown = [_shown(order, fields) for order, (_, fields) in zip(orders, wanted, strict=False)]
+            shown = [_visible_fields(order, fields) for order, (_, fields) in zip(orders, wanted, strict=False)]
             shown += names(orders[len(wanted) :])
             assert shown == [f"{name}({fields})" if fields else name for name, fields in wanted], happens
     return partner
@@ -243,15 +247,15 @@ def _of_a_command(command: str | None = None) -> dict[str, Any]:
     return {} if command is None else {"args": JsonObject(command=command), "preview": command}
 
 
-def _name(order: Order) -> str:
-    if isinstance(order, Emit | Note):
-        return f"{'~' if isinstance(order, Note) else ''}{order.type.removeprefix('voice.')}"
+def _name(order: ConversationAction) -> str:
+    if isinstance(order, Emit | LogEvent):
+        return f"{'~' if isinstance(order, LogEvent) else ''}{order.type.removeprefix('voice.')}"
     return type(order).__name__
 
 
-def _shown(order: Order, wanted: str) -> str:
+def _visible_fields(order: ConversationAction, wanted: str) -> str:
     """With those of its fields that are looked at."""
-    fields: Mapping[str, Any] = order.fields if isinstance(order, Emit | Note) else asdict(order, recurse=False)
+    fields: Mapping[str, Any] = order.fields if isinstance(order, Emit | LogEvent) else asdict(order, recurse=False)
     fields = {**fields, **fields.get("output", {}), **fields.get("extra", {})}
     if not wanted:
         return _name(order)

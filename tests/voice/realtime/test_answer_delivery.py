@@ -107,7 +107,7 @@ progress gives way to an error [progress]
 progress in the background [background progress]
     working
     after 10 -> svc.run.progress ~svc_run.promoted svc.run.promoted AnswerCall svc.run.progress Render
-    say hello -> StopRendering output_audio.done input_transcript.final SayText Respond
+    say hello -> StopRendering output_audio.done input_transcript.final SendUserText Respond
 progress in the background gives way to an answer [background progress]
     working
     after 10

@@ -13,27 +13,27 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from svc_proto.voice.provider_interface import AudioDelta, TextDelta
-from svc_proto.voice.realtime.actions import Emit, EmitAudio, Order, ReadAloud
+from svc_proto.voice.provider_interface import AudioDelta, SpokenTextDelta
+from svc_proto.voice.realtime.actions import ConversationAction, Emit, EmitAudio, ReadAloud
 from svc_proto.voice.realtime.answer_playback import (
     MAX_HELD,
     MAX_TEXT,
-    Mouth,
-    MouthState,
+    AnswerPlayback,
+    PlaybackState,
     Said,
     SpokenAnswer,
-    on_script,
+    matches_answer,
 )
 from tests.voice.realtime.dialogue import names
 
 TEXT = "The disk is 62 percent used, and 40 gigabytes are free."
 
 
-def judging(spoken: str = TEXT) -> Mouth:
+def judging(spoken: str = TEXT) -> AnswerPlayback:
     """The provider was asked to speak the answer."""
-    mouth = Mouth("svc", lambda: "1")
-    mouth.take(SpokenAnswer(call_id="k1", run_id="n1", text=f"# {spoken}", spoken=spoken))
-    assert mouth.ask() == ReadAloud(spoken)
+    mouth = AnswerPlayback("svc", lambda: "1")
+    mouth.start(SpokenAnswer(call_id="k1", run_id="n1", text=f"# {spoken}", spoken=spoken))
+    assert mouth.provider_request() == ReadAloud(spoken)
     return mouth
 
 
@@ -54,24 +54,24 @@ def judging(spoken: str = TEXT) -> Mouth:
     ],
 )
 def test_what_is_on_script(said: str, answer: str, so: bool) -> None:
-    assert on_script(said, answer) is so
+    assert matches_answer(said, answer) is so
 
 
 @pytest.mark.parametrize(
     ("held", "state"),
     [
-        (TextDelta("r2", "62 percent of the disk.".ljust(39)), MouthState.JUDGING),
-        (TextDelta("r2", "62 percent of the disk.".ljust(40)), MouthState.SPEAKING),
-        (TextDelta("r2", " " * MAX_TEXT), MouthState.JUDGING),
-        (TextDelta("r2", " " * (MAX_TEXT + 1)), MouthState.REJECTED),
-        (AudioDelta("r2", bytes(MAX_HELD)), MouthState.JUDGING),
-        (AudioDelta("r2", bytes(MAX_HELD + 1)), MouthState.REJECTED),
+        (SpokenTextDelta("r2", "62 percent of the disk.".ljust(39)), PlaybackState.JUDGING),
+        (SpokenTextDelta("r2", "62 percent of the disk.".ljust(40)), PlaybackState.SPEAKING),
+        (SpokenTextDelta("r2", " " * MAX_TEXT), PlaybackState.JUDGING),
+        (SpokenTextDelta("r2", " " * (MAX_TEXT + 1)), PlaybackState.REJECTED),
+        (AudioDelta("r2", bytes(MAX_HELD)), PlaybackState.JUDGING),
+        (AudioDelta("r2", bytes(MAX_HELD + 1)), PlaybackState.REJECTED),
     ],
     ids=str,
 )
-def test_how_much_of_it_is_judged(held: Said, state: MouthState) -> None:
+def test_how_much_of_it_is_judged(held: Said, state: PlaybackState) -> None:
     mouth = judging()
-    mouth.hear(held)
+    mouth.on_speech(held)
     assert mouth.state is state
 
 
@@ -82,7 +82,7 @@ SAMPLES = (
     ("No.", "", 0),  # nothing to compare by: any word will do
 )
 TEXTS = "My disk here, by the way, has 62 percent|s of it. |Disk |42 |62 perc|ent, |the used one |what? | "
-PIECES = st.sampled_from(TEXTS.split("|")).map(partial(TextDelta, "r2")) | st.binary(min_size=1, max_size=4).map(
+PIECES = st.sampled_from(TEXTS.split("|")).map(partial(SpokenTextDelta, "r2")) | st.binary(min_size=1, max_size=4).map(
     partial(AudioDelta, "r2")
 )
 
@@ -99,7 +99,7 @@ class MouthAgainstAModel(RuleBasedStateMachine):
         self.spoken, self.words, self.needed = next(self.samples)
         self.mouth = judging(self.spoken)
         self.said: list[Said] = []
-        self.told: list[Order] = []
+        self.told: list[ConversationAction] = []
         self.on_script = self.sound_over = False
 
     # --- what may happen ---
@@ -107,11 +107,11 @@ class MouthAgainstAModel(RuleBasedStateMachine):
     @rule(pieces=st.lists(PIECES, min_size=1, max_size=4))
     def speaks(self, pieces: list[Said]) -> None:
         for held in pieces:
-            self.told += self.mouth.hear(held)
+            self.told += self.mouth.on_speech(held)
             self.said.append(held)
             self.on_script |= len(self._text()) >= 40 and self._is_answer()
-            assert self.mouth.state is (MouthState.SPEAKING if self.on_script else MouthState.JUDGING)
-            assert self.mouth.heard_in == ("r2" if self.on_script else None)
+            assert self.mouth.state is (PlaybackState.SPEAKING if self.on_script else PlaybackState.JUDGING)
+            assert self.mouth.response_id == ("r2" if self.on_script else None)
 
     @rule()
     def has_sounded(self) -> None:
@@ -124,9 +124,9 @@ class MouthAgainstAModel(RuleBasedStateMachine):
         orders = self.mouth.complete("r2")
         silent = not self._text().strip() and bool(self._sound())
         assert bool(orders) is (self.on_script or silent or self._is_answer())
-        assert self.mouth.state is (MouthState.SILENT if orders else MouthState.REJECTED)
+        assert self.mouth.state is (PlaybackState.SILENT if orders else PlaybackState.REJECTED)
         if silent:  # heard without a word: what it must have been is shown with it
-            self.said.insert(0, TextDelta("r2", self.spoken))
+            self.said.insert(0, SpokenTextDelta("r2", self.spoken))
         if orders:
             self._is_over(orders, sound=self.sound_over)
         self._asked()
@@ -135,7 +135,7 @@ class MouthAgainstAModel(RuleBasedStateMachine):
     def is_given_up(self, cancelled: bool) -> None:
         heard = self.on_script
         if not heard:
-            self.said = [TextDelta("r2", f"# {self.spoken}")]
+            self.said = [SpokenTextDelta("r2", f"# {self.spoken}")]
             self.told = []
         orders = self.mouth.give_up(cancelled=cancelled)
         assert ("cancelled" in dict(orders[-1].fields)) is (cancelled and heard)  # type: ignore[union-attr]  # of the end
@@ -149,7 +149,7 @@ class MouthAgainstAModel(RuleBasedStateMachine):
         # Wire terminal-voice 6.6 step 6: "held back until 40+ characters share two content words with the answer".
         assert self.on_script is bool([order for order in self.told if names([order]) != ["output_audio.done"]])
 
-    def _is_over(self, orders: list[Order], *, sound: bool, kind: str = "forced_summary") -> None:
+    def _is_over(self, orders: list[ConversationAction], *, sound: bool, kind: str = "forced_summary") -> None:
         """All of it was heard, in order; it has begun once and ended once, and says how it was delivered."""
         self.told += orders
         types = names(self.told)
@@ -164,7 +164,7 @@ class MouthAgainstAModel(RuleBasedStateMachine):
         assert ways == {kind}
 
     def _text(self) -> str:
-        return "".join(held.delta for held in self.said if isinstance(held, TextDelta))
+        return "".join(held.delta for held in self.said if isinstance(held, SpokenTextDelta))
 
     def _sound(self) -> bytes:
         return b"".join(held.data for held in self.said if isinstance(held, AudioDelta))

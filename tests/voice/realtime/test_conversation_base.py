@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from svc_proto.voice.realtime.actions import Emit
-from svc_proto.voice.realtime.conversation_base import Talk
+from svc_proto.voice.realtime.conversation_base import ConversationBase
 from svc_proto.voice.realtime.voice_runs import VoiceRuns
 
 
 def test_who_answers_what_nobody_asks_is_told_so() -> None:
-    talk = Talk(VoiceRuns(word="svc", speakable=str), lambda: 1.0)
+    talk = ConversationBase(VoiceRuns(word="svc", speakable=str), lambda: 1.0)
     talk.confirm("q1", "yes")
     talk.approved("k1", "q1", "yes")
     told = [{"confirmation_id": "q1", "answer": answer} for answer in (None, "yes")]

@@ -15,7 +15,7 @@ from svc_proto.voice.realtime.function_calls import (
     MAX_SUMMARY,
     CancelCall,
     ConfirmCall,
-    RunCall,
+    RunTaskCall,
     StatusCall,
     UnknownCall,
     completed_output,
@@ -24,13 +24,13 @@ from svc_proto.voice.realtime.function_calls import (
     status_output,
     tool_surface,
 )
-from svc_proto.voice.realtime.run_events import RunStory
+from svc_proto.voice.realtime.run_events import RunEventMapper
 from svc_proto.voice.realtime.voice_run import VoiceRun
 
 
 def begun() -> VoiceRun:
-    made = VoiceRun(story=RunStory("svc", "k1", "c1"), text="df", profile="work")
-    made.take(0.0, spoke=False)
+    made = VoiceRun(story=RunEventMapper("svc", "k1", "c1"), text="df", profile="work")
+    made.start(0.0, spoke=False)
     made.on_due(0.75, "idle")
     return made
 
@@ -47,7 +47,7 @@ def test_status() -> None:
     assert status_output(None)["status"] == "idle"
     made = begun()
     assert (status_output(made)["status"], status_output(made)["run_id"]) == ("running", None)
-    made.story.take(Confirmation("q1", "May I?"))
+    made.story.map_event(Confirmation("q1", "May I?"))
     asked = status_output(made)
     assert (asked["status"], asked["pending_confirmation_id"]) == ("waiting_for_confirmation", "q1")
     made.finish(str)
@@ -70,13 +70,13 @@ def test_the_surface(word: str) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "call"),
     [
-        ("svc_run_task", '{"text": " df "}', RunCall(call_id="k", text="df")),
+        ("svc_run_task", '{"text": " df "}', RunTaskCall(call_id="k", text="df")),
         (
             "hermes_run_task",
             '{"text": "df", "profile": "work", "session_id": "c2", "mode": "background"}',
-            RunCall(call_id="k", text="df", profile="work", session_id="c2", background=True),
+            RunTaskCall(call_id="k", text="df", profile="work", session_id="c2", background=True),
         ),
-        ("svc_run_task", json.dumps({"text": "x" * 6000}), RunCall(call_id="k", text="x" * 5000)),
+        ("svc_run_task", json.dumps({"text": "x" * 6000}), RunTaskCall(call_id="k", text="x" * 5000)),
         ("svc_get_status", "", StatusCall("k")),
         ("svc_cancel", '{"run_id": "n1"}', CancelCall("k")),
         ("svc_confirm", '{"confirmation_id": "q", "answer": "allow"}', ConfirmCall("k", "q", "allow")),

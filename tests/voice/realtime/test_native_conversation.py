@@ -9,7 +9,7 @@ import pytest
 
 from svc_proto.voice.realtime.actions import CloseClient
 from svc_proto.voice.realtime.voice_runs import MAX_CALLS
-from tests.voice.realtime.dialogue import STATES, Talk, dialogues, play, talk_of
+from tests.voice.realtime.dialogue import STATES, ConversationDialogue, dialogues, play, talk_of
 
 GOLDEN = """
 the golden turn
@@ -25,7 +25,7 @@ the golden turn
         -> svc.run.progress(session_id=c1, run_id=None, call_id=k1, status=starting, status_key=run:checking_svc,
         -> message=Checking., should_speak=False, active_tool_name=None, last_tool_name=None, completed_tool_count=0)
     after 0.75 -> StartRun(call_id=k1, text=df -h, profile=None, session_id=c1)
-    run_event k1 RunBegan n1 -> svc.run.started(session_id=c1, run_id=n1)
+    run_event k1 ApiRunStarted n1 -> svc.run.started(session_id=c1, run_id=n1)
     run_event k1 ToolBegan t1 terminal
         -> svc.tool.started(session_id=c1, run_id=n1, tool_call_id=t1, tool_name=terminal, arguments=None)
     run_event k1 ToolSucceeded t1 terminal
@@ -45,7 +45,7 @@ the golden turn
 """  # the example at the end of wire terminal-voice 6.6
 TURNS = """
 the provider answers by itself
-    say hello -> input_transcript.final(text=hello, source=client_text) SayText(text=hello) Respond
+    say hello -> input_transcript.final(text=hello, source=client_text) SendUserText(text=hello) Respond
     text r1 Hi. -> response.started(response_id=r1) response.delta(delta=Hi., source=provider, response_id=r1)
     audio_done r1 -> output_audio.done(response_id=r1)
     response_done r1 -> response.done(response_id=r1)
@@ -138,7 +138,7 @@ a question is answered by hand
     run_event k1 ApprovalAsked q1
     run_event k1 ApprovalAsked q2
     confirm q2 allow -> svc.confirmation.forwarded(confirmation_id=q2, answer=None)
-    confirm q1 allow -> Approve(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow)
+    confirm q1 allow -> AnswerApproval(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow)
     confirm q1 allow -> svc.confirmation.forwarded
     approved k1 q1 allow -> svc.confirmation.forwarded(confirmation_id=q1, answer=allow)
         -> svc.confirmation.requested(session_id=c1, run_id=n1, confirmation_id=q2, message=May I?)
@@ -148,7 +148,7 @@ a question is answered by word
     run_event k1 ApprovalAsked q1
     begins r2 'yes, do it'
     call r2 confirm k2 q1 allow_once
-        -> Approve(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow_once)
+        -> AnswerApproval(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow_once)
         -> AnswerCall(call_id=k2, ok=True, confirmation_id=q1, status=forwarded) playback_drain.requested(call_id=k2)
     call r2 confirm k3 q1 allow -> AnswerCall(call_id=k3, ok=False, confirmation_id=q1, status=not_pending)
 cancel
@@ -206,7 +206,7 @@ a run that somebody else stops while the person talks
     is hearing
 another chat session
     working
-    run_event k1 SessionBound c2 -> svc.session.bound(session_id=c2, profile=None)
+    run_event k1 ChatSessionBound c2 -> svc.session.bound(session_id=c2, profile=None)
     run_event k1 AnswerDelta The
         -> svc.run.progress(session_id=c2, run_id=n1, status_key=run:drafting, message=Drafting the answer.)
 notices are logged
@@ -217,11 +217,11 @@ an idle session is closed by the provider
     problem 'timed out by inactivity' idle -> ~realtime_agent.provider_idle_close(message=timed out by inactivity)
         -> CloseClient(code=1000, reason=the voice provider has closed an idle session)
     working
-    problem 'timed out by inactivity' idle -> ~realtime_agent.provider_idle_close LeaveRun response.done CloseClient
+    problem 'timed out by inactivity' idle -> ~realtime_agent.provider_idle_close DetachRun response.done CloseClient
 an error ends the turn
     problem quota -> error(message=quota)
     working
-    problem quota -> error(message=quota) LeaveRun(call_id=k1) response.done(response_id=None)
+    problem quota -> error(message=quota) DetachRun(call_id=k1) response.done(response_id=None)
 an answer is shown before an error
     judging
     problem quota -> CancelResponse response.started response.delta response.done error
@@ -236,8 +236,8 @@ the person speaks up
     commit -> CancelResponse response.done(response_id=r1, cancelled=True) CommitInput
     text r1 and -> nothing
     response_done r1 cancelled
-    say 'no, wait' -> response.done input_transcript.final SayText Respond
-    say or -> CancelResponse response.done input_transcript.final SayText Respond
+    say 'no, wait' -> response.done input_transcript.final SendUserText Respond
+    say or -> CancelResponse response.done input_transcript.final SendUserText Respond
     response_started orphan -> CancelResponse
     response_done orphan cancelled -> nothing
     response_started r2 -> response.started
@@ -256,7 +256,7 @@ def test_a_turn(title: str, lines: list[str]) -> None:
 
 
 def test_as_many_call_ids_as_are_known() -> None:
-    talk = Talk()
+    talk = ConversationDialogue()
     talk.do("answering")
     first = "call r1 unknown k0"
     assert talk.do(first) != []
@@ -269,7 +269,7 @@ def test_as_many_call_ids_as_are_known() -> None:
 
 @pytest.mark.parametrize("state", STATES)
 def test_without_a_provider_no_session_goes_on(state: str) -> None:
-    talk = Talk()
+    talk = ConversationDialogue()
     talk.do(state)
     assert talk.state == state
     *_, closes = talk.do("provider_lost gone")

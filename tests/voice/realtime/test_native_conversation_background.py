@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.voice.realtime.dialogue import Talk, dialogues, play, talk_of
+from tests.voice.realtime.dialogue import ConversationDialogue, dialogues, play, talk_of
 
 BACKGROUND = """
 a run that takes long [background]
@@ -96,7 +96,7 @@ a run that fails [background]
 a run that takes too long [background]
     quiet
     after 293
-    after 1 -> LeaveRun(call_id=k1) svc.run.background_completed(session_id=c1, run_id=n1, queued_count=0, ok=False)
+    after 1 -> DetachRun(call_id=k1) svc.run.background_completed(session_id=c1, run_id=n1, queued_count=0, ok=False)
         -> error(message=The task takes longer than a voice session waits for it. Its answer will be in the chat.)
     answers k1 -> nothing
     is over
@@ -109,8 +109,8 @@ a quick task beside a run [background]
     quiet
     ask k2 ls
     after 0.75 -> StartRun(call_id=k2, text=ls, profile=None, session_id=None)
-    run_event k2 SessionBound side -> nothing
-    run_event k2 RunBegan n2 -> svc.run.started(session_id=c1, run_id=n2)
+    run_event k2 ChatSessionBound side -> nothing
+    run_event k2 ApiRunStarted n2 -> svc.run.started(session_id=c1, run_id=n2)
     answers k2 -> svc.run.completed AnswerCall playback_drain.requested
     drained k2
     text b2 ANSWER
@@ -119,14 +119,14 @@ a quick task beside a run [background]
     after 0.75 -> StartRun(call_id=k3, text=ls, profile=None, session_id=side)
 a slow task beside a run waits in line [background]
     aside
-    run_event k2 SessionBound side
-    run_event k2 RunBegan n2
+    run_event k2 ChatSessionBound side
+    run_event k2 ApiRunStarted n2
     after 6 -> svc.run.progress(session_id=c1, run_id=n1, status=running, message=Still working., should_speak=False)
         -> svc.run.progress(session_id=c1, run_id=n2, status=running, message=Still working., should_speak=False)
         -> StopRun(call_id=k2)
         -> svc.run.queued(session_id=c1, run_id=, queued_count=1, queue_position=1, transcript_preview=ls)
         -> AnswerCall(call_id=k2, ok=True, status=queued, position=1) Respond
-    run_event k2 RunBegan late -> nothing
+    run_event k2 ApiRunStarted late -> nothing
     call r-k2 run k1 again -> nothing
     response_started h2
     call h2 status k9 -> AnswerCall(run_id=n1, queued_count=1) playback_drain.requested
@@ -148,12 +148,12 @@ a slow task beside a run waits in line [background]
 a task that has waited can ask [silent]
     quiet
     ask k2 ls background
-    run_event k1 SessionBound c2
+    run_event k1 ChatSessionBound c2
     answers k1
     after 0 -> StartRun(call_id=k2:queued, session_id=c2) ~svc_run.promoted svc.run.promoted playback_drain.requested
     run_event k2:queued ToolWaits t1 terminal
         -> svc.tool.started(session_id=c2, run_id=, tool_call_id=t1, tool_name=terminal, arguments=None)
-        -> AskAboutApproval(call_id=k2:queued, run_id=, tool_call_id=t1, message=Allow terminal?)
+        -> FetchApproval(call_id=k2:queued, run_id=, tool_call_id=t1, message=Allow terminal?)
     run_event k2:queued ApprovalAsked t1 -> svc.confirmation.requested
 a task that has waited does not begin while the person speaks [silent]
     quiet
@@ -171,7 +171,7 @@ a task that has begun to answer is not begun again [background]
     after 0 -> ~svc_run.promoted svc.run.promoted AnswerCall Respond
 a task beside a run that is not in the chat [background]
     aside
-    run_event k2 SessionBound side
+    run_event k2 ChatSessionBound side
     run_event k2 ToolBegan t1 web
     after 10
     answers k1
@@ -199,7 +199,7 @@ a chat session of its own that is told late is not taken for another task [backg
     after 10
     answers k1
     after 0
-    run_event k2 SessionBound side -> nothing
+    run_event k2 ChatSessionBound side -> nothing
     speaks h2
     answers k2
     heard b1
@@ -212,18 +212,18 @@ a chat session of its own that is told late is not taken for another task [backg
     after 0.75 -> StartRun(call_id=k5, session_id=None)
 a task that is asked for again while it goes on [background]
     quiet
-    ask k2 df -> input_transcript.final SayText Respond response.started AnswerCall(call_id=k2, ok=False)
+    ask k2 df -> input_transcript.final SendUserText Respond response.started AnswerCall(call_id=k2, ok=False)
         -> playback_drain.requested(call_id=k2) ~response.intermediate_done
 the queue has an end [silent]
     quiet
-    ask q0 'ls 0' background -> input_transcript.final SayText Respond response.started svc.run.queued AnswerCall
+    ask q0 'ls 0' background -> input_transcript.final SendUserText Respond response.started svc.run.queued AnswerCall
         -> response.done ~response.intermediate_done
     is idle
-    ask q1 'ls 1' background -> input_transcript.final SayText Respond response.started svc.run.queued AnswerCall
+    ask q1 'ls 1' background -> input_transcript.final SendUserText Respond response.started svc.run.queued AnswerCall
         -> response.done ~response.intermediate_done
-    ask q2 'ls 2' background -> input_transcript.final(queue_position=None) SayText Respond response.started
+    ask q2 'ls 2' background -> input_transcript.final(queue_position=None) SendUserText Respond response.started
         -> svc.run.queued AnswerCall response.done ~response.intermediate_done
-    ask q9 ls background -> input_transcript.final SayText Respond
+    ask q9 ls background -> input_transcript.final SendUserText Respond
         -> response.started AnswerCall(call_id=q9, ok=False, error=busy) playback_drain.requested(call_id=q9)
         -> ~response.intermediate_done
     drained q9
@@ -287,7 +287,7 @@ a question from the background [background]
     quiet
     run_event k1 ApprovalAsked q1
     begins r9 yes
-    call r9 confirm k9 q1 allow -> Approve(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow)
+    call r9 confirm k9 q1 allow -> AnswerApproval(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow)
         -> AnswerCall(call_id=k9, ok=True, confirmation_id=q1, status=forwarded) playback_drain.requested(call_id=k9)
     approved k1 q1 allow -> svc.confirmation.forwarded
 to hear an answer again [background]
@@ -314,7 +314,7 @@ def test_a_run_in_the_background(title: str, lines: list[str]) -> None:
 
 
 def test_how_long_a_session_is_kept_for_whoever_is_away() -> None:
-    talk = Talk()
+    talk = ConversationDialogue()
     talk.do("away")
     left = talk.now
     assert talk.broker.kept_until(30.0, 360.0) == left + 360.0

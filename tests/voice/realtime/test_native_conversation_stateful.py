@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.voice.realtime.actions import CloseClient, Emit, Note, Order, Render, StartRun
-from svc_proto.voice.realtime.voice_run import FOREGROUND, BackgroundRules
+from svc_proto.voice.realtime.actions import CloseClient, ConversationAction, Emit, LogEvent, Render, StartRun
+from svc_proto.voice.realtime.voice_run import FOREGROUND, BackgroundPolicy
 from svc_proto.voice.realtime.voice_runs import MAX_QUEUED, MAX_RESULTS
-from tests.voice.realtime.dialogue import STATES, Talk
+from tests.voice.realtime.dialogue import STATES, ConversationDialogue
 
-RULES = BackgroundRules(slow_tools=("web",))
-SEVERAL = BackgroundRules(promote_after=2.0, progress_after=1.0, progress_repeat=4.0, max_runs=3)
-SILENT = BackgroundRules(promote_after=2.0, spoken_handoff=False, progress_after=5.0)
+RULES = BackgroundPolicy(slow_tools=("web",))
+SEVERAL = BackgroundPolicy(promote_after=2.0, progress_after=1.0, progress_repeat=4.0, max_runs=3)
+SILENT = BackgroundPolicy(promote_after=2.0, spoken_handoff=False, progress_after=5.0)
 RUNS = ("k1", "k2", "k7", "k1:queued", "k2:queued", "k7:queued")
 RESPONSES = ("r1", "r2", "r3", "forced-summary-fallback-1", "respeak-1", "progress-1")
 ANYTIME = """
@@ -31,8 +31,8 @@ call {0} run k1 df; call {0} run k2 ls; call {0} run k7 du background; call {0} 
 call {0} confirm k5 t1 allow; call {0} unknown k6
 """
 OF_A_RUN = """
-run_ended {0}; run_failed {0} no; approved {0} t1 allow; run_event {0} SessionBound c2 - session_not_found;
-run_event {0} RunBegan n1; run_event {0} MessageBegan m1; run_event {0} AnswerDelta ANSWER;
+run_ended {0}; run_failed {0} no; approved {0} t1 allow; run_event {0} ChatSessionBound c2 - session_not_found;
+run_event {0} ApiRunStarted n1; run_event {0} MessageBegan m1; run_event {0} AnswerDelta ANSWER;
 run_event {0} ThoughtDelta Hm;
 run_event {0} ToolWaits t1 phone_call; run_event {0} ToolBegan t1 phone_call; run_event {0} ToolSaid t2 web;
 run_event {0} ToolSucceeded t1 phone_call; run_event {0} ToolFailed t1 phone_call; run_event {0} ApprovalAsked t1;
@@ -48,18 +48,18 @@ SCENES += [(SEVERAL, way) for way in (*STATES, "quiet", "aside", "queued")]
 SCENES += [(SILENT, way) for way in ("away", "answered while away")]
 
 
-def emits(orders: list[Order]) -> list[Emit]:
+def emits(orders: list[ConversationAction]) -> list[Emit]:
     return [order for order in orders if isinstance(order, Emit)]
 
 
-def ends(order: Order) -> bool:
+def ends(order: ConversationAction) -> bool:
     """Whether a client takes it for the end of a turn (wire terminal-voice 6.5)."""
     if not isinstance(order, Emit):
         return False
     return order.type == "voice.response.done" or order.fields.get("spoken_handoff") is False
 
 
-def settle(talk: Talk) -> list[Order]:
+def settle(talk: ConversationDialogue) -> list[ConversationAction]:
     """Whatever is going on comes to its end: somebody listens, time passes, and runs that were begun end."""
     orders = talk.do("come_back")
     for _ in range(8):  # one detached, three in line, four answers
@@ -71,14 +71,14 @@ def settle(talk: Talk) -> list[Order]:
     return orders
 
 
-def check_playback(orders: list[Order]) -> None:
+def check_playback(orders: list[ConversationAction]) -> None:
     """What was said with a call is played, or was not in time, before its run begins (wire terminal-voice 6.6)."""
     waits: set[object] = set()
     for order in orders:
         match order:
             case Emit(type="voice.playback_drain.requested", fields={"reason": "pre_svc_ack", "call_id": call_id}):
                 waits.add(call_id)
-            case (Emit(type="voice.playback_drain.timeout") | Note(type="voice.playback_drain.completed")) as over:
+            case (Emit(type="voice.playback_drain.timeout") | LogEvent(type="voice.playback_drain.completed")) as over:
                 waits.discard(over.fields["call_id"])
             case StartRun(call_id=call_id):
                 assert call_id not in waits
@@ -86,7 +86,7 @@ def check_playback(orders: list[Order]) -> None:
                 pass
 
 
-def check_runs(orders: list[Order], most: int) -> None:
+def check_runs(orders: list[ConversationAction], most: int) -> None:
     """No call begins two runs, and each that was promoted is told to be over once."""
     check_playback(orders)
     starts = [order.call_id for order in orders if isinstance(order, StartRun)]
@@ -108,7 +108,7 @@ def check_runs(orders: list[Order], most: int) -> None:
 @pytest.mark.parametrize("step", STEPS)
 def test_each_state_with_each_event(step: str) -> None:
     for rules, way in SCENES:
-        talk = Talk(rules=rules)
+        talk = ConversationDialogue(rules=rules)
         orders = talk.do(way)
         begun = talk.state != "idle"
         brought = [*talk.do(step), *settle(talk)]
@@ -117,15 +117,15 @@ def test_each_state_with_each_event(step: str) -> None:
 
 
 @given(st.sampled_from(SCENES), st.lists(st.sampled_from(STEPS), max_size=60))
-def test_any_dialogue(scene: tuple[BackgroundRules, str], steps: list[str]) -> None:
+def test_any_dialogue(scene: tuple[BackgroundPolicy, str], steps: list[str]) -> None:
     rules, way = scene
-    talk = Talk(rules=rules)
+    talk = ConversationDialogue(rules=rules)
     orders = talk.do(way)
     begun = talk.state != "idle"  # a turn is open
     for step in steps:
         brought = talk.do(step)
         orders += brought
-        assert len(talk.broker.runs.unheard) <= MAX_RESULTS + 1
+        assert len(talk.broker.runs.undelivered) <= MAX_RESULTS + 1
         assert step != "leave" or talk.broker.kept_until(30.0, 360.0) >= talk.now + 30.0
         filled = any(isinstance(order, Render) and order.response_id.startswith("progress-") for order in brought)
         assert not filled or talk.state in ("idle", "working")

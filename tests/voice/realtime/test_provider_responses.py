@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from svc_proto.voice.realtime.actions import Note, Order, ReadAloud
-from svc_proto.voice.realtime.provider_responses import MAX_DEAD, MAX_OPEN, MAX_ORPHANS, ProviderResponses
+from svc_proto.voice.realtime.actions import ConversationAction, LogEvent, ReadAloud
+from svc_proto.voice.realtime.provider_responses import MAX_IGNORED, MAX_OPEN, MAX_ORPHANS, ProviderResponses
 from tests.voice.realtime.dialogue import dialogues, play
 
 DIALOGUES = f"""
@@ -78,7 +78,7 @@ as many as are under way
     is none silent
 as many as are known to be given up
     start r0
-    each {MAX_DEAD - 1} start a{{}}
+    each {MAX_IGNORED - 1} start a{{}}
     start r0 -> ~ignored
     start more -> ~stray
     start r0 -> ~stray
@@ -97,20 +97,20 @@ class Responses:
         self.all = ProviderResponses()
         self.now = 0.0
 
-    def do(self, line: str) -> Sequence[Order]:
+    def do(self, line: str) -> Sequence[ConversationAction]:
         """What happens; a start is a note of what it means."""
         match shlex.split(line):
             case ["after", seconds]:
                 self.now += float(seconds)
             case ["ask", text]:
-                return self.all.ask(ReadAloud(text), self.now)
+                return self.all.request(ReadAloud(text), self.now)
             case ["give_up"]:
                 self.all.give_up(self.now)
             case ["orphan", *_]:
-                self.all.ask(ReadAloud("x"), self.now)
+                self.all.request(ReadAloud("x"), self.now)
                 self.all.give_up(self.now)
             case ["start", name]:
-                return [Note(self.all.start(name, self.now).value)]
+                return [LogEvent(self.all.start(name, self.now).value)]
             case ["is", state, talks, *current]:
                 told = (self.all.state.value, self.all.talking, self.all.current)
                 assert told == (state, talks == "talking", current[0] if current else None)

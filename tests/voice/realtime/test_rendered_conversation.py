@@ -11,8 +11,15 @@ from svc_proto.basics.pcm import wav_head
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.voice.agent import agent_mode
-from svc_proto.voice.provider_interface import AudioChunk, AudioSink, ProviderError, Recording, Rendered, SpeechRequest
-from svc_proto.voice.realtime.run_events import RunBegan
+from svc_proto.voice.provider_interface import (
+    AudioChunk,
+    AudioSink,
+    ProviderError,
+    Recording,
+    RenderResult,
+    SpeechRequest,
+)
+from svc_proto.voice.realtime.run_events import ApiRunStarted
 from tests.loops.agents import KEY, SOUND, Agent, of, types
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, create, log_of
@@ -38,12 +45,12 @@ class Engines:
             raise self.hears
         return self.hears
 
-    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
         self.texts.append(request.text)
         if self.mute:
             raise ProviderError("no voice")
         yield from sink.chunk(AudioChunk(b"\1\0" * 50, 24_000, "frames:0-50"))
-        return Rendered(provider="local", model="m", voice="v")
+        return RenderResult(provider="local", model="m", voice="v")
 
 
 def local(world: VirtualWorld, engines: Engines, api: ScriptedApi) -> tuple[Agent, VoiceClient]:
@@ -203,7 +210,7 @@ def test_what_is_found_out_too_late(world: VirtualWorld) -> None:
     client.until("voice.response.done")
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     (session,) = relay.voice_side.sessions["agent"].sessions()
-    session.mode.talk.run_event("turn-1", RunBegan("n1"))
+    session.mode.talk.run_event("turn-1", ApiRunStarted("n1"))
     session.mode.talk.approved("turn-1", "q1", None)
     session.mode.carry_out()
     client.say("svc.result.respeak")

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from svc_proto.voice.realtime.actions import Order
-from svc_proto.voice.realtime.run_events import MAX_ANSWER, MAX_TOOLS, RunStory
+from svc_proto.voice.realtime.actions import ConversationAction
+from svc_proto.voice.realtime.run_events import MAX_ANSWER, MAX_TOOLS, RunEventMapper
 from tests.voice.realtime.dialogue import EVENTS, dialogues, play
 
 STORIES = """
 a run from its beginning to its end
-    SessionBound c1 work session_not_found -> svc.session.bound(session_id=c1, profile=work, reason=session_not_found)
-    SessionBound c1 -> svc.session.bound(session_id=c1, profile=None)
-    RunBegan n1 -> svc.run.started(session_id=c1, run_id=n1)
-    RunBegan n1 -> nothing
+    ChatSessionBound c1 work session_not_found -> svc.session.bound(session_id=c1, profile=work, reason=session_not_found)
+    ChatSessionBound c1 -> svc.session.bound(session_id=c1, profile=None)
+    ApiRunStarted n1 -> svc.run.started(session_id=c1, run_id=n1)
+    ApiRunStarted n1 -> nothing
     MessageBegan m1 -> svc.message.started(session_id=c1, run_id=n1, message_id=m1)
     AnswerDelta Hel -> nothing
     AnswerDelta lo -> nothing
@@ -35,7 +35,7 @@ the answer of last resort
     AnswerDelta No. -> nothing
     answers No.
 a tool begins once
-    RunBegan n1
+    ApiRunStarted n1
     ToolBegan t1 terminal 'df -h'
         -> svc.tool.started(tool_call_id=t1, tool_name=terminal, message=df -h, arguments={'command': 'df -h'})
     ToolBegan t1 terminal 'df -h' -> nothing
@@ -55,12 +55,12 @@ starts that are made up
     ToolSucceeded _x _x -> svc.tool.completed
     last done 'Finished x.' web_search
 a tool that waits may wait for an approval
-    RunBegan n1
+    ApiRunStarted n1
     ToolWaits t1 phone_call +15550100 -> svc.tool.started(message=+15550100)
-        -> AskAboutApproval(call_id=k1, run_id=n1, tool_call_id=t1, message=Allow phone_call: +15550100?)
+        -> FetchApproval(call_id=k1, run_id=n1, tool_call_id=t1, message=Allow phone_call: +15550100?)
     ApprovalAsked t1 -> svc.confirmation.requested(session_id=c1, run_id=n1, confirmation_id=t1, message=May I?)
     status waiting_for_confirmation confirmation 'Waiting for your confirmation.'
-    ToolWaits t2 send_sms -> svc.tool.started AskAboutApproval(message=Allow send_sms?)
+    ToolWaits t2 send_sms -> svc.tool.started FetchApproval(message=Allow send_sms?)
     ApprovalAsked t2 -> nothing
     ToolBegan t1 phone_call -> svc.confirmation.requested(confirmation_id=t2)
     settle t2 -> nothing
@@ -71,7 +71,7 @@ a call id that comes again is another call
     ToolBegan sms sms -> svc.tool.started
     ToolSucceeded sms sms -> svc.tool.completed
     ToolBegan web web
-    ToolWaits sms sms -> svc.tool.started AskAboutApproval
+    ToolWaits sms sms -> svc.tool.started FetchApproval
     ApprovalAsked sms -> svc.confirmation.requested
     last running 'Using sms.' sms
     ToolBegan sms sms -> nothing
@@ -98,9 +98,9 @@ class Tale:
     """A story that is told and asked, a line at a time."""
 
     def __init__(self) -> None:
-        self.story = RunStory("svc", "k1", "c1")
+        self.story = RunEventMapper("svc", "k1", "c1")
 
-    def do(self, line: str) -> Sequence[Order]:
+    def do(self, line: str) -> Sequence[ConversationAction]:
         story = self.story
         last = (story.last_tool_status, story.last_tool_message, story.active_tool_name)
         match shlex.split(line):
@@ -111,7 +111,7 @@ class Tale:
             case ["crowd"]:  # all other calls that are remembered
                 return [order for n in range(1, MAX_TOOLS) for order in self.do(f"ToolBegan {n} x")]
             case ["settle", question]:
-                return story.settle(question)
+                return story.resolve_confirmation(question)
             case ["answers", answer]:
                 assert story.answer == answer
             case ["status", *words]:
@@ -119,7 +119,7 @@ class Tale:
             case ["last", *words]:
                 assert [str(word) for word in last] == words
             case [word, *arguments]:
-                return story.take(EVENTS[word](*arguments))
+                return story.map_event(EVENTS[word](*arguments))
         return []
 
 
@@ -129,13 +129,13 @@ def test_a_story(title: str, lines: list[str]) -> None:
 
 
 def test_what_is_not_kept_takes_no_room() -> None:
-    story = RunStory("svc", "k1", "c1")
-    story.take(EVENTS["AnswerComplete"]("y" * (MAX_ANSWER + 1)))
+    story = RunEventMapper("svc", "k1", "c1")
+    story.map_event(EVENTS["AnswerComplete"]("y" * (MAX_ANSWER + 1)))
     assert story.answer == "y" * MAX_ANSWER
-    story.take(EVENTS["AnswerDelta"]("x" * MAX_ANSWER))
-    story.take(EVENTS["ThoughtDelta"]("x" * MAX_ANSWER))
+    story.map_event(EVENTS["AnswerDelta"]("x" * MAX_ANSWER))
+    story.map_event(EVENTS["ThoughtDelta"]("x" * MAX_ANSWER))
     size = len(pickle.dumps(story))
     for _ in range(100):
-        story.take(EVENTS["AnswerDelta"]("more"))
-        story.take(EVENTS["ThoughtDelta"]("more"))
+        story.map_event(EVENTS["AnswerDelta"]("more"))
+        story.map_event(EVENTS["ThoughtDelta"]("more"))
     assert len(pickle.dumps(story)) == size

@@ -9,15 +9,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.voice.realtime.actions import Respond
-from svc_proto.voice.realtime.turn_taking import FLOOR_TABLE, Floor, FloorState, FloorTrigger
+from svc_proto.voice.realtime.turn_taking import TURN_TAKING_TABLE, TurnTaking, TurnTakingState, TurnTakingTrigger
 
 AFTER = {
-    FloorTrigger.HEAR: FloorState.HEARING,
-    FloorTrigger.ASK: FloorState.ANSWERING,
-    FloorTrigger.CONSULT: FloorState.CONSULTED,
-    FloorTrigger.WORK: FloorState.WORKING,
-    FloorTrigger.TELL: FloorState.TELLING,
-    FloorTrigger.END: FloorState.IDLE,
+    TurnTakingTrigger.HEAR: TurnTakingState.HEARING,
+    TurnTakingTrigger.ASK: TurnTakingState.ANSWERING,
+    TurnTakingTrigger.CONSULT: TurnTakingState.CONSULTED,
+    TurnTakingTrigger.WORK: TurnTakingState.WORKING,
+    TurnTakingTrigger.TELL: TurnTakingState.TELLING,
+    TurnTakingTrigger.END: TurnTakingState.IDLE,
 }
 
 
@@ -26,16 +26,16 @@ class FloorAgainstItsHistory(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.floor = Floor()
-        self.last = FloorTrigger.END
+        self.floor = TurnTaking()
+        self.last = TurnTakingTrigger.END
 
-    @rule(trigger=st.sampled_from(FloorTrigger), within=st.sampled_from((None, 2.5)))
-    def happens(self, trigger: FloorTrigger, within: float | None) -> None:
+    @rule(trigger=st.sampled_from(TurnTakingTrigger), within=st.sampled_from((None, 2.5)))
+    def happens(self, trigger: TurnTakingTrigger, within: float | None) -> None:
         if not self._may(trigger):
             with pytest.raises(LocalProtocolError):
-                self.floor.go(trigger)
+                self.floor.step(trigger)
             return
-        self.floor.go(trigger, within)
+        self.floor.step(trigger, within)
         self.last = trigger
         assert self.floor.due == within
 
@@ -46,29 +46,29 @@ class FloorAgainstItsHistory(RuleBasedStateMachine):
 
     @rule()
     def a_response_is_wanted(self) -> None:
-        if self._may(FloorTrigger.ASK):
+        if self._may(TurnTakingTrigger.ASK):
             free = not self.floor.responses.talking
             assert self.floor.respond(100.0) == [Respond()] * (free or self.floor.responses.due is None)
-            self.last = FloorTrigger.ASK
+            self.last = TurnTakingTrigger.ASK
             assert self.floor.drain is None
 
     @invariant()
     def the_person_may_speak_up_and_all_may_end_at_any_time(self) -> None:
         # Wire terminal-voice 6.8: `response.cancel` "then always `voice.response.done`".
-        for trigger in (FloorTrigger.HEAR, FloorTrigger.ASK, FloorTrigger.END):
-            assert FLOOR_TABLE[self.floor.state, trigger] is AFTER[trigger]
+        for trigger in (TurnTakingTrigger.HEAR, TurnTakingTrigger.ASK, TurnTakingTrigger.END):
+            assert TURN_TAKING_TABLE[self.floor.state, trigger] is AFTER[trigger]
 
     @invariant()
     def it_is_where_its_last_word_has_brought_it(self) -> None:
         assert self.floor.state is AFTER[self.last]
 
-    def _may(self, trigger: FloorTrigger) -> bool:
+    def _may(self, trigger: TurnTakingTrigger) -> bool:
         """Only a response that was asked for calls a function; an answer is told when nobody else speaks."""
         match trigger:
-            case FloorTrigger.CONSULT | FloorTrigger.WORK:
-                return self.last is FloorTrigger.ASK
-            case FloorTrigger.TELL:
-                return self.last in (FloorTrigger.ASK, FloorTrigger.WORK, FloorTrigger.END)
+            case TurnTakingTrigger.CONSULT | TurnTakingTrigger.WORK:
+                return self.last is TurnTakingTrigger.ASK
+            case TurnTakingTrigger.TELL:
+                return self.last in (TurnTakingTrigger.ASK, TurnTakingTrigger.WORK, TurnTakingTrigger.END)
             case _:
                 return True
 

@@ -13,12 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.voice.realtime.actions import Emit
-from svc_proto.voice.realtime.run_events import RunStory
+from svc_proto.voice.realtime.run_events import RunEventMapper
 from svc_proto.voice.realtime.voice_run import (
     FOREGROUND,
     MAX_SPOKEN,
     SILENT,
-    BackgroundRules,
+    BackgroundPolicy,
     VoiceRun,
     VoiceRunState,
     VoiceRunTrigger,
@@ -36,13 +36,13 @@ MOVES = {
 }
 
 
-def made_run(rules: BackgroundRules = FOREGROUND) -> VoiceRun:
-    return VoiceRun(story=RunStory("svc", "k1", "c1"), text="df", profile=None, rules=rules)
+def made_run(rules: BackgroundPolicy = FOREGROUND) -> VoiceRun:
+    return VoiceRun(story=RunEventMapper("svc", "k1", "c1"), text="df", profile=None, rules=rules)
 
 
-def begun(rules: BackgroundRules = FOREGROUND) -> VoiceRun:
+def begun(rules: BackgroundPolicy = FOREGROUND) -> VoiceRun:
     made = made_run(rules)
-    made.take(10.0, spoke=False)
+    made.start(10.0, spoke=False)
     made.on_due(10.75, "idle")
     return made
 
@@ -67,7 +67,7 @@ class RunAgainstAModel(RuleBasedStateMachine):
             self.run = made_run()
             self.at = "asked" if spoke else "pausing"
             self.due: float | None = self.now + (2.5 if spoke else 0.75)
-            self.orders = self.run.take(self.now, spoke=spoke)
+            self.orders = self.run.start(self.now, spoke=spoke)
             self.began = 0.0
             assert names(self.orders) == ["playback_drain.requested" if spoke else "svc.run.progress"]
 
@@ -167,7 +167,7 @@ TestRunAgainstAModel.settings = settings(max_examples=50, stateful_step_count=30
 )
 def test_its_answer(text: str, spoken: str, structured: bool) -> None:
     made = begun()
-    made.story.take(EVENTS["AnswerDelta"](text))
+    made.story.map_event(EVENTS["AnswerDelta"](text))
     answer = made.finish(str)
     assert (answer.spoken, answer.structured) == (spoken, structured)
     assert made.due is None
@@ -175,9 +175,9 @@ def test_its_answer(text: str, spoken: str, structured: bool) -> None:
 
 
 def test_when_its_progress_may_be_spoken() -> None:
-    made = begun(BackgroundRules(progress_after=5, progress_repeat=2))
+    made = begun(BackgroundPolicy(progress_after=5, progress_repeat=2))
     beats = [
-        made.beat(made.began + elapsed, floor)
+        made.send_progress(made.began + elapsed, floor)
         for elapsed, floor in ((4.5, "idle"), (5, "provider_speaking"), (5, "idle"), (6.5, "idle"), (7, "idle"))
     ]
     assert [beat.fields["should_speak"] for beat in beats] == [False, False, True, False, True]

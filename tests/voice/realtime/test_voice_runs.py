@@ -4,9 +4,9 @@ order of things: `test_conversation_background`, `test_conversation_stateful`.
 
 from __future__ import annotations
 
-from svc_proto.voice.realtime.function_calls import RunCall
-from svc_proto.voice.realtime.voice_run import HEARTBEAT, BackgroundRules, Tier, VoiceRun
-from svc_proto.voice.realtime.voice_runs import GRACE, QUIET, QUIET_WITHIN, VoiceRuns
+from svc_proto.voice.realtime.function_calls import RunTaskCall
+from svc_proto.voice.realtime.voice_run import HEARTBEAT, BackgroundPolicy, RunTier, VoiceRun
+from svc_proto.voice.realtime.voice_runs import GRACE, QUIET, QUIET_TIMEOUT, VoiceRuns
 from tests.voice.realtime.dialogue import EVENTS
 
 
@@ -14,17 +14,17 @@ class Scene:
     """All runs of a conversation at second 100."""
 
     def __init__(self, **fields: str) -> None:
-        rules = BackgroundRules(longest=60.0)
+        rules = BackgroundPolicy(longest=60.0)
         self.all = VoiceRuns(word="svc", speakable=str, rules=rules, session_id="c1", **fields)
 
     def promote(self, name: str) -> VoiceRun:
-        run = self.all.new(RunCall(call_id=name, text=f"do {name}"))
+        run = self.all.new(RunTaskCall(call_id=name, text=f"do {name}"))
         run.begin(100.0)
-        self.all.detach(run, Tier.PROMOTED, spoken=True)
+        self.all.detach(run, RunTier.PROMOTED, spoken=True)
         return run
 
     def finish(self, run: VoiceRun) -> None:
-        run.story.take(EVENTS["AnswerDelta"]("Done."))
+        run.story.map_event(EVENTS["AnswerDelta"]("Done."))
         self.all.finish(run, 100.0, idle=True)
 
     def due(self) -> float | None:
@@ -35,32 +35,32 @@ class Scene:
 def test_what_begins_next_and_when_an_answer_is_due() -> None:
     scene = Scene()
     runs = scene.all
-    assert (runs.next_at, scene.due(), runs.busy, runs.shown) == (None, None, False, None)
+    assert (runs.next_at, scene.due(), runs.busy, runs.status_run) == (None, None, False, None)
     first = scene.promote("k1")
     assert (runs.next_at, scene.due(), runs.is_new("k1")) == (None, 100.0 + HEARTBEAT, False)
-    runs.wait_in_line(runs.new(RunCall(call_id="k2", text="do k2")), Tier.DURABLE)
+    runs.enqueue(runs.new(RunTaskCall(call_id="k2", text="do k2")), RunTier.DURABLE)
     assert (runs.queued, runs.is_new("k2:queued")) == (["do k2"], False)
     assert [runs.has_task(f"do k{number}") for number in (1, 2, 3)] == [True, True, False]
-    runs.hear(99.0)
+    runs.on_user_speech(99.0)
     scene.finish(first)
     assert (runs.next_at, runs.start_next(100.0)) == (99.0 + QUIET, [])
-    for heard, at in ((120.0, 100.0 + QUIET_WITHIN), (100.0 - QUIET, 100.0)):
-        runs.hear(heard)
+    for heard, at in ((120.0, 100.0 + QUIET_TIMEOUT), (100.0 - QUIET, 100.0)):
+        runs.on_user_speech(heard)
         assert runs.next_at == at
     assert runs.start_next(100.0) != []
-    for heard, at in ((99.0, 99.0 + QUIET), (120.0, 100.0 + QUIET_WITHIN)):
-        runs.hear(heard)
+    for heard, at in ((99.0, 99.0 + QUIET), (120.0, 100.0 + QUIET_TIMEOUT)):
+        runs.on_user_speech(heard)
         assert runs.next_at == at
-    assert runs.shown is runs.detached is not None
-    runs.leave(120.0)
+    assert runs.status_run is runs.detached is not None
+    runs.on_client_left(120.0)
     assert (runs.next_at, runs.kept_until(30.0, 360.0, live=False)) == (None, 480.0)
-    runs.come_back(130.0)
+    runs.on_client_back(130.0)
     assert (runs.next_at, runs.take_result(129.0)) == (130.0, None)
     answer = runs.take_result(130.0)
     assert answer is not None
     assert (answer.text, runs.last) == ("Done.", answer)
     runs.fail(runs.detached, "no", 100.0)
-    runs.leave(131.0)
+    runs.on_client_left(131.0)
     assert runs.kept_until(10.0, 360.0, live=False) == 100.0 + max(GRACE, 41.0)
     assert runs.kept_until(10.0, 360.0, live=True) == 491.0
 
@@ -69,15 +69,15 @@ def test_what_is_shown_when_nothing_runs() -> None:
     scene = Scene(result_delivery="visual_only")
     for name in ("k1", "k2"):
         scene.finish(scene.promote(name))
-    assert scene.all.shown is not None
-    assert (scene.all.shown.call_id, scene.all.unheard) == ("k2", ["", ""])
-    scene.all.hear(100.0)
+    assert scene.all.status_run is not None
+    assert (scene.all.status_run.call_id, scene.all.undelivered) == ("k2", ["", ""])
+    scene.all.on_user_speech(100.0)
     assert scene.all.next_at == 100.0  # what is only shown waits for no microphone
 
 
 def test_an_answer_that_goes_on_says_nothing() -> None:
     runs = Scene().all
-    run = runs.new(RunCall(call_id="k1", text="df"))
+    run = runs.new(RunTaskCall(call_id="k1", text="df"))
     run.begin(100.0)
     assert not runs.drafts("k1", "It ")  # its beginning is told
     assert len(runs.event("k1", EVENTS["AnswerDelta"]("It "), 100.0)) == 1
