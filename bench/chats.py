@@ -19,7 +19,7 @@ from bench.rounds import Rounds, notes_on, take_round
 from bench.wire import request
 from runtimes.chat_tables import CHAT_SESSIONS
 from runtimes.store import open_store
-from svc_proto.api.rows import ChatSession
+from svc_proto.api.chat.records import ChatSession
 
 __all__ = ["lists_table"]
 

@@ -13,8 +13,8 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.mcp_stdio import StdioServer
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
-from svc_proto.mcp.answers import Offer
-from svc_proto.mcp.phone import looking, phone_offer
+from svc_proto.mcp.phone_features import looking, phone_offer
+from svc_proto.mcp.server_features import Offer
 from svc_proto.service_clients.phone_control import RelayPhoneControl
 from svc_proto.wire.urls import parse_url
 

@@ -32,10 +32,10 @@ from runtimes.sim.network import Network
 from runtimes.sim.process import LogLine, Process
 from runtimes.sim.world import START_WALL
 from runtimes.sim.world import World as Simulation
+from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.api.config import ApiConfig
+from svc_proto.api.runs.subscriber import MAX_BEHIND, MAX_EVENTS_BEHIND, MAX_UNREAD, SubscriberState
 from svc_proto.api.service import Api
-from svc_proto.api.store import AddMessages
-from svc_proto.api.subscriber import MAX_BEHIND, MAX_EVENTS_BEHIND, MAX_UNREAD, SubscriberState
 from svc_proto.basics.entropy import Entropy
 from svc_proto.boundary import Core
 from svc_proto.commands import Level, Notify, StoreRequest

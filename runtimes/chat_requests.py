@@ -1,4 +1,4 @@
-"""The requests of `svc_proto.api.store` in SQL. Each function is called within a transaction of its own.
+"""The requests of `svc_proto.api.chat.store_requests` in SQL. Each function is called within a transaction of its own.
 
 A function that changes a session locks its row first, so that counters are right with several writers at once.
 """
@@ -35,8 +35,8 @@ from runtimes.chat_words import searched, snippet, terms
 from runtimes.failures import HostError
 from runtimes.hand import UNSTORABLE, Hand, storable
 from runtimes.response_requests import RESPONSE_HANDLERS
-from svc_proto.api.rows import ChatPage, ChatSession, Content, Message, SearchHit, Usage
-from svc_proto.api.store import (
+from svc_proto.api.chat.records import ChatPage, ChatSession, Content, Message, SearchHit, Usage
+from svc_proto.api.chat.store_requests import (
     AddMessages,
     BeginTurn,
     CreateChat,

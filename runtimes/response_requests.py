@@ -1,4 +1,4 @@
-"""What nodes of a service keep of `/v1/responses`, in SQL: see `svc_proto.api.stored_responses`."""
+"""What nodes of a service keep of `/v1/responses`, in SQL: see `svc_proto.api.cluster.response_store`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from runtimes.chat_tables import CHAT_RESPONSES
-from svc_proto.api.rows import KeptResponse
-from svc_proto.api.store import DropResponse, FindResponse, KeepResponse
+from svc_proto.api.chat.records import KeptResponse
+from svc_proto.api.chat.store_requests import DropResponse, FindResponse, KeepResponse
 
 __all__ = ["RESPONSE_HANDLERS"]
 

@@ -31,9 +31,9 @@ from servers.launch import (
     tell_where,
 )
 from servers.supervised import given_place
+from svc_proto.api.agent_settings import agent_settings, misspelt
 from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.api.service import Api
-from svc_proto.api.settings import agent_settings, misspelt
 from svc_proto.basics.dotenv import parse_own_settings
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.engine.core import Engine

@@ -81,10 +81,10 @@ def _kinds(content: Mapping[str, Any]) -> Iterator[str]:
 
 def _write() -> None:
     from svc_proto.dashboard.config import DashboardConfig
-    from svc_proto.dashboard.says import manual
+    from svc_proto.dashboard.openapi_operations import manual
     from svc_proto.dashboard.service import Dashboard
     from svc_proto.openapi.document import build_document
-    from tests.api.world import ApiBook
+    from tests.api.harness import ApiBook
     from tests.loops.boards import FILES
     from tests.relay.routes.voice_harness import VoiceRoutesHarness
 

@@ -10,22 +10,22 @@ LIMITS = {
     # wire api 2.1, 2.3, 2.5
     "api.service.BODY_LIMIT": 10_000_000,
     "api.content.MAX_PARTS": 1_000,
-    "api.idempotency.KEEP": 300.0,
-    "api.idempotency.MAX_KEYS": 1_000,
-    "api.titles.MAX_ID": 256,
+    "api.runs.idempotency.KEEP": 300.0,
+    "api.runs.idempotency.MAX_KEYS": 1_000,
+    "api.chat.titles.MAX_ID": 256,
     # wire api 3.1, 3.2, 3.8
-    "api.titles.MAX_TITLE": 100,
+    "api.chat.titles.MAX_TITLE": 100,
     "api.routes.sessions.DEFAULT_PAGE": 50,
     "api.routes.sessions.MAX_PAGE": 200,
     "api.routes.sessions.DEFAULT_HITS": 20,
     "api.routes.sessions.MAX_HITS": 100,
     # wire api 4.2, 6.3, 7, decision 16
-    "api.subscriber.KEEPALIVE_EVERY": 30.0,
-    "api.subscriber.UNREAD_FOR": 300.0,
-    "api.subscriber.MAX_BEHIND": 64 * 1024,
-    "api.subscriber.MAX_EVENTS_BEHIND": 256,
+    "api.runs.subscriber.KEEPALIVE_EVERY": 30.0,
+    "api.runs.subscriber.UNREAD_FOR": 300.0,
+    "api.runs.subscriber.MAX_BEHIND": 64 * 1024,
+    "api.runs.subscriber.MAX_EVENTS_BEHIND": 256,
     "api.routes.runs.RACE": 1.0,
-    "api.responses.MAX_KEPT": 100,
+    "api.runs.response_store.MAX_KEPT": 100,
     # spec "Limits"
     "client.doctor.PROBE_WITHIN": 4.0,
     "device.safety.bounds.MIN_IDLE_MINUTES": 5,
@@ -55,10 +55,10 @@ LIMITS = {
     "client.talk.CHUNK": 6400,
     "client.talk.TURN_WITHIN": 300.0,
     # wire core 9
-    "dashboard.checks.MAX_PREFIX": 64,
+    "dashboard.validation.MAX_PREFIX": 64,
     "dashboard.upstream.MOST_SHOWN": 200,
     # wire api 2.5
-    "dashboard.agent_calls.LARGEST_TURN": 10_000_000,
+    "dashboard.agent_proxy.LARGEST_TURN": 10_000_000,
     # wire bridge 1.3, 3.4, 5.5, 5.7, 5.8
     "device.phone.STATUS_EVERY": 30.0,
     "device.performer.UPLOAD_WITHIN": 15.0,

@@ -9,14 +9,14 @@ from functools import partial
 import pytest
 from attrs import frozen
 
-from svc_proto.agent.approvals import MAX_SHOWN, shown_call
+from svc_proto.agent.approval_memory import MAX_SHOWN, shown_call
 from svc_proto.agent.toolbox import MAX_PREVIEW, preview_of
-from svc_proto.agent.tools.phone_answer import MAX_ERROR, body_of
+from svc_proto.agent.tools.phone_result import MAX_ERROR, body_of
 from svc_proto.agent.tools.tool import Tool
+from svc_proto.api.chat.titles import MAX_ID, MAX_TITLE, check_session_id, clean_title
 from svc_proto.api.errors import MOST_SHOWN as MOST_OF_AN_ID
 from svc_proto.api.errors import no_such_session
 from svc_proto.api.routes.sessions import MAX_NAME
-from svc_proto.api.titles import MAX_ID, MAX_TITLE, check_session_id, clean_title
 from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.basics.excerpt import MAX_QUOTED, safe_excerpt
 from svc_proto.basics.sanitize import MAX_LINE_CHARS as MOST_SHOWN

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from svc_proto.agent.contract import ModelRoute
-from svc_proto.api.idempotency import KEEP, IdempotencyKeys
+from svc_proto.agent.interface import ModelRoute
 from svc_proto.api.model_list import KEPT, ModelList
+from svc_proto.api.runs.idempotency import KEEP, IdempotencyKeys
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
@@ -24,10 +24,10 @@ from svc_proto.machines.paired_session_registry import ACCESS_LIFETIME, PairedSe
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingCodes, PairingMeta
 from svc_proto.machines.run_scheduler import KEEP_ENDED, RunScheduler, RunTrigger
-from svc_proto.mcp.answers import Answers, Offer
 from svc_proto.mcp.http_sessions import IDLE, HttpSessions
+from svc_proto.mcp.server_features import Answers, Offer
 from svc_proto.relay.voice.access import CACHE_SECONDS, ApiBearerVerifier
-from tests.api.puppet import TurnBook
+from tests.api.scripted_agent import TurnBook
 from tests.machines.test_oauth_consent import CLIENT, QUESTION, VERIFIER, YES
 from tests.playbook import START, counting_entropy
 

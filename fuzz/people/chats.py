@@ -14,8 +14,8 @@ from fuzz.model import Chat, Turn, violated
 from fuzz.people.crowd import Deeds, nothing
 from fuzz.steps import DeleteChat, ReadChatSlowly, SendChatMessage, Step, StopRun
 from fuzz.world import API, API_KEY, World
-from svc_proto.api.rows import Message
-from svc_proto.api.store import ListMessages
+from svc_proto.api.chat.records import Message
+from svc_proto.api.chat.store_requests import ListMessages
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.support.sim_http import Pairs, RequestClient
 

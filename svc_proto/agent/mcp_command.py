@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.agent.contract import TextDelta, Turn, TurnHost, TurnOutcome
+from svc_proto.agent.interface import TextDelta, Turn, TurnHost, TurnOutcome
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import content_text
 

@@ -18,7 +18,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.agent.mcp_config import ServerConfig
-from svc_proto.agent.tools.mcp import returned, tools_of
+from svc_proto.agent.tools.mcp_tools import returned, tools_of
 from svc_proto.agent.tools.tool import Arguments, Returned, Tool
 from svc_proto.basics.errors import ToolError
 from svc_proto.commands import Level

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.agent.mcp_config import OFF, read_servers
 from svc_proto.agent.mcp_server import ConfiguredServer, ServerState
-from svc_proto.agent.tools.mcp import GROUP
+from svc_proto.agent.tools.mcp_tools import GROUP
 from svc_proto.agent.tools.tool import Tool, Toolset
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.mcp_http_transport import HttpParameters

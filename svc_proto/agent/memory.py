@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
 
-from svc_proto.agent.contract import NoteChange
+from svc_proto.agent.interface import NoteChange
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation

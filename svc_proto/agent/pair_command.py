@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.agent.contract import TextDelta, Turn, TurnHost, TurnOutcome, Unkept
+from svc_proto.agent.interface import TextDelta, Turn, TurnHost, TurnOutcome, Unkept
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.commands import Compute
 from svc_proto.engine.flow import Flow, run_operation

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import frozen
 
-from svc_proto.agent.approvals import ApprovalMemory, pattern_of, question_about
-from svc_proto.agent.contract import (
+from svc_proto.agent.approval_memory import ApprovalMemory, pattern_of, question_about
+from svc_proto.agent.interface import (
     ApprovalAsked,
     NoteChanged,
     ToolCall,
@@ -24,7 +24,7 @@ from svc_proto.agent.contract import (
     Turn,
     TurnHost,
 )
-from svc_proto.agent.offer import ToolChoice, more_tools
+from svc_proto.agent.tool_selection import ToolChoice, more_tools
 from svc_proto.agent.tools import arguments
 from svc_proto.agent.tools.tool import Arguments, Noted, Picture, Returned, Tool, Toolset
 from svc_proto.basics.errors import ToolError

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
-from svc_proto.agent.offer import TOOLSETS, ToolChoice
+from svc_proto.agent.tool_selection import TOOLSETS, ToolChoice
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level

@@ -13,8 +13,8 @@ from itertools import takewhile
 
 from attrs import frozen
 
+from svc_proto.api.chat.records import Content
 from svc_proto.api.errors import invalid
-from svc_proto.api.rows import Content
 from svc_proto.basics.errors import Refused
 from svc_proto.schema.json_object import JsonObject, as_array, as_text, content_text
 

@@ -11,22 +11,22 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.contract import TextDelta, ToolStarted
+from svc_proto.agent.interface import TextDelta, ToolStarted
 from svc_proto.agent.tools.tool import Arguments, Tool, schema
-from svc_proto.api.answers import system_of
-from svc_proto.api.projections.story import StoryEvent
-from svc_proto.api.rows import ChatSession
-from svc_proto.api.run import Run
-from svc_proto.api.store import GetChat, ListChats, ListMessages
-from svc_proto.api.turn import TurnOrder
-from svc_proto.api.views import iso
+from svc_proto.api.chat.records import ChatSession
+from svc_proto.api.chat.store_requests import GetChat, ListChats, ListMessages
+from svc_proto.api.chat.views import iso
+from svc_proto.api.projections.turn_events import StoryEvent
+from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.streaming import system_of
+from svc_proto.api.runs.turn_execution import TurnOrder
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.engine.flow import Flow
-from svc_proto.mcp.answers import Content, Offer, OfferedTool, Telling, Template
-from svc_proto.mcp.http import McpServer
-from svc_proto.mcp.updates import Resource
+from svc_proto.mcp.server_features import Content, Offer, OfferedTool, Telling, Template
+from svc_proto.mcp.streamable_http import McpServer
+from svc_proto.mcp.subscriptions import Resource
 from svc_proto.schema.json_object import content_text
 from svc_proto.version import VERSION
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.metrics import MetricFamily, counter, gauge
 
 if TYPE_CHECKING:
-    from svc_proto.api.runs import Runs
+    from svc_proto.api.runs.run_manager import Runs
 
 __all__ = ["families"]
 

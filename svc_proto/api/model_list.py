@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from svc_proto.agent.contract import ModelRoute
+from svc_proto.agent.interface import ModelRoute
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import bearer_header, fetch

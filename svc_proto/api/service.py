@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, TypeVar
 
 from attrs import evolve
 
-from svc_proto.agent.contract import Agent
-from svc_proto.agent.setup import AgentConfig, build_agent
+from svc_proto.agent.agent_factory import AgentConfig, build_agent
+from svc_proto.agent.interface import Agent
 from svc_proto.api.access import ALLOW, MAIN, PREFLIGHT, Access, Cors, KeyGuesses, authorize, shows
+from svc_proto.api.agent_settings import AgentSettings, SettingsReader
+from svc_proto.api.api_key_files import read_key
+from svc_proto.api.chat.store_requests import ListMessages
+from svc_proto.api.cluster.local_session_ownership import Ownership
 from svc_proto.api.config import ApiConfig
-from svc_proto.api.config_file import ConfigFile
 from svc_proto.api.errors import draining, error_response, store_unavailable
-from svc_proto.api.history import MAX_ROWS, Row, history_of
-from svc_proto.api.key_files import read_key
 from svc_proto.api.metrics import families
+from svc_proto.api.model_config_file import ConfigFile
 from svc_proto.api.model_list import ModelList
-from svc_proto.api.ownership import Ownership
 from svc_proto.api.routes import chat, completions, management, mcp, responses, runs, sessions, status
-from svc_proto.api.runs import Runs
-from svc_proto.api.settings import AgentSettings, SettingsReader
-from svc_proto.api.store import ListMessages
+from svc_proto.api.runs.history import MAX_ROWS, Row, history_of
+from svc_proto.api.runs.run_manager import Runs
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
@@ -42,7 +42,7 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from svc_proto.mcp.http import McpServer
+    from svc_proto.mcp.streamable_http import McpServer
     from svc_proto.openapi.operation_doc import ApiDoc
 
 __all__ = ["BODY_LIMIT", "Api"]
@@ -277,13 +277,13 @@ class ApiRouter(Router):
 def _ownership(api: Api) -> Ownership:
     if api.config.cluster is None:
         return Ownership(api)
-    from svc_proto.api.shared_ownership import SharedOwnership  # noqa: PLC0415, RUF100 - who is alone pays nothing
+    from svc_proto.api.cluster.session_ownership import SharedOwnership  # noqa: PLC0415, RUF100 - who is alone pays nothing
 
     return SharedOwnership(api, api.config.cluster)
 
 
 def _manual() -> ApiDoc:
-    from svc_proto.api.says import MANUAL  # noqa: PLC0415, RUF100 - few ask for it
+    from svc_proto.api.openapi.operations import MANUAL  # noqa: PLC0415, RUF100 - few ask for it
 
     return MANUAL
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from svc_proto.client.lines import LineService
 from svc_proto.engine.core import Engine
-from svc_proto.mcp.answers import Answers, Offer
-from svc_proto.mcp.call import Said
-from svc_proto.mcp.conversation import Conversation
+from svc_proto.mcp.pending_request import Said
+from svc_proto.mcp.server_features import Answers, Offer
+from svc_proto.mcp.session import Conversation
 from svc_proto.schema.json_rpc import PARSE_ERROR, RpcError, write_error
 
 __all__ = ["StdioServer"]

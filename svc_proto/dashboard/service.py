@@ -10,12 +10,12 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, Ready
-from svc_proto.dashboard import agent_calls, consent, page, phone_calls, relay_calls
+from svc_proto.dashboard import agent_proxy, oauth_consent_page, phone_proxy, relay_proxy, static_files
 from svc_proto.dashboard.access import FIELDS, Access, Gate
-from svc_proto.dashboard.checks import unprocessable
 from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.stats_routes import VitalsWatch
 from svc_proto.dashboard.upstream import PRIVATE
-from svc_proto.dashboard.vitals_calls import VitalsWatch
+from svc_proto.dashboard.validation import unprocessable
 from svc_proto.engine.admission import AdmissionControl
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
@@ -52,9 +52,9 @@ class Dashboard:
         )
         self._watch = VitalsWatch(config)
         drawing = Route(method="POST", pattern="/api/qr", access=Access.OWNER, handler=self._draw, body_limit=MAX_QR)
-        calls = (relay_calls, agent_calls, phone_calls)
+        calls = (relay_proxy, agent_proxy, phone_proxy)
         rows = [
-            *page.routes(files, config.root_path),
+            *static_files.routes(files, config.root_path),
             *self._monitor.routes(Access.MONITOR, Access.PUBLIC),
             *OpenApiRoutes(lambda: _manual((*files,), config.root_path), lambda: self.router, config.root_path).routes(
                 Access.OWNER
@@ -122,8 +122,8 @@ class Dashboard:
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """What keeps other pages, and scripts in what is shown, out."""
-        of_forms = self.router.inner(head.target.partition("?")[0]) == consent.PATH
-        return consent.PAGE_FIELDS if of_forms else FIELDS
+        of_forms = self.router.inner(head.target.partition("?")[0]) == oauth_consent_page.PATH
+        return oauth_consent_page.PAGE_FIELDS if of_forms else FIELDS
 
     # --- the QR of an invite ---
 
@@ -144,6 +144,6 @@ class Dashboard:
 
 
 def _manual(files: Iterable[str], prefix: str) -> ApiDoc:
-    from svc_proto.dashboard.says import manual  # noqa: PLC0415, RUF100 - few ask for it
+    from svc_proto.dashboard.openapi_operations import manual  # noqa: PLC0415, RUF100 - few ask for it
 
     return manual(files, prefix)

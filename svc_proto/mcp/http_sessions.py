@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
-from svc_proto.mcp.conversation import Conversation
-from svc_proto.mcp.http_stream import Notices, ReplayLog
+from svc_proto.mcp.event_store import Notices, ReplayLog
+from svc_proto.mcp.session import Conversation
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.mcp.answers import Answers
+    from svc_proto.mcp.server_features import Answers
 
 __all__ = ["HttpSession", "HttpSessions"]
 

@@ -17,9 +17,9 @@ from svc_proto.engine.flow import Flow, wait
 from svc_proto.machines.inbox import NotificationBuffer
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.phone_registry import ASKS_ITS_USER, split_selector
-from svc_proto.mcp.answers import Offer
-from svc_proto.mcp.http import McpServer
-from svc_proto.mcp.phone import LOOKS, phone_offer
+from svc_proto.mcp.phone_features import LOOKS, phone_offer
+from svc_proto.mcp.server_features import Offer
+from svc_proto.mcp.streamable_http import McpServer
 from svc_proto.relay.access import may_read_phone, require_bridge_grant
 from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS
 from svc_proto.relay.routes.device_control import send_command

@@ -56,7 +56,7 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from svc_proto.mcp.http import McpServer
+    from svc_proto.mcp.streamable_http import McpServer
     from svc_proto.openapi.operation_doc import ApiDoc
     from svc_proto.relay.oauth.authorization_server import AuthorizationServer
     from svc_proto.relay.voice.subsystem import VoiceSubsystem

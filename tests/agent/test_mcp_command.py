@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.mcp_command import HOW, NONE
-from svc_proto.agent.setup import AgentParts
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from tests.agent.world import ROUTE, AgentWorld
+from tests.agent.harness import ROUTE, AgentWorld
 from tests.support.servers.mcp_program import READ, WRITE, McpProgram, install, tool
 
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from svc_proto.agent.contract import ModelRoute, NoteChanged
+from svc_proto.agent.agent_factory import AgentParts
+from svc_proto.agent.interface import ModelRoute, NoteChanged
 from svc_proto.agent.mcp_server import LIFE, ServerState, ServerTrigger
 from svc_proto.agent.mcp_servers import McpServers
-from svc_proto.agent.setup import AgentParts
-from svc_proto.agent.tools.mcp import MAX_TOOLS
+from svc_proto.agent.tools.mcp_tools import MAX_TOOLS
 from svc_proto.agent.tools.tool import Returned
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from tests.agent.world import ROUTE, AgentWorld
+from tests.agent.harness import ROUTE, AgentWorld
 from tests.support.servers.mcp_program import READ, McpProgram, install, tool
 from tests.support.servers.model_server import calls, last_result, plain
 

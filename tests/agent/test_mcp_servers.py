@@ -8,14 +8,14 @@ from typing import Any, cast
 import pytest
 
 from svc_proto.agent import mcp_servers
+from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.mcp_servers import McpServers
-from svc_proto.agent.offer import ToolChoice
-from svc_proto.agent.setup import AgentParts
+from svc_proto.agent.tool_selection import ToolChoice
 from svc_proto.agent.tools.tool import Returned
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, empty_response, json_response
-from tests.agent.world import AgentWorld
+from tests.agent.harness import AgentWorld
 from tests.service_clients.test_mcp_http_transport import PORT, Server
 from tests.support.servers.mcp_program import McpProgram, install, tool
 

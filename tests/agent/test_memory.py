@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.contract import NoteChange
+from svc_proto.agent.agent_factory import AgentParts
+from svc_proto.agent.interface import NoteChange
 from svc_proto.agent.memory import CAPS, FILES, Memory, MemoryChange, usage_of
-from svc_proto.agent.setup import AgentParts
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure
-from tests.agent.world import HOME, AgentWorld
+from tests.agent.harness import HOME, AgentWorld
 
 PATH = f"{HOME}/{FILES['memory']}"
 

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from svc_proto.agent.contract import TextDelta, Unkept
+from svc_proto.agent.interface import TextDelta, Unkept
 from svc_proto.engine.message import Response, json_response
 from svc_proto.relay_config import LocalTrustPolicy
 from svc_proto.service_clients.local_secret import HEADER
 from svc_proto.wire.events import Headers
-from tests.agent.world import ROUTE, AgentWorld
+from tests.agent.harness import ROUTE, AgentWorld
 from tests.support.servers.scripted_service import ScriptedService, row
 
 HERE: tuple[tuple[bytes, bytes], ...] = ()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.skills import MAX_FILE, MAX_FOLDERS, MAX_SKILLS, Skill
-from tests.agent.world import HOME, AgentWorld
+from tests.agent.harness import HOME, AgentWorld
 
 ROOT = f"{HOME}/skills"
 BATTERY = """\

@@ -6,14 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from svc_proto.agent.approvals import ApprovalMemory
-from svc_proto.agent.contract import ToolCall, Turn
-from svc_proto.agent.setup import AgentParts
+from svc_proto.agent.agent_factory import AgentParts
+from svc_proto.agent.approval_memory import ApprovalMemory
+from svc_proto.agent.interface import ToolCall, Turn
 from svc_proto.agent.toolbox import MAX_OUTPUT, MAX_PREVIEW, Toolbox, WantedCall, call_preview, preview_of
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from tests.agent.world import AgentWorld
+from tests.agent.harness import AgentWorld
 
 TURN = Turn(session_id="s", run_id="r", prompt="x")
 

@@ -12,7 +12,7 @@ from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address
 from svc_proto.wire.events import Headers
-from tests.api.world import KEY, PEER, ApiBook
+from tests.api.harness import KEY, PEER, ApiBook
 from tests.playbook import REMOTE
 
 SECURITY = {

@@ -12,7 +12,7 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import BODY_LIMIT
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.router import Route
-from tests.api.world import CONFIG, KEY, ApiBook
+from tests.api.harness import CONFIG, KEY, ApiBook
 from tests.book import REFUSED
 from tests.http_book import Asked, Reply, as_json
 from tests.support.http_client import Response

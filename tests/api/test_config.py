@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.agent.offer import ToolChoice
+from svc_proto.agent.tool_selection import ToolChoice
 from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level

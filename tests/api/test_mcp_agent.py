@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.contract import TextDelta
+from svc_proto.agent.interface import TextDelta
+from svc_proto.api.chat.store_requests import ListChats, ListMessages
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.mcp_agent import agent_offer
-from svc_proto.api.store import ListChats, ListMessages
 from svc_proto.basics.errors import Refused
-from tests.api.puppet import TurnBook
-from tests.api.world import KEY, ApiBook
-from tests.mcp.web import Session, fields, heard
+from tests.api.harness import KEY, ApiBook
+from tests.api.scripted_agent import TurnBook
+from tests.mcp.http_harness import Session, fields, heard
 
 
 def texts(result: Any) -> list[str]:

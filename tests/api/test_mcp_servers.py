@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc_proto.commands import Signal, SignalName, Spawn
 from svc_proto.engine.child_process import INHERITED
-from tests.api.world import CONFIG, ApiBook
+from tests.api.harness import CONFIG, ApiBook
 
 SERVERS = """\
 mcp_servers:

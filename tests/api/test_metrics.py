@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from svc_proto.agent.contract import ModelAnswered, ModelAsked, TextDelta
+from svc_proto.agent.interface import ModelAnswered, ModelAsked, TextDelta
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.metrics import families
 from svc_proto.basics.metrics import HistogramSnapshot, MetricFamily
 from svc_proto.facts import Address
-from tests.api.puppet import TurnBook
-from tests.api.world import KEY, PEER
+from tests.api.harness import KEY, PEER
+from tests.api.scripted_agent import TurnBook
 
 
 def shown(book: TurnBook) -> dict[str, MetricFamily]:

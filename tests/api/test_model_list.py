@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.contract import ModelRoute
+from svc_proto.agent.interface import ModelRoute
 from svc_proto.commands import Connect, Level
-from tests.api.world import ApiBook
+from tests.api.harness import ApiBook
 from tests.http_book import as_json
 
 ROUTE = ModelRoute(base_url="http://127.0.0.1:9000/v1", model="m", api_key="sesame")

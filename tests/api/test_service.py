@@ -5,12 +5,12 @@ from __future__ import annotations
 from attrs import evolve
 
 from svc_proto.api.access import Access
+from svc_proto.api.chat.store_requests import CreateChat, ListChats, ListMessages
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import BODY_LIMIT
-from svc_proto.api.store import CreateChat, ListChats, ListMessages
 from svc_proto.commands import Abort, Level
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.api.world import KEY, PEER, ApiBook
+from tests.api.harness import KEY, PEER, ApiBook
 
 SECRETS = ApiConfig(key=KEY, model_api_key="sk-model-1", relay_token="relay-token-1", model_base_url="http://h:1/v1")
 

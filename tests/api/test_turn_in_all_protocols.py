@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fuzz.part import chunk, round_of
 from fuzz.simulation.checks.support.turn_script import PROTOCOLS, draw_turn, find_differences, request_of
 from svc_proto.api.config import ApiConfig
-from tests.api.world import KEY, ApiBook
+from tests.api.harness import KEY, ApiBook
 from tests.support.servers.model_server import DONE, MODEL_PORT, ModelAnswer, ScriptedModel, refusal
 
 

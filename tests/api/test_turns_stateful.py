@@ -6,11 +6,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from svc_proto.agent.contract import TextDelta, ToolFinished, ToolStarted
+from svc_proto.agent.interface import TextDelta, ToolFinished, ToolStarted
 from svc_proto.api.config import ApiConfig
 from svc_proto.commands import Level
-from tests.api.puppet import Hand, TurnBook, call_of, names, text_told
-from tests.api.world import KEY, ApiCall
+from tests.api.harness import KEY, ApiCall
+from tests.api.scripted_agent import Hand, TurnBook, call_of, names, text_told
 
 
 class Turns(RuleBasedStateMachine):

@@ -107,7 +107,8 @@ class Visitor:
         self.tolerated: tuple[str, ...] = ()
 
     def __call__(self, url: str, *, clock: float | None = None, **options: Any) -> Page:
-        """A page in a fresh profile; its clock is the test's to move on (`page.clock`), and says `clock`, epoch s."""
+        """A page in a fresh profile; its clock is the test's to move on (`static_files.clock`), and says `clock`, epoch
+        s."""
         context = self._browser.new_context(**options)
         context.set_default_timeout(PATIENCE)
         self._contexts.append(context)

@@ -8,7 +8,7 @@ from svc_proto.commands import Abort, Ready
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, ChannelId, Started
 from svc_proto.machines.line_buffer import LineBuffer
-from tests.mcp.desk import Desk, Shop
+from tests.mcp.stdio_harness import Desk, Shop
 from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 from urllib.request import urlopen
 
-from svc_proto.agent.tools.phone import ROWS
+from svc_proto.agent.tools.phone_tools import ROWS
 from tests.conformance.tools import told
 from tests.servers.support import call, running, running_relay, websocket
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from svc_proto.agent.tools.phone import ROWS
+from svc_proto.agent.tools.phone_tools import ROWS
 from tests.conformance.mcp_phone import STATELESS, WANTED, World, carried_out, in_a_world
 from tests.conformance.mcp_suite import MCP, NODE
 from tests.conformance.result import Result

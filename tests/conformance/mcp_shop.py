@@ -21,9 +21,9 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Router
-from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Telling, Template
-from svc_proto.mcp.http import McpServer
-from svc_proto.mcp.updates import Resource
+from svc_proto.mcp.server_features import Content, Offer, OfferedTool, Prompt, Telling, Template
+from svc_proto.mcp.streamable_http import McpServer
+from svc_proto.mcp.subscriptions import Resource
 from svc_proto.wire.events import RequestHead
 from tests.support.servers.scripted_service import ScriptedService, row
 

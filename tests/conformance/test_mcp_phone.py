@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from svc_proto.agent.tools.phone import ROWS
+from svc_proto.agent.tools.phone_tools import ROWS
 from tests.conformance.mcp_phone import CALLS, STATELESS, WANTED, Cutter, carried_out
 
 CLIENT = Path(__file__).parent / "client_mcp_phone.py"

@@ -7,7 +7,7 @@ import json
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from tests.api.world import ApiBook
+from tests.api.harness import ApiBook
 from tests.conformance.openapi_suite import take
 from tests.conformance.result import Result
 from tests.loops.boards import Board

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svc_proto.dashboard.config import DashboardConfig
-from svc_proto.dashboard.relay_calls import PREFIXES
+from svc_proto.dashboard.relay_proxy import PREFIXES
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.limits import Limits

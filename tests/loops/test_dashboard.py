@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from svc_proto.dashboard.agent_calls import PREFIX
+from svc_proto.dashboard.agent_proxy import PREFIX
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.boards import Board
 from tests.loops.world import World, bearer

@@ -22,8 +22,8 @@ from tests.loops.raw import PING, TEXT, RawSocket, frame
 from tests.loops.test_hostile import UPGRADE
 from tests.loops.wires import PATIENCE
 from tests.loops.world import World, bearer
-from tests.mcp.desk import modern
-from tests.mcp.web import message
+from tests.mcp.http_harness import message
+from tests.mcp.stdio_harness import modern
 
 CROWD = 40
 SHORT = 1.0  # s that each may take; enough for everybody else on a busy machine

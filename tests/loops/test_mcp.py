@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from svc_proto.mcp.call import MODERN
+from svc_proto.mcp.pending_request import MODERN
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.world import World, bearer
-from tests.mcp.desk import modern
-from tests.mcp.web import HANDSHAKE, TYPES, message
+from tests.mcp.http_harness import HANDSHAKE, TYPES, message
+from tests.mcp.stdio_harness import modern
 
 
 def call(name: str, **arguments: object) -> dict[str, object]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.mcp.desk import Desk, Shop
-from tests.mcp.web import Web
+from tests.mcp.http_harness import Web
+from tests.mcp.stdio_harness import Desk, Shop
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.mcp.call import MODERN
 from svc_proto.mcp.http_sessions import IDLE, MAX_KEPT, MAX_OF_CALLER, MAX_SESSIONS
-from tests.mcp.desk import ELICITS
-from tests.mcp.web import HANDSHAKE, Web, heard, message, status
+from svc_proto.mcp.pending_request import MODERN
+from tests.mcp.http_harness import HANDSHAKE, Web, heard, message, status
+from tests.mcp.stdio_harness import ELICITS
 
 PING = message("ping")
 

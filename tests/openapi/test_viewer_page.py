@@ -10,7 +10,7 @@ import pytest
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.openapi.viewer_page import PAGE
-from tests.api.world import KEY, ApiBook
+from tests.api.harness import KEY, ApiBook
 from tests.relay.harness import RelayHarness
 
 TEXT = PAGE.body.decode()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-from tests.mcp.desk import ELICITS
-from tests.mcp.web import Session
+from tests.mcp.http_harness import Session
+from tests.mcp.stdio_harness import ELICITS
 from tests.relay.harness import REMOTE, Call, RelayHarness
 from tests.relay.routes.media_harness import PNG, upload_json
 

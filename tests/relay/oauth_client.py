@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.http_book import Fields
-from tests.mcp.web import Session, fields
+from tests.mcp.http_harness import Session, fields
 from tests.relay.harness import REMOTE, RelayHarness
 from tests.support.http_client import Response
 

@@ -11,7 +11,7 @@ import pytest
 from svc_proto.basics.errors import ToolError
 from svc_proto.commands import ReadFile, ReleaseFile
 from svc_proto.relay.mcp_phone_control import LocalPhoneControl
-from tests.mcp.web import events, heard
+from tests.mcp.http_harness import events, heard
 from tests.relay.harness import REMOTE, Call, RelayHarness
 from tests.relay.mcp_client import RelayMcpClient, result, text, upload
 from tests.relay.oauth_client import OAuthTestClient

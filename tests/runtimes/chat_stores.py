@@ -11,8 +11,8 @@ from runtimes.migrations import MIGRATIONS
 from runtimes.schema import SqlStore
 from runtimes.store import open_store
 from runtimes.store_service import Store
-from svc_proto.api.rows import ChatSession, Message
-from svc_proto.api.store import AddMessages, CreateChat
+from svc_proto.api.chat.records import ChatSession, Message
+from svc_proto.api.chat.store_requests import AddMessages, CreateChat
 from svc_proto.commands import StoreRequest
 from tests.runtimes.postgresql import needs_postgresql, server
 

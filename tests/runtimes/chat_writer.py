@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 
 from runtimes.store import open_store
-from svc_proto.api.rows import Message, Usage
-from svc_proto.api.store import AddMessages
+from svc_proto.api.chat.records import Message, Usage
+from svc_proto.api.chat.store_requests import AddMessages
 
 
 def main(path: str, name: str, count: int) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from runtimes.failures import HostError
 from runtimes.store_service import Store
-from svc_proto.api.rows import ChatPage, ChatSession, Usage
-from svc_proto.api.store import (
+from svc_proto.api.chat.records import ChatPage, ChatSession, Usage
+from svc_proto.api.chat.store_requests import (
     AddMessages,
     BeginTurn,
     CreateChat,

@@ -11,8 +11,8 @@ from runtimes import store_copy
 from runtimes.store import open_store
 from runtimes.store_copy import copy_store
 from runtimes.store_service import Store, StoreError
-from svc_proto.api.rows import ChatSession, Message
-from svc_proto.api.store import KeepResponse, ListChats, ListMessages
+from svc_proto.api.chat.records import ChatSession, Message
+from svc_proto.api.chat.store_requests import KeepResponse, ListChats, ListMessages
 from svc_proto.store_requests import LoadSessions, SaveSession
 from tests.runtimes.chat_stores import add, ask, chat, create, message
 from tests.runtimes.postgresql import needs_postgresql, server

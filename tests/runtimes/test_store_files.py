@@ -22,8 +22,8 @@ from runtimes.hand import Hand
 from runtimes.migrations import MIGRATIONS
 from runtimes.schema import SqlStore, opened
 from runtimes.store import open_store
-from svc_proto.api.rows import ChatSession, Message
-from svc_proto.api.store import DeleteChat, GetChat, ListChats, ListMessages, SearchMessages
+from svc_proto.api.chat.records import ChatSession, Message
+from svc_proto.api.chat.store_requests import DeleteChat, GetChat, ListChats, ListMessages, SearchMessages
 from svc_proto.store_requests import LoadSessions, SaveSession
 from tests.runtimes.chat_stores import add, ask, chat, create, message
 

@@ -13,8 +13,8 @@ from runtimes import schema
 from runtimes.failures import HostError
 from runtimes.store import open_store
 from runtimes.store_service import StoreError
-from svc_proto.api.rows import ChatSession
-from svc_proto.api.store import CreateChat, GetChat
+from svc_proto.api.chat.records import ChatSession
+from svc_proto.api.chat.store_requests import CreateChat, GetChat
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 

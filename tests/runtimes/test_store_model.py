@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from runtimes.store_service import Store
-from svc_proto.api.rows import ChatPage, ChatSession, Content, Message, Usage
-from svc_proto.api.store import (
+from svc_proto.api.chat.records import ChatPage, ChatSession, Content, Message, Usage
+from svc_proto.api.chat.store_requests import (
     AddMessages,
     CreateChat,
     DeleteChat,

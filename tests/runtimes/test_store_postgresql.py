@@ -14,7 +14,7 @@ from runtimes.migrations import INDEXED, MIGRATIONS
 from runtimes.schema import SqlStore
 from runtimes.store import open_store
 from runtimes.store_service import Store, StoreError
-from svc_proto.api.store import GetChat, ListChats, ListMessages
+from svc_proto.api.chat.store_requests import GetChat, ListChats, ListMessages
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import CheckStore, LoadSessions, SaveSession
 from tests.runtimes.chat_stores import add, ask, chat, create, message

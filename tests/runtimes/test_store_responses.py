@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from runtimes.store_service import Store
-from svc_proto.api.rows import KeptResponse
-from svc_proto.api.store import DropResponse, FindResponse, KeepResponse
+from svc_proto.api.chat.records import KeptResponse
+from svc_proto.api.chat.store_requests import DropResponse, FindResponse, KeepResponse
 from tests.runtimes.chat_stores import KINDS, ask, new_store
 
 

@@ -18,8 +18,8 @@ from runtimes.hand import Hand
 from runtimes.migrations import MIGRATIONS, create_fts5
 from runtimes.schema import SqlStore, opened
 from runtimes.store_service import Store
-from svc_proto.api.rows import SearchHit
-from svc_proto.api.store import DeleteChat, ForkChat, GetChat, ListMessages, SearchMessages
+from svc_proto.api.chat.records import SearchHit
+from svc_proto.api.chat.store_requests import DeleteChat, ForkChat, GetChat, ListMessages, SearchMessages
 from tests.runtimes.chat_stores import KINDS, add, ask, chat, create, message, new_store
 
 

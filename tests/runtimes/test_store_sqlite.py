@@ -15,7 +15,7 @@ from runtimes.hand import BUSY_TIMEOUT
 from runtimes.store import open_store
 from runtimes.store_service import Store, StoreError
 from runtimes.store_sqlite import SqliteStore
-from svc_proto.api.store import GetChat
+from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import CheckStore, LoadSessions, SaveSession
 from tests.runtimes.chat_stores import ask, chat, create

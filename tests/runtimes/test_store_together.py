@@ -19,7 +19,7 @@ from runtimes.prepared import Prepared
 from runtimes.store import open_store
 from runtimes.store_service import Asked, StoreWorker
 from runtimes.waker import Waker
-from svc_proto.api.store import CreateChat, DeleteChat, GetChat, ListChats, UpdateChat
+from svc_proto.api.chat.store_requests import CreateChat, DeleteChat, GetChat, ListChats, UpdateChat
 from svc_proto.commands import StoreRequest
 from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 from tests.runtimes.chat_stores import ask, chat, create

@@ -13,8 +13,8 @@ import pytest
 from runtimes.failures import HostError
 from runtimes.store import open_store
 from runtimes.store_service import Store, outcome_of
-from svc_proto.api.rows import ChatSession, Usage
-from svc_proto.api.store import (
+from svc_proto.api.chat.records import ChatSession, Usage
+from svc_proto.api.chat.store_requests import (
     AddMessages,
     BeginTurn,
     CreateChat,

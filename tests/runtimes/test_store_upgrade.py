@@ -11,7 +11,7 @@ import pytest
 from runtimes.schema import upgrade
 from runtimes.store import open_store
 from runtimes.store_service import StoreError
-from svc_proto.api.store import GetChat
+from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.store_requests import LoadSessions
 from tests.runtimes.chat_stores import ask
 from tests.runtimes.old_databases import KEPT, NEWEST, RECORD, unpacked

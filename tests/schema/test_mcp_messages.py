@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.mcp_messages import RpcResponse, meta_of, parse_mcp_message, progress_token_of
-from tests.mcp.desk import Desk, Shop
+from tests.mcp.stdio_harness import Desk, Shop
 
 
 @pytest.mark.parametrize(

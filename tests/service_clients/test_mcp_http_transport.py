@@ -14,14 +14,14 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.router import Router
-from svc_proto.mcp.http import McpServer
+from svc_proto.mcp.streamable_http import McpServer
 from svc_proto.service_clients import mcp_http_transport
 from svc_proto.service_clients.mcp_client import McpClient, McpError
 from svc_proto.service_clients.mcp_http_transport import GONE, MAX_NOTES, HttpParameters, McpHttpTransport
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import encode_event
-from tests.agent.world import AgentWorld
-from tests.mcp.desk import Shop
+from tests.agent.harness import AgentWorld
+from tests.mcp.stdio_harness import Shop
 from tests.support.servers.scripted_service import ScriptedService, row
 
 PORT = 9300

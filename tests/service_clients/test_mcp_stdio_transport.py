@@ -14,7 +14,7 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.service_clients import mcp_stdio_transport
 from svc_proto.service_clients.mcp_client import McpClient, McpError
 from svc_proto.service_clients.mcp_stdio_transport import McpStdioTransport, StdioParameters
-from tests.agent.world import AgentWorld
+from tests.agent.harness import AgentWorld
 from tests.support.servers.mcp_program import McpProgram, install
 
 SHOP = StdioParameters(argv=("/bin/shop", "--all"), env=(("TOKEN", "tok-12"), ("N", "token")), cwd="/srv")

@@ -19,7 +19,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.service_clients import phone_control
 from svc_proto.service_clients.phone_control import FILE, NO_RELAY, NO_TOKEN, PhoneResponse, RelayPhoneControl
 from svc_proto.wire.events import Headers
-from tests.agent.world import HOME, AgentWorld
+from tests.agent.harness import HOME, AgentWorld
 from tests.support.servers.model_server import ScriptedModel
 
 PATH = f"{HOME}/{FILE}"

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from svc_proto.agent.contract import NoteChange
+from svc_proto.agent.interface import NoteChange
 from svc_proto.engine.flow import Flow
 
 __all__ = ["Arguments", "Noted", "Picture", "Returned", "Tool", "Toolset", "schema"]

@@ -6,10 +6,10 @@ An OpenAI client takes whatever has data for a chunk, so an event of another nam
 
 from __future__ import annotations
 
-from svc_proto.agent.contract import ReasoningDelta, TextDelta, ToolFinished, ToolStarted
-from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded, frame
-from svc_proto.api.rows import Usage
-from svc_proto.api.views import function_call
+from svc_proto.agent.interface import ReasoningDelta, TextDelta, ToolFinished, ToolStarted
+from svc_proto.api.chat.records import Usage
+from svc_proto.api.chat.views import function_call
+from svc_proto.api.projections.turn_events import StoryEvent, TurnBegun, TurnEnded, frame
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import Brand
 from svc_proto.basics.moment import Moment

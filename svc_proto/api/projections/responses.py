@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from svc_proto.agent.contract import TextDelta, ToolCall, ToolFinished, ToolStarted
-from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded, frame
-from svc_proto.api.views import usage_view
+from svc_proto.agent.interface import TextDelta, ToolCall, ToolFinished, ToolStarted
+from svc_proto.api.chat.views import usage_view
+from svc_proto.api.projections.turn_events import StoryEvent, TurnBegun, TurnEnded, frame
 from svc_proto.basics.moment import Moment
 
 __all__ = ["ResponseBuilder", "ResponseProjection"]

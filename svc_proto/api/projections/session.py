@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from svc_proto.agent.contract import (
+from svc_proto.agent.interface import (
     ApprovalAsked,
     ApprovalGiven,
     NoteChanged,
@@ -18,8 +18,8 @@ from svc_proto.agent.contract import (
     ToolPending,
     ToolStarted,
 )
-from svc_proto.api.projections.story import Stamp, StoryEvent, TurnBegun, TurnEnded
-from svc_proto.api.views import answer_event, call_members, note_event, question_event, usage_view
+from svc_proto.api.chat.views import answer_event, call_members, note_event, question_event, usage_view
+from svc_proto.api.projections.turn_events import Stamp, StoryEvent, TurnBegun, TurnEnded
 from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
 from svc_proto.schema import chat_events as events

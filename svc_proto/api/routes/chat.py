@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.api.access import Access
-from svc_proto.api.answers import event_stream, failure, read_object, session_fields, system_of
+from svc_proto.api.chat.store_requests import GetChat
+from svc_proto.api.chat.views import usage_view
 from svc_proto.api.content import read_prompt, read_text
 from svc_proto.api.errors import no_such_session
 from svc_proto.api.projections.session import SessionProjection
-from svc_proto.api.run import Run
-from svc_proto.api.store import GetChat
-from svc_proto.api.turn import TurnOrder
-from svc_proto.api.views import usage_view
+from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.streaming import event_stream, failure, read_object, session_fields, system_of
+from svc_proto.api.runs.turn_execution import TurnOrder
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.request_origin import is_local

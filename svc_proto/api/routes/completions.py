@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, Access, branded_header
-from svc_proto.api.answers import Fields, branded, event_stream, failure, read_flag, read_object, system_of
+from svc_proto.api.chat.records import ChatSession
+from svc_proto.api.chat.store_requests import GetChat
+from svc_proto.api.chat.titles import check_session_id
+from svc_proto.api.chat.views import function_call
+from svc_proto.api.completion_options import ModelOptions, read_model_options
 from svc_proto.api.content import MessageList, read_conversation
 from svc_proto.api.errors import invalid
-from svc_proto.api.idempotency import IdempotencyKeys, fingerprint
-from svc_proto.api.model_options import ModelOptions, read_model_options
 from svc_proto.api.projections.completions import CompletionProjection, completion_usage, finish_reason
-from svc_proto.api.projections.story import TurnEnded
-from svc_proto.api.rows import ChatSession
-from svc_proto.api.run import Run
-from svc_proto.api.store import GetChat
-from svc_proto.api.titles import check_session_id
-from svc_proto.api.turn import TurnOrder
-from svc_proto.api.views import function_call
+from svc_proto.api.projections.turn_events import TurnEnded
+from svc_proto.api.runs.idempotency import IdempotencyKeys, fingerprint
+from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.streaming import Fields, branded, event_stream, failure, read_flag, read_object, system_of
+from svc_proto.api.runs.turn_execution import TurnOrder
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.validate import object_, optional
 from svc_proto.engine.flow import Flow

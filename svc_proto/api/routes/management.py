@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from svc_proto.agent.memory import TARGETS, MemoryChange, usage_of
 from svc_proto.api.access import Access
-from svc_proto.api.config_file import parse_change
 from svc_proto.api.errors import invalid
+from svc_proto.api.model_config_file import parse_change
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import text
 from svc_proto.engine.flow import Flow

@@ -11,7 +11,7 @@ from svc_proto.engine.router import Route
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
-    from svc_proto.mcp.http import Answered
+    from svc_proto.mcp.streamable_http import Answered
 
 __all__ = ["routes"]
 

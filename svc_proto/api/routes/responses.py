@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from svc_proto.api.access import Access
-from svc_proto.api.answers import event_stream, failure, read_flag, read_object, session_fields, system_of
+from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.content import MessageList, read_conversation, read_history, read_text
 from svc_proto.api.errors import invalid, not_found
-from svc_proto.api.history import MAX_ROWS
-from svc_proto.api.idempotency import IdempotencyKeys, fingerprint
 from svc_proto.api.projections.responses import ResponseBuilder, ResponseProjection
-from svc_proto.api.projections.story import StoryEvent, TurnEnded
-from svc_proto.api.rows import ChatSession
-from svc_proto.api.run import Run
-from svc_proto.api.turn import TurnOrder
+from svc_proto.api.projections.turn_events import StoryEvent, TurnEnded
+from svc_proto.api.runs.history import MAX_ROWS
+from svc_proto.api.runs.idempotency import IdempotencyKeys, fingerprint
+from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.streaming import event_stream, failure, read_flag, read_object, session_fields, system_of
+from svc_proto.api.runs.turn_execution import TurnOrder
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse, json_response

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from svc_proto.api.access import Access
-from svc_proto.api.answers import branded, event_stream, read_flag, read_object, session_fields, system_of
+from svc_proto.api.chat.records import ChatSession
+from svc_proto.api.chat.titles import check_session_id
+from svc_proto.api.chat.views import question_event, usage_view
 from svc_proto.api.content import MessageList, read_conversation, read_history, read_prompt, read_text
 from svc_proto.api.errors import invalid, not_found
 from svc_proto.api.projections.runs import RunProjection
-from svc_proto.api.rows import ChatSession
-from svc_proto.api.run import Run
-from svc_proto.api.subscriber import SubscriberState
-from svc_proto.api.titles import check_session_id
-from svc_proto.api.turn import TurnOrder
-from svc_proto.api.views import question_event, usage_view
+from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.streaming import branded, event_stream, read_flag, read_object, session_fields, system_of
+from svc_proto.api.runs.subscriber import SubscriberState
+from svc_proto.api.runs.turn_execution import TurnOrder
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
 from svc_proto.engine.router import Route

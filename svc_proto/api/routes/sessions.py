@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from svc_proto.api.access import Access
-from svc_proto.api.errors import invalid, no_such_session
-from svc_proto.api.rows import ChatSession, Message, SearchHit
-from svc_proto.api.store import (
+from svc_proto.api.chat.records import ChatSession, Message, SearchHit
+from svc_proto.api.chat.store_requests import (
     CreateChat,
     DeleteChat,
     ForkChat,
@@ -21,8 +20,9 @@ from svc_proto.api.store import (
     SearchMessages,
     UpdateChat,
 )
-from svc_proto.api.titles import check_session_id, clean_title, stem_of, title_of_copy
-from svc_proto.api.views import message_view, session_answer, session_view
+from svc_proto.api.chat.titles import check_session_id, clean_title, stem_of, title_of_copy
+from svc_proto.api.chat.views import message_view, session_answer, session_view
+from svc_proto.api.errors import invalid, no_such_session
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.validate import optional, single_line
 from svc_proto.commands import Level

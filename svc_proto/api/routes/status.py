@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, Access
+from svc_proto.api.agent_settings import product
+from svc_proto.api.chat.store_requests import ListChats
+from svc_proto.api.chat.views import iso
 from svc_proto.api.errors import no_such_model
-from svc_proto.api.settings import product
-from svc_proto.api.store import ListChats
-from svc_proto.api.views import iso
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response

@@ -14,7 +14,7 @@ from svc_proto.relay.cluster.local_coordinator import local_or_forwarded
 from svc_proto.relay.oauth.issuer import MCP_PATH
 
 if TYPE_CHECKING:
-    from svc_proto.mcp.http import Answered
+    from svc_proto.mcp.streamable_http import Answered
     from svc_proto.relay.service import Relay
 
 __all__ = ["PATH", "routes"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from svc_proto.agent.setup import AgentParts
+from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.engine.flow import Flow
-from tests.agent.world import AgentWorld
+from tests.agent.harness import AgentWorld
 
 
 def test_no_model_is_offered_it() -> None:

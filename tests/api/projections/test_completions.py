@@ -3,10 +3,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from svc_proto.agent.contract import ReasoningDelta, TextDelta, ToolCall, ToolFinished, ToolPending, ToolStarted
+from svc_proto.agent.interface import ReasoningDelta, TextDelta, ToolCall, ToolFinished, ToolPending, ToolStarted
+from svc_proto.api.chat.records import Usage
 from svc_proto.api.projections.completions import CompletionProjection, completion_usage, finish_reason
-from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded
-from svc_proto.api.rows import Usage
+from svc_proto.api.projections.turn_events import StoryEvent, TurnBegun, TurnEnded
 from svc_proto.basics.brand import HERMES, SVC, Brand
 from svc_proto.basics.moment import Moment
 from svc_proto.wire.sse import EventStreamDecoder

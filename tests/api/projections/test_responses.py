@@ -3,10 +3,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from svc_proto.agent.contract import ModelAsked, ReasoningDelta, TextDelta, ToolCall, ToolFinished, ToolStarted
+from svc_proto.agent.interface import ModelAsked, ReasoningDelta, TextDelta, ToolCall, ToolFinished, ToolStarted
+from svc_proto.api.chat.records import Usage
 from svc_proto.api.projections.responses import ResponseBuilder, ResponseProjection
-from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded
-from svc_proto.api.rows import Usage
+from svc_proto.api.projections.turn_events import StoryEvent, TurnBegun, TurnEnded
 from svc_proto.basics.moment import Moment
 from svc_proto.wire.sse import EventStreamDecoder
 

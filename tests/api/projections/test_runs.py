@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from svc_proto.agent.contract import (
+from svc_proto.agent.interface import (
     ApprovalAsked,
     ApprovalGiven,
     NoteChange,
@@ -15,9 +15,9 @@ from svc_proto.agent.contract import (
     ToolPending,
     ToolStarted,
 )
+from svc_proto.api.chat.records import Usage
 from svc_proto.api.projections.runs import RunProjection
-from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded
-from svc_proto.api.rows import Usage
+from svc_proto.api.projections.turn_events import StoryEvent, TurnBegun, TurnEnded
 from svc_proto.basics.moment import Moment
 from svc_proto.wire.sse import EventStreamDecoder
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.agent.contract import (
+from svc_proto.agent.interface import (
     ApprovalAsked,
     ApprovalGiven,
     NoteChange,
@@ -19,9 +19,9 @@ from svc_proto.agent.contract import (
     ToolPending,
     ToolStarted,
 )
+from svc_proto.api.chat.records import Usage
 from svc_proto.api.projections.session import SessionProjection
-from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded
-from svc_proto.api.rows import Usage
+from svc_proto.api.projections.turn_events import StoryEvent, TurnBegun, TurnEnded
 from svc_proto.basics.moment import Moment
 from svc_proto.wire.sse import EventStreamDecoder, encode_event
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.agent.contract import (
+from svc_proto.agent.interface import (
     ApprovalAsked,
     ModelAnswered,
     ModelAsked,
@@ -13,13 +13,13 @@ from svc_proto.agent.contract import (
     ToolStarted,
     Unkept,
 )
+from svc_proto.api.chat.store_requests import AddMessages, BeginTurn
 from svc_proto.api.config import ApiConfig
-from svc_proto.api.store import AddMessages, BeginTurn
 from svc_proto.commands import Send
 from svc_proto.facts import Address
-from tests.api.puppet import TurnBook, call_of, chatting, names, text_told
-from tests.api.routes.told import CLOSING, OPENING, check, data_of
-from tests.api.world import CONFIG, KEY, ApiCall
+from tests.api.harness import CONFIG, KEY, ApiCall
+from tests.api.routes.chat_stream_checks import CLOSING, OPENING, check, data_of
+from tests.api.scripted_agent import TurnBook, call_of, chatting, names, text_told
 
 
 def test_a_long_message_is_taken_whole() -> None:

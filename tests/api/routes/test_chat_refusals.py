@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.agent.contract import (
+from svc_proto.agent.interface import (
     ModelAnswered,
     TextDelta,
 )
-from svc_proto.api.store import AddMessages, BeginTurn, DeleteChat, GetChat
+from svc_proto.api.chat.store_requests import AddMessages, BeginTurn, DeleteChat, GetChat
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead
-from tests.api.puppet import TurnBook, call_of, chatting, names
-from tests.api.routes.told import CLOSING, OPENING, check, data_of
-from tests.api.world import KEY, PEER, ApiCall
+from tests.api.harness import KEY, PEER, ApiCall
+from tests.api.routes.chat_stream_checks import CLOSING, OPENING, check, data_of
+from tests.api.scripted_agent import TurnBook, call_of, chatting, names
 from tests.http_book import FIRST
 
 # --- refusals -----------------------------------------------------------------------------------------------------

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.contract import ModelAnswered, TextDelta, ToolCall, ToolFinished, ToolStarted
+from svc_proto.agent.interface import ModelAnswered, TextDelta, ToolCall, ToolFinished, ToolStarted
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES
-from tests.api.puppet import TurnBook, call_of, names
-from tests.api.world import CONFIG, KEY, ApiCall
+from tests.api.harness import CONFIG, KEY, ApiCall
+from tests.api.scripted_agent import TurnBook, call_of, names
 
 PATH = "/v1/chat/completions"
 BODY: dict[str, Any] = {"model": "default", "messages": [{"role": "user", "content": "Hi"}]}

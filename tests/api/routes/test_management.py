@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc_proto.commands import ReadConfig, WriteConfig
-from tests.api.world import CONFIG, HOME, ApiBook
+from tests.api.harness import CONFIG, HOME, ApiBook
 from tests.http_book import as_json
 
 FILE = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.api.config import ApiConfig
-from tests.api.world import ApiBook
-from tests.mcp.web import Session, fields
+from tests.api.harness import ApiBook
+from tests.mcp.http_harness import Session, fields
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.contract import ModelAnswered, ReasoningDelta, TextDelta, ToolCall, ToolFinished, ToolStarted
+from svc_proto.agent.interface import ModelAnswered, ReasoningDelta, TextDelta, ToolCall, ToolFinished, ToolStarted
 from svc_proto.api.config import ApiConfig
+from tests.api.harness import KEY, ApiCall
 from tests.api.openai_schema import check_chunk, check_completion
-from tests.api.puppet import TurnBook, call_of
-from tests.api.world import KEY, ApiCall
+from tests.api.scripted_agent import TurnBook, call_of
 
 PATH = "/v1/chat/completions"
 PNG = "data:image/png;base64,iVBORw0KGgo="

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.contract import ModelAnswered, TextDelta
+from svc_proto.agent.interface import ModelAnswered, TextDelta
 from svc_proto.commands import OpenFile
-from tests.api.puppet import TurnBook, names
-from tests.api.world import CONFIG, ApiCall
+from tests.api.harness import CONFIG, ApiCall
+from tests.api.scripted_agent import TurnBook, names
 
 
 def post(book: TurnBook, body: dict[str, object] | None = None, **options: Any) -> ApiCall:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.contract import ApprovalAsked, ModelAnswered, ReasoningDelta, TextDelta, ToolFinished, ToolStarted
+from svc_proto.agent.interface import ApprovalAsked, ModelAnswered, ReasoningDelta, TextDelta, ToolFinished, ToolStarted
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES
-from tests.api.puppet import TurnBook, call_of, chatting, names
-from tests.api.world import CONFIG, KEY, ApiCall
+from tests.api.harness import CONFIG, KEY, ApiCall
+from tests.api.scripted_agent import TurnBook, call_of, chatting, names
 
 EVENTS = [(b"accept", b"text/event-stream")]
 

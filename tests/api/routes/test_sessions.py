@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from svc_proto.api.config import ApiConfig
-from svc_proto.api.rows import ChatSession, Message
-from svc_proto.api.store import (
+from svc_proto.api.chat.records import ChatSession, Message
+from svc_proto.api.chat.store_requests import (
     AddMessages,
     CreateChat,
     DeleteChat,
@@ -18,9 +17,10 @@ from svc_proto.api.store import (
     ListTitles,
     UpdateChat,
 )
+from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level, StoreRequest
-from tests.api.world import KEY, START, ApiBook
+from tests.api.harness import KEY, START, ApiBook
 
 UNKNOWN = "5f0d6c1e-2b57-4b53-9a0e-0f6f0c3f9a11"
 

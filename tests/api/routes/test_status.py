@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.api.chat.store_requests import ListChats
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.routes.status import ENDPOINTS, FEATURES
 from svc_proto.api.service import ApiRouter
-from svc_proto.api.store import ListChats
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import OpenFile
 from svc_proto.version import VERSION
-from tests.api.world import CONFIG, KEY, START, ApiBook
+from tests.api.harness import CONFIG, KEY, START, ApiBook
 
 NEEDED_BY_PHONES = (  # features that the newest phone looks for (wire api 5.2)
     *("session_resources", "session_chat_streaming", "run_events_sse", "chat_completions", "session_fork"),

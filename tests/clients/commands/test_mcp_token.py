@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from tests.clients.commands.support import Shelf, finish
-from tests.mcp.web import HANDSHAKE, TYPES, message
+from tests.mcp.http_harness import HANDSHAKE, TYPES, message
 from tests.servers.support import call
 
 

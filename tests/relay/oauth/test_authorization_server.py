@@ -18,7 +18,7 @@ from svc_proto.relay.cluster import coordinator
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient, decode_client_id
 from svc_proto.store_requests import DeleteSession, SaveSession
-from tests.mcp.web import TYPES, fields, message
+from tests.mcp.http_harness import TYPES, fields, message
 from tests.relay.cluster.test_coordinator import world
 from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.relay.harness import REMOTE, RelayHarness

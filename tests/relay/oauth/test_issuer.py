@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svc_proto.relay_config import RelayConfig
-from tests.mcp.web import fields, message
+from tests.mcp.http_harness import fields, message
 from tests.relay.harness import LOCAL, REMOTE, RelayHarness
 from tests.relay.oauth_client import FORM, PLACE, OAuthTestClient, wrong
 

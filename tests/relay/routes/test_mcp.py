@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.agent.tools.phone import ROWS
-from tests.mcp.web import fields, message
+from svc_proto.agent.tools.phone_tools import ROWS
+from tests.mcp.http_harness import fields, message
 from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
 from tests.relay.mcp_client import RelayMcpClient
 from tests.relay.routes.media_harness import open_book

@@ -11,7 +11,7 @@ from tests.relay.harness import RelayHarness
 ROOT = Path(__file__).resolve().parents[3]
 LATER = (
     "svc_proto.voice.service",
-    "svc_proto.mcp.http",
+    "svc_proto.mcp.streamable_http",
     "svc_proto.relay.voice.subsystem",
     "svc_proto.wire.http2",
     "h2",

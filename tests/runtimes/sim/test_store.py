@@ -12,8 +12,8 @@ from runtimes.failures import HostError
 from runtimes.sim.faults import Faults
 from runtimes.sim.store import Store
 from runtimes.sim.world import World
-from svc_proto.api.rows import ChatPage
-from svc_proto.api.store import AddMessages, CreateChat, GetChat, ListChats, ListMessages, SearchMessages
+from svc_proto.api.chat.records import ChatPage
+from svc_proto.api.chat.store_requests import AddMessages, CreateChat, GetChat, ListChats, ListMessages, SearchMessages
 from svc_proto.commands import Query, StoreRequest
 from svc_proto.facts import Done, Failed, FailureKind, OperationId
 from svc_proto.store_requests import SaveSession

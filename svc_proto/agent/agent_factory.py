@@ -1,0 +1,111 @@
+"""Putting an agent together: what a server makes once, at its start.
+
+    parts = build_agent(engine, AgentConfig(home=..., relay_url=..., relay_token=..., brand=...))
+    outcome = yield from parts.agent.run(turn, host)
+
+A turn without a `model` is answered by the built-in agent. It pauses `pace` seconds between its words, so that people
+see them come; tests set 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import define, field, frozen
+
+from svc_proto.agent import mcp_command
+from svc_proto.agent.approval_memory import ApprovalMemory
+from svc_proto.agent.builtin_agent import BuiltinAgent
+from svc_proto.agent.interface import Agent, Turn, TurnHost, TurnOutcome
+from svc_proto.agent.memory import Memory
+from svc_proto.agent.model_agent import ModelAgent
+from svc_proto.agent.model_client import PATIENT, UpstreamLimits
+from svc_proto.agent.pair_command import PairCommand
+from svc_proto.agent.skills import Skills
+from svc_proto.agent.tool_selection import ToolChoice
+from svc_proto.agent.toolbox import ALL, Toolbox
+from svc_proto.agent.tools.demo import demo_tools
+from svc_proto.agent.tools.memory_tools import memory_tools, skill_tools
+from svc_proto.agent.tools.phone_tools import phone_tools
+from svc_proto.basics.brand import SVC, Brand
+from svc_proto.engine.flow import Flow
+from svc_proto.service_clients.phone_control import RelayPhoneControl
+
+if TYPE_CHECKING:
+    from svc_proto.agent.mcp_servers import McpServers
+    from svc_proto.engine.core import Engine
+
+__all__ = ["AgentConfig", "AgentParts", "build_agent"]
+
+
+@frozen(kw_only=True)
+class AgentConfig:
+    """What an agent has to know."""
+
+    home: str  # of the service: `<home>/skills`; memory and approvals are in the runtime's state folder
+    relay_url: str = "http://127.0.0.1:8767"
+    relay_token: str = field(default="", repr=False)  # empty: the stored one, or pair by loopback when first needed
+    brand: Brand = SVC
+    tools: ToolChoice = ALL
+    pace: float = 0.02  # s between two words of the built-in agent
+    limits: UpstreamLimits = PATIENT
+
+
+@define(eq=False)
+class AgentParts:
+    """The agent, and what the management routes show of it. MCP servers are loaded once there are some."""
+
+    agent: Agent = field(init=False)
+    toolbox: Toolbox
+    memory: Memory
+    skills: Skills
+    _engine: Engine
+    servers: McpServers | None = field(default=None, init=False)
+
+    def use_servers(self, found: Mapping[str, object]) -> None:
+        """These are the MCP servers from now on (`mcp_servers` of the configuration)."""
+        if self.servers is None and found:
+            from svc_proto.agent.mcp_servers import McpServers  # noqa: PLC0415, RUF100 - most have none
+
+            self.servers = self.toolbox.more = McpServers(self._engine)
+        if self.servers is not None:
+            self.servers.configure(found)
+
+    def stop(self) -> None:
+        """The process ends."""
+        if self.servers is not None:
+            self.servers.stop()
+
+
+def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
+    """Make everything. Nothing is read or connected to yet."""
+    memory = Memory(engine)
+    skills = Skills(engine, config.home)
+    link = RelayPhoneControl(engine, config.relay_url, config.relay_token)
+    toolsets = (phone_tools(link, config.brand), memory_tools(memory), skill_tools(skills), demo_tools(engine))
+    toolbox = Toolbox(engine, toolsets, ApprovalMemory(engine), config.tools)
+    builtin = BuiltinAgent(engine, toolbox, memory, pace=config.pace)
+    model = ModelAgent(engine, toolbox, memory, skills, config.limits)
+    pairing = PairCommand(engine, config.relay_url, config.brand)
+    parts = AgentParts(toolbox, memory, skills, engine)
+    parts.agent = _Either(model, builtin, pairing, parts)
+    return parts
+
+
+class _Either:
+    """The model's agent where there is a model, else the built-in one; two commands go past both."""
+
+    def __init__(self, model: ModelAgent, builtin: BuiltinAgent, pairing: PairCommand, parts: AgentParts) -> None:
+        self._parts = parts
+        self._pairing = pairing
+        self._model = model
+        self._builtin = builtin
+
+    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
+        """Answer one turn."""
+        if self._pairing.is_meant(turn):
+            return self._pairing.run(turn, host)
+        if mcp_command.is_meant(turn):
+            return mcp_command.run(self._parts.servers, turn, host)
+        return self._builtin.run(turn, host) if turn.model is None else self._model.run(turn, host)

@@ -1,0 +1,260 @@
+"""One call of a model: `POST {base_url}/chat/completions`, streamed, with retries while nothing of an answer has come.
+
+The reader pulls: after each batch of events it waits for the host's readers, and the connection is not read meanwhile.
+The key goes into the request and nowhere else: redirects are not followed, and what a server says of an error is
+shortened and freed of the key before anybody sees it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from svc_proto.agent.completion_assembler import Assembly, UpstreamProblem
+from svc_proto.agent.interface import ModelRoute, TextDelta, TurnHost
+from svc_proto.basics import strict_json
+from svc_proto.basics.excerpt import safe_excerpt
+from svc_proto.basics.sanitize import is_printable_ascii
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.http_client import HttpResult, bearer_header, fetch
+from svc_proto.engine.response_readers import EventReader, event_stream
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.json_object import JsonObject, error_text
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["PATIENT", "AnswerProblem", "UpstreamLimits", "ask_model"]
+
+JSON = (b"content-type", b"application/json")
+RETRIED = (408, 409, 425, 429)  # and every 5xx
+_NO_TOOLS = re.compile(r"(?:not|n't) support(?:ing)? (?:tool|function)", re.IGNORECASE)
+_RETELLINGS = {  # what some servers do not take, and what stands for it
+    "tools": None,
+    "stream_options": None,
+    "max_tokens": "max_completion_tokens",
+}
+
+
+@frozen(kw_only=True)
+class UpstreamLimits:
+    """Times in seconds."""
+
+    connect: float = 15.0
+    answer: float = 300.0  # to the head: a local model may have to be loaded first
+    silence: float = 300.0  # between two events
+    whole: float = 3_600.0  # for one answer, whatever keeps its connection alive
+    trailer: float = 5.0  # for the usage and the end, once the answer itself is complete
+    attempts: int = 4
+    first_pause: float = 1.0  # doubles
+    longest_pause: float = 60.0  # a Retry-After beyond that is not waited for
+
+
+PATIENT = UpstreamLimits()
+
+
+@frozen(kw_only=True)
+class AnswerProblem:
+    """Why there is no answer, or no whole one. `text` is for people."""
+
+    text: str
+    code: str = "upstream_error"
+    reason: str = ""  # the same for a log, where it differs: without what the server said
+    pause: float | None = None  # s to wait before another try, as the server asks for
+    again: bool = False  # another try may help
+    unwanted: str | None = None  # it would take the request without this member
+    status: int | None = None  # with which it refused
+
+
+def ask_model(
+    engine: Engine,
+    route: ModelRoute,
+    request: Mapping[str, object],
+    host: TurnHost,
+    limits: UpstreamLimits,
+    *,
+    before_text: str = "",
+    needed: tuple[str, ...] = (),
+) -> Flow[Assembly | AnswerProblem]:
+    """Call the model and tell of its words. `before_text` is told before the first of them.
+
+    A server that does not take a member is asked without it, but for those that are `needed`.
+    """
+    if not is_printable_ascii(route.api_key):
+        return AnswerProblem(text="the model's API key has characters that no header can carry")
+    asked = {"model": route.model, "stream": True, "stream_options": {"include_usage": True}, **request}
+    pause = limits.first_pause
+    attempt = 0
+    while True:
+        attempt += 1
+        answer = yield from _attempt(engine, route, asked, host, limits, before_text)
+        if isinstance(answer, Assembly):
+            return answer
+        if answer.unwanted in asked and answer.unwanted not in needed:
+            engine.log(Level.WARNING, "model asked without", member=answer.unwanted, model=route.model)
+            asked = _retold(asked, answer.unwanted)
+            continue
+        wanted = answer.pause if answer.pause is not None else pause * (1.0 - engine.entropy(1)[0] / 512)
+        if not answer.again or attempt >= limits.attempts or wanted > limits.longest_pause:
+            where = {"url": route.base_url.partition("?")[0], "model": route.model}
+            why = answer.reason or answer.text
+            engine.log(Level.WARNING, "model failed", **where, status=answer.status, code=answer.code, why=why)
+            return answer
+        engine.log(Level.WARNING, "model asked again", attempt=attempt, seconds=wanted)
+        yield from sleep(engine, wanted)
+        pause *= 2
+
+
+def _attempt(
+    engine: Engine,
+    route: ModelRoute,
+    asked: Mapping[str, object],
+    host: TurnHost,
+    limits: UpstreamLimits,
+    before_text: str,
+) -> Flow[Assembly | AnswerProblem]:
+    begun = engine.now.mono
+    opened = yield from fetch(
+        engine,
+        "POST",
+        f"{route.base_url.rstrip('/')}/chat/completions",
+        headers=(JSON, *bearer_header(route.api_key)),
+        body=strict_json.dumps_bytes(asked),
+        into=event_stream(),
+        connect_within=limits.connect,
+        within=limits.answer,
+    )
+    if isinstance(opened, Failure):
+        return _no_connection(opened, again=engine.now.mono - begun < limits.answer)
+    tale = _Tale(host, before_text)
+    try:
+        if isinstance(opened, HttpResult):
+            return (yield from _whole(opened, tale, route))
+        return (yield from _stream(engine, opened, tale, limits))
+    except UpstreamProblem as problem:
+        text = f"the model's server failed: {safe_excerpt(str(problem), route.api_key)}"
+        return AnswerProblem(text=text, reason="the model's server failed", again=not tale.assembly.begun)
+    finally:
+        if isinstance(opened, EventReader):
+            opened.abandon()
+
+
+class _Tale:
+    """What has come of one attempt, and the telling of it."""
+
+    def __init__(self, host: TurnHost, before_text: str) -> None:
+        self._host = host
+        self._before_text = before_text
+        self.assembly = Assembly()
+
+    def take(self, data: str) -> None:
+        for delta in self.assembly.take(data):
+            if self._before_text and isinstance(delta, TextDelta):
+                self._host.tell(TextDelta(self._before_text))
+                self._before_text = ""
+            self._host.tell(delta)
+
+    def breathe(self) -> Flow[None]:
+        if self._host.full:
+            yield from self._host.drained()
+
+
+def _stream(engine: Engine, reader: EventReader, tale: _Tale, limits: UpstreamLimits) -> Flow[Assembly | AnswerProblem]:
+    assembly, latest = tale.assembly, engine.now.mono + limits.whole
+    while not assembly.over:
+        if engine.now.mono >= latest:
+            return AnswerProblem(
+                text=f"the model's answer was not over after {limits.whole:g} s", code="upstream_timeout"
+            )
+        batch = yield from reader.read(within=limits.trailer if assembly.finish else limits.silence)
+        if isinstance(batch, tuple):
+            for event in batch:
+                if not assembly.over:
+                    tale.take(event.data)
+            yield from tale.breathe()
+            continue
+        if assembly.finish:
+            break  # the answer is whole: only the usage may be missing
+        if batch is not None and batch.kind is FailureKind.TIMED_OUT:
+            return AnswerProblem(
+                text=f"the model's server was silent for {limits.silence:g} s", code="upstream_timeout"
+            )
+        return AnswerProblem(text="the model's answer broke off: the connection ended", again=not assembly.begun)
+    return assembly
+
+
+def _whole(answer: HttpResult, tale: _Tale, route: ModelRoute) -> Flow[Assembly | AnswerProblem]:
+    """An answer that is no event stream: a refusal, or a completion in one piece."""
+    body = answer.body.decode("utf-8", "replace")
+    if answer.status != 200:
+        return _refusal(answer, body, route)
+    if not body.lstrip().startswith("{"):
+        return AnswerProblem(text="the model's server sent neither an event stream nor JSON; is the base URL right?")
+    tale.take(body)
+    if not tale.assembly.done:
+        return AnswerProblem(text="the model's server sent JSON without an answer; is the base URL right?")
+    yield from tale.breathe()
+    return tale.assembly
+
+
+def _refusal(answer: HttpResult, body: str, route: ModelRoute) -> AnswerProblem:
+    status = answer.status
+    members = JsonObject.parse_or_empty(body)
+    said = safe_excerpt(error_text(members), route.api_key)
+    match status:
+        case 401 | 403:
+            what = "the model's server does not accept the key (SVC_MODEL_API_KEY)"
+        case 404:
+            what = "the model's server knows no such model or path (SVC_MODEL, SVC_MODEL_BASE_URL)"
+        case 429:
+            what = "the model's server is asked too often, or its quota is used up"
+        case _ if 300 <= status < 400:
+            what = "the model's server redirects, which is not followed since a key would go along"
+        case _:
+            what = "the model's server refused the request" if status < 500 else "the model's server failed"
+    return AnswerProblem(
+        text=f"{what}: {status}{f', {said}' if said else ''}",
+        again=status in RETRIED or status >= 500,
+        pause=_retry_after(answer),
+        unwanted=_unwanted(said) if status in (400, 422) else None,
+        status=status,
+        reason=what,
+    )
+
+
+def _unwanted(said: str) -> str | None:
+    """The member of a request that a server complains about, if it can do without."""
+    if _NO_TOOLS.search(said):
+        return "tools"
+    if "max_completion_tokens" in said:
+        return "max_tokens"
+    return "stream_options" if "stream_options" in said else None
+
+
+def _retold(asked: Mapping[str, object], unwanted: str) -> dict[str, object]:
+    instead = _RETELLINGS[unwanted]
+    rest = {name: value for name, value in asked.items() if name != unwanted}
+    return rest if instead is None else {**rest, instead: asked[unwanted]}
+
+
+def _retry_after(answer: HttpResult) -> float | None:
+    wanted = answer.headers.get(b"retry-after") or b""
+    return float(wanted) if wanted.isdigit() else None
+
+
+def _no_connection(failure: Failure, *, again: bool) -> AnswerProblem:
+    match failure.kind:
+        case FailureKind.TIMED_OUT:
+            return AnswerProblem(text="the model's server did not answer in time", code="upstream_timeout", again=again)
+        case FailureKind.TLS:
+            return AnswerProblem(text="the model's server has no certificate that can be trusted")
+        case FailureKind.INVALID:
+            return AnswerProblem(text=f"the model's server cannot be used: {safe_excerpt(failure.detail)}")
+        case FailureKind.TOO_LARGE:
+            return AnswerProblem(text="the model's server sent too much")
+        case _:
+            return AnswerProblem(text="the model's server cannot be reached (SVC_MODEL_BASE_URL)", again=True)

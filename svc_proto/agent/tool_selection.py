@@ -1,0 +1,113 @@
+"""What a model is told of the tools: all, or, where its context is small, a few in short words and more on demand.
+
+The 37 tools with a phone are 16 kB of schemas, some 4,000 tokens: the whole of a small context. The few are what most
+tasks need; the others are in groups, and the tool `more_tools` brings a group into the rest of the turn. A call of a
+tool that was not told of is run all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from attrs import frozen
+
+from svc_proto.agent.interface import ToolCall
+from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
+from svc_proto.engine.flow import Flow
+
+__all__ = ["MORE", "SMALL_CONTEXT", "TOOLSETS", "ToolOffer", "ToolChoice", "more_tools"]
+
+SMALL_CONTEXT = 16_384  # tokens; below it a model is told of a few tools
+TOOLSETS = ("phone", "memory", "skills", "mcp")
+MORE = "more_tools"
+GROUPS = {  # by name: what its tools are for
+    "look": "search the screen, one node in detail, what changed, the app in front, events",
+    "touch": "long press, drag, swipe, wait",
+    "send": "clipboard, playback, sharing, intents, broadcasts",
+    "people": "contacts, calls, text messages, location",
+    "skills": "instructions for special tasks",
+    "mcp": "servers that the user has connected",
+}
+
+
+@frozen(kw_only=True)
+class ToolChoice:
+    """What the operator wants. `few` None: by the model's context. `only` None: all toolsets, else those named."""
+
+    few: bool | None = None
+    only: tuple[str, ...] | None = None
+
+    def wants(self, toolset: str) -> bool:
+        """Whether the operator wants a toolset; `mcp-…` is that of one MCP server."""
+        return self.only is None or toolset.partition("-")[0] in self.only
+
+    def wants_few(self, context: int | None) -> bool:
+        """Whether a model with a context of so many tokens, if it is known, is told of a few tools."""
+        return self.few if self.few is not None else context is not None and context < SMALL_CONTEXT
+
+
+class ToolOffer:
+    """The tools of one turn. `rows` is the list that goes to the model; it grows."""
+
+    def __init__(self, toolsets: Mapping[str, tuple[Tool, ...]], *, few: bool) -> None:
+        self._groups: dict[str, list[Tool]] = {}
+        self.rows: list[Mapping[str, object]] = []
+        for tool in (tool for tools in toolsets.values() for tool in tools):
+            if few and tool.group:
+                self._groups.setdefault(tool.group, []).append(tool)
+            else:
+                self.rows.append(_told(tool, short=few))
+        if self._groups:
+            self.rows.append(_function(*_more(self._groups)))
+
+    def take(self, calls: Iterable[ToolCall]) -> None:
+        """The model has made these calls: what it asked for is told from its next request on."""
+        for call in calls:
+            if call.name == MORE:
+                self.rows += [_told(tool, short=True) for tool in self._groups.pop(str(call.args.get("group")), ())]
+
+
+def more_tools(toolsets: tuple[Toolset, ...]) -> Toolset:
+    """The tool `more_tools`, as the toolbox has it: an `ToolOffer` tells of it, where there is something to bring."""
+    names: dict[str, list[str]] = {}
+    for tool in (tool for toolset in toolsets for tool in toolset.tools if tool.group):
+        names.setdefault(tool.group, []).append(tool.name)
+
+    def run(arguments: Arguments) -> Flow[str]:
+        yield from ()
+        group = str(arguments["group"])
+        return f"until this answer is done you have: {', '.join(names.get(group, (GROUPS[group],)))}"
+
+    name, description, parameters = _more(GROUPS)
+    tool = Tool(name=name, description=description, parameters=parameters, run=run, reads=False)
+    return Toolset(name="more", label="More", description="Brings groups of tools", tools=(tool,), offered=False)
+
+
+def _more(groups: Iterable[str]) -> tuple[str, str, Mapping[str, object]]:
+    """The tool that brings a group of tools: its name, description and parameters."""
+    lines = "; ".join(f"{group}: {GROUPS[group]}" for group in groups)
+    parameters = schema(("group",), group={"type": "string", "enum": list(groups)})
+    return MORE, f"Bring more tools, by group. {lines}.", parameters
+
+
+def _told(tool: Tool, *, short: bool) -> Mapping[str, object]:
+    """A tool as a model is told. Short: its first sentence, and of its arguments the types."""
+    description, parameters = tool.description, tool.parameters
+    if short:
+        description = f"{description.partition('. ')[0].rstrip('.')}."
+        properties = cast("Mapping[str, Mapping[str, object]]", parameters["properties"])
+        parameters = {
+            **parameters,
+            "properties": {
+                name: {key: value for key, value in member.items() if key != "description"}
+                for name, member in properties.items()
+                if name not in tool.seldom
+            },
+        }
+    return _function(tool.name, description, parameters)
+
+
+def _function(name: str, description: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
+    """A tool in the chat-completions form."""
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

@@ -1,0 +1,326 @@
+"""Tools for the phone: one row for each Device Control route of SPEC.md, called through the relay (wire bridge 3, 6).
+
+Those that cost somebody something, or reach past what the phone's own safety looks at, ask first: calls, messages, raw
+intents and broadcasts. A phone that asks about calls and messages by itself is left to do so. What only opens a screen
+in which the person chooses what becomes of it (sharing) does not ask.
+What acts on the screen happens in the order of the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+from svc_proto.agent.tools.phone_result import result_of
+from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
+from svc_proto.basics.brand import SVC, Brand
+from svc_proto.basics.errors import ToolError
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse, RelayPhoneControl
+
+__all__ = ["ROWS", "ToolRow", "path_of", "perform", "phone_tools", "tools_of"]
+
+SWIPE_PART = {"short": 15, "medium": 30, "long": 45}  # per cent of the axis that a finger travels
+Properties: TypeAlias = "Mapping[str, Mapping[str, object]]"
+NONE: Properties = {}
+
+
+@frozen(kw_only=True)
+class ToolRow:
+    """One tool, `phone_<name>`. `prepare` makes the route's arguments out of the tool's."""
+
+    name: str
+    method: str
+    path: str
+    description: str
+    required: tuple[str, ...] = ()
+    properties: Properties = NONE
+    acts: bool = False
+    asks: str | None = None
+    asks_there: bool = False  # a phone with gates asks its user by itself (wire bridge 5.2, "always confirm")
+    asks_by: tuple[str, ...] = ()
+    always: Arguments = NONE  # what its route is told besides
+    prepare: Callable[[PhoneControl, Arguments], Flow[Arguments]] | None = None
+    parameters: Mapping[str, object] = field(init=False)  # made once, whoever is offered the tool
+
+    @parameters.default
+    def _schema(self) -> Mapping[str, object]:
+        return schema(self.required, **self.properties, device=DEVICE)
+
+
+def phone_tools(link: RelayPhoneControl, brand: Brand) -> Toolset:
+    """All of them."""
+    return Toolset(
+        name="phone",
+        label="Phone",
+        description="Device Control: look at the paired phone and act on it",
+        configured=link.configured,
+        there=link.is_phone_connected,
+        tools=tools_of(link, brand),
+    )
+
+
+def tools_of(link: PhoneControl, brand: Brand) -> tuple[Tool, ...]:
+    """The tools alone."""
+    return tuple(_tool(row, link, brand) for row in ROWS)
+
+
+def perform(row: ToolRow, link: PhoneControl, brand: Brand, arguments: Arguments) -> Flow[PhoneResponse]:
+    """Have the phone do what a row says. Raises `ToolError` where it cannot be asked."""
+    given = arguments if row.prepare is None else (yield from row.prepare(link, arguments))
+    return (yield from link.call(row.method, path_of(row, brand), {**given, **row.always}))
+
+
+def path_of(row: ToolRow, brand: Brand) -> str:
+    """Of its route."""
+    return brand.self_foreground if row.name == "return_to_app" else row.path
+
+
+def _tool(row: ToolRow, link: PhoneControl, brand: Brand) -> Tool:
+    def run(arguments: Arguments) -> Flow[str]:
+        answer = yield from perform(row, link, brand, arguments)
+        return result_of(row.name, answer, brand, bounds=arguments.get("include_bounds") is True)
+
+    return Tool(
+        name=f"phone_{row.name}",
+        description=row.description,
+        parameters=row.parameters,
+        run=run,
+        asks=row.asks,
+        asks_itself=link.gate_bound_arguments if row.asks_there else None,
+        asks_by=row.asks_by,
+        group=next((group for group, names in ON_DEMAND.items() if row.name in names), ""),
+        seldom=("device", "include_bounds", "duration", "duration_ms"),
+        in_order=row.acts,
+    )
+
+
+def _swipe(link: PhoneControl, arguments: Arguments) -> Flow[Arguments]:
+    """A direction becomes coordinates, since phones in use know no directions (wire bridge 3.9)."""
+    if all(name in arguments for name in ("start_x", "start_y", "end_x", "end_y")):
+        return arguments
+    direction = arguments.get("direction")
+    if direction is None:
+        raise ToolError("give direction, or all of start_x, start_y, end_x and end_y")
+    device = {name: value for name, value in arguments.items() if name == "device"}
+    screen = yield from link.call("GET", "/screen", {"include_bounds": True, **device})
+    bounds = JsonObject.of(screen.body).get_object("rootBounds")
+    found = [side for name in SIDES if (side := bounds.integer(name)) is not None]
+    if len(found) < len(SIDES):
+        raise ToolError(result_of("screen", screen, SVC) if screen.status >= 400 else "the screen has no bounds")
+    left, top, right, bottom = found
+    middle_x, middle_y = (left + right) // 2, (top + bottom) // 2
+    part = SWIPE_PART[str(arguments.get("distance", "medium"))]
+    across, along = (right - left) * part // 200, (bottom - top) * part // 200
+    step_x = {"left": -across, "right": across}.get(str(direction), 0)
+    step_y = {"up": -along, "down": along}.get(str(direction), 0)
+    line = {
+        "start_x": middle_x - step_x,
+        "start_y": middle_y - step_y,
+        "end_x": middle_x + step_x,
+        "end_y": middle_y + step_y,
+    }
+    return {**{name: value for name, value in arguments.items() if name != "distance"}, **line}
+
+
+# tools that a model with a small context is told of by group, when it asks; see `svc_proto.agent.tool_selection`
+ON_DEMAND = {
+    "look": (
+        *("ping", "setup", "current_app", "return_to_app", "screen_hash", "diff_screen", "find_nodes"),
+        *("describe_node", "events", "events_stream"),
+    ),
+    "touch": ("long_press", "drag", "swipe", "wait"),
+    "send": ("clipboard_read", "clipboard_write", "media", "send_intent", "broadcast", "share_media"),
+    "people": ("location", "search_contacts", "call", "send_sms", "send_mms"),
+}
+SIDES = ("left", "top", "right", "bottom")
+WORD: Mapping[str, object] = {"type": "string"}
+WHOLE: Mapping[str, object] = {"type": "integer"}
+PIXEL: Mapping[str, object] = {"type": "integer", "minimum": 0, "description": "pixels of the screen"}
+FLAG: Mapping[str, object] = {"type": "boolean"}
+NODE: Mapping[str, object] = {"type": "string", "description": "as phone_screen or phone_find_nodes gave it"}
+DIRECTION: Mapping[str, object] = {"type": "string", "enum": ["up", "down", "left", "right"]}
+DEVICE: Mapping[str, object] = {"type": "string", "description": "which phone, if there are several: its name or id"}
+EXTRAS: Mapping[str, object] = {"type": "object", "description": "extras, plain values only"}
+AIM = ("action", "data", "package", "component")  # what an intent does, to what, by which app
+ATTACHMENTS: Mapping[str, object] = {
+    "type": "array",
+    "description": "files: media is a bare media token, or path an absolute path on this host",
+    "items": {
+        "type": "object",
+        "properties": {"media": WORD, "path": WORD, "content_type": WORD, "file_name": WORD},
+    },
+}
+
+
+def _ms(low: int, high: int) -> Mapping[str, object]:
+    return {"type": "integer", "minimum": low, "maximum": high, "description": "milliseconds"}
+
+
+def _limit(high: int) -> Mapping[str, object]:
+    return {"type": "integer", "minimum": 1, "maximum": high}
+
+
+def _one_of(*words: str) -> Mapping[str, object]:
+    return {"type": "string", "enum": list(words)}
+
+
+ROWS: tuple[ToolRow, ...] = (
+    # core
+    ToolRow(name="ping", method="GET", path="/ping", description="Whether the phone is there."),
+    ToolRow(name="setup", method="POST", path="/setup", description="Greet a phone that was just paired."),
+    ToolRow(name="current_app", method="GET", path="/current_app", description="The package of the app in front."),
+    ToolRow(
+        name="return_to_app", method="POST", path="/return_to_svc", acts=True,
+        description="Bring the chat app on the phone to the front again.",
+    ),
+    # read
+    ToolRow(
+        name="screen", method="GET", path="/screen",
+        description="What is on the screen: texts and controls with their node ids. What is not mentioned is false.",
+        properties={"include_bounds": {**FLAG, "description": "also where each one is, in pixels"}},
+        always={"include_bounds": True},  # without, phones in use find no nodes at all (wire bridge 3.4)
+    ),
+    ToolRow(name="screen_hash", method="GET", path="/screen_hash", description="A fingerprint of the screen."),
+    ToolRow(
+        name="diff_screen", method="POST", path="/diff_screen",
+        description="Whether the screen has changed since a fingerprint.",
+        required=("previous_hash",), properties={"previous_hash": WORD},
+    ),
+    ToolRow(
+        name="find_nodes", method="POST", path="/find_nodes",
+        description="Find what is on the screen by its text, its class, or whether it can be tapped.",
+        properties={"text": WORD, "class_name": WORD, "clickable": FLAG, "limit": _limit(512)},
+    ),
+    ToolRow(
+        name="describe_node", method="POST", path="/describe_node", description="Everything about one node.",
+        required=("nodeId",), properties={"nodeId": NODE},
+    ),
+    ToolRow(
+        name="screenshot", method="GET", path="/screenshot",
+        description="Take a picture of the screen, to show it to the user.",
+    ),
+    ToolRow(name="get_apps", method="GET", path="/get_apps", description="The apps that can be opened."),
+    # act
+    ToolRow(
+        name="tap", method="POST", path="/tap", acts=True, description="Tap a node, or a point.",
+        properties={"nodeId": NODE, "x": PIXEL, "y": PIXEL, "duration_ms": _ms(1, 3000)},
+    ),
+    ToolRow(
+        name="tap_text", method="POST", path="/tap_text", acts=True,
+        description="Tap the first thing on the screen whose text contains this.",
+        required=("text",), properties={"text": WORD},
+    ),
+    ToolRow(
+        name="long_press", method="POST", path="/long_press", acts=True,
+        description="Press a node, or a point, for long.",
+        properties={"nodeId": NODE, "x": PIXEL, "y": PIXEL, "duration": _ms(100, 3000)},
+    ),
+    ToolRow(
+        name="drag", method="POST", path="/drag", acts=True, description="Drag from one point to another.",
+        required=("start_x", "start_y", "end_x", "end_y"),
+        properties={
+            "start_x": PIXEL, "start_y": PIXEL, "end_x": PIXEL, "end_y": PIXEL, "duration_ms": _ms(100, 3000),
+        },
+    ),
+    ToolRow(
+        name="type", method="POST", path="/type", acts=True,
+        description="Put text into the focused input; it replaces what is there.",
+        required=("text",), properties={"text": WORD},
+    ),
+    ToolRow(
+        name="swipe", method="POST", path="/swipe", acts=True,
+        description="Swipe in a direction, or from one point to another.",
+        properties={
+            "direction": {**DIRECTION, "description": "where the finger goes"},
+            "distance": _one_of("short", "medium", "long"),
+            "start_x": PIXEL, "start_y": PIXEL, "end_x": PIXEL, "end_y": PIXEL, "duration_ms": _ms(1, 10_000),
+        },
+        prepare=_swipe,
+    ),
+    ToolRow(
+        name="scroll", method="POST", path="/scroll", acts=True,
+        description="Scroll the screen, or one node, to show more of it.",
+        required=("direction",), properties={"direction": DIRECTION, "nodeId": NODE},
+    ),
+    ToolRow(
+        name="press_key", method="POST", path="/press_key", acts=True, description="Press a system key.",
+        required=("key",),
+        properties={
+            "key": _one_of(
+                "back", "home", "recents", "notifications", "quick_settings", "power_dialog", "lock_screen"
+            )
+        },
+    ),
+    ToolRow(
+        name="wait", method="POST", path="/wait", acts=True, description="Let the phone wait, 15 seconds at the most.",
+        required=("ms",), properties={"ms": _ms(0, 15_000)},
+    ),
+    ToolRow(
+        name="open_app", method="POST", path="/open_app", acts=True, description="Open an app by its package.",
+        required=("package",), properties={"package": WORD},
+    ),
+    ToolRow(name="clipboard_read", method="GET", path="/clipboard", description="Read the phone's clipboard."),
+    ToolRow(
+        name="clipboard_write", method="POST", path="/clipboard", acts=True, description="Set the phone's clipboard.",
+        required=("text",), properties={"text": WORD},
+    ),
+    ToolRow(
+        name="media", method="POST", path="/media", acts=True, description="Control what is playing.",
+        required=("action",),
+        properties={"action": _one_of("play", "pause", "toggle", "next", "previous", "volume_up", "volume_down")},
+    ),
+    ToolRow(
+        name="send_intent", method="POST", path="/send_intent", acts=True, description="Start an Android intent.",
+        required=("action",),
+        properties={
+            "action": WORD, "data": WORD, "package": WORD, "component": WORD, "category": WORD, "extras": EXTRAS,
+        },
+        asks="An intent can make any app do something.", asks_by=AIM,
+    ),
+    ToolRow(
+        name="broadcast", method="POST", path="/broadcast", acts=True, description="Send an Android broadcast.",
+        required=("action",), properties={"action": WORD, "data": WORD, "package": WORD, "extras": EXTRAS},
+        asks="A broadcast can make any app do something.", asks_by=AIM[:3],
+    ),
+    # events
+    ToolRow(
+        name="events", method="GET", path="/events", description="What has happened on the screen lately.",
+        properties={"limit": _limit(500), "since": {**WHOLE, "description": "epoch milliseconds"}},
+    ),
+    ToolRow(
+        name="events_stream", method="POST", path="/events/stream", description="Record such events, or stop that.",
+        required=("enabled",), properties={"enabled": FLAG},
+    ),
+    # sideload-only
+    ToolRow(name="location", method="GET", path="/location", description="Where the phone was last."),
+    ToolRow(
+        name="search_contacts", method="POST", path="/search_contacts", description="Find contacts by name.",
+        required=("query",), properties={"query": WORD, "limit": _limit(100)},
+    ),
+    ToolRow(
+        name="call", method="POST", path="/call", acts=True, description="Call a number.",
+        required=("number",), properties={"number": WORD},
+        asks="A call is placed from the phone and may cost money.", asks_by=("number",), asks_there=True,
+    ),
+    ToolRow(
+        name="send_sms", method="POST", path="/send_sms", acts=True, description="Send a text message.",
+        required=("to", "body"), properties={"to": WORD, "body": WORD},
+        asks="A text message is sent from the phone and may cost money.", asks_by=("to",), asks_there=True,
+    ),
+    ToolRow(
+        name="share_media", method="POST", path="/share_media", acts=True,
+        description="Open the phone's share screen with text or files; the user chooses where they go.",
+        properties={"text": WORD, "title": WORD, "attachments": ATTACHMENTS, "package": WORD},
+    ),
+    ToolRow(
+        name="send_mms", method="POST", path="/send_mms", acts=True,
+        description="Open a message with text or files to a number; the user sends it.",
+        required=("to",), properties={"to": WORD, "text": WORD, "attachments": ATTACHMENTS, "package": WORD},
+        asks="A message is opened on the phone, addressed and ready to be sent.", asks_by=("to",), asks_there=True,
+    ),
+)  # fmt: skip
+"""One row a route; `/apps` is an old name of `/get_apps`, and `/clipboard` is two tools."""

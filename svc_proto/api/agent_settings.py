@@ -1,0 +1,281 @@
+"""What the agent is configured to be, read anew from the environment's settings and the configuration file per call.
+
+So a change of the file, or `PATCH /api/config`, takes effect without a restart (wire api 9). What the environment
+says wins over the file. A key goes only where it was meant to go: one from the environment goes with the endpoint of
+the environment, and where that names none, with the file's, if the file has no key of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from attrs import field, frozen
+
+from svc_proto.agent.interface import ModelRoute
+from svc_proto.api.config import ApiConfig
+from svc_proto.basics.brand import Brand
+from svc_proto.commands import Level
+from svc_proto.engine.files import read_yaml
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.json_object import JsonObject, as_text
+from svc_proto.settings import http_address
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = [
+    "AgentSettings",
+    "SettingsReader",
+    "agent_settings",
+    "file_base_url",
+    "misspelt",
+    "origin_of",
+    "product",
+    "sends_key_to_main_host",
+    "usable_base_url",
+]
+
+UNNAMED_MODEL = "default"  # for endpoints that serve one model and do not care
+SERVER_DEFAULT = ("", "default", "none")  # names of no personality, wire api 4.1
+MODEL_MEMBERS = ("default", "provider", "base_url", "api_mode", "max_tokens", "context_length")
+DISPLAY_MEMBERS = ("personality", "agent_name", "assistant_name", "display_name", "name", "skin")
+PROMPT_MEMBERS = ("system_prompt", "tone", "style")
+MAX_TOKENS = 10_000_000
+FILE_MEMBERS = (  # of the configuration file, by whoever of this system reads them (wire api 9, terminal-voice 3.2)
+    "agent",
+    "display",
+    "fallback_providers",
+    "gateway",
+    "mcp_servers",
+    "model",
+    "platforms",
+    "realtime_voice",
+    "stt",
+    "tts",
+    "voice_output",
+)
+LIKENESS = 0.8  # of two names, from 0 to 1: one letter of five may differ, or two of five be swapped
+LONGEST_MEMBER = 40  # characters of a name that is compared
+
+
+@frozen(kw_only=True)
+class AgentSettings:
+    """Everything that is configured about the agent. `shown` is the part of the file that clients may see."""
+
+    route: ModelRoute | None  # None: the built-in agent answers
+    name: str  # what the server calls itself in /v1/models
+    personalities: Mapping[str, str]  # their whole prompts
+    personality: str | None = None  # of the server, unless a turn names another
+    aliases: Mapping[str, ModelRoute] = field(factory=dict)  # `model_routes`
+    system: str = ""  # `agent.system_prompt`
+    max_tokens: int | None = None  # of one answer
+    model: str = ""  # these four as configured, "" if unset
+    provider: str = ""
+    base_url: str = ""
+    api_mode: str = ""
+    shown: Mapping[str, object] = field(factory=dict)
+    servers: Mapping[str, object] = field(factory=dict, repr=False)  # `mcp_servers`, as they stand there
+
+    def prompt_for(self, personality: object) -> str:
+        """The prompt of a personality by its name; one that is unknown, or none, is the server's (wire api 4.1)."""
+        name = (as_text(personality) or "").strip()
+        if name not in self.personalities or name.lower() in SERVER_DEFAULT:
+            name = self.personality or ""
+        return self.personalities.get(name, "")
+
+
+class SettingsReader:
+    """Reads the configuration file. What says the same as the last time comes to the same."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._last: tuple[ApiConfig, str, AgentSettings] | None = None
+
+    def read(self, config: ApiConfig) -> Flow[AgentSettings]:
+        """The settings now. A file that is missing counts as empty, and so, with a warning, does a broken one.
+
+        A model that cannot be understood is told of, too.
+        """
+        engine = self._engine
+        found = yield from read_yaml(engine, config.config_path)
+        if isinstance(found, Failure):
+            if found.kind is not FailureKind.NOT_FOUND:
+                engine.log(Level.WARNING, "configuration not read", path=config.config_path, problem=found.kind.value)
+            found = JsonObject()
+        unused = _unused(found)
+        if unused is not None:
+            engine.log(Level.WARNING, "configuration not used", path=config.config_path, problem=unused)
+        last, said = self._last, repr(found)  # which, unlike ==, tells a boolean from a number
+        if last is None or last[0] is not config or last[1] != said:
+            last = self._last = config, said, agent_settings(config, found)
+        return last[2]
+
+
+def agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSettings:
+    """The settings, from the start-up configuration and the parsed file."""
+    found = JsonObject.of(found)
+    model, agent, display = _model(found), found.get_object("agent"), found.get_object("display")
+    extra = _extra(found)
+    route = _route(config, model)
+    personalities = _personalities(agent)
+    default = display.first_text("personality")
+    return AgentSettings(
+        route=route,
+        name=config.model_name or extra.first_text("model_name") or product(config.brand),
+        personalities={name: _prompt(value) for name, value in personalities.items()},
+        personality=None if default.lower() in SERVER_DEFAULT else default,
+        aliases=_aliases(extra.get_object("model_routes"), route),
+        system=agent.first_text("system_prompt"),
+        max_tokens=config.max_tokens or model.integer("max_tokens", 1, MAX_TOKENS),
+        model=config.model or model.first_text("default"),
+        provider=model.first_text("provider"),
+        base_url=config.model_base_url or file_base_url(found),
+        api_mode=model.first_text("api_mode"),
+        servers=found.get_object("mcp_servers"),
+        shown={
+            "agent": {"personalities": personalities},
+            "display": {name: text for name in DISPLAY_MEMBERS if (text := display.string(name)) is not None},
+            "model": _shown_model(model),
+        },
+    )
+
+
+def misspelt(found: Mapping[str, object]) -> dict[str, str]:
+    """Members of the file that hardly differ from one that is read and is not there: by their name, that one.
+
+    Other programs keep theirs in the same file, so what is like none of ours is nobody's mistake.
+    """
+    missing = [name for name in FILE_MEMBERS if name not in found]
+    strange = [name for name in found if name not in FILE_MEMBERS and len(name) <= LONGEST_MEMBER]
+    if not strange:
+        return {}
+    from difflib import get_close_matches
+
+    near = {name: get_close_matches(name.lower(), missing, 1, LIKENESS) for name in strange}
+    return {name: match[0] for name, match in near.items() if match}
+
+
+def product(brand: Brand) -> str:
+    """The product id: the platform, and the name of the agent unless it was given one."""
+    return f"{brand.name}-agent"
+
+
+def usable_base_url(url: str) -> bool:
+    """Whether it is an endpoint: http or https, no password, nothing after the path."""
+    return http_address(url) is not None and not urlsplit(url).query and not urlsplit(url).fragment
+
+
+def file_base_url(found: Mapping[str, object]) -> str:
+    """The endpoint that the file names; "" for none, or one that cannot be used."""
+    url = _model(found).first_text("base_url").rstrip("/")
+    return url if usable_base_url(url) else ""
+
+
+def origin_of(url: str) -> tuple[str, str]:
+    """Scheme and authority: what a key belongs to."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()
+
+
+def sends_key_to_main_host(config: ApiConfig, found: Mapping[str, object]) -> bool:
+    """Whether some key goes to the host that the file names as `model.base_url`."""
+    routes = _extra(found).get_object("model_routes")
+    borrowing = any(
+        routes.get_object(alias).first_text("api_key") and not routes.get_object(alias).first_text("base_url")
+        for alias in routes
+    )
+    return (
+        borrowing
+        or bool(_model(found).first_text("api_key"))
+        or bool(config.model_api_key and not config.model_base_url)
+    )
+
+
+# --- helpers ------------------------------------------------------------------------------------------------------
+
+
+def _model(found: Mapping[str, object]) -> JsonObject:
+    """`model` is a name, or an object (wire api 9)."""
+    model = found.get("model")
+    return JsonObject.of(model if as_text(model) is None else {"default": model})
+
+
+def _unused(found: Mapping[str, object]) -> str | None:
+    """What is said of the model in a way that nobody understands, so that another one answers."""
+    model, members = found.get("model"), _model(found)
+    if model is not None and as_text(model) is None and JsonObject.of_or_none(model) is None:
+        return "model is neither a name nor an object"
+    if members.string("default") != members.get("default"):
+        return "model.default is no text"
+    if members.first_text("base_url") and not file_base_url(found):
+        return "model.base_url is no address of an endpoint"
+    return None
+
+
+def _extra(found: Mapping[str, object]) -> JsonObject:
+    return JsonObject.of(found).get_object("platforms", "api_server", "extra")
+
+
+def _route(config: ApiConfig, model: JsonObject) -> ModelRoute | None:
+    own, theirs = config.model_base_url, file_base_url({"model": model})
+    if not (own or theirs):
+        return None
+    key = config.model_api_key if own else model.first_text("api_key") or config.model_api_key
+    if own and not key and origin_of(own) == origin_of(theirs):
+        key = model.first_text("api_key")
+    name = config.model or model.first_text("default") or UNNAMED_MODEL
+    context = config.model_context or model.integer("context_length", 1, MAX_TOKENS)
+    return ModelRoute(base_url=own or theirs, model=name, api_key=key, context=context)
+
+
+def _aliases(routes: JsonObject, main: ModelRoute | None) -> dict[str, ModelRoute]:
+    """`alias -> {model, base_url?, api_key?, context_length?}`; address and key are the main route's where left out.
+
+    Its key goes to its host only.
+    """
+    aliases: dict[str, ModelRoute] = {}
+    for alias in routes:
+        wanted = routes.get_object(alias)
+        base_url = wanted.first_text("base_url").rstrip("/") or (main.base_url if main is not None else "")
+        model = wanted.first_text("model")
+        if not model or not usable_base_url(base_url):
+            continue
+        key = wanted.first_text("api_key")
+        if not key and main is not None and origin_of(base_url) == origin_of(main.base_url):
+            key = main.api_key
+        context = wanted.integer("context_length", 1, MAX_TOKENS)
+        aliases[alias] = ModelRoute(base_url=base_url, model=model, api_key=key, context=context)
+    return aliases
+
+
+def _personalities(agent: JsonObject) -> dict[str, object]:
+    """Those that have a prompt: text, or an object of texts (wire api 8.1)."""
+    listed = agent.get_object("personalities")
+    return {
+        name: value
+        if each is None
+        else {part: text for part in PROMPT_MEMBERS if (text := each.string(part)) is not None}
+        for name, value, each in ((name, value, JsonObject.of_or_none(value)) for name, value in listed.items())
+        if _prompt(value)
+    }
+
+
+def _prompt(value: object) -> str:
+    members = JsonObject.of({"system_prompt": value} if as_text(value) is not None else value)
+    lines = [members.first_text("system_prompt")]
+    lines += [f"{label}: {text}" for label in ("tone", "style") if (text := members.first_text(label))]
+    return "\n".join(line for line in lines if line)
+
+
+def _shown_model(model: JsonObject) -> dict[str, object]:
+    shown = {
+        name: model[name]
+        for name in MODEL_MEMBERS
+        if as_text(model.get(name)) is not None or model.integer(name) is not None
+    }
+    if "base_url" in shown:
+        shown["base_url"] = file_base_url({"model": model})  # without a password that someone wrote into it
+    return shown

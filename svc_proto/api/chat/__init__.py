@@ -1,0 +1,1 @@
+"""Chat sessions and messages: records, views, store requests."""

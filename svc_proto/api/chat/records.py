@@ -1,0 +1,98 @@
+"""What the store keeps of a chat: sessions and messages as values. Times are Unix seconds; ids are opaque text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from svc_proto.agent.interface import Content
+
+__all__ = ["ChatPage", "ChatSession", "Content", "KeptResponse", "Message", "SearchHit", "Usage"]
+
+
+@frozen(kw_only=True)
+class Usage:
+    """Tokens of one turn, summed over its model calls."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """Tokens of input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens, output_tokens=self.output_tokens + other.output_tokens
+        )
+
+
+@frozen(kw_only=True)
+class ChatSession:
+    """One chat (wire api 3.1). The counters, `preview` and `last_active` are kept by the store as messages come."""
+
+    id: str
+    started_at: float
+    updated_at: float  # the last write to it or to its messages
+    last_active: float  # the last message, or the start: what lists are ordered by
+    title: str | None = None
+    source: str = "api_server"
+    model: str | None = None
+    system_prompt: str | None = None  # never leaves the server
+    parent_id: str | None = None  # what it was forked from
+    is_child: bool = False  # a run of a sub-agent or a continuation: hidden in lists by default
+    ended_at: float | None = None
+    end_reason: str | None = None
+    pinned: bool = False
+    archived: bool = False
+    preview: str | None = None  # the first user message that has words: one line, 60 characters and `...` if cut
+    message_count: int = 0  # of every row
+    tool_call_count: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@frozen(kw_only=True)
+class Message:
+    """One row of a chat (wire api 3.7): of role user, assistant, tool or system."""
+
+    id: str
+    session_id: str
+    role: str
+    content: Content
+    timestamp: float
+    run_id: str | None = None
+    tool_calls: tuple[Mapping[str, object], ...] = ()  # `{id, type: "function", function: {name, arguments}}`
+    tool_call_id: str | None = None  # of a tool row: the call that it answers
+    tool_name: str | None = None
+    finish_reason: str | None = None
+    reasoning: str | None = None
+    usage: Usage | None = None
+
+
+@frozen(kw_only=True)
+class ChatPage:
+    """A part of the list of sessions, and how many there are in all."""
+
+    sessions: tuple[ChatSession, ...]
+    total: int
+
+
+@frozen(kw_only=True)
+class SearchHit:
+    """A message that a search found. In `snippet`, `>>>` and `<<<` surround what was found."""
+
+    message: Message
+    session: ChatSession
+    snippet: str
+    context: tuple[Message, ...] = ()  # the rows right before and after it
+
+
+@frozen(kw_only=True)
+class KeptResponse:
+    """What can be gone on with: a response as JSON, or the name of a conversation, whose text is empty."""
+
+    session_id: str
+    text: str

@@ -1,0 +1,154 @@
+"""Sessions and messages as clients see them (wire api 3.1, 3.7): the specification's fields and the numeric ones.
+
+Null counts: booleans are never null, times are numbers beside their ISO text, and what is internal is left out.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from svc_proto.agent.interface import ApprovalAsked, ApprovalGiven, NoteChanged, ToolCall
+from svc_proto.api.chat.records import ChatSession, Content, Message, Usage
+from svc_proto.basics.brand import Brand
+from svc_proto.schema.chat_events import ApprovalRequest, ApprovalResponded, MemoryUpdated
+from svc_proto.schema.json_object import JsonObject
+
+__all__ = [
+    "answer_event",
+    "call_members",
+    "content_view",
+    "function_call",
+    "iso",
+    "message_view",
+    "note_event",
+    "question_event",
+    "session_answer",
+    "session_view",
+    "usage_view",
+]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def iso(seconds: float) -> str:
+    """Unix seconds as ISO 8601 in UTC, whole seconds: `2031-02-03T04:05:06Z`."""
+    return (EPOCH + timedelta(seconds=int(seconds))).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def function_call(call: ToolCall) -> dict[str, object]:
+    """A call of a tool as OpenAI writes it."""
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def session_view(chat: ChatSession, brand: Brand) -> dict[str, object]:
+    """A session. The system prompt never leaves the server."""
+    return {
+        "object": f"{brand.name}.session",
+        "id": chat.id,
+        "title": chat.title,
+        "created_at": iso(chat.started_at),
+        "updated_at": iso(chat.updated_at),
+        "message_count": chat.message_count,
+        "started_at": chat.started_at,
+        "ended_at": chat.ended_at,
+        "end_reason": chat.end_reason,
+        "last_active": chat.last_active,
+        "source": chat.source,
+        "model": chat.model,
+        "preview": chat.preview,
+        "tool_call_count": chat.tool_call_count,
+        "input_tokens": chat.input_tokens,
+        "output_tokens": chat.output_tokens,
+        "parent_session_id": chat.parent_id,
+        "has_system_prompt": chat.system_prompt is not None,
+        "pinned": chat.pinned,
+        "archived": chat.archived,
+    }
+
+
+def session_answer(chat: ChatSession, brand: Brand) -> dict[str, object]:
+    """A session as the whole answer: flat for the relay, and nested for phones (wire api 3.3)."""
+    view = session_view(chat, brand)
+    return {**view, "session": view}
+
+
+def message_view(message: Message) -> dict[str, object]:
+    """A row of a chat; members that do not apply to it are left out."""
+    view: dict[str, object] = {
+        "id": message.id,
+        "session_id": message.session_id,
+        "role": message.role,
+        "content": content_view(message.content),
+        "created_at": iso(message.timestamp),
+        "timestamp": message.timestamp,
+    }
+    optional = {
+        "run_id": message.run_id,
+        "tool_calls": [dict(call) for call in message.tool_calls] or None,
+        "tool_call_id": message.tool_call_id,
+        "tool_name": message.tool_name,
+        "finish_reason": message.finish_reason,
+        "reasoning": message.reasoning,
+        "usage": None if message.usage is None else usage_view(message.usage),
+    }
+    view.update((name, value) for name, value in optional.items() if value is not None)
+    return view
+
+
+def content_view(content: Content) -> object:
+    """Text, or a list of content parts."""
+    return content if isinstance(content, str) else [dict(part) for part in content]
+
+
+def usage_view(usage: Usage) -> dict[str, int]:
+    """Tokens of a turn (wire api 4.3)."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+
+
+def call_members(call: ToolCall) -> dict[str, Any]:
+    """A tool call as the events of a chat have it (wire api 4.3)."""
+    return {"tool_name": call.name, "call_id": call.id, "tool_call_id": call.id, "args": JsonObject(call.args)}
+
+
+def question_event(asked: ApprovalAsked) -> ApprovalRequest:
+    """What somebody has to allow, and may answer (wire api 6.3 `approval.request`)."""
+    return ApprovalRequest(
+        tool=asked.call.name,
+        **call_members(asked.call),
+        command=asked.command,
+        description=asked.description,
+        pattern_key=asked.pattern,
+        pattern_keys=[asked.pattern],
+        allow_permanent="always" in asked.choices,
+        choices=list(asked.choices),
+    )
+
+
+def answer_event(given: ApprovalGiven) -> ApprovalResponded:
+    """What became of it (wire api 6.3 `approval.responded`)."""
+    identity = given.call.id
+    return ApprovalResponded(call_id=identity, tool_call_id=identity, choice=given.choice, resolved=given.resolved)
+
+
+def note_event(event: NoteChanged) -> MemoryUpdated:
+    """A note that was written, and the call of `/api/memory` that undoes it (wire api 4.3, 8.3)."""
+    change = event.change
+    body = JsonObject(target=change.target)
+    if change.added is not None:
+        body["old_text"] = change.added
+    if change.removed is not None:
+        body["content"] = change.removed
+    method = "DELETE" if change.removed is None else "POST" if change.added is None else "PATCH"
+    return MemoryUpdated(
+        **call_members(event.call),
+        target=change.target,
+        entry_count=change.count,
+        added=change.added,
+        removed=change.removed,
+        undo=JsonObject(method=method, body=body),
+    )

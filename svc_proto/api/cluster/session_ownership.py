@@ -1,0 +1,301 @@
+"""Which node has the turns of a session, in a service of several: see `ownership`, `svc_proto.cluster`.
+
+- **Sessions and messages** are in the store that all nodes have, and are read there when they are asked for.
+- **Turns** of one session are at one node, which has a lease of it while one runs or waits. Who is asked for another
+  turn, or for the end of the session, and does not get the lease, passes the request on to the node that has it: there
+  it waits in line, as with one process. What is written carries the fence of the lease.
+- **Runs** are where they were begun. One that nobody here knows is asked for at all nodes, and the request (follow it,
+  stop it, answer it, how it is) is passed on to the one that has it.
+- **Responses** and conversations are in the store, see `stored_responses`.
+- **Idempotency keys** say at which node the run of the first request is: the same one again is passed on there.
+- **Places** of turns, and of turns that wait, are members of sets at Redis: at all nodes together there are as many as
+  one process has, see `shared_places`.
+- **Wrong keys** are counted by all nodes together, see `told_limiter`.
+- A node that is gone takes its runs with it, as a process that ends; its sessions can be had when its leases are over.
+
+| word  | to  |                                                                                                  |
+|-------|-----|--------------------------------------------------------------------------------------------------|
+| `failed`, `succeeded`, `cleared` | all | see `told_limiter`                                                    |
+| `has` | one | a question: where a run is to be had |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from svc_proto.api.access import BRANDED, EVERYWHERE
+from svc_proto.api.chat.store_requests import AddMessages
+from svc_proto.api.cluster.local_session_ownership import Ownership
+from svc_proto.api.cluster.response_store import StoredResponses
+from svc_proto.api.cluster.run_slots import SharedPlaces
+from svc_proto.api.runs.idempotency import KEEP
+from svc_proto.api.runs.response_store import Responses
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.metrics import MetricFamily, gauge
+from svc_proto.cluster.forwarding import ForwardRule, forward, is_forwarded
+from svc_proto.cluster.leases import LEASE, TAKEOVER_DELAY, LeaseManager
+from svc_proto.cluster.metrics import cluster_metrics
+from svc_proto.cluster.node import RETRY, Node, cluster_unavailable_error
+from svc_proto.commands import Level, Query
+from svc_proto.engine.flow import Flow, run_operation, sleep, wait
+from svc_proto.engine.message import Request, Response, StreamedResponse
+from svc_proto.engine.sync import gather
+from svc_proto.facts import Failure, FailureKind, OperationId
+from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.settings import RedisAddress
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["SharedOwnership"]
+
+KIND = "api"
+START_WITHIN = 3.0  # s for meeting the others, after which the doors open without them
+TAKE_WITHIN = LEASE + 2.0  # s for a session whose node is gone, or that was given back while a request was passed on
+WAIT_WITHIN = 600.0  # s for one whose node runs a turn, for what cannot be passed on
+LOOK_EVERY = 0.5  # s between two tries
+MAX_WAITING = 1_000  # requests at a time that wait for what others have, or for their answer to begin; another: 503
+TURN_WITHIN = 86_400.0  # s for an answer that comes at the end of a turn; a node that is gone ends it before
+RUN_ID = re.compile("run_[0-9a-f]{32}")
+HOP = ForwardRule(
+    asked=(b"authorization", b"content-type", b"accept", b"idempotency-key", *BRANDED),
+    answers=lambda status: status not in (401, 403),  # who was let in here; keys are the same at all nodes
+    kept_back=EVERYWHERE,
+    within=TURN_WITHIN,
+)
+
+
+class SharedOwnership(Ownership):
+    """See the module. A `NodeHandler` of the cluster's node."""
+
+    node: Node  # these three from the start on
+    leases: LeaseManager
+    places: SharedPlaces
+
+    def __init__(self, api: Api, where: RedisAddress) -> None:
+        super().__init__(api)
+        self.limiter: ReplicatedAuthRateLimiter = ReplicatedAuthRateLimiter(self._tell_all)
+        self._where = where
+        self._waiting = 0
+        self._passing: dict[OperationId, str] = {}  # requests whose answer is to come, and from which node
+
+    def start(self) -> Flow[None]:
+        """Meet the others, and open the doors without them if that takes too long."""
+        engine = self.api.engine
+        until = engine.now.mono + START_WITHIN
+        api = self.api
+        self.node = Node(engine, self._where, self, KIND, url=api.config.node_url, load=lambda: len(api.runs))
+        self._me = f"{self.node.id} {self.api.config.node_url}"
+        self.leases = LeaseManager(engine, self.node, self._me, self._overtaken, self._lapsed)
+        self.places = SharedPlaces(self.api, self.node)
+        self.node.start()
+        while engine.now.mono < min(until, self.node.up_since + TAKEOVER_DELAY):
+            yield from sleep(engine, LOOK_EVERY)
+
+    def stop(self) -> None:
+        """Say so. What is still had is free when its time is up, so that what is stored until then is stored."""
+        self.leases.stop()
+        self.places.stop()
+        self.node.stop()
+
+    # --- sessions ---
+
+    def acquire(
+        self, session_id: str, request: Request | None = None, key: str = ""
+    ) -> Flow[Response | StreamedResponse | None]:
+        """As the lease, or the key, says."""
+        self._enter()
+        try:
+            passed = None
+            if request is not None and key:
+                passed = yield from self._asked_before(request, key)
+            if passed is None:
+                passed = yield from self._leased(session_id, request)
+            return passed
+        finally:
+            self._waiting -= 1
+
+    def release(self, session_id: str) -> None:
+        """Others may have it."""
+        self.leases.release(session_id)
+
+    def check_room(self) -> Flow[None]:
+        """At all nodes."""
+        yield from self._settled()
+        yield from self.places.check_room()
+
+    def make_room(self, session_id: str, *, may_wait: bool) -> Flow[None]:
+        """The same."""
+        return self.places.make_room(session_id, may_wait=may_wait)
+
+    def left(self) -> None:
+        """Who waits at another node may have it."""
+        self.places.left()
+
+    def looked(self) -> None:
+        """Look for places for who waits."""
+        self.places.looked()
+
+    def fence(self, session_id: str) -> int | None:
+        """That of the lease."""
+        return self.leases.fencing_token(session_id)
+
+    def _leased(self, session_id: str, request: Request | None) -> Flow[Response | StreamedResponse | None]:
+        engine, node = self.api.engine, self.node
+        until = engine.now.mono + (WAIT_WITHIN if request is None else TAKE_WITHIN)
+        while True:
+            if not self.leases.has(session_id):
+                yield from self._settled()
+            owner = yield from self.leases.acquire(session_id)
+            if isinstance(owner, Failure):
+                raise cluster_unavailable_error("which node has the session", RETRY)
+            if not owner:
+                return None
+            where, _, url = owner.partition(" ")
+            if request is not None and where in node.members and not is_forwarded(request):
+                return (yield from self._passed_on(request, where, url))
+            if engine.now.mono >= until:
+                raise cluster_unavailable_error("which node has the session", RETRY)
+            yield from sleep(engine, LOOK_EVERY)
+
+    def _asked_before(self, request: Request, key: str) -> Flow[Response | StreamedResponse | None]:
+        """From the node that has the run of the first request. Who begins one now is asked for it from now on."""
+        redis, name = self.node.redis, self.node.key("again", key)
+        yield from self._settled()
+        mine = ("SET", name, self._me, "EX", int(KEEP))
+        if not is_forwarded(request):
+            if (yield from self._said(redis.execute(*mine, "NX"))) is not None:
+                return None
+            owner = yield from self._said(redis.execute("GET", name))
+            where, _, url = (
+                owner.decode("utf-8", "replace").partition(" ") if isinstance(owner, bytes) else ("", "", "")
+            )
+            if where in self.node.members:
+                return (yield from self._passed_on(request, where, url))
+        yield from self._said(redis.execute(*mine))
+        return None
+
+    def _said(self, asking: Flow[object]) -> Flow[object]:
+        answer = yield from asking
+        if isinstance(answer, Failure):
+            raise cluster_unavailable_error("whether this was asked before", RETRY)
+        return answer
+
+    def _settled(self) -> Flow[None]:
+        if not self.node.is_up:
+            raise cluster_unavailable_error("which node has what", RETRY)
+        left = self.node.up_since + TAKEOVER_DELAY - self.api.engine.now.mono
+        if left > 0:
+            yield from sleep(self.api.engine, left)
+
+    def _overtaken(self, session_id: str) -> None:
+        """Another node has the session: what we would write into it is refused."""
+        self.api.engine.log(Level.WARNING, "session taken over", session=session_id)
+        self.api.runs.halt(session_id)
+
+    def _lapsed(self, session_id: str) -> None:
+        """Another node may have had the session since we last did: the store knows."""
+        self.api.engine.spawn(self._check(session_id))
+
+    def _check(self, session_id: str) -> Flow[None]:
+        engine = self.api.engine
+        nothing = AddMessages(session_id=session_id, messages=(), fence=self.fence(session_id))
+        answer = yield from run_operation(engine, Query(engine.new_op(), nothing))
+        if isinstance(answer, Failure) and answer.kind is FailureKind.DENIED:
+            self._overtaken(session_id)
+
+    def _tell_all(self, word: str, body: Mapping[str, object]) -> None:
+        self.node.broadcast(word, body)
+
+    # --- what is where it was begun ---
+
+    def seek(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
+        """At all nodes, for what may be there. A request that was passed on to us is asked for nowhere else."""
+        if is_forwarded(request) or RUN_ID.fullmatch(run_id) is None:
+            return None
+        return self._sought(request, run_id)
+
+    def _sought(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None]:
+        """`Refused` 503 if none has it, and one cannot say."""
+        self._enter()
+        try:
+            yield from self._settled()
+            nodes = list(self.node.members)
+            asked = [self.node.request(node, "has", {"run": run_id}) for node in nodes]
+            answers = yield from gather(self.api.engine, asked)
+            for node, answer in zip(nodes, answers, strict=True):
+                if not isinstance(answer, Failure) and (url := answer.text("url")):
+                    return (yield from self._passed_on(request, node, url))
+        finally:
+            self._waiting -= 1
+        if any(isinstance(answer, Failure) and answer.kind is FailureKind.TIMED_OUT for answer in answers):
+            raise cluster_unavailable_error("which node has the run", RETRY)
+        return None
+
+    def responses(self) -> Responses:
+        """Those of all nodes."""
+        return StoredResponses(self.api)
+
+    # --- passing on ---
+
+    def _enter(self) -> None:
+        if self._waiting >= MAX_WAITING:
+            raise Refused(503, "busy", "too many requests wait for other nodes", headers=RETRY)
+        self._waiting += 1
+
+    def _passed_on(self, request: Request, node: str, url: str) -> Flow[Response | StreamedResponse]:
+        """The answer of a node, unless that is gone before it begins."""
+        engine, path, query = self.api.engine, self.api.router.inner(request.path), request.raw_query
+        ticket = engine.new_op()
+        self._passing[ticket] = node
+        asking = forward(engine, request, f"{url}{path}{query and '?' + query}", HOP)
+        task = engine.spawn(asking, on_done=partial(engine.resume, ticket))
+        try:
+            answer = yield from wait(ticket, engine.now.mono + TURN_WITHIN)
+        finally:
+            task.cancel()
+            del self._passing[ticket]
+        if not isinstance(answer, Response | StreamedResponse):
+            raise cluster_unavailable_error("what the node that has this says", RETRY)
+        return answer
+
+    def families(self) -> list[MetricFamily]:
+        """Whom this node reaches, and what it has."""
+        return [
+            *cluster_metrics(self.node, "runs"),
+            gauge("svc_cluster_leases", "Sessions whose turns are at this node.", len(self.leases)),
+            gauge("svc_cluster_passing", "Requests that wait for another node.", self._waiting),
+        ]
+
+    # --- `NodeHandler`: what the node hears ---
+
+    def state(self) -> dict[str, object]:
+        """Nobody has to know anything before they ask."""
+        return {}
+
+    def take_state(self, node: str, state: JsonObject) -> None:
+        """The same."""
+
+    def take(self, node: str, word: str, body: JsonObject) -> None:
+        """What the others count."""
+        self.limiter.apply_remote(word, body.text("address"), self.api.engine.now)
+
+    def answer(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
+        """By the table of the module."""
+        api = self.api
+        return {"url": api.config.node_url} if word == "has" and api.runs.get(body.text("run")) is not None else {}
+
+    def missed(self) -> None:
+        """We may have been away: have again what we had."""
+        self.leases.renew()
+        self.places.keep()
+
+    def lost(self, node: str) -> None:
+        """What waits for it waits no longer. While we reach nobody, it may be there."""
+        for ticket, where in list(self._passing.items()):
+            if where == node and self.node.is_up:
+                self.api.engine.resume(ticket, None)

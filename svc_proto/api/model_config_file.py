@@ -1,0 +1,87 @@
+"""Changing the model in the configuration file: one change at a time, comments and order kept, written atomically."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from svc_proto.api.agent_settings import file_base_url, origin_of, sends_key_to_main_host, usable_base_url
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.errors import invalid
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import single_line
+from svc_proto.commands import Level
+from svc_proto.engine.files import update_yaml
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.sync import Lock
+from svc_proto.schema.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["ConfigFile", "parse_change"]
+
+FIELDS = ("model", "provider", "base_url")  # wire api 8.1
+MAX_TEXT = 256  # characters of each
+
+
+def parse_change(body: Mapping[str, object]) -> dict[str, str]:
+    """Read `{model?, provider?, base_url?}`. Raises `Refused` 400."""
+    change: dict[str, str] = {}
+    for name, value in body.items():
+        if name not in FIELDS:
+            raise invalid(f"these fields can be changed: {', '.join(FIELDS)}")
+        change[name] = single_line(value, name, MAX_TEXT)
+    url = change.get("base_url", "").rstrip("/")
+    if url and not usable_base_url(url):
+        raise invalid("base_url must be an http:// or https:// URL with a host, without a password or a query")
+    if "base_url" in change:
+        change["base_url"] = url
+    return change
+
+
+class ConfigFile:
+    """The configuration file of one server."""
+
+    def __init__(self, engine: Engine, config: ApiConfig) -> None:
+        self._engine = engine
+        self._config = config
+        self._changing = Lock(engine)
+
+    def change_model(self, change: Mapping[str, str]) -> Flow[None]:
+        """Set members of `model`. Raises `Refused`: 400 for a change that would give a key away, else 500."""
+        yield from self._changing.acquire()
+        try:
+            yield from self._change(change)
+        finally:
+            self._changing.release()
+
+    def _change(self, change: Mapping[str, str]) -> Flow[None]:
+        engine, config = self._engine, self._config
+        path = config.config_path
+        name = path.removeprefix(f"{config.home}/")
+        if name == path:
+            raise _failed("is not in the service's home folder: edit it by hand")
+        yield from update_yaml(engine, path, lambda found: _edits(config, found, change), _failed, name=name)
+        engine.log(Level.INFO, "configuration changed", fields=sorted(change))
+
+
+def _edits(config: ApiConfig, found: object, change: Mapping[str, str]) -> dict[str, object]:
+    """`model` stays a plain name as long as a name is all there is to say (wire api 9). `Refused` as `change_model`."""
+    there = JsonObject.of_or_none(found)
+    if there is None:
+        raise _failed("is not valid YAML: mend it by hand")
+    before, after = file_base_url(there), change.get("base_url", "")
+    if after and origin_of(after) != origin_of(before) and sends_key_to_main_host(config, there):
+        # Whoever may call the API may not learn the model's key by naming a host of their own.
+        raise invalid("base_url cannot move to another host while a model key is set: edit the file by hand")
+    plain = there.string("model")
+    if list(change) == ["model"] and plain is not None:
+        return {"model": change["model"]}
+    members: dict[str, object] = {} if plain is None else {"default": plain}
+    members.update({"default" if name == "model" else name: value for name, value in change.items()})
+    return {"model": members}
+
+
+def _failed(problem: str) -> Refused:
+    return Refused(500, "config_write_failed", f"the configuration file {problem}")

@@ -1,0 +1,476 @@
+"""Turns, runs and responses as types, for the API's document (`api.says`): what is sent, answered, and told in streams.
+
+The events of a session's own stream are classes already (`schema.chat_events`).
+"""
+# Without `from __future__ import annotations`: see `schema.json_schema`.
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, NotRequired, Required, TypedDict
+
+from svc_proto.api.openapi.types import Anything, Content, ContentPart, Natural, ToolCall, Unix, Usage
+from svc_proto.basics.brand import BRANDS
+from svc_proto.schema.json_schema import schema_keywords
+
+__all__ = ["COMPLETION_EVENTS", "RESPONSE_EVENTS", "RUN_EVENTS"]
+
+
+class Attachment(TypedDict, total=False):
+    """An image in the format of older phone apps."""
+
+    contentType: str
+    content: Annotated[str, schema_keywords(contentEncoding="base64")]
+
+
+class Turn(TypedDict, total=False):
+    """A message to the agent. One of `message`, `input` and `attachments` must not be empty."""
+
+    message: Content | None
+    input: Content | None
+    attachments: list[Attachment]
+    system_message: str | None
+    instructions: str | None
+    personality: Annotated[str | None, "a personality of the configuration"]
+    approvals: Annotated[bool, "whether the client shows approval requests and answers them"]
+
+
+class Answered(TypedDict):
+    """The agent's answer."""
+
+    id: str
+    role: Literal["assistant"]
+    content: str
+
+
+class TurnAnswer(TypedDict):
+    """A completed turn."""
+
+    object: str
+    session_id: str
+    run_id: str
+    message: Answered
+    completed: bool
+    partial: bool
+    interrupted: bool
+    usage: Usage
+    error: NotRequired[str]
+
+
+class CompletionMessage(TypedDict):
+    """A message of a conversation in the format of OpenAI."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: NotRequired[str | list[ContentPart] | None]
+    tool_calls: NotRequired[list[ToolCall] | None]
+    tool_call_id: NotRequired[str]
+
+
+class StreamOptions(TypedDict, total=False):
+    """Options of a stream."""
+
+    include_usage: bool
+
+
+class CompletionBody(TypedDict, total=False):
+    """Request in the format of OpenAI. Parameters that would change the answer but are not supported are refused."""
+
+    messages: Required[list[CompletionMessage]]
+    model: str | None
+    stream: bool
+    stream_options: StreamOptions | None
+    temperature: Annotated[float | None, schema_keywords(minimum=0, maximum=2)]
+    top_p: Annotated[float | None, schema_keywords(minimum=0, maximum=1)]
+    presence_penalty: Annotated[float | None, schema_keywords(minimum=-2, maximum=2)]
+    frequency_penalty: Annotated[float | None, schema_keywords(minimum=-2, maximum=2)]
+    seed: int | None
+    stop: str | list[str] | None
+    response_format: dict[str, object] | None
+    max_tokens: int | None
+    max_completion_tokens: int | None
+    tools: list[dict[str, object]] | None
+    tool_choice: str | dict[str, object] | None
+    parallel_tool_calls: bool | None
+
+
+class CompletionAnswer(TypedDict):
+    """Text or tool calls of the model."""
+
+    role: Literal["assistant"]
+    content: str | None
+    tool_calls: NotRequired[list[ToolCall]]
+
+
+class Choice(TypedDict):
+    """The only choice of a completion."""
+
+    index: Literal[0]
+    message: CompletionAnswer
+    finish_reason: Literal["stop", "length", "tool_calls", "error"]
+
+
+class CompletionUsage(TypedDict):
+    """Number of tokens in the format of chat completions."""
+
+    prompt_tokens: Natural
+    completion_tokens: Natural
+    total_tokens: Natural
+
+
+class Completion(TypedDict):
+    """A completed answer. A truncated answer has one more member, named after the product."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: CompletionUsage
+
+
+class Delta(TypedDict):
+    """New part of the answer."""
+
+    role: NotRequired[Literal["assistant"]]
+    content: NotRequired[str]
+    reasoning_content: NotRequired[str]
+    tool_calls: NotRequired[list[dict[str, object]]]
+
+
+class ChunkChoice(TypedDict):
+    """The only choice of a chunk."""
+
+    index: Literal[0]
+    delta: Delta
+    finish_reason: str | None
+
+
+class Chunk(TypedDict):
+    """A chunk of a stream; `[DONE]` follows the last one."""
+
+    id: str
+    object: Literal["chat.completion.chunk"]
+    created: int
+    model: str
+    choices: list[ChunkChoice]
+    usage: NotRequired[CompletionUsage | None]
+    error: NotRequired[dict[str, Anything]]
+
+
+class CompletionTool(TypedDict):
+    """Progress of a tool, for clients that request it."""
+
+    tool: str
+    toolCallId: str
+    status: Literal["running", "completed"]
+    emoji: NotRequired[str]
+    label: NotRequired[str]
+
+
+COMPLETION_EVENTS: Mapping[str, type] = {
+    "message": Chunk,
+    **{f"{brand.event_prefix}tool.progress": CompletionTool for brand in BRANDS.values()},
+}
+
+CompletionHeaders = TypedDict(
+    "CompletionHeaders",
+    {
+        "Idempotency-Key": Annotated[str, "a repeated key gets the stored answer for five minutes"],
+        "X-Svc-Session-Id": Annotated[str, "id of the stored session to continue"],
+        "X-Svc-Session-Key": Annotated[str, "scope of the long-term memory"],
+        "X-Svc-Tool-Progress": Annotated[str, "1: include events of tools in the stream"],
+    },
+    total=False,
+)
+
+# --- runs and responses ---------------------------------------------------------------------------------------------
+
+
+class RunBody(TypedDict, total=False):
+    """Input of a run. One of `input` and `message` must not be empty."""
+
+    input: str | list[object] | None
+    message: Content | None
+    conversation_history: list[CompletionMessage] | None
+    instructions: str | None
+    system_message: str | None
+    session_id: str | None
+    previous_response_id: str | None
+    personality: str | None
+    model: str | None
+    stream: bool
+
+
+class RunAccepted(TypedDict):
+    """The run has started."""
+
+    run_id: str
+    status: Literal["started"]
+
+
+class Approval(TypedDict):
+    """A tool call that waits for approval."""
+
+    tool: str
+    tool_name: str
+    call_id: str
+    tool_call_id: str
+    args: dict[str, object] | None
+    command: str
+    description: str
+    pattern_key: str
+    pattern_keys: list[str]
+    allow_permanent: bool
+    choices: list[str]
+
+
+class Run(TypedDict):
+    """State of a run."""
+
+    object: str
+    run_id: str
+    status: str
+    created_at: Unix
+    updated_at: Unix
+    session_id: str
+    model: str
+    last_event: NotRequired[str]
+    approvals: NotRequired[list[Approval]]
+    output: NotRequired[str]
+    usage: NotRequired[Usage]
+    error: NotRequired[str | None]
+
+
+class RunStopping(TypedDict):
+    """The run is being stopped."""
+
+    run_id: str
+    status: Literal["stopping"]
+
+
+class ApprovalBody(TypedDict, total=False):
+    """Answer to an approval request."""
+
+    choice: Required[Annotated[str, "once, session, always or deny"]]
+    call_id: str | None
+
+
+class ApprovalAnswer(TypedDict):
+    """Number of approval requests that were answered."""
+
+    object: str
+    run_id: str
+    choice: str
+    resolved: Natural
+
+
+class ResponseBody(TypedDict, total=False):
+    """Request in the format of OpenAI."""
+
+    input: Required[str | list[object]]
+    instructions: str | None
+    previous_response_id: str | None
+    conversation: str | dict[str, object] | None
+    conversation_history: list[CompletionMessage] | None
+    truncation: str | None
+    model: str | None
+    store: bool
+    stream: bool
+
+
+ResponseHeaders = TypedDict(
+    "ResponseHeaders",
+    {"Idempotency-Key": Annotated[str, "a repeated key gets the stored answer for five minutes"]},
+    total=False,
+)
+
+
+class ResponseItem(TypedDict):
+    """A message, a tool call or the result of a tool call."""
+
+    type: Literal["message", "function_call", "function_call_output"]
+    status: str
+    id: NotRequired[str]
+    role: NotRequired[Literal["assistant"]]
+    content: NotRequired[list[dict[str, object]]]
+    call_id: NotRequired[str]
+    name: NotRequired[str]
+    arguments: NotRequired[str]
+    output: NotRequired[list[dict[str, object]]]
+
+
+class Response(TypedDict):
+    """A response in the format of OpenAI."""
+
+    id: str
+    object: Literal["response"]
+    created_at: int
+    model: str
+    status: Literal["in_progress", "completed", "incomplete", "failed"]
+    output: list[ResponseItem]
+    usage: NotRequired[Usage]
+    error: NotRequired[dict[str, Anything]]
+
+
+class ResponseDeleted(TypedDict):
+    """The response was deleted."""
+
+    id: str
+    object: Literal["response"]
+    deleted: Literal[True]
+
+
+# --- the events of a run --------------------------------------------------------------------------------------------
+
+
+class RunEvent(TypedDict):
+    """Event of a run. Its name is a member and the `event:` line."""
+
+    event: str
+    run_id: str
+    session_id: str
+    timestamp: Unix
+
+
+class RunDelta(RunEvent):
+    """A piece of the answer."""
+
+    delta: str
+
+
+class RunReasoning(RunEvent):
+    """A piece of the reasoning of the model."""
+
+    text: str
+
+
+class RunTool(RunEvent):
+    """Event of a tool call."""
+
+    tool: str
+    call_id: str
+    tool_call_id: str
+    args: dict[str, object]
+
+
+class RunToolStarted(RunTool):
+    """A tool call has started."""
+
+    preview: str | None
+
+
+class RunToolCompleted(RunTool):
+    """A tool call has ended, with a result or with `error`."""
+
+    duration: Annotated[float, "s"]
+    error: bool
+    result_preview: str | None
+
+
+class RunMemory(RunTool):
+    """A note was changed; `undo` is the request to `/api/memory` that undoes the change."""
+
+    tool_name: str
+    target: str
+    entry_count: Natural
+    added: str | None
+    removed: str | None
+    undo: dict[str, object]
+
+
+class RunApproval(RunEvent, Approval):
+    """A tool call waits for approval at `/v1/runs/{run_id}/approval`."""
+
+
+class RunApproved(RunEvent):
+    """An approval request was answered."""
+
+    call_id: str
+    tool_call_id: str
+    choice: str
+    resolved: Natural
+
+
+class RunOver(RunEvent):
+    """The run is completed."""
+
+    output: str
+    usage: Usage
+
+
+class RunFailed(RunEvent):
+    """The run has failed, with the reason."""
+
+    error: str
+
+
+RUN_EVENTS: Mapping[str, type] = {
+    "run.started": RunEvent,
+    "message.delta": RunDelta,
+    "reasoning.available": RunReasoning,
+    "tool.started": RunToolStarted,
+    "tool.completed": RunToolCompleted,
+    "memory.updated": RunMemory,
+    "approval.request": RunApproval,
+    "approval.responded": RunApproved,
+    "run.completed": RunOver,
+    "run.failed": RunFailed,
+    "run.cancelled": RunEvent,
+}
+
+# --- the events of a response ---------------------------------------------------------------------------------------
+
+
+class ResponseEvent(TypedDict):
+    """Event of a response."""
+
+    type: str
+    sequence_number: Natural
+
+
+class ResponseTold(ResponseEvent):
+    """The current state of the response."""
+
+    response: Response
+
+
+class ResponseItemTold(ResponseEvent):
+    """An output item has been added or completed."""
+
+    output_index: Natural
+    item: ResponseItem
+
+
+class ResponsePlace(ResponseEvent):
+    """Position in a message."""
+
+    item_id: str
+    output_index: Natural
+    content_index: Natural
+
+
+class ResponsePart(ResponsePlace):
+    """A part of a message."""
+
+    part: dict[str, object]
+
+
+class ResponseDelta(ResponsePlace):
+    """A piece of text."""
+
+    delta: str
+
+
+class ResponseText(ResponsePlace):
+    """The complete text of a part."""
+
+    text: str
+
+
+RESPONSE_EVENTS: Mapping[str, type] = {
+    **{f"response.{word}": ResponseTold for word in ("created", "completed", "incomplete", "failed")},
+    "response.output_item.added": ResponseItemTold,
+    "response.output_item.done": ResponseItemTold,
+    "response.content_part.added": ResponsePart,
+    "response.content_part.done": ResponsePart,
+    "response.output_text.delta": ResponseDelta,
+    "response.output_text.done": ResponseText,
+}

@@ -1,0 +1,85 @@
+"""The story of a turn: how it began, what the agent told, how it ended; and what a projection makes of it.
+
+A projection has one reader. It gives text, not bytes, so that a batch of small events is joined and encoded once.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeAlias
+
+from attrs import field, frozen
+
+from svc_proto.agent.interface import ToolCall, TurnEvent
+from svc_proto.api.chat.records import Usage
+from svc_proto.basics import strict_json
+from svc_proto.basics.moment import Moment
+
+__all__ = ["Projection", "Stamp", "StoryEvent", "TurnBegun", "TurnEnded", "frame"]
+
+
+@frozen(kw_only=True)
+class TurnBegun:
+    """The user's message is stored, and the agent is about to work."""
+
+    title: str | None  # of the session
+    user_id: str  # of the stored message
+    user_text: str  # without its images: whoever sent them has them
+    model: str = ""
+
+
+@frozen(kw_only=True)
+class TurnEnded:
+    """What there is of the answer is stored. Nothing comes after it."""
+
+    content: str  # every delta, joined
+    usage: Usage = field(factory=Usage)
+    api_calls: int = 0
+    finish: str = "stop"  # `stop`, `length`, `tool_calls`, `error` or `interrupted`
+    interrupted: bool = False  # somebody stopped it
+    error: str | None = None  # for people; None unless the turn failed
+    code: str = ""  # of the error
+    calls: tuple[ToolCall, ...] = ()  # which the client is to make
+
+    @property
+    def completed(self) -> bool:
+        """The agent said all that it wanted to say."""
+        return self.finish in ("stop", "tool_calls") and self.error is None
+
+    @property
+    def partial(self) -> bool:
+        """Whether the turn was cut short, so that its text is not all that there would have been."""
+        return not self.completed
+
+
+StoryEvent: TypeAlias = TurnBegun | TurnEvent | TurnEnded
+
+
+class Projection(Protocol):
+    """Server-sent events for one reader."""
+
+    def encode(self, event: StoryEvent, now: Moment) -> str:
+        """Whole frames; empty for what this reader is not told."""
+        ...
+
+
+class Stamp:
+    """The wall clock as a JSON number with three decimals, made once for all events of a moment."""
+
+    __slots__ = ("_now", "_text")
+
+    def __init__(self) -> None:
+        self._now: Moment | None = None
+        self._text = ""
+
+    def at(self, now: Moment) -> str:
+        """Epoch seconds as text, made once for all that is told at one moment."""
+        if now is not self._now:
+            self._now = now
+            self._text = f"{now.wall:.3f}"
+        return self._text
+
+
+def frame(members: object, *, event: str | None = None) -> str:
+    """One event as `svc_proto.wire.sse.encode_event` writes it; JSON has no line ends, so `data` is one line."""
+    data = strict_json.dumps(members)
+    return f"data: {data}\n\n" if event is None else f"event: {event}\ndata: {data}\n\n"

@@ -1,0 +1,73 @@
+"""`Idempotency-Key`: the same request again is not run again (wire api 2.3).
+
+Same key and same fingerprint: the run of the first request answers, over or not. Same key and another fingerprint:
+it is run, and replaces the entry. A run that failed answers nobody else. In memory, 1000 keys, 300 seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from svc_proto.api.runs.run import Run
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.basics.strict_json import canonical
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["KEEP", "MAX_KEYS", "IdempotencyKeys", "Keyed", "fingerprint"]
+
+KEEP = 300.0  # s, wire api 2.3
+MAX_KEYS = 1_000  # the same; one too many drops the oldest
+
+
+@frozen
+class _Entry:
+    fingerprint: str
+    run: Run
+
+
+class IdempotencyKeys:
+    """The runs that were begun with a key; `theme` is of which routes."""
+
+    def __init__(self, theme: str) -> None:
+        self._theme = theme
+        self._entries: ExpiringMap[str, _Entry] = ExpiringMap(MAX_KEYS)
+
+    def keyed(self, key: str, mark: str, engine: Engine) -> Keyed:
+        """A request with a key; an empty one is none."""
+        return Keyed(self._entries, engine, mark, f"{self._theme}:{sha256_hex(key)}" if key else "")
+
+
+@frozen
+class Keyed:
+    """A request that may have been made before."""
+
+    _entries: ExpiringMap[str, _Entry]
+    _engine: Engine
+    _mark: str
+    name: str  # of the key; empty: it has none
+
+    def find(self) -> Run | None:
+        """The run that answers this request as well, if there is one."""
+        entry = self._entries.get(self.name, self._engine.now.mono) if self.name else None
+        if entry is None or entry.fingerprint != self._mark:
+            return None
+        ended = entry.run.ended
+        return None if ended is not None and not ended.completed else entry.run
+
+    def keep(self, run: Run) -> None:
+        """This run answers it, and is not the one that was found."""
+        if self.name and self.find() is not run:
+            mono = self._engine.now.mono
+            self._entries.purge(mono)
+            self._entries.put(self.name, _Entry(self._mark, run), mono + KEEP)
+
+
+def fingerprint(body: Mapping[str, object], names: Sequence[str], *more: str | None) -> str:
+    """What two requests must have in common to be the same."""
+    return sha256_hex(canonical([[body.get(name) for name in names], list(more)]))

@@ -1,0 +1,370 @@
+"""One turn while it runs: what it was told by its agent, who reads it, how it is stopped. The agent's `TurnHost`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from svc_proto.agent.interface import (
+    ApprovalAsked,
+    ApprovalGiven,
+    Choice,
+    ModelAnswered,
+    ModelAsked,
+    NoteChanged,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolFinished,
+    ToolPending,
+    ToolStarted,
+    TurnEvent,
+    TurnOutcome,
+    Unkept,
+)
+from svc_proto.api.chat.records import Message, Usage
+from svc_proto.api.chat.store_requests import AddMessages
+from svc_proto.api.chat.views import function_call
+from svc_proto.api.projections.turn_events import Projection, StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.runs.subscriber import Subscriber, SubscriberState
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.sync import Condition, shield
+from svc_proto.machines.approvals import Approval, ApprovalAnswer, ApprovalState, PendingApprovals
+from svc_proto.machines.run_scheduler import RunRecord, RunState, RunTrigger
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["Run"]
+
+PATIENCE = 60.0  # s after which a wait looks again; what it waits for has a deadline of its own
+GAP = "\n\n"  # between the texts of two answers of the model
+NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
+    TurnBegun: "run.started",
+    TextDelta: "message.delta",
+    Unkept: "message.delta",
+    ReasoningDelta: "reasoning.available",
+    ToolStarted: "tool.started",
+    ToolFinished: "tool.completed",
+    NoteChanged: "memory.updated",
+    ApprovalAsked: "approval.request",
+    ApprovalGiven: "approval.responded",
+}
+
+
+class Run:
+    """A turn of one session. `on_changed` is called when a place may have become free."""
+
+    def __init__(
+        self, api: Api, record: RunRecord, *, stops_alone: bool, may_ask: bool, on_changed: Callable[[Run], None]
+    ) -> None:
+        self.record = record
+        self.begun_at = api.engine.now.mono  # s
+        self._may_ask = may_ask
+        self.message_id = new_uuid(api.engine.entropy)
+        self.model = ""  # what it is called towards clients
+        self.holder = ""  # whose it is, see `Engine.revocables`; empty: nobody's
+        self.reader: Subscriber | None = None
+        self.ended: TurnEnded | None = None
+        self.attachment: object = None  # of the route that began it
+        self._watch: Callable[[StoryEvent], None] | None = None
+        self._api = api
+        self._engine = api.engine
+        self._stops_alone = stops_alone  # nobody reads it any more: stop it (wire api 5.3)
+        self._on_changed = on_changed
+        self._audience = 0  # flows that wait for its end
+        self._others = Condition(api.engine)  # of who waits for its end, or for its readers
+        self._turn = Condition(api.engine)  # of the flow that performs it
+        self._agent: Task | None = None
+        self._outcome: TurnOutcome | None = None
+        self._last: StoryEvent | None = None
+        self._text: list[str] = []  # everything that was said
+        self._round: list[str] = []  # since the last row that was stored
+        self._thoughts: list[str] = []  # the same of the reasoning
+        self._unkept: dict[str, Message] = {}  # by id: rows whose storing has failed, or is under way
+        self._gap = False  # the next text begins another answer
+        self._usage = Usage()
+        self._calls = 0
+        self._approvals = PendingApprovals()
+        self._asked: dict[Approval, tuple[ApprovalAsked, Condition]] = {}  # the open ones, oldest first
+
+    # --- TurnHost ---
+
+    @property
+    def full(self) -> bool:
+        """See `TurnHost`."""
+        return self.reader is not None and self.reader.behind
+
+    @property
+    def may_ask(self) -> bool:
+        """See `TurnHost`."""
+        return self._may_ask
+
+    def tell(self, event: TurnEvent) -> None:
+        """See `TurnHost`."""
+        if type(event) is TextDelta:
+            text = event.text
+            if not self._gap:
+                self._round.append(text)
+            elif text != GAP:
+                self._text.append(GAP)
+                self._publish(TextDelta(GAP))
+                self._round.append(text)
+            # else: the agent tells of the gap itself; it belongs to no row
+            self._gap = False
+            self._api.runs.deltas += 1
+            self._text.append(text)
+            self._publish(event)
+            return
+        match event:
+            case ReasoningDelta(text):
+                self._thoughts.append(text)
+            case ModelAsked():
+                self._calls += 1
+                return
+            case ModelAnswered(input_tokens, output_tokens):
+                self._usage += Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+                return
+            case _:
+                pass
+        self._publish(event)
+
+    def drained(self) -> Flow[None]:
+        """See `TurnHost`."""
+        while self.full:
+            yield from self._wait(self._others)
+
+    def keep_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
+        """See `TurnHost`."""
+        self._round, self._thoughts = [], []
+        self._gap = bool(self._text)
+        row = self._row(
+            "assistant",
+            text,
+            tool_calls=tuple(map(function_call, calls)),
+            finish_reason="tool_calls",
+            reasoning=reasoning or None,
+        )
+        yield from self._keep(row)
+
+    def keep_result(self, call: ToolCall, output: str) -> Flow[None]:
+        """See `TurnHost`."""
+        yield from self._keep(self._row("tool", output, tool_call_id=call.id, tool_name=call.name))
+
+    def approve(self, asked: ApprovalAsked) -> Flow[Choice]:
+        """See `TurnHost`."""
+        engine, record = self._engine, self.record
+        approval = self._approvals.request(
+            asked.call.id, asked.choices, now=engine.now.mono, within=self._api.config.approval_timeout
+        )
+        bell = Condition(engine)
+        self._asked[approval] = asked, bell
+        record.step(RunTrigger.ASK, engine.now)
+        self._publish(asked)
+        try:
+            yield from bell.wait(approval.deadline)
+            if approval.state is ApprovalState.PENDING:
+                self._approvals.expire(approval)
+        finally:
+            self._approvals.withdraw(approval)
+            del self._asked[approval]
+            if not len(self._approvals) and record.state is RunState.WAITING:
+                record.step(RunTrigger.RESUME, engine.now)
+        self._publish(ApprovalGiven(call=asked.call, choice=approval.choice))
+        return approval.choice
+
+    def withdraw(self, refused: Refused) -> None:
+        """Whose it is may do nothing any more: interrupt it. What was said is stored."""
+        self._api.runs.stop(self.record.id)
+
+    # --- for readers and routes ---
+
+    @property
+    def last_event(self) -> str | None:
+        """The name of the last event, in the words of wire api 6.3; None before the first."""
+        last = self._last
+        if last is None or not isinstance(last, TurnEnded):
+            return NAMES.get(type(last))
+        if last.interrupted:
+            return "run.cancelled"
+        return "run.completed" if last.error is None else "run.failed"
+
+    def subscribe(self, projection: Projection) -> Subscriber:
+        """Give the run its one reader, who is told everything from here on; of one that is over, how it ended."""
+        reader = self.reader = Subscriber(self._engine, projection, self._caught_up)
+        if self.ended is not None:
+            reader.take(self.ended)
+            reader.end()
+        return reader
+
+    def watch(self, watch: Callable[[StoryEvent], None]) -> None:
+        """Have somebody called with every event, reader or not."""
+        self._watch = watch
+
+    def end_of(self) -> Flow[TurnEnded]:
+        """Wait until it is over."""
+        self._audience += 1
+        try:
+            while self.ended is None:
+                yield from self._wait(self._others)
+            return self.ended
+        finally:
+            self._audience -= 1
+            self._look_around()
+
+    @property
+    def questions(self) -> list[ApprovalAsked]:
+        """What somebody has to allow, oldest first."""
+        return [asked for asked, _ in self._asked.values()]
+
+    def answer(self, answer: ApprovalAnswer) -> int:
+        """Take the answer to a question, or to all: how many that were. Raises `Refused` 400 or 409."""
+        if self.ended is not None:
+            raise Refused(409, "approval_not_active", "the run is over")
+        answered = self._approvals.answer(answer, self._engine.now.mono)
+        for _, bell in [self._asked[approval] for approval in answered]:
+            bell.notify_all()
+        return len(answered)
+
+    # --- for the turn ---
+
+    def placed(self) -> Flow[bool]:
+        """Wait for its turn; False if it was stopped before."""
+        while self.record.state is RunState.QUEUED:
+            yield from self._wait(self._turn)
+        return not self.stopping
+
+    @property
+    def stopping(self) -> bool:
+        """Whether somebody stopped it."""
+        return self.record.state is RunState.STOPPING
+
+    def begin(self, begun: TurnBegun) -> None:
+        """The user's row is stored: tell."""
+        self._publish(begun)
+
+    def work(self, agent: Flow[TurnOutcome]) -> Flow[TurnOutcome | None]:
+        """Run the agent as a task of its own; None if it was stopped before its end."""
+        if self.stopping:
+            return None
+        self._agent = self._engine.spawn(agent, on_done=self._agent_done, on_error=self._agent_failed)
+        try:
+            while self._outcome is None and not self.stopping:
+                yield from self._wait(self._turn)
+        finally:
+            self._agent.cancel()
+        return self._outcome
+
+    def wake(self) -> None:
+        """Something has changed: it has its place, its agent is done, or somebody stopped it."""
+        self._turn.notify_all()
+
+    def last_rows(self, *, finish: str) -> tuple[Message, ...]:
+        """What is still to be stored: rows that were not, and that of the whole turn (wire api 4.4: one `message_id`).
+
+        A turn that was cut off with nothing to say has none of its own.
+        """
+        text = "".join(self._round)
+        if not text and finish not in ("stop", "length"):
+            return tuple(self._unkept.values())
+        last = self._row(
+            "assistant",
+            text,
+            message_id=self.message_id,
+            finish_reason=finish,
+            reasoning="".join(self._thoughts) or None,
+            usage=self._usage,
+        )
+        return (*self._unkept.values(), last)
+
+    def ending(
+        self,
+        *,
+        finish: str,
+        error: str | None = None,
+        code: str = "",
+        interrupted: bool = False,
+        calls: tuple[ToolCall, ...] = (),
+    ) -> TurnEnded:
+        """How it ended, with all that was said."""
+        return TurnEnded(
+            content="".join(self._text),
+            usage=self._usage,
+            api_calls=self._calls,
+            finish=finish,
+            interrupted=interrupted,
+            error=error,
+            code=code,
+            calls=calls,
+        )
+
+    def end(self, ended: TurnEnded) -> None:
+        """Tell it, and be done."""
+        self.ended = ended
+        self._text, self._round, self._thoughts, self._unkept = [], [], [], {}
+        self._publish(ended)
+        if self.reader is not None:
+            self.reader.end()
+        self._on_changed(self)
+        self._others.notify_all()
+
+    # --- helpers ---
+
+    def _publish(self, event: StoryEvent) -> None:
+        if type(event) is not ToolPending:  # which has no name there
+            self._last = event
+        if self._watch is not None:
+            self._watch(event)
+        reader = self.reader
+        if reader is not None:
+            reader.take(event)
+
+    def _row(self, role: str, content: str, *, message_id: str | None = None, **members: object) -> Message:
+        return Message(
+            id=message_id or new_uuid(self._engine.entropy),
+            session_id=self.record.session_id,
+            role=role,
+            content=content,
+            timestamp=self._engine.now.wall,
+            run_id=self.record.id,
+            **members,  # type: ignore[arg-type]  # the callers above name the fields of a row
+        )
+
+    def _keep(self, row: Message) -> Flow[None]:
+        # The write is a task of its own: it goes through even if the agent that waits for it is stopped.
+        self._unkept[row.id] = row
+        rows = tuple(self._unkept.values())  # a row that is stored twice is stored once
+
+        def write() -> Flow[None]:
+            with suppress(Refused):  # it is logged, and the next row takes these along
+                fence = self._api.ownership.fence(row.session_id)
+                yield from self._api.query(AddMessages(session_id=row.session_id, messages=rows, fence=fence))
+                for each in rows:
+                    self._unkept.pop(each.id, None)
+
+        yield from shield(self._engine, write(), within=PATIENCE)
+
+    def _agent_done(self, outcome: TurnOutcome) -> None:
+        self._outcome = outcome
+        self.wake()
+
+    def _agent_failed(self, error: Exception) -> None:
+        reference = self._engine.log_bug(error)
+        text = f"the agent failed, reference {reference}"
+        self._agent_done(TurnOutcome(finish="error", error=text, code="agent_error"))
+
+    def _caught_up(self, reader: Subscriber) -> None:
+        self._others.notify_all()
+        if reader.state is SubscriberState.GONE:
+            self._look_around()
+
+    def _look_around(self) -> None:
+        unread = self.reader is None or self.reader.state is SubscriberState.GONE
+        if self._stops_alone and unread and not self._audience and self.ended is None:
+            self._api.runs.stop(self.record.id)
+
+    def _wait(self, bell: Condition) -> Flow[None]:
+        yield from bell.wait(self._engine.now.mono + PATIENCE)

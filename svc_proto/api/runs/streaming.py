@@ -1,0 +1,78 @@
+"""What the routes that begin turns have in common: reading the body late, the heads of streams, how a turn failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from svc_proto.api.access import SESSION_ID
+from svc_proto.api.projections.turn_events import TurnEnded
+from svc_proto.api.runs.subscriber import Subscriber
+from svc_proto.basics.brand import Brand
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import boolean_word
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, StreamedResponse
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.wire.events import Headers
+
+__all__ = ["RUN_ID", "branded", "event_stream", "failure", "read_flag", "read_object", "session_fields", "system_of"]
+
+RUN_ID = "Run-Id"  # wire api 6.1
+STREAM = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+)
+STATUSES = {"session_not_found": 404, "session_db_unavailable": 503, "gateway_draining": 503}
+
+Fields = tuple[tuple[bytes, bytes], ...]
+
+
+def read_object(request: Request) -> Flow[JsonObject]:
+    """The body of a `streamed` route, as a JSON object. Refuses with 400; the code is null (wire api 2.1)."""
+    pieces: list[bytes] = []
+    while piece := (yield from request.stream.read()):
+        pieces.append(piece)
+    request.body = b"".join(pieces)
+    return request.json_object()
+
+
+def read_flag(body: Mapping[str, object], name: str) -> bool:
+    """A boolean, a word for one, 0 or 1; what is missing or empty is false (wire api 5.3)."""
+    value = body.get(name)
+    return boolean_word(False if value in (None, "") else value, name)
+
+
+def event_stream(reader: Subscriber, fields: Fields) -> StreamedResponse:
+    """The answer that tells a run."""
+    return StreamedResponse(200, Headers((*STREAM, *fields)), reader.produce)
+
+
+def branded(brand: Brand, name: str, value: str) -> Fields:
+    """A header field with the product's name; none for a value that no header can carry."""
+    if not value or not (value.isascii() and value.isprintable()):
+        return ()
+    return ((f"{brand.header_prefix}{name}".encode("ascii"), value.encode("ascii")),)
+
+
+def session_fields(brand: Brand, *, session_id: str, run_id: str) -> Fields:
+    """Which session and which run an answer belongs to."""
+    return (*branded(brand, SESSION_ID, session_id), *branded(brand, RUN_ID, run_id))
+
+
+def system_of(*parts: str | None) -> str:
+    """One system prompt of those parts that say something."""
+    return "\n\n".join(part for part in parts if part)
+
+
+def failure(ended: TurnEnded) -> Refused | None:
+    """What an answer that is no stream says of a turn without text (wire api 2.1: 502 `agent_incomplete`).
+
+    None if there is something to answer with.
+    """
+    if ended.code in STATUSES:
+        return Refused(STATUSES[ended.code], ended.code, ended.error or ended.code)
+    if ended.content or ended.completed:
+        return None
+    problem = ended.error or "the turn was interrupted"
+    return Refused(502, "agent_incomplete", f"the agent gave no answer: {problem}")

@@ -1,0 +1,147 @@
+"""The order of things in a turn (wire api 4.4, 4.5).
+
+1. wait for its place: the turns before it on the same session, and the cap
+2. store the user's row, so that a client that lost its connection finds it
+3. tell that it has begun; the agent works, and is stopped by whoever stops the run
+4. store the answer, or as much of it as there is
+5. tell how it ended: `done` comes last, once, always
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from attrs import field, frozen
+
+from svc_proto.agent.interface import ModelRoute, Turn
+from svc_proto.api.chat.records import ChatSession, Content, Message
+from svc_proto.api.chat.store_requests import AddMessages, BeginTurn
+from svc_proto.api.projections.turn_events import TurnBegun, TurnEnded
+from svc_proto.api.runs.history import MAX_ROWS, Row, history_of
+from svc_proto.api.runs.run import Run
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.json_object import content_text
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["TurnOrder", "perform"]
+
+
+@frozen(kw_only=True)
+class TurnOrder:
+    """What a client wants answered."""
+
+    run_id: str
+    session_id: str
+    prompt: Content
+    system: str = ""
+    history: tuple[Mapping[str, object], ...] | None = None  # None: what the session holds
+    route: ModelRoute | None = None
+    model: str = ""  # what it is called towards the client
+    max_tokens: int | None = None
+    options: Mapping[str, object] = field(factory=dict)  # more members of the requests to the model
+    tools: tuple[Mapping[str, object], ...] | None = None  # the client's own
+    results: tuple[Mapping[str, object], ...] = ()  # of such tools: they stand for the prompt, and end the history
+    title: str | None = None  # of the session
+    create: ChatSession | None = None  # the session, if there may be none yet
+    may_wait: bool = True  # at the cap; else it is refused
+    stops_alone: bool = False  # once nobody waits for it
+    operator: tuple[tuple[bytes, bytes], ...] | None = field(default=None, repr=False)  # see `Turn`
+    may_ask: bool = False  # whoever began it shows questions, and answers them
+
+
+def perform(api: Api, run: Run, order: TurnOrder) -> Flow[None]:
+    """Carry a turn out. Whatever happens, the run is ended."""
+    try:
+        ended = yield from _perform(api, run, order)
+    except Refused as refused:
+        ended = run.ending(finish="error", error=refused.message, code=refused.code)
+    run.end(ended)
+
+
+def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
+    if not (yield from run.placed()):
+        text = "the turn was stopped before it began"
+        return run.ending(finish="interrupted", error=text, code="interrupted", interrupted=True)
+    rows = _incoming(api, order)
+    history = yield from _open(api, order, rows)
+    text = content_text(order.prompt)
+    run.begin(TurnBegun(title=order.title, user_id=rows[-1].id, user_text=text, model=order.model))
+    turn = Turn(
+        session_id=order.session_id,
+        run_id=order.run_id,
+        prompt=order.prompt,
+        history=history,
+        system=order.system,
+        model=order.route,
+        max_calls=api.config.max_model_calls,
+        max_tokens=order.max_tokens,
+        options=order.options,
+        tools=order.tools,
+        operator=order.operator,
+    )
+    outcome = yield from run.work(api.agent.run(turn, run))
+    if outcome is None:
+        ended = run.ending(finish="interrupted", interrupted=True)
+    elif outcome.finish == "error" or outcome.error is not None:
+        error = outcome.error or "the agent failed"
+        ended = run.ending(finish="error", error=error, code=outcome.code or "agent_error")
+    else:
+        ended = run.ending(finish=outcome.finish, calls=outcome.calls)
+    rows = run.last_rows(finish=ended.finish)
+    if rows:
+        yield from _store(api, *rows)
+    return ended
+
+
+def _open(api: Api, order: TurnOrder, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:
+    """Store what the client says; what was before it, with the results of its tools, which belong behind the calls."""
+    known = order.history
+    wanted = MAX_ROWS if known is None else 0
+    before = yield from api.query(
+        BeginTurn(
+            session_id=order.session_id,
+            messages=rows,
+            history=wanted,
+            create=order.create,
+            fence=api.ownership.fence(order.session_id),
+        )
+    )
+    if before is None:
+        raise _no_session()
+    if known is not None:
+        return known
+    return history_of((*before, *rows) if order.results else before)
+
+
+def _incoming(api: Api, order: TurnOrder) -> tuple[Message, ...]:
+    """What the client says, as rows."""
+    said: tuple[Mapping[str, object], ...] = order.results or ({"role": "user", "content": order.prompt},)
+    return tuple(
+        Message(
+            id=new_uuid(api.engine.entropy),
+            session_id=order.session_id,
+            role=str(each["role"]),
+            content=cast("Content", each["content"]),
+            timestamp=api.engine.now.wall,
+            run_id=order.run_id,
+            tool_call_id=cast("str | None", each.get("tool_call_id")),
+        )
+        for each in said
+    )
+
+
+def _store(api: Api, *rows: Message) -> Flow[None]:
+    session_id = rows[0].session_id
+    added = AddMessages(session_id=session_id, messages=rows, fence=api.ownership.fence(session_id))
+    stored = yield from api.query(added)
+    if not stored:
+        raise _no_session()
+
+
+def _no_session() -> Refused:
+    return Refused(404, "session_not_found", "the session was deleted")

@@ -1,0 +1,97 @@
+"""The candidate routes of an invite, built by the dashboard when the page asks for a mode (wire core 3.3 and 9)."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from svc_proto.basics.brand import BRANDS
+from svc_proto.basics.errors import Refused
+from svc_proto.client.mesh import find_mesh
+from svc_proto.client.problem import Problem
+from svc_proto.client.routes import (
+    ApiRoute,
+    HostRoute,
+    Mode,
+    candidate,
+    lan_route,
+    mesh_route,
+    prefer,
+    public_route,
+)
+from svc_proto.dashboard.validation import text_of, unprocessable
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.advertised_address import advertised_host, lan_address, relay_address
+
+__all__ = ["Wish", "find_endpoints", "take_wish"]
+
+MODES = {**{mode.value: mode for mode in Mode}, **{brand.mesh_role: Mode.MESH for brand in BRANDS.values()}}
+
+
+@frozen(kw_only=True)
+class Wish:
+    """Which routes an invite is to hold. `host`, `port` and `tls` are those of the API server; None: as configured."""
+
+    mode: Mode
+    public_url: str | None
+    prefer: str | None
+    host: str | None
+    port: int | None
+    tls: bool | None
+
+
+def take_wish(body: JsonObject) -> Wish | None:
+    """Take `mode`, `public_url` and `prefer` out of a request; None if it names no mode. Raises `Refused` 400, 422."""
+    word, public_url, first = text_of(body, "mode"), text_of(body, "public_url"), text_of(body, "prefer")
+    if word is None:
+        return None
+    mode = MODES.get(word.lower())
+    if mode is None:
+        raise Refused(400, "bad_mode", "mode must be auto, lan, mesh or public")
+    if mode is Mode.PUBLIC and public_url is None:
+        raise Refused(400, "no_public_url", "mode public needs public_url, such as https://relay.example")
+    host, port, tls = body.string("host"), body.integer("port", 1, 65_535), body.boolean("tls")
+    if host != body.get("host"):
+        raise unprocessable("string_type", "must be text", "body", "host")
+    if port != body.get("port"):
+        raise unprocessable("int_type", "must be a port", "body", "port")
+    if tls != body.get("tls"):
+        raise unprocessable("bool_type", "must be true or false", "body", "tls")
+    return Wish(mode=mode, public_url=public_url, prefer=first, host=host, port=port, tls=tls)
+
+
+def find_endpoints(engine: Engine, config: RelayConfig, wish: Wish) -> Flow[list[dict[str, object]]]:
+    """The candidates, best first. Raises `Refused` 400."""
+    public = None
+    if wish.public_url is not None:
+        try:
+            public = public_route(wish.public_url, config.port, config.root_path)
+        except Problem:
+            raise Refused(400, "bad_public_url", "public_url must be an http:// or https:// URL") from None
+    mesh = None
+    if wish.mode in (Mode.AUTO, Mode.MESH):
+        mesh = yield from find_mesh(engine)
+    if wish.mode is Mode.MESH and mesh is None:
+        raise Refused(400, "no_mesh", "no mesh VPN was found on this host")
+    own = _own_route(config, wish, (yield from lan_address(engine)))
+    routes: list[HostRoute] = [own] if wish.mode in (Mode.AUTO, Mode.LAN) else []
+    if mesh is not None:
+        role = config.brand.mesh_role
+        routes.append(mesh_route(mesh, role, own.api, relay_port=config.port, relay_tls=config.tls))
+    if public is not None and wish.mode in (Mode.AUTO, Mode.PUBLIC):
+        routes.append(public)
+    ordered, _ = prefer(routes, wish.prefer)
+    return [candidate(route, place) for place, route in enumerate(ordered)]
+
+
+def _own_route(config: RelayConfig, wish: Wish, address: str) -> HostRoute:
+    """The route over the local network."""
+    configured = config.webapi
+    api = ApiRoute(
+        advertised_host(configured.host if wish.host is None else wish.host, address),
+        configured.port if wish.port is None else wish.port,
+        configured.tls if wish.tls is None else wish.tls,
+    )
+    return lan_route(api, relay_address(config, address))

@@ -1,0 +1,183 @@
+"""Descriptions of the dashboard's routes for its OpenAPI document: one row for each row of the route tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+
+from svc_proto.api.openapi import run_types as turns
+from svc_proto.api.openapi import types as api
+from svc_proto.dashboard import openapi_types
+from svc_proto.dashboard.access import Access
+from svc_proto.dashboard.agent_proxy import PREFIX as AGENT
+from svc_proto.dashboard.phone_proxy import PREFIX as PHONE
+from svc_proto.dashboard.relay_proxy import PREFIXES
+from svc_proto.dashboard.static_files import INDEX
+from svc_proto.openapi.document import COMMON, STREAM
+from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc
+from svc_proto.relay.openapi import types as relay
+from svc_proto.schema.chat_events import EVENTS
+
+__all__ = ["manual"]
+
+BEHIND = {502: "The server behind the dashboard cannot be reached, or failed."}
+NO_CHAT = {**BEHIND, 404: "Chat is not available, or no object has this id."}
+NO_PHONE = {**BEHIND, 404: "No reference phone runs on this host."}
+CHECKED = {**BEHIND, 422: "The input is invalid."}
+PICTURE = dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), bytes)
+
+RELAY = {
+    "GET /overview": OperationDoc(
+        "Return version, capabilities and load of the relay", relay.InfoJson, error_responses=BEHIND
+    ),
+    "GET /sessions": OperationDoc("List the paired devices", relay.DeviceSessionsJson, error_responses=BEHIND),
+    "DELETE /sessions/{prefix}": OperationDoc("Revoke a session", relay.RevokedJson, error_responses=CHECKED),
+    "GET /bridge-activity": OperationDoc(
+        "List recent commands", relay.ActivityJson, query=openapi_types.LimitQuery, error_responses=CHECKED
+    ),
+    "GET /phones": OperationDoc("List the phones that can be controlled", relay.PhonesJson, error_responses=BEHIND),
+    "GET /media": OperationDoc(
+        "List the registered files", relay.MediaEntriesJson, query=openapi_types.ExpiredQuery, error_responses=CHECKED
+    ),
+    "GET /media/{token}": OperationDoc(
+        "Return a picture by its token", PICTURE, error_responses={**BEHIND, 415: "The file is not a picture."}
+    ),
+    "POST /media": OperationDoc(
+        "Register a picture of this host",
+        relay.MediaRegisteredJson,
+        body=openapi_types.PicturePath,
+        error_responses={**CHECKED, 415: "The file is not a picture."},
+    ),
+    "GET /push": OperationDoc("Report that push messages are not supported", openapi_types.Push),
+    "POST /pairing": OperationDoc(
+        "Create a pairing code and its invite", relay.InviteJson, body=openapi_types.Wish, error_responses=CHECKED
+    ),
+}
+CHAT = {
+    "GET /sessions": OperationDoc("List chats", api.SessionPage, error_responses=NO_CHAT),
+    "POST /sessions": OperationDoc(
+        "Create a chat", api.SessionAnswer, 201, body=api.NewSession, error_responses=NO_CHAT
+    ),
+    "PATCH /sessions/{id}": OperationDoc(
+        "Change a chat", api.SessionAnswer, body=api.SessionChange, error_responses=NO_CHAT
+    ),
+    "DELETE /sessions/{id}": OperationDoc("Delete a chat", None, 204, error_responses=NO_CHAT),
+    "GET /sessions/{id}/messages": OperationDoc("List the messages of a chat", api.Messages, error_responses=NO_CHAT),
+    "GET /sessions/search": OperationDoc(
+        "Search messages", api.Hits, query=openapi_types.WordsQuery, error_responses=NO_CHAT
+    ),
+    "POST /sessions/{id}/chat/stream": OperationDoc(
+        "Send a message and stream the events of the turn",
+        {STREAM: str},
+        body=turns.Turn,
+        error_responses=NO_CHAT,
+        events=EVENTS,
+        details="The data of each event starts with `session_id`, `run_id`, `seq` and `ts`.",
+    ),
+    "GET /model": OperationDoc("Return the model that answers", openapi_types.ChatModel, error_responses=BEHIND),
+    "GET /mcp-servers": OperationDoc(
+        "List the MCP servers that the agent uses", api.McpServers, error_responses=NO_CHAT
+    ),
+    "POST /mcp-servers/reload": OperationDoc("Reconnect to all MCP servers", api.McpServers, error_responses=NO_CHAT),
+    "GET /runs/{id}": OperationDoc("Return the state of a run", turns.Run, error_responses=NO_CHAT),
+    "POST /runs/{id}/stop": OperationDoc("Stop a run", turns.RunStopping, error_responses=NO_CHAT),
+    "POST /runs/{id}/approval": OperationDoc(
+        "Answer an approval request of a run", turns.ApprovalAnswer, body=turns.ApprovalBody, error_responses=NO_CHAT
+    ),
+    "POST /memory": OperationDoc("Add a note", api.MemoryChanged, body=api.Note, error_responses=NO_CHAT),
+    "PATCH /memory": OperationDoc("Replace a note", api.MemoryChanged, body=api.NoteChange, error_responses=NO_CHAT),
+    "DELETE /memory": OperationDoc("Remove a note", api.MemoryChanged, body=api.NoteGone, error_responses=NO_CHAT),
+}
+SCREEN = {
+    "GET /screen": OperationDoc(
+        "Return the screen of the phone",
+        openapi_types.PhoneScreen,
+        query=openapi_types.SeenQuery,
+        error_responses=NO_PHONE,
+    ),
+    "POST /touch": OperationDoc(
+        "Touch the screen", openapi_types.Accepted, body=openapi_types.Touch, error_responses=NO_PHONE
+    ),
+    "POST /answer": OperationDoc(
+        "Answer a confirmation", openapi_types.Accepted, body=openapi_types.Word, error_responses=NO_PHONE
+    ),
+    "POST /toggle": OperationDoc(
+        "Switch Device Control", openapi_types.Accepted, body=openapi_types.Toggle, error_responses=NO_PHONE
+    ),
+    "POST /say": OperationDoc(
+        "Send a message to the agent", openapi_types.Accepted, body=openapi_types.Said, error_responses=NO_PHONE
+    ),
+}
+PAGE = {"text/html": str}
+OWN = {
+    "GET /allow": OperationDoc(
+        "Return the page on which the owner decides about an agent",
+        PAGE,
+        query=openapi_types.CodeQuery,
+        error_responses=BEHIND,
+    ),
+    "POST /allow": OperationDoc(
+        "Send the decision of the owner",
+        PAGE,
+        body={"application/x-www-form-urlencoded": openapi_types.Ballot},
+        error_responses=BEHIND,
+    ),
+    "GET /api/vitals": OperationDoc("Return measurements of the servers", openapi_types.Vitals),
+    "POST /api/qr": OperationDoc(
+        "Draw a QR code",
+        openapi_types.Rows,
+        body={"text/plain": str},
+        error_responses={422: "The body is not text, or it is too long for a QR code."},
+    ),
+}
+DOORS: Mapping[Enum, AccessDoc] = {
+    Access.OWNER: AccessDoc(
+        "Requires the password of the dashboard; without a configured password, for this host only.", ("", "password")
+    ),
+    Access.MONITOR: AccessDoc("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
+    Access.PUBLIC: AccessDoc("No credential is required."),
+}
+
+
+def manual(files: Iterable[str], prefix: str = "") -> ApiDoc:
+    """Return the manual, with one route for each file of the page."""
+    page = {
+        "GET /" if name == INDEX else f"GET /page/{name}": OperationDoc(
+            "Return a file of the page", {"*/*": bytes}, other_responses={304: None}
+        )
+        for name in files
+    }
+    if prefix:
+        page[f"GET {prefix}"] = OperationDoc("Redirect to the page", None, 308)
+    return ApiDoc(
+        title="svc-relay dashboard",
+        description="Requests of the dashboard page to the relay, the API and the reference phone. "
+        "Every GET route also answers HEAD. Web pages of other sites are refused.",
+        says={
+            **COMMON,
+            "Relay": {_under(place, label): says for place in PREFIXES for label, says in RELAY.items()},
+            "Chat": {_under(AGENT, label): says for label, says in CHAT.items()},
+            "Reference phone": {_under(PHONE, label): says for label, says in SCREEN.items()},
+            "Page": {**OWN, **page},
+        },
+        access_docs=DOORS,
+        schemes={
+            "password": {
+                "type": "http",
+                "scheme": "basic",
+                "description": "`SVC_DASHBOARD_PASSWORD`, with any user name",
+            },
+            "metrics": {"type": "http", "scheme": "bearer", "description": "`SVC_METRICS_TOKEN`"},
+        },
+        path_parameters={
+            "id": "id of the session or run",
+            "prefix": "prefix of a session token, or the whole token",
+            "token": "token of the file",
+        },
+        refusal=lambda path: ("Refusal", openapi_types.Refusal),
+    )
+
+
+def _under(place: str, label: str) -> str:
+    method, _, path = label.partition(" ")
+    return f"{method} {place}{path}"

@@ -1,0 +1,119 @@
+"""The relay's part of the proxy: a fixed set of calls to its loopback-only routes, without a bearer (wire core 9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.brand import BRANDS
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level
+from svc_proto.dashboard import oauth_consent_page
+from svc_proto.dashboard.access import Access
+from svc_proto.dashboard.invite_candidates import find_endpoints, take_wish
+from svc_proto.dashboard.upstream import PRIVATE, Upstream
+from svc_proto.dashboard.validation import body_of, flag_of, prefix_of, text_of, whole_of
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Handler, Route
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.wire.urls import encode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard.service import Dashboard
+
+__all__ = ["PREFIXES", "routes"]
+
+PREFIXES = tuple(f"/api/plugins/{brand.scheme}" for brand in BRANDS.values())
+KINDS = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
+NO_PUSH = {"configured": False, "reason": "push delivery is not wired: phones are reached over their own WebSocket"}
+
+
+def routes(dashboard: Dashboard) -> list[Route]:
+    """The six routes of the specification, `POST /pairing`, phones and pictures, under the prefix of either brand; and
+    the page that lets agents in.
+    """
+    config = dashboard.config
+    # The secret of this host is shown on behalf of somebody who has proved who they are, and of nobody else.
+    relay = Upstream(RelayClient("relay", config.relay_url, patience=config.patience, local=bool(config.password)))
+    calls = _RelayCalls(dashboard, relay)
+    rows: list[tuple[str, str, Handler]] = [
+        ("GET", "/overview", calls.overview),
+        ("GET", "/sessions", calls.sessions),
+        ("DELETE", "/sessions/{prefix}", calls.revoke),
+        ("GET", "/bridge-activity", calls.activity),
+        ("GET", "/phones", calls.phones),
+        ("GET", "/media", calls.media),
+        ("GET", "/media/{token}", calls.picture),
+        ("POST", "/media", calls.hand_out),
+        ("GET", "/push", calls.push),
+        ("POST", "/pairing", calls.pair),
+    ]
+    return [
+        *oauth_consent_page.routes(dashboard, relay),
+        *(
+            Route(method=method, pattern=f"{prefix}{path}", access=Access.OWNER, handler=handler)
+            for prefix in PREFIXES
+            for method, path, handler in rows
+        ),
+    ]
+
+
+class _RelayCalls:
+    def __init__(self, dashboard: Dashboard, relay: Upstream) -> None:
+        self._dashboard = dashboard
+        self._relay = relay
+
+    def overview(self, request: Request) -> Flow[Response]:
+        return self._get("/relay/info")
+
+    def sessions(self, request: Request) -> Flow[Response]:
+        return self._get("/sessions")
+
+    def revoke(self, request: Request) -> Flow[Response]:
+        prefix = prefix_of(request)
+        answer = yield from self._relay.call(self._dashboard.engine, "DELETE", f"/sessions/{encode_segment(prefix)}")
+        self._dashboard.engine.log(Level.INFO, "session revoked by the dashboard", session=prefix[:8])
+        return answer
+
+    def activity(self, request: Request) -> Flow[Response]:
+        limit = whole_of(request, "limit")
+        return self._get("/bridge/activity" if limit is None else f"/bridge/activity?limit={limit}")
+
+    def media(self, request: Request) -> Flow[Response]:
+        expired = flag_of(request, "include_expired")
+        more = "" if expired is None else f"?include_expired={'true' if expired else 'false'}"
+        return self._get(f"/media/inspect{more}")
+
+    def phones(self, request: Request) -> Flow[Response]:
+        return self._get("/bridge/devices")
+
+    def picture(self, request: Request) -> Flow[Response]:
+        token = encode_segment(request.params["token"])
+        return self._relay.picture(self._dashboard.engine, f"/media/inspect/{token}")
+
+    def hand_out(self, request: Request) -> Flow[Response]:
+        """A token for a picture of this host; the relay judges its `path` as that of any file that is handed out."""
+        path = text_of(body_of(request), "path") or ""
+        name = path.rpartition("/")[2]
+        kind = KINDS.get("".join(name.lower().rpartition(".")[1:]))
+        if kind is None:
+            raise Refused(415, "no_picture", "this file is no picture")
+        sent = strict_json.dumps_bytes({"path": path, "content_type": kind, "file_name": name})
+        return self._relay.call(self._dashboard.engine, "POST", "/media/register", sent)
+
+    def push(self, request: Request) -> Response:
+        return json_response(200, NO_PUSH, (PRIVATE,))
+
+    def pair(self, request: Request) -> Flow[Response]:
+        dashboard, body = self._dashboard, body_of(request)
+        engine, config = dashboard.engine, dashboard.config
+        until = engine.now.mono + config.patience
+        wish = take_wish(body)
+        if wish is not None:
+            body["endpoints"] = yield from find_endpoints(engine, config.relay, wish)
+        sent = strict_json.dumps_bytes(body)
+        return (yield from self._relay.call(engine, "POST", "/pairing/mint", sent, until=until))
+
+    def _get(self, path: str) -> Flow[Response]:
+        return self._relay.call(self._dashboard.engine, "GET", path)

@@ -1,0 +1,388 @@
+"""What a server offers (tools, resources, prompts) as data and flows, and what a client gets that asks for it.
+
+Which version of the protocol is spoken makes no difference here. A tool that fails answers so, for the model.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+from attrs import frozen
+
+from svc_proto.agent.approval_memory import shown_call
+from svc_proto.agent.tools.arguments import check
+from svc_proto.agent.tools.tool import Arguments, Tool
+from svc_proto.basics import strict_json
+from svc_proto.basics.errors import ToolError
+from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.engine.flow import Deferred, Flow, wait
+from svc_proto.engine.sync import Lock
+from svc_proto.mcp.subscriptions import Listening, Resource
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
+from svc_proto.schema.mcp_messages import NOT_FOUND
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.mcp.pending_request import Call
+
+__all__ = [
+    "Answers",
+    "Asking",
+    "Content",
+    "Direct",
+    "Found",
+    "InputRequired",
+    "Offer",
+    "OfferedTool",
+    "Prompt",
+    "Result",
+    "Telling",
+    "Template",
+]
+
+Content: TypeAlias = Mapping[str, object]  # a content block: `{"type": "text", ...}`, `{"type": "image", ...}`
+Result: TypeAlias = Mapping[str, object] | str  # of a request: its members, or JSON with at least one
+Found: TypeAlias = (
+    "Sequence[Content] | str"  # what a tool gives: blocks, or an object as JSON, told as text and as itself
+)
+Asking: TypeAlias = (
+    "Callable[[str, Arguments, str], Flow[bool]]"  # tool, arguments, question: whether the user says yes
+)
+Telling: TypeAlias = "Callable[[str], None]"  # says how a call is getting on
+Row = TypeVar("Row")
+Handler: TypeAlias = "Callable[[JsonObject, Call], Flow[Result] | Deferred | Result]"
+
+NOBODY = (
+    "This needs the user's word, and nobody can be asked: the phone does not ask about it by itself, and this client "
+    "cannot ask (elicitation). Tell the user; do not try the same by other means."
+)
+READ_ONLY = (
+    "This token may only look (scope bridge:read), and this tool acts. Tell the user, who may connect this server anew "
+    "with the scope bridge."
+)
+MAX_ASKED = 32  # questions in the stateless way that nobody has answered: the oldest is forgotten
+DENIED = "The user denied this, or did not answer. Stop here and tell the user; do not try the same by other means."
+
+
+@frozen
+class Direct:
+    """How a tool is run that waits for one thing only, and so needs no flow.
+
+    `begin` has the arguments, and whom to tell once; it is not told what `begin` returns, if that is over at once.
+    `found` makes a result of either. Both raise `ToolError`.
+    """
+
+    begin: Callable[[Arguments, Callable[[Any], bool]], Any]
+    found: Callable[[Arguments, Any], Found]
+
+
+@frozen(kw_only=True)
+class OfferedTool:
+    """A tool and what clients are told of its effects; `run` raises `ToolError` as the tool itself does."""
+
+    tool: Tool
+    title: str
+    reads_only: bool
+    destructive: bool
+    run: Callable[[Arguments], Flow[Found]] | Direct
+    follow: Callable[[Arguments, Telling], Flow[Found]] | None = None  # the same, for who wants to hear of it
+
+
+@frozen(kw_only=True)
+class Template:
+    """Resources of one kind: `find` gives that of a URI, if it can be one."""
+
+    uri: str  # with `{blanks}`, RFC 6570
+    name: str
+    description: str
+    media_type: str
+    find: Callable[[str], Resource | None]
+
+
+@frozen(kw_only=True)
+class Prompt:
+    """A chore in words, with `{blanks}` that arguments fill."""
+
+    name: str
+    description: str
+    text: str
+    arguments: Mapping[str, str] = {}  # what each is, by name; all are needed
+
+
+@frozen(kw_only=True)
+class Offer:
+    """All of it."""
+
+    name: str
+    title: str
+    version: str
+    instructions: str
+    tools: Sequence[OfferedTool] = ()
+    resources: Sequence[Resource] = ()
+    templates: Sequence[Template] = ()
+    prompts: Sequence[Prompt] = ()
+    may_act: Callable[[], bool] = lambda: True  # asked with each call: if not, only tools that read are there
+
+
+class InputRequired(Exception):  # noqa: N818 - an answer, not an error
+    """The call is answered by a question, and comes again (2026-07-28, InputRequiredResult)."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__("input required")
+        self.result = result
+
+
+class Answers:
+    """The methods by name, for one client, and what it was asked in the stateless way."""
+
+    def __init__(self, engine: Engine, offer: Offer) -> None:
+        self.offer = offer
+        self.info = {"name": offer.name, "title": offer.title, "version": offer.version}
+        self.meta = strict_json.dumps({"io.modelcontextprotocol/serverInfo": self.info})  # of each result, 2026-07-28
+        self._engine = engine
+        self.listening: dict[Listening, None] = {}  # in the stateless way
+        self._pending: ExpiringMap[str, tuple[str, Arguments]] = ExpiringMap(MAX_ASKED)  # asked about, by its state
+        self._tools = {offered.tool.name: offered for offered in offer.tools}
+        self._resources = {resource.uri: resource for resource in offer.resources}
+        self._prompts = {prompt.name: prompt for prompt in offer.prompts}
+        self._line = Lock(engine)  # what acts on the screen happens in the order of the calls
+        self.handlers: Mapping[str, Handler] = {
+            "tools/list": self._list_tools,
+            "tools/call": self._call,
+            "resources/list": partial(_list, "resources", _shown_resource, offer.resources),
+            "resources/templates/list": partial(_list, "resourceTemplates", _shown_template, offer.templates),
+            "resources/read": self._read,
+            "prompts/list": partial(_list, "prompts", _shown_prompt, offer.prompts),
+            "prompts/get": self._prompt,
+        }
+
+    def about(self) -> dict[str, object]:
+        """What a client is told at first."""
+        offer = self.offer
+        offered = {"tools": offer.tools, "resources": offer.resources, "prompts": offer.prompts}
+        capabilities = {name: dict[str, object]() for name, there in offered.items() if there}
+        if any(resource.watch for resource in offer.resources):
+            capabilities["resources"]["subscribe"] = True
+        return {"capabilities": capabilities, "instructions": offer.instructions}
+
+    # --- updates in the stateless way ---
+
+    def watched(self, uris: Iterable[str]) -> dict[str, Resource]:
+        """Those of the resources whose changes can be told, by URI."""
+        found = (self._resources.get(uri) for uri in uris)
+        return {resource.uri: resource for resource in found if resource is not None and resource.watch is not None}
+
+    def hold(self, holding: bool) -> None:
+        """Those who listen do not read as fast as they are told, or do again."""
+        for each in self.listening:
+            each.hold(holding)
+
+    def stop(self) -> None:
+        """Nobody is told of changes any more: those who listen have their answer."""
+        for each in [*self.listening]:
+            each.stop()
+
+    # --- questions in the stateless way ---
+
+    def note(self, name: str, arguments: Arguments) -> str:
+        """A call is asked about: the state under which it comes again."""
+        state = self._engine.entropy(16).hex()
+        self._pending.put(state, (name, arguments), None)
+        return state
+
+    def was_asked(self, state: str, name: str, arguments: Arguments) -> bool:
+        """Whether it was about this very call. A state is good once."""
+        return self._pending.pop(state, 0.0) == (name, arguments)
+
+    # --- tools ---
+
+    def _list_tools(self, params: JsonObject, call: Call) -> Result:
+        acts = self.offer.may_act()
+        rows = [row for row in self.offer.tools if acts or row.reads_only]
+        return _list("tools", _shown_tool, rows, params, call)
+
+    def _call(self, params: JsonObject, call: Call) -> Flow[Result] | Deferred | Result:
+        offered = self._tools.get(params.text("name"))
+        if offered is None:
+            raise RpcError(INVALID_PARAMS, f"no tool {str(params.get('name'))[:100]!r}")
+        given = params.object_or_none("arguments") if "arguments" in params else JsonObject()
+        if given is None:
+            raise RpcError(INVALID_PARAMS, "arguments must be an object")
+        tool, run = offered.tool, offered.run
+        try:
+            if not offered.reads_only and not self.offer.may_act():
+                raise ToolError(READ_ONLY)
+            arguments: Arguments = check(tool.parameters, given)
+            if type(run) is not Direct or tool.asks is not None or (tool.in_order and not self._line.try_acquire()):
+                return self._carry_out(offered, arguments, call)
+            begun = _Begun(run, arguments, self._line if tool.in_order else None)
+            try:
+                outcome = run.begin(arguments, begun.resolve)
+            except Exception:
+                begun.cancel()
+                raise
+            return begun if outcome is None else begun.made(outcome)
+        except ToolError as failed:
+            return _refusal(failed)
+
+    def _carry_out(self, offered: OfferedTool, arguments: Arguments, call: Call) -> Flow[Result]:
+        tool = offered.tool
+        try:
+            if tool.asks is not None:
+                arguments = yield from self._allow(offered, tool.asks, arguments, call.asking)
+            if tool.in_order:
+                yield from self._line.acquire()
+            try:
+                return _result_of((yield from self._run(offered, arguments, call.telling)))
+            finally:
+                if tool.in_order:
+                    self._line.release()
+        except ToolError as failed:
+            return _refusal(failed)
+
+    def _run(self, offered: OfferedTool, arguments: Arguments, telling: Telling | None) -> Flow[Found]:
+        run = offered.run
+        if telling is not None and offered.follow is not None:
+            return (yield from offered.follow(arguments, telling))
+        if not isinstance(run, Direct):
+            return (yield from run(arguments))
+        ticket = self._engine.new_op()
+        outcome = run.begin(arguments, partial(self._engine.resume, ticket))
+        return run.found(arguments, (yield from wait(ticket, inf)) if outcome is None else outcome)
+
+    def _allow(self, offered: OfferedTool, why: str, arguments: Arguments, asking: Asking | None) -> Flow[Arguments]:
+        """What it is given. Raises `ToolError` unless it may be done: a phone that asks by itself is left to do so."""
+        tool = offered.tool
+        bound = None if tool.asks_itself is None else (yield from tool.asks_itself(arguments))
+        if bound is not None:
+            return bound
+        if asking is None:
+            raise ToolError(NOBODY)
+        if not (yield from asking(tool.name, arguments, f"{offered.title}? {shown_call(tool, arguments)}\n{why}")):
+            raise ToolError(DENIED)
+        return arguments
+
+    # --- resources ---
+
+    def resource(self, params: JsonObject) -> Resource:
+        """The one that is named by its URI. Raises `RpcError`."""
+        uri = params.text("uri")
+        found = (each.find(uri) for each in self.offer.templates)
+        resource = self._resources.get(uri) or next(filter(None, found), None)
+        if resource is None:
+            raise RpcError(NOT_FOUND, "there is no such resource", data={"uri": str(params.get("uri"))[:300]})
+        return resource
+
+    def _read(self, params: JsonObject, call: Call) -> Flow[Result]:
+        resource = self.resource(params)
+        try:
+            found = yield from resource.read()
+        except ToolError as failed:
+            raise RpcError(NOT_FOUND, str(failed), data={"uri": resource.uri}) from None
+        text = {"text": found} if isinstance(found, str) else {"blob": b64encode(found).decode("ascii")}
+        return {"contents": [{"uri": resource.uri, "mimeType": resource.media_type, **text}]}
+
+    # --- prompts ---
+
+    def _prompt(self, params: JsonObject, call: Call) -> Result:
+        prompt, given = self._prompts.get(params.text("name")), params.get_object("arguments")
+        if prompt is None:
+            raise RpcError(INVALID_PARAMS, f"no prompt {str(params.get('name'))[:100]!r}")
+        blanks = dict[str, str]()
+        for blank in prompt.arguments:
+            value = given.string(blank)
+            if value is None:
+                raise RpcError(INVALID_PARAMS, f"the argument {blank} must be a string")
+            blanks[blank] = value
+        text = re.sub(r"{(\w+)}", lambda blank: blanks[blank[1]], prompt.text)
+        message = {"role": "user", "content": {"type": "text", "text": text}}
+        return {"description": prompt.description, "messages": [message]}
+
+
+class _Begun(Deferred):
+    """A tool that was begun; what acts on the screen has its place in the line until then."""
+
+    __slots__ = ("_arguments", "_line", "_run")
+
+    def __init__(self, run: Direct, arguments: Arguments, line: Lock | None) -> None:
+        self._take = None
+        self._run = run
+        self._arguments = arguments
+        self._line = line
+
+    def made(self, outcome: object) -> Result:
+        """What came of it."""
+        if self._line is not None:
+            self._leave()
+        try:
+            return _result_of(self._run.found(self._arguments, outcome))
+        except ToolError as failed:
+            return _refusal(failed)
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more."""
+        if self._line is not None:
+            self._leave()
+        super().cancel()
+
+    def _leave(self) -> None:
+        line, self._line = cast("Lock", self._line), None
+        line.release()
+
+
+def _result_of(found: Found) -> Result:
+    if not isinstance(found, str):
+        return {"content": list(found), "isError": False}
+    text = strict_json.quoted(found)
+    return f'{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{found},"isError":false}}'
+
+
+def _refusal(failed: ToolError) -> Result:
+    return {"content": [{"type": "text", "text": str(failed)}], "isError": True}
+
+
+def _list(
+    name: str,
+    show: Callable[[Row], Result],
+    rows: Sequence[Row],
+    params: JsonObject,
+    call: Call,
+) -> Result:
+    """Lists are whole: there is no second page, and no cursor to one."""
+    if params.get("cursor") is not None:
+        raise RpcError(INVALID_PARAMS, "there is no such cursor")
+    return {name: [show(row) for row in rows]}
+
+
+def _shown_tool(offered: OfferedTool) -> Result:
+    hints = {
+        "title": offered.title,
+        "readOnlyHint": offered.reads_only,
+        "destructiveHint": offered.destructive,
+        "idempotentHint": offered.reads_only,
+        "openWorldHint": True,
+    }
+    tool = offered.tool
+    about = {"name": tool.name, "title": offered.title, "description": tool.description}
+    return {**about, "inputSchema": tool.parameters, "annotations": hints}
+
+
+def _shown_resource(resource: Resource) -> Result:
+    about = {"uri": resource.uri, "name": resource.name, "description": resource.description}
+    return {**about, "mimeType": resource.media_type}
+
+
+def _shown_template(template: Template) -> Result:
+    about = {"uriTemplate": template.uri, "name": template.name, "description": template.description}
+    return {**about, "mimeType": template.media_type}
+
+
+def _shown_prompt(prompt: Prompt) -> Result:
+    arguments = [{"name": name, "description": text, "required": True} for name, text in prompt.arguments.items()]
+    return {"name": prompt.name, "description": prompt.description, "arguments": arguments}

@@ -1,0 +1,297 @@
+"""One client of an MCP server, on whatever carries its messages: the lifecycle, and what is under way for it.
+
+Versions until 2025-11-25 begin with a handshake, which this table holds; from 2026-07-28 on each request says by itself
+which version it speaks (`_meta`), and there is no state. One client may speak either.
+
+| state | trigger     | next  |
+|-------|-------------|-------|
+| NEW   | INITIALIZE  | ASKED | the answer names the version
+| ASKED | INITIALIZED | OPEN  |
+| ASKED | INITIALIZE  | ASKED | it starts over, with a new version perhaps
+| OPEN  | INITIALIZED | OPEN  |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum, auto
+from functools import partial
+from typing import TYPE_CHECKING
+
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.facts import OperationId
+from svc_proto.machines.transitions import Table
+from svc_proto.machines.transitions import step as follow
+from svc_proto.mcp.pending_request import NO_FORM, VERSION, Call, Context, Said, Say, failed, modern_context, unheard
+from svc_proto.mcp.server_features import Result
+from svc_proto.mcp.subscriptions import Subscriptions
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.json_rpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    RpcError,
+    write_error,
+    write_notification,
+    write_request,
+)
+from svc_proto.schema.mcp_messages import (
+    HANDSHAKE_VERSIONS,
+    TOO_MANY,
+    Message,
+    RequestId,
+    RpcNotification,
+    RpcRequest,
+    RpcResponse,
+    parse_mcp_message,
+    request_id,
+)
+
+if TYPE_CHECKING:
+    from svc_proto.agent.tools.tool import Arguments
+    from svc_proto.engine.core import Engine
+    from svc_proto.mcp.server_features import Answers, Handler
+
+__all__ = ["LIFE", "Conversation", "State", "Trigger"]
+
+ELICITS = HANDSHAKE_VERSIONS[2:]  # those in which a server may ask
+MAX_CALLS = 32  # under way for one client
+PATIENCE = 180.0  # s for a person to answer
+NOTHING_AGREED = Context("", elicits=False)
+
+
+class State(IntEnum):
+    """Of the handshake."""
+
+    NEW = auto()
+    ASKED = auto()
+    OPEN = auto()
+
+
+class Trigger(IntEnum):
+    """What moves it."""
+
+    INITIALIZE = auto()
+    INITIALIZED = auto()
+
+
+LIFE: Table[State, Trigger] = {
+    (State.NEW, Trigger.INITIALIZE): State.ASKED,
+    (State.ASKED, Trigger.INITIALIZED): State.OPEN,
+    (State.ASKED, Trigger.INITIALIZE): State.ASKED,
+    (State.OPEN, Trigger.INITIALIZED): State.OPEN,
+}
+
+
+class Conversation:
+    """Give it messages with `heard`, `take` or `ask`; it gives its own to `say`. `close` when the client has gone.
+
+    Several may share their `answers`, if they are one client's.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        answers: Answers,
+        say: Say,
+        *,
+        on_idle: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._engine = engine
+        self._say = say
+        self._on_idle = on_idle
+        self._answers = answers
+        self._state = State.NEW
+        self._agreed = NOTHING_AGREED  # by the handshake
+        self._calls: dict[RequestId, _Kept] = {}
+        self._questions: dict[RequestId, OperationId] = {}  # that we have asked by a request: who waits for the answer
+        self._asked = 0
+        self._subscriptions: Subscriptions | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether calls are under way."""
+        return bool(self._calls)
+
+    @property
+    def version(self) -> str:
+        """What the handshake has agreed on; empty without one."""
+        return self._agreed.version
+
+    def heard(self, data: bytes) -> None:
+        """Take one message, as bytes."""
+        try:
+            message = parse_mcp_message(data)
+        except RpcError as error:
+            self._say(Said(write_error(error)))
+            return
+        self.take(message)
+
+    def take(self, message: Message) -> None:
+        """Take one message."""
+        if isinstance(message, RpcRequest):
+            self.ask(message, self._say)
+        elif isinstance(message, RpcNotification):
+            self._note(message)
+        else:
+            self._answered(message)
+
+    def ask(self, request: RpcRequest, say: Say) -> None:
+        """Take a request; what is said about it goes to `say`."""
+        identity, calls = request.identity, self._calls
+        try:
+            if identity in calls:
+                raise RpcError(INVALID_REQUEST, "a request of this id is under way")
+            if len(calls) >= MAX_CALLS:
+                raise RpcError(TOO_MANY, f"{MAX_CALLS} requests are under way")
+            context = self._context(request)
+        except RpcError as error:
+            say(failed(error, identity))
+            return
+        call = calls[identity] = _Kept(self._engine, self._answers, request, context, say)
+        call.home = self
+        call.begin()
+
+    def asks(self, identity: RequestId) -> bool:
+        """Whether a request of that number is under way."""
+        return identity in self._calls
+
+    def hold(self, holding: bool) -> None:
+        """The client does not read as fast as it is told, or does again: updates wait for it."""
+        self._answers.hold(holding)
+        if self._subscriptions is not None:
+            self._subscriptions.hold(holding)
+
+    def close(self) -> None:
+        """Nobody waits for an answer any more."""
+        if self._subscriptions is not None:
+            self._subscriptions.close()
+        calls, self._calls = self._calls, {}
+        for call in reversed(calls.values()):  # or one that waits for another would begin when that ends
+            call.drop()
+        self._say = unheard  # who has gone keeps this no more, nor this him
+
+    # --- requests -------------------------------------------------------------------------------------------------
+
+    def over(self, identity: RequestId, say: Say, said: Said) -> None:
+        """The answer to a request."""
+        self._calls.pop(identity, None)
+        say(said)
+        if not self._calls:
+            self._on_idle()
+
+    def own(self, method: str) -> Handler | None:
+        """What carries out a method of the versions with the handshake."""
+        match method:
+            case "initialize":
+                return self._initialize
+            case "ping":
+                return _pong
+            case "resources/subscribe" | "resources/unsubscribe":
+                return partial(self._subscribe, method)
+        return None
+
+    def _context(self, request: RpcRequest) -> Context:
+        params = request.params
+        meta = params.get_object("_meta") if "_meta" in params else params
+        if VERSION in meta and meta is not params:
+            return modern_context(meta)
+        if self._state is State.NEW and request.method not in ("initialize", "ping"):
+            raise RpcError(INVALID_REQUEST, "initialize comes first, or _meta with the version of the protocol")
+        return self._agreed
+
+    def _initialize(self, params: JsonObject, call: Call) -> Result:
+        if (self._state, Trigger.INITIALIZE) not in LIFE:
+            raise RpcError(INVALID_REQUEST, "this was initialized already")
+        wanted = params.string("protocolVersion")
+        if wanted is None:
+            raise RpcError(INVALID_PARAMS, "protocolVersion must be a string")
+        version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+        elicits = version in ELICITS and "elicitation" in params.get_object("capabilities")
+        self._agreed = Context(version, elicits=elicits)
+        self._state = follow(LIFE, self._state, Trigger.INITIALIZE)
+        about = self._answers.about()
+        return {"protocolVersion": version, "serverInfo": self._answers.info, **about}
+
+    # --- notes and answers ----------------------------------------------------------------------------------------
+
+    def _note(self, note: RpcNotification) -> None:
+        if note.method == "notifications/initialized" and (self._state, Trigger.INITIALIZED) in LIFE:
+            self._state = follow(LIFE, self._state, Trigger.INITIALIZED)
+        elif note.method == "notifications/cancelled":
+            self._cancelled(request_id(note.params.get("requestId")))
+
+    def _cancelled(self, identity: RequestId | None) -> None:
+        """Its call ends here, and is not answered; what the phone has been told, it does."""
+        call = None if identity is None else self._calls.pop(identity, None)
+        if call is not None:
+            call.drop()
+            if not self._calls:
+                self._on_idle()
+
+    def _answered(self, answer: RpcResponse) -> None:
+        ticket = self._questions.pop(answer.identity, None)
+        if ticket is not None:
+            self._engine.resume(ticket, answer.result)
+
+    # --- subscriptions --------------------------------------------------------------------------------------------
+
+    def _subscribe(self, method: str, params: JsonObject, call: Call) -> Result:
+        resource = self._answers.resource(params)
+        if self._subscriptions is None:
+            self._subscriptions = Subscriptions(self._engine, self._updated)
+        if method == "resources/subscribe":
+            self._subscriptions.add(resource)
+        else:
+            self._subscriptions.remove(resource.uri)
+        return {}
+
+    def _updated(self, uri: str) -> None:
+        self._say(Said(write_notification("notifications/resources/updated", {"uri": uri})))
+
+    # --- questions ------------------------------------------------------------------------------------------------
+
+    def question(self, text: str, say: Say) -> Flow[bool]:
+        """Ask the client's user by a request."""
+        self._asked += 1
+        identity = f"ask-{self._asked}"
+        ticket = self._questions[identity] = self._engine.new_op()
+        question = {"message": text, "requestedSchema": NO_FORM}
+        say(Said(write_request(identity, "elicitation/create", question)))
+        try:
+            answer = yield from wait(ticket, self._engine.now.mono + PATIENCE)
+        finally:
+            if self._questions.pop(identity, None) is not None:
+                told = {"requestId": identity, "reason": "nobody waits for it any more"}
+                say(Said(write_notification("notifications/cancelled", told)))
+        return JsonObject.of(answer).get("action") == "accept"
+
+
+class _Kept(Call):
+    """A request of a conversation."""
+
+    __slots__ = ("home",)
+
+    home: Conversation
+
+    def drop(self) -> None:
+        """It is not answered."""
+        say = self._say
+        self.cancel()
+        say(Said(b"", final=True))
+
+    def _other(self, method: str) -> Handler:
+        own = None if self._context.modern else self.home.own(method)
+        return own or super()._other(method)
+
+    def _ask(self, name: str, arguments: Arguments, text: str) -> Flow[bool]:
+        if self._context.modern:
+            return super()._ask(name, arguments, text)
+        return self.home.question(text, self._say)
+
+    def _answer(self, said: Said) -> None:
+        if self._say is not unheard:
+            self.home.over(self.request.identity, self._say, said)
+
+
+def _pong(params: JsonObject, call: Call) -> Result:
+    return {}

@@ -1,0 +1,254 @@
+"""An agent in the simulated world, with a scripted model, a relay and a phone where a test wants them.
+
+    world = AgentWorld(model=[plain("Hello")])
+    outcome = world.answer("Hi")          # one turn, to its end
+    assert world.host.text == "Hello"
+
+A plan is a flow that runs in the agent's process; time passes only while the world runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from clients.phone.handset import SimulatedHandset
+from runtimes.sim.host import Host
+from runtimes.sim.process import Process
+from runtimes.sim.world import World
+from svc_proto.agent.agent_factory import AgentConfig, AgentParts, build_agent
+from svc_proto.agent.interface import (
+    ApprovalAsked,
+    ApprovalGiven,
+    Content,
+    ModelAnswered,
+    ModelAsked,
+    ModelRoute,
+    NoteChanged,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolFinished,
+    ToolPending,
+    ToolStarted,
+    Turn,
+    TurnEvent,
+    TurnOutcome,
+)
+from svc_proto.commands import Level, Notify
+from svc_proto.device.phone import Phone, PhoneConfig
+from svc_proto.device.safety.settings import Answerer, SafetySettings
+from svc_proto.engine.core import Engine, Service
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
+from tests.loops.virtual import Overhearing
+from tests.playbook import Life
+from tests.support.servers.model_server import MODEL_PORT, ModelAnswer, ScriptedModel
+
+T = TypeVar("T")
+KEY = "sk-secret-of-the-test"
+ROUTE = ModelRoute(base_url=f"http://model:{MODEL_PORT}/v1", model="small", api_key=KEY)
+HOME = "/home/user/.svc"
+TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)
+
+
+class Listener:
+    """A TurnHost that keeps what it is told. `choices` answer approvals in order, then `deny`."""
+
+    engine: Engine  # of the turn that it is told of
+
+    def __init__(self) -> None:
+        self.events: list[TurnEvent] = []
+        self.rows: list[object] = []
+        self.asked: list[ApprovalAsked] = []
+        self.choices: list[str] = []
+        self.may_ask = True
+        self.behind = False  # until `drained` was waited for
+        self.always_behind = False
+        self.drains = 0
+        self.at: list[float] = []
+
+    @property
+    def full(self) -> bool:
+        return self.behind or self.always_behind
+
+    def tell(self, event: TurnEvent) -> None:
+        self.events.append(event)
+        self.at.append(self.engine.now.mono)
+
+    def drained(self) -> Flow[None]:
+        self.drains += 1
+        yield from sleep(self.engine, 1.0)
+        self.behind = False
+
+    def keep_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
+        yield from sleep(self.engine, 0.01)
+        self.rows.append((text, reasoning, [(call.id, call.name, dict(call.args)) for call in calls]))
+
+    def keep_result(self, call: ToolCall, output: str) -> Flow[None]:
+        yield from sleep(self.engine, 0.01)
+        self.rows.append((call.id, output))
+
+    def approve(self, asked: ApprovalAsked) -> Flow[str]:
+        self.asked.append(asked)
+        self.tell(asked)
+        yield from sleep(self.engine, 0.01)
+        choice = self.choices.pop(0) if self.choices else "deny"
+        self.tell(ApprovalGiven(call=asked.call, choice=choice))
+        return choice
+
+    # --- what was told ---
+
+    @property
+    def text(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, TextDelta))
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, ReasoningDelta))
+
+    @property
+    def finished(self) -> list[ToolFinished]:
+        return [event for event in self.events if isinstance(event, ToolFinished)]
+
+    @property
+    def usage(self) -> list[tuple[int, int]]:
+        answered = [event for event in self.events if isinstance(event, ModelAnswered)]
+        return [(event.input_tokens, event.output_tokens) for event in answered]
+
+    @property
+    def story(self) -> list[str]:
+        """The events in short; words in a row are one."""
+        short: list[str] = []
+        for event in self.events:
+            word = _short(event)
+            if not short or short[-1] != word or word not in ("text", "reasoning"):
+                short.append(word)
+        return short
+
+
+def _short(event: TurnEvent) -> str:
+    match event:
+        case TextDelta():
+            return "text"
+        case ReasoningDelta():
+            return "reasoning"
+        case ModelAsked():
+            return "asked"
+        case ModelAnswered():
+            return "answered"
+        case ToolPending(call=call):
+            return f"pending {call.name}"
+        case ToolStarted(call=call):
+            return f"started {call.name}"
+        case ToolFinished(call=call, error=error):
+            return f"{'failed' if error else 'finished'} {call.name}"
+        case NoteChanged(change=change):
+            return f"noted {change.target}"
+        case ApprovalAsked(call=call):
+            return f"asks {call.name}"
+        case ApprovalGiven(choice=choice):
+            return f"given {choice}"
+
+
+class AgentWorld:
+    """See the module. The agent's disk outlives its processes."""
+
+    def __init__(
+        self,
+        *,
+        model: Iterable[ModelAnswer] = (),
+        relay: bool = False,
+        phone: bool = False,
+        handset: SimulatedHandset | None = None,
+        **config: Any,
+    ) -> None:
+        self.sim = World(trace=False)
+        self.agent_host: Host = self.sim.host("agent", "10.0.0.1")
+        self.disk = self.agent_host.disk
+        self.config = AgentConfig(**{"home": HOME, "pace": 0.0, **config})
+        self.model = ScriptedModel(model)
+        self.host = Listener()
+        self.processes: list[Process] = []
+        self.news: list[Notify] = []  # of the phone
+        self.serve(self.model, MODEL_PORT, self.sim.host("model", "10.0.0.2"))
+        if relay or phone:
+            self.start_relay()
+        if phone:
+            self.start_phone(handset or SimulatedHandset())
+
+    # --- the scene ---
+
+    def start_relay(self, **config: Any) -> None:
+        settings = RelayConfig(port=8767, home=HOME, config_path="/config.yaml", **config)
+        self.relay = Relay(settings)
+        self.serve(self.relay, 8767)
+
+    def start_phone(self, handset: SimulatedHandset, safety: SafetySettings = TRUSTING) -> None:
+        self.handset = handset
+        host = self.sim.host("phone", "10.0.1.1")
+        code = "Q7M2ZK"
+        self.run(lambda parts, engine: _register(engine, code))
+        phone = Phone(PhoneConfig(remote="ws://10.0.0.1:8767", code=code), handset, safety)
+        host.start(lambda entropy: Overhearing(Engine(phone, entropy=entropy), self.news))
+        self.sim.run_for(5.0)
+
+    def serve(self, service: Service, port: int, host: Host | None = None) -> Process:
+        """A server, on the agent's own host if there is no other."""
+        process = (host or self.agent_host).start(lambda entropy: Engine(service, entropy=entropy), [port])
+        self.processes.append(process)
+        self.sim.run_until(lambda: process.ready)
+        return process
+
+    # --- plans ---
+
+    def run(self, plan: Callable[[AgentParts, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
+        """Run a plan in a process of its own, to its end."""
+
+        def begin(engine: Engine) -> Flow[T]:
+            self.host.engine = engine
+            return plan(build_agent(engine, self.config), engine)
+
+        house = Life(begin)
+        process = self.agent_host.start(lambda entropy: Engine(house, entropy=entropy, log_level=Level.DEBUG))
+        self.processes.append(process)
+        self.sim.run_until(lambda: bool(house.results or house.errors or not process.alive), limit)
+        process.stop(0.0)
+        self.sim.run_until(lambda: not process.alive)
+        for error in house.errors:
+            raise error
+        (result,) = house.results
+        assert KEY not in repr([line.fields for line in process.logs])
+        bugs = [line.fields for line in process.logs if line.event == "bug"]
+        assert all("/tests/" in str(bug["at"]) for bug in bugs), bugs  # only those that a test made
+        return result  # type: ignore[no-any-return]  # what the plan returned
+
+    def answer(self, prompt: Content, *, model: ModelRoute | None = ROUTE, **turn: Any) -> TurnOutcome:
+        """One turn, to its end, told to `host`."""
+
+        return self.run(lambda parts, engine: self.turn(parts, prompt, model=model, **turn))
+
+    def turn(self, parts: AgentParts, prompt: Content, **turn: Any) -> Flow[TurnOutcome]:
+        """The same inside of a plan."""
+        return parts.agent.run(
+            Turn(**{"session_id": "s", "run_id": "r", "prompt": prompt, "model": ROUTE, **turn}), self.host
+        )
+
+    def command(self, line: Content, **turn: Any) -> TurnOutcome:
+        """A turn with the built-in agent."""
+        return self.answer(line, model=None, **turn)
+
+    @property
+    def logs(self) -> list[tuple[str, Mapping[str, object]]]:
+        """Records of the last plan's process."""
+        return [(line.event, line.fields) for line in self.processes[-1].logs]
+
+
+def _register(engine: Engine, code: str) -> Flow[None]:
+    from svc_proto.engine.http_client import HttpResult, fetch
+
+    body = b'{"code": "%s"}' % code.encode()
+    answer = yield from fetch(engine, "POST", "http://127.0.0.1:8767/pairing/register", body=body)
+    assert isinstance(answer, HttpResult)
+    assert answer.status == 200

@@ -1,0 +1,31 @@
+"""An agent, put together."""
+
+from __future__ import annotations
+
+from svc_proto.agent.agent_factory import AgentConfig, AgentParts
+from svc_proto.agent.interface import Agent
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from tests.agent.harness import AgentWorld
+from tests.support.servers.model_server import plain
+
+
+def test_no_secret_shows() -> None:
+    assert "hunter2" not in repr(AgentConfig(home="/h", relay_token="hunter2"))
+
+
+def test_it_does_nothing_by_itself() -> None:
+    def plan(parts: AgentParts, engine: Engine) -> Flow[int]:
+        yield from ()
+        agent: Agent = parts.agent
+        assert agent is not None
+        return engine.flow_count
+
+    assert AgentWorld().run(plan) == 1  # this plan
+
+
+def test_a_model_answers_where_there_is_one() -> None:
+    world = AgentWorld(model=[plain("From the model")])
+    world.answer("Hi")
+    world.command("/echo Built in")
+    assert world.host.text == "From the modelBuilt in"

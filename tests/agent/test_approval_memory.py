@@ -1,0 +1,215 @@
+"""Who has allowed what, and for how long that is remembered."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.agent import approval_memory
+from svc_proto.agent.agent_factory import AgentParts
+from svc_proto.agent.approval_memory import FILE, MAX_PATTERN, MAX_SHOWN, ApprovalMemory, pattern_of, question_about
+from svc_proto.agent.interface import ApprovalAsked, ToolCall
+from svc_proto.agent.toolbox import DENIED
+from svc_proto.agent.tools.tool import Arguments, Tool, schema
+from svc_proto.basics.errors import ToolError
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.sync import gather
+from tests.agent.harness import HOME, AgentWorld
+
+PATH = f"{HOME}/{FILE}"
+
+
+def nothing(arguments: Arguments) -> Flow[str]:
+    yield from ()
+    return ""
+
+
+CALL = Tool(
+    name="phone_call", description="", parameters=schema(), run=nothing, asks="Costs money.", asks_by=("number",)
+)
+INTENT = Tool(
+    name="phone_send_intent", description="", parameters=schema(), run=nothing, asks_by=("action", "data", "package")
+)
+A_CALL = ToolCall(id="c", name="phone_call", args={"whatever": "the model wrote"})
+
+
+def about(**given: Any) -> ApprovalAsked:
+    return question_about(CALL, A_CALL, given, "Costs money.")
+
+
+@pytest.mark.parametrize(
+    ("choices", "asked", "ends"),
+    [
+        (["once", "once"], 2, ["finished", "finished"]),
+        (["deny", "once"], 2, ["failed", "finished"]),
+        (["session"], 1, ["finished", "finished"]),
+        (["always"], 1, ["finished", "finished"]),
+        (["whatever"], 2, ["failed", "failed"]),
+    ],
+)
+def test_what_a_choice_means_in_one_chat(choices: list[str], asked: int, ends: list[str]) -> None:
+    world = AgentWorld()
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
+        for _ in range(2):
+            yield from world.turn(parts, "/approve", model=None)
+
+    world.host.choices = choices
+    world.run(plan)
+    assert len(world.host.asked) == asked
+    assert [word.split()[0] for word in world.host.story if word.endswith(" demo_ask") and word[0] == "f"] == ends
+    if "failed" in ends:
+        shown = {(each.error, each.preview) for each in world.host.finished if each.error is not None}
+        assert shown == {(DENIED[0], DENIED[0])}  # without the advice for the model
+
+
+def test_always_outlives_the_process_session_does_not() -> None:
+    world = AgentWorld()
+    world.host.choices = ["session", "always"]
+    for _ in range(3):
+        world.command("/approve")
+    assert len(world.host.asked) == 2
+    assert json.loads(world.disk.get(PATH)) == {"always": ["demo_ask"]}
+
+
+def test_another_chat_is_asked_anew() -> None:
+    def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[bool, bool, bool]]:
+        known = ApprovalMemory(engine)
+        world.host.engine = engine
+        yield from known.ask("s1", about(number="5"), world.host)
+        return (
+            (yield from known.remembers("s1", "phone_call 5")),
+            (yield from known.remembers("s1", "phone_call 6")),
+            (yield from known.remembers("s2", "phone_call 5")),
+        )
+
+    world = AgentWorld()
+    world.host.choices = ["session"]
+    assert world.run(plan) == (True, False, False)
+    (asked,) = world.host.asked
+    assert asked == ApprovalAsked(
+        call=A_CALL, command='phone_call {"number":"5"}', description="Costs money.", pattern="phone_call 5"
+    )
+
+
+def test_patterns() -> None:
+    assert pattern_of(CALL, {"number": "+1 555"}) == "phone_call +1 555"
+    assert pattern_of(CALL, {}) == "phone_call"
+    assert pattern_of(INTENT, {"data": "b", "action": "a", "extras": {}}) == (
+        'phone_send_intent {"action":"a","data":"b"}'
+    )
+
+
+@pytest.mark.parametrize(
+    "other", [{"data": "tel:+1900"}, {"package": "com.example"}, {"action": "DELETE"}, {"data": "x" * 500 + "y"}]
+)
+def test_an_intent_is_remembered_with_its_target(other: dict[str, str]) -> None:
+    allowed = {"action": "VIEW", "data": "x" * 500}
+    assert pattern_of(INTENT, allowed) == pattern_of(INTENT, {**allowed, "extras": {"a": 1}})
+    assert pattern_of(INTENT, allowed) != pattern_of(INTENT, {**allowed, **other})
+
+
+def test_a_long_pattern_is_cut_and_told_apart() -> None:
+    long, longer = (pattern_of(CALL, {"number": "5" * size}) for size in (189, 190))
+    assert (len(long), len(longer), MAX_PATTERN) == (200, 200, 200)
+    assert long == "phone_call " + "5" * 189
+    assert longer.startswith("phone_call 5")
+    assert longer not in (long, pattern_of(CALL, {"number": "5" * 191}))
+
+
+def test_people_are_shown_all_of_it() -> None:
+    """What the tool is given, and nothing that would look like something else."""
+    asked = about(number="+1 555", body="Grüße\n\u202e", extras={"passwords": "x"})
+    assert asked.command == r'phone_call {"number":"+1 555","body":"Grüße\n\u202e","extras":{"passwords":"x"}}'
+    room = MAX_SHOWN - len('phone_call {"number":""}')
+    assert len(about(number="5" * room).command) == MAX_SHOWN
+    with pytest.raises(ToolError, match="too long to be shown"):
+        about(number="5" * (room + 1))
+
+
+@pytest.mark.parametrize("given", [{"Password": "x"}, {"number": "1", "attachments": [{"token": "x"}]}])
+def test_nobody_is_asked_about_what_would_not_be_shown(given: dict[str, object]) -> None:
+    """Secrets are told to nobody, so a call that has some cannot be allowed."""
+    with pytest.raises(ToolError, match="password, token, secret, otp, bearer would not be shown"):
+        about(**given)
+    deep: object = "x"
+    for _ in range(40):
+        deep = [deep]
+    with pytest.raises(ToolError, match="would not be shown"):
+        about(number="1", extras=deep)
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MAX_ALWAYS", "MAX_SESSIONS", "MAX_PER_SESSION"):
+        monkeypatch.setattr(approval_memory, name, 2)
+    world = AgentWorld()
+    world.host.choices = ["session"] * 5 + ["always"] * 3
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[list[bool]]:
+        known = ApprovalMemory(engine)
+        world.host.engine = engine
+        for session, number in (("a", 1), ("a", 2), ("a", 3), ("b", 1), ("c", 1)):
+            yield from known.ask(session, about(number=number), world.host)
+        found = []
+        for session, number in (("a", 3), ("b", 1), ("c", 1)):
+            found.append((yield from known.remembers(session, f"phone_call {number}")))
+        yield from gather(engine, [known.ask("d", about(number=number), world.host) for number in (7, 8, 9)])
+        yield from known._write("phone_call 9")  # it is there already
+        return found
+
+    assert world.run(plan) == [False, True, True]
+    assert json.loads(world.disk.get(PATH)) == {"always": ["phone_call 8", "phone_call 9"]}
+    sessions: list[dict[str, None]] = []
+
+    def again(parts: AgentParts, engine: Engine) -> Flow[None]:
+        known = ApprovalMemory(engine)
+        world.host.engine = engine
+        world.host.choices = ["session"] * 3
+        for number in (1, 2, 3):
+            yield from known.ask("a", about(number=number), world.host)
+        sessions.extend(known._sessions.values())
+
+    world.run(again)
+    assert [list(patterns) for patterns in sessions] == [["phone_call 2", "phone_call 3"]]
+
+
+@pytest.mark.parametrize("text", [b"\xff", b"{", b"[]", b'{"always": 5}'])
+def test_a_file_that_cannot_be_read_allows_nothing(text: bytes) -> None:
+    world = AgentWorld()
+    world.disk.put(PATH, text)
+    world.command("/approve")
+    assert len(world.host.asked) == 1
+    assert "approvals not read" in [name for name, _ in world.logs]
+
+
+@pytest.mark.parametrize("fault", ["disk", "text"])
+def test_a_file_that_cannot_be_read_is_not_written_over(fault: str) -> None:
+    world = AgentWorld()
+    there = b'{"always": ["phone_call 1"]}' if fault == "disk" else b'{"always": ["phone_call 1",]}'
+    world.disk.put(PATH, there)
+    if fault == "disk":
+        world.disk.denied.add(PATH)
+    world.host.choices = ["always"]
+    world.command("/approve")
+    world.disk.denied.clear()
+    assert world.disk.get(PATH) == there
+    assert "approval not stored" in [name for name, _ in world.logs]
+
+
+def test_entries_that_are_none_are_passed_over() -> None:
+    world = AgentWorld()
+    world.disk.put(PATH, b'{"always": [5, "demo_ask"]}')
+    world.command("/approve")
+    assert world.host.asked == []
+
+
+def test_a_choice_that_cannot_be_stored_counts_for_the_chat() -> None:
+    world = AgentWorld()
+    world.disk.capacity = 0
+    world.host.choices = ["always"]
+    world.command("/approve")
+    assert world.host.story[-4] == "finished demo_ask"
+    assert ("approval not stored", {"problem": "no_space"}) in world.logs

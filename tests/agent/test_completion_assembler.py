@@ -1,0 +1,312 @@
+"""Chunks of every kind of server, and what they come to."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc_proto.agent.completion_assembler import MAX_CALLS, MAX_TEXT, Assembly, UpstreamProblem
+from svc_proto.agent.interface import ReasoningDelta, TextDelta
+
+
+def delta(**members: object) -> str:
+    return json.dumps({"choices": [{"index": 0, "delta": members}]})
+
+
+def fed(*data: str) -> Assembly:
+    assembly = Assembly()
+    for each in data:
+        list(assembly.take(each))
+    return assembly
+
+
+def fragment(
+    arguments: object = None, *, name: str | None = None, identity: str | None = None, index: int | None = None
+) -> str:
+    function: dict[str, object] = {}
+    if name is not None:
+        function["name"] = name
+    if arguments is not None:
+        function["arguments"] = arguments
+    call: dict[str, object] = {"function": function}
+    if identity is not None:
+        call["id"] = identity
+    if index is not None:
+        call["index"] = index
+    return delta(tool_calls=[call])
+
+
+def wanted(assembly: Assembly) -> list[tuple[str, str, str]]:
+    return [(call.id, call.name, call.arguments) for call in assembly.calls]
+
+
+@pytest.mark.parametrize(
+    ("members", "told"),
+    [
+        ({"content": "Hi"}, [TextDelta("Hi")]),
+        ({"content": ""}, []),
+        ({"content": None}, []),
+        ({"content": 5}, []),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 7]}, [TextDelta("ab")]),
+        ({"refusal": "No."}, [TextDelta("No.")]),
+        ({"reasoning": "hm"}, [ReasoningDelta("hm")]),
+        ({"reasoning_content": "hm", "reasoning": "hm"}, [ReasoningDelta("hm")]),
+        ({"reasoning_content": "", "thinking": "hm", "content": "so"}, [ReasoningDelta("hm"), TextDelta("so")]),
+        ({"tool_calls": "none"}, []),
+    ],
+)
+def test_words(members: dict[str, object], told: list[object]) -> None:
+    assembly = Assembly()
+    assert list(assembly.take(delta(**members))) == told
+    assert assembly.begun is bool(told)
+
+
+@pytest.mark.parametrize(
+    "data", ["{}", "[]", "5", '{"choices": {}}', '{"choices": []}', '{"choices": [3]}', '{"choices": [{"delta": 1}]}']
+)
+def test_chunks_that_say_nothing(data: str) -> None:
+    assembly = fed(data)
+    assert not assembly.begun
+    assert not assembly.over
+
+
+def test_the_end() -> None:
+    assembly = fed(delta(content="a"), '{"choices": [{"delta": {}, "finish_reason": "stop"}]}', " [DONE] ")
+    assert (assembly.text, assembly.finish, assembly.done, assembly.over) == ("a", "stop", True, True)
+    assert fed('{"choices": [{"finish_reason": 4}]}').finish is None
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ({"prompt_tokens": 3, "completion_tokens": 4}, (3, 4)),
+        ({"prompt_tokens": "3"}, (0, 0)),
+        ({"prompt_tokens": True, "completion_tokens": -1}, (0, 0)),
+        (None, (0, 0)),
+    ],
+)
+def test_usage(usage: Any, counts: tuple[int, int]) -> None:
+    assembly = fed(json.dumps({"choices": [], "usage": usage}))
+    assert (assembly.input_tokens, assembly.output_tokens) == counts
+
+
+def test_usage_so_far_grows() -> None:
+    parts = [json.dumps({"usage": {"prompt_tokens": 5, "completion_tokens": count}}) for count in (1, 0, 3, 0)]
+    assert fed(*parts[:3], '{"usage": null}').output_tokens == 3
+    assert fed(*parts).output_tokens == 0
+
+
+@pytest.mark.parametrize(
+    ("fragments", "calls"),
+    [
+        # one call in pieces, as most servers write it
+        (
+            [fragment("", name="tap", identity="a", index=0), fragment('{"x"', index=0), fragment(":1}", index=0)],
+            [("a", "tap", '{"x":1}')],
+        ),
+        # two, their pieces mixed
+        (
+            [
+                fragment(name="tap", identity="a", index=0),
+                fragment(name="type", identity="b", index=1),
+                fragment("1", index=1),
+                fragment("0", index=0),
+            ],
+            [("a", "tap", "0"), ("b", "type", "1")],
+        ),
+        # no ids at all
+        ([fragment("{}", name="tap", index=0), fragment("{}", name="tap", index=1)], [("", "tap", "{}")] * 2),
+        # no index: whole calls, told apart by their ids
+        (
+            [fragment("{}", name="tap", identity="a"), fragment("{}", name="tap", identity="b")],
+            [("a", "tap", "{}"), ("b", "tap", "{}")],
+        ),
+        # neither: a name begins a call
+        ([fragment("{}", name="tap"), fragment("[]", name="type")], [("", "tap", "{}"), ("", "type", "[]")]),
+        # neither, in pieces
+        ([fragment(name="tap"), fragment("{"), fragment("}")], [("", "tap", "{}")]),
+        # an id that only comes with the second call
+        (
+            [fragment("{}", name="tap"), fragment("[]", name="type", identity="b")],
+            [("", "tap", "{}"), ("b", "type", "[]")],
+        ),
+        # all with the index 0, told apart by their ids
+        (
+            [fragment("{}", name="tap", identity="a", index=0), fragment("[]", name="type", identity="b", index=0)],
+            [("a", "tap", "{}"), ("b", "type", "[]")],
+        ),
+        # the id repeated with each piece, and the name too
+        (
+            [fragment("{", name="tap", identity="a"), fragment("}", name="tap", identity="a")],
+            [("a", "tap", "{}")],
+        ),
+        ([fragment(name="tap", index=0), fragment("{}", name="tap", index=0)], [("", "tap", "{}")]),
+        # the id late
+        ([fragment(name="tap", index=0), fragment("{}", identity="a", index=0)], [("a", "tap", "{}")]),
+        # the name in pieces
+        ([fragment(name="phone", index=0), fragment("{}", name="_tap", index=0)], [("", "phone_tap", "{}")]),
+        # arguments as an object
+        ([fragment({"x": 1}, name="tap", identity="a")], [("a", "tap", '{"x":1}')]),
+        # nonsense
+        ([delta(tool_calls=[5, {"function": 6, "id": 7}])], [("", "", "")]),
+        ([fragment(8, name="tap")], [("", "tap", "")]),
+    ],
+)  # fmt: skip
+def test_calls(fragments: list[str], calls: list[tuple[str, str, str]]) -> None:
+    assert wanted(fed(*fragments)) == calls
+
+
+def test_a_whole_answer() -> None:
+    message = {"content": "Hi", "tool_calls": [{"id": "a", "function": {"name": "tap", "arguments": "{}"}}]}
+    assembly = fed(json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}))
+    assert (assembly.text, assembly.done, wanted(assembly)) == ("Hi", True, [("a", "tap", "{}")])
+
+
+def test_too_many_calls() -> None:
+    fragments = [fragment("{}", name="tap", index=place) for place in range(MAX_CALLS)]
+    assert len(fed(*fragments).calls) == MAX_CALLS
+    with pytest.raises(UpstreamProblem, match=f"more than {MAX_CALLS} tools"):
+        fed(*fragments, fragment("{}", name="tap", index=MAX_CALLS))
+
+
+def test_arguments_that_are_too_long() -> None:
+    half = "x" * (MAX_TEXT // 2)
+    fed(fragment(half, name="tap", index=0), fragment(half, index=0))
+    with pytest.raises(UpstreamProblem, match="characters of arguments"):
+        fed(fragment(half, name="tap", index=0), fragment(half, index=0), fragment("y", index=0))
+
+
+@pytest.mark.parametrize("name", ["content", "reasoning"])
+def test_a_text_that_is_too_long_is_cut(name: str) -> None:
+    part = "x" * (MAX_TEXT // 2)
+    assembly = fed(delta(**{name: part}))
+    assert (assembly.full, assembly.over) == (False, False)
+    assert sum(len(told.text) for told in assembly.take(delta(**{name: part + "yy"}))) == MAX_TEXT // 2
+    assert (assembly.full, assembly.over) == (True, True)
+    assert list(assembly.take(delta(**{name: "z"}))) == []
+    assert len(assembly.text + assembly.reasoning) == MAX_TEXT
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "choices", "delta", "message", "content", "text", "tool_calls", "index", "id", "function", "name",
+                    "arguments", "usage", "prompt_tokens", "finish_reason", "reasoning", "error",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@settings(max_examples=50)
+@given(deltas=st.lists(JSON, max_size=4))
+def test_whatever_comes_is_an_answer_or_a_problem(deltas: list[object]) -> None:
+    for data in deltas:
+        for value in (data, {"choices": [{"delta": data}]}, {"choices": [{"delta": {"tool_calls": [data]}}]}):
+            assembly = Assembly()
+            try:
+                told = list(assembly.take(json.dumps(value)))
+            except UpstreamProblem:
+                continue
+            assert all(each.text for each in told)
+            assert assembly.text == "".join(each.text for each in told if isinstance(each, TextDelta))
+            assert all(isinstance(part, str) for call in wanted(assembly) for part in call)
+
+
+def test_an_error_without_words() -> None:
+    with pytest.raises(UpstreamProblem, match="it reported an error"):
+        fed('{"error": {"code": 500}}')
+    assert not fed('{"error": null}').begun
+
+
+@pytest.mark.parametrize("content", ["Hi", "", None, 5, "x" * MAX_TEXT, "x" * (MAX_TEXT + 1)])
+@pytest.mark.parametrize("more", [{}, {"error": ""}, {"usage": {}}, {"usage": {"prompt_tokens": 3}}])
+def test_a_chunk_that_is_only_text_says_the_same_as_one_that_is_looked_at_closer(
+    content: object, more: dict[str, object]
+) -> None:
+    plain, closer = Assembly(), Assembly()
+    plain_chunk = {"choices": [{"delta": {"content": content}, "finish_reason": None}], **more}
+    closer_chunk = {"choices": [{"delta": {"content": content, "role": "assistant"}}], **more}
+    for _ in range(2):
+        told = [list(each.take(json.dumps(data))) for each, data in ((plain, plain_chunk), (closer, closer_chunk))]
+        assert told[0] == told[1]
+    assert (plain.text, plain.full, plain.input_tokens) == (closer.text, closer.full, closer.input_tokens)
+
+
+# --- chunks that differ in their words alone ---
+
+AROUND = ('{"id":"c","choices":[{"index":0,"delta":{"content":"', '"},"finish_reason":null}]}')
+ODD_AROUND = (
+    ('{"content":"a","choices":[{"delta":{"content":"', '"}}]}'),  # the first is not the words
+    ('{"choices":[{"delta":{"content":"', '"}}],"usage":null,"content":"a"}'),
+    ('{"choices": [{"delta": {"content": "', '"}}]}'),
+    ('{"choices":[{"delta":{"content" : "', '"}}]}'),
+    ('{"choices":[{"delta":{"content":"', '"},"finish_reason":"stop"}]}'),
+    ('{"choices":[{"delta":{"role":"assistant","content":"', '"}}]}'),
+    (AROUND[0], AROUND[1] + " " * 16_384),
+)
+WORDS = ("a", "", "word ", "content", '\\"', "\\n", "\\u00e9", "é", "\\ud83d\\ude00", "\\ud800", "\t", '"', "a b", "c")
+
+
+def same_as_parsed(chunks: list[str]) -> list[object]:
+    """What comes of chunks, which is what comes of them if each is parsed."""
+    told = []
+    for lessons in (8, 0):
+        assembly, found = Assembly(), list[object]()
+        assembly._mould._lessons = lessons
+        try:
+            for chunk in chunks:
+                found += assembly.take(chunk)
+        except UpstreamProblem as problem:
+            found.append(str(problem))
+        told.append((found, assembly.text, assembly.finish, assembly.done))
+    assert told[0] == told[1]
+    return told[0][0]
+
+
+@given(st.lists(st.tuples(st.sampled_from((AROUND, AROUND, *ODD_AROUND)), st.sampled_from(WORDS)), max_size=12))
+def test_words_are_read_as_if_each_chunk_was_parsed(drawn: list[tuple[tuple[str, str], str]]) -> None:
+    same_as_parsed([f"{before}{words}{after}" for (before, after), words in drawn])
+
+
+@given(st.lists(st.text(alphabet='{}[]":,\\contea n', max_size=30), max_size=4))
+def test_what_is_no_chunk_is_none_behind_chunks(drawn: list[str]) -> None:
+    before, after = AROUND
+    same_as_parsed([f"{before}a{after}", *(f"{before}{words}{after}" for words in drawn), *drawn])
+
+
+@pytest.mark.parametrize("around", [AROUND, ODD_AROUND[1], ODD_AROUND[2]])
+def test_one_chunk_is_parsed_and_the_next_is_not(around: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assembly = Assembly()
+    before, after = around
+    assert list(assembly.take(f"{before}one{after}")) == [TextDelta("one")]
+    monkeypatch.setattr("svc_proto.agent.completion_assembler.strict_json.loads", pytest.fail)
+    assert list(assembly.take(f"{before} two{after}")) == [TextDelta(" two")]
+
+
+def test_the_same_limits_count() -> None:
+    before, after = AROUND
+    half = "x" * 8000
+    chunks = [f"{before}{half}{after}"] * 132
+    told = same_as_parsed(chunks)
+    assert sum(len(delta.text) for delta in told if isinstance(delta, TextDelta)) == MAX_TEXT
+
+
+def test_chunks_that_have_nothing_in_common_are_looked_at_a_few_times_only() -> None:
+    assembly = Assembly()
+    for number in range(20):
+        list(assembly.take(f'{{"n":{number},{AROUND[0][1:]}a{AROUND[1]}'))
+    assert assembly.text == "a" * 20
+    assert assembly._mould._lessons == 0

@@ -1,7 +1,0 @@
-from __future__ import annotations
-
-from svc_proto.agent.contract import ModelRoute
-
-
-def test_a_key_is_not_shown() -> None:
-    assert "secret" not in repr(ModelRoute(base_url="http://h", model="m", api_key="secret"))

@@ -1,0 +1,351 @@
+"""The model's agent: answers, tools, rounds, limits, and being stopped."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc_proto.agent import model_agent
+from svc_proto.agent.agent_factory import AgentParts
+from svc_proto.agent.completion_assembler import MAX_TEXT
+from svc_proto.agent.interface import ModelRoute, TextDelta, TurnOutcome
+from svc_proto.agent.system_prompt import NO_PHONE, PHONE, TOOLS
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from tests.agent.harness import HOME, KEY, AgentWorld
+from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, huge, plain, refusal, usage, whole
+
+
+def test_a_plain_answer() -> None:
+    world = AgentWorld(model=[plain("Hello there, friend")])
+    assert world.answer("Hi", system="Be kind.", max_tokens=50) == TurnOutcome()
+    assert world.host.story == ["asked", "text", "answered"]
+    assert [event.text for event in world.host.events if isinstance(event, TextDelta)] == [
+        "Hello ",
+        "there, ",
+        "friend",
+    ]
+    assert world.host.usage == [(7, 3)]
+    (asked,) = world.model.seen
+    assert asked["model"] == "small"
+    assert asked["stream"] is True
+    assert asked["stream_options"] == {"include_usage": True}
+    assert asked["max_tokens"] == 50
+    assert asked["messages"][0]["role"] == "system"
+    assert asked["messages"][0]["content"].startswith(f"Be kind.\n\n{NO_PHONE}\n\n{TOOLS}")
+    assert asked["messages"][1:] == [{"role": "user", "content": "Hi"}]
+    names = [tool["function"]["name"] for tool in asked["tools"]]
+    assert names == ["memory", "skills_list", "skill_view"]
+    assert world.model.keys == [b"Bearer " + KEY.encode()]
+
+
+def test_the_phone_is_there_when_it_is() -> None:
+    world = AgentWorld(model=[plain("Ok")], phone=True)
+    world.answer("Hi")
+    asked = world.model.seen[0]
+    assert asked["messages"][0]["content"].startswith(PHONE)
+    names = [tool["function"]["name"] for tool in asked["tools"]]
+    assert {"phone_ping", "phone_send_mms", "memory", "skills_list", "skill_view"} <= set(names)
+    assert not [name for name in names if name.startswith("demo_")]
+
+
+def test_history_and_pictures_are_passed_on() -> None:
+    history = ({"role": "user", "content": "One"}, {"role": "assistant", "content": "Two"})
+    parts = ({"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": "data:,x"}})
+    world = AgentWorld(model=[plain("A cat")])
+    world.answer(parts, history=history, model=ModelRoute(base_url="http://model:9000/v1/", model="m"))
+    assert world.model.seen[0]["messages"][1:] == [*history, {"role": "user", "content": list(parts)}]
+    assert world.model.keys == [None]
+
+
+def test_a_history_with_arguments_that_no_server_takes_is_mended() -> None:
+    def row(*arguments: str) -> dict[str, object]:
+        calls = [{"id": f"call_{n}", "function": {"name": "x", "arguments": each}} for n, each in enumerate(arguments)]
+        return {"role": "assistant", "content": "", "tool_calls": calls}
+
+    odd = {"role": "assistant", "tool_calls": [{"id": "call_9"}]}
+    world = AgentWorld(model=[calls(("skills_list", {})), plain("Ok")])
+    world.answer("Hi", history=(row('{"a": 1}', "{", "[]"), odd))
+    assert world.model.seen[0]["messages"][1:3] == [row('{"a": 1}', "{}", "{}"), odd]
+    (finished,) = world.host.finished
+    assert finished.call.id != "call_0"  # which the conversation has already
+
+
+def test_memory_and_skills_are_in_the_prompt() -> None:
+    world = AgentWorld(model=[plain("Ok")])
+    world.disk.put(f"{HOME}/memories/USER.md", "Likes tea\n§\nLives in Bern\n".encode())
+    world.disk.put(f"{HOME}/skills/brew/SKILL.md", b"---\ndescription: Make tea\n---\n# Brew\n")
+    world.answer("Hi")
+    system = world.model.seen[0]["messages"][0]["content"]
+    notes = "What you know about the user (tool memory, target user):\n- Likes tea\n- Lives in Bern"
+    skills = "Skills (read one with skill_view before you do what it is about):\n- brew: Make tea"
+    assert system.endswith(f"{TOOLS}\n\n{notes}\n\n{skills}")
+    assert "Your notes" not in system
+
+
+def test_a_memory_that_cannot_be_read_is_left_out() -> None:
+    world = AgentWorld(model=[plain("Ok")])
+    world.disk.put(f"{HOME}/memories/USER.md", b"\xff\xfe")
+    assert world.answer("Hi") == TurnOutcome()
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "thinking"])
+def test_reasoning(name: str) -> None:
+    world = AgentWorld(model=[plain("Yes", reasoning="let me see", name=name)])
+    world.answer("Really?")
+    assert world.host.story == ["asked", "reasoning", "text", "answered"]
+    assert (world.host.reasoning, world.host.text) == ("let me see ", "Yes")
+
+
+def test_a_tool_and_the_answer_after_it() -> None:
+    world = AgentWorld(
+        model=[calls(("memory", {"action": "add", "content": "Tea"}), text="I note it."), plain("Noted, friend.")]
+    )
+    assert world.answer("I like tea") == TurnOutcome()
+    assert world.host.story == [
+        "asked", "text", "answered",
+        "started memory", "noted memory", "finished memory", "asked", "text", "answered",
+    ]  # fmt: skip
+    assert world.host.text == "I note it.\n\nNoted, friend."
+    (row, result) = world.host.rows
+    assert row == ("I note it.", "", [("call_0", "memory", {"action": "add", "content": "Tea"})])
+    (finished,) = world.host.finished
+    assert result == ("call_0", finished.output)
+    assert finished.error is None
+    assert finished.seconds > 0
+    assert finished.call.preview == '{"action":"add","content":"Tea"}'
+    assert finished.preview is not None
+    assert finished.preview.startswith('{"success":true')
+    assert world.model.seen[1]["messages"][2:] == [
+        {
+            "role": "assistant",
+            "content": "I note it.",
+            "tool_calls": [
+                {
+                    "id": "call_0",
+                    "type": "function",
+                    "function": {"name": "memory", "arguments": '{"action": "add", "content": "Tea"}'},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call_0", "content": finished.output},
+    ]
+    assert b"Tea" in world.disk.get(f"{HOME}/memories/MEMORY.md")
+
+
+ADD = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
+
+
+def test_calls_of_a_client_s_tools_are_the_client_s() -> None:
+    world = AgentWorld(model=[calls(("add", {"a": 2}), text="Let me add."), plain("Four.")])
+    turn: dict[str, Any] = {"tools": (ADD,), "options": {"temperature": 0.2}, "system": "Add."}
+    outcome = world.answer("2 + 2?", **turn)
+    (call,) = outcome.calls
+    assert (outcome.finish, call.id, call.name, call.arguments) == ("tool_calls", "call_0", "add", '{"a": 2}')
+    assert world.host.rows == [("Let me add.", "", [("call_0", "add", {"a": 2})])]
+    asked = world.model.seen[0]
+    assert (asked["tools"], asked["temperature"]) == ([ADD], 0.2)
+    assert asked["messages"] == [{"role": "system", "content": "Add."}, {"role": "user", "content": "2 + 2?"}]
+    history = ({"role": "user", "content": "2 + 2?"}, {"role": "tool", "tool_call_id": "call_0", "content": "4"})
+    assert world.answer("", tools=(), history=history, max_tokens=9) == TurnOutcome()
+    asked = world.model.seen[1]
+    assert (asked["messages"], asked["max_tokens"], "tools" in asked) == (list(history), 9, False)
+
+
+def test_a_server_that_takes_no_tools_is_not_asked_without_those_of_a_client() -> None:
+    world = AgentWorld(model=[refusal(400, "this model does not support tools")])
+    outcome = world.answer("2 + 2?", tools=(ADD,))
+    assert (outcome.finish, outcome.code) == ("error", "upstream_error")
+    assert outcome.error is not None
+    assert "does not support tools" in outcome.error
+
+
+def test_no_blank_lines_where_only_one_round_speaks() -> None:
+    world = AgentWorld(model=[calls(("skills_list", {})), plain("Nothing.")])
+    world.answer("Skills?")
+    assert world.host.text == "Nothing."
+
+
+def test_parallel_tools_run_at_once_and_answer_in_order() -> None:
+    world = AgentWorld(
+        model=[calls(("demo_wait", {"seconds": 5}), ("demo_wait", {"seconds": "2"}), ("demo_fail", {})), plain("Ok")]
+    )
+    world.answer("Go")
+    assert world.host.story[2:-3] == [
+        "started demo_wait", "started demo_wait", "started demo_fail",
+        "failed demo_fail", "finished demo_wait", "finished demo_wait",
+    ]  # fmt: skip
+    assert [finished.seconds > 4 for finished in world.host.finished] == [False, False, True]
+    results = [row["content"] for row in world.model.seen[1]["messages"][3:]]
+    assert results == ["waited 5 s", "waited 2 s", "error: this tool always fails, to show how that looks"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error"),
+    [
+        ("memory", '{"action": ', "the arguments are not a JSON object: Expecting value"),
+        ("memory", "[1]", "the arguments are not a JSON object: it is of another type"),
+        ("memory", "{}", "the argument action is missing"),
+        ("format_disk", "{}", "there is no tool 'format_disk'"),
+        ("", "{", "there is no tool ''"),
+    ],
+)
+def test_calls_that_cannot_run(name: str, arguments: str, error: str) -> None:
+    world = AgentWorld(model=[calls((name, arguments)), plain("Sorry")])
+    assert world.answer("Go") == TurnOutcome()
+    assert world.host.story[2:4] == [f"started {name}", f"failed {name}"]
+    (finished,) = world.host.finished
+    assert finished.error is not None
+    assert finished.error.startswith(error)
+    messages = world.model.seen[1]["messages"]
+    assert messages[-1]["content"].startswith("error: " + error)
+    json.loads(messages[-2]["tool_calls"][0]["function"]["arguments"])  # whatever the model wrote
+
+
+def test_calls_without_ids_or_with_the_same_get_some() -> None:
+    call = {"type": "function", "function": {"name": "skills_list", "arguments": "{}"}}
+    world = AgentWorld(model=[whole({"tool_calls": [call, call, {**call, "id": "a"}]}), plain("Ok")])
+    world.answer("Go")
+    ids = [call["id"] for call in world.model.seen[1]["messages"][2]["tool_calls"]]
+    assert len(set(ids)) == 3
+    assert ids[2] == "a"
+    assert all(identity.startswith("call_") for identity in ids[:2])
+    same = AgentWorld(
+        model=[
+            ModelAnswer(
+                events=(
+                    chunk({"tool_calls": [{"index": 0, "id": "same", "function": {"name": "skills_list"}}]}),
+                    chunk({"tool_calls": [{"index": 1, "id": "same", "function": {"name": "skills_list"}}]}),
+                    DONE,
+                )
+            ),
+            plain("Ok"),
+        ]
+    )
+    same.answer("Go")
+    assert len({finished.call.id for finished in same.host.finished}) == 2
+
+
+def test_an_answer_that_is_not_streamed() -> None:
+    world = AgentWorld(model=[whole({"content": "All at once", "reasoning": "quick"})])
+    assert world.answer("Hi") == TurnOutcome()
+    assert world.host.story == ["asked", "reasoning", "text", "answered"]
+    assert world.host.usage == [(3, 4)]
+
+
+def test_the_most_calls_of_a_model() -> None:
+    world = AgentWorld(model=[calls(("skills_list", {})) for _ in range(5)])
+    assert world.answer("Loop", max_calls=3) == TurnOutcome(finish="length")
+    assert len(world.model.seen) == 3
+    assert len(world.host.finished) == 3
+
+
+@pytest.mark.parametrize(("most", "rounds"), [(47, 2), (48, 3), (71, 3)])  # 24 characters each
+def test_what_goes_back_to_the_model_has_a_bound(most: int, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_agent, "MAX_CARRIED", most)
+    world = AgentWorld(model=[calls(("demo_wait", {"seconds": 1})) for _ in range(9)])
+    assert world.answer("Loop") == TurnOutcome(finish="length")
+    assert len(world.model.seen) == rounds
+
+
+@pytest.mark.parametrize(
+    ("finish", "text", "outcome"),
+    [
+        ("length", "cut", TurnOutcome(finish="length")),
+        ("content_filter", "cut", TurnOutcome(finish="length")),
+        (
+            "content_filter",
+            "",
+            TurnOutcome(finish="error", error="the model's server withheld the answer", code="content_filter"),
+        ),
+        (
+            "error",
+            "cut",
+            TurnOutcome(finish="error", error="the model's server failed while it answered", code="upstream_error"),
+        ),
+        ("tool_calls", "no calls", TurnOutcome()),
+        ("eos", "another word", TurnOutcome()),
+    ],
+)
+def test_how_an_answer_may_end(finish: str, text: str, outcome: TurnOutcome) -> None:
+    assert AgentWorld(model=[plain(text, finish=finish)]).answer("Hi") == outcome
+
+
+def test_a_text_that_is_too_long_is_cut() -> None:
+    world = AgentWorld(model=[huge(40, 50_000)])
+    assert world.answer("Write") == TurnOutcome(finish="length")
+    assert len(world.host.text) == MAX_TEXT
+    world.sim.run_for(1.0)
+    assert world.model.channels[0].gone  # the rest is not waited for
+
+
+def test_a_reader_that_is_behind_stops_the_model() -> None:
+    world = AgentWorld(model=[huge(100, 10_000)])
+    world.host.always_behind = True
+    assert world.answer("Write") == TurnOutcome()
+    assert 3 <= world.host.drains <= 40
+    assert len(world.host.text) == 1_000_000
+    world = AgentWorld(model=[huge(100, 10_000)])
+    world.host.always_behind = True
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[int]:
+        task = engine.spawn(world.turn(parts, "Write"))
+        yield from sleep(engine, 0.9)  # one batch was told of, and is being read
+        task.cancel()
+        return world.model.written
+
+    assert world.run(plan) < 100
+
+
+@pytest.mark.parametrize("when", [0.001, 0.5, 1.2, 3.0, 4.2])
+def test_being_stopped_at_any_wait(when: float) -> None:
+    world = AgentWorld(
+        model=[plain("one two three").slow(0.4), calls(("demo_wait", {"seconds": 9}), text="Wait"), plain("x")],
+    )
+    world.model.answers.insert(0, calls(("skills_list", {}), ("demo_ask", {})).slow(0.1))
+    told: list[int] = []
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
+        task = engine.spawn(world.turn(parts, "Go"))
+        yield from sleep(engine, when)
+        task.cancel()
+        told.append(len(world.host.events))
+        yield from sleep(engine, 60.0)
+
+    world.run(plan)
+    assert len(world.host.events) == told[0]
+    assert all(channel.gone for channel in world.model.channels)
+    assert not [event for event, _ in world.logs if event == "bug"]
+
+
+STREAM = (
+    chunk({"role": "assistant"}),
+    chunk({"reasoning": "Hm, naïve"}),
+    chunk({"content": "Grüße 👋"}),
+    chunk({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "demo_fail", "arguments": '{"é'}}]}),
+    chunk({"tool_calls": [{"index": 0, "function": {"arguments": '": 1}'}}]}),
+    b": keepalive\n\n",
+    chunk(finish="tool_calls"),
+    usage(1, 2),
+    DONE,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(cuts=st.lists(st.integers(0, len(b"".join(STREAM))), max_size=12))
+def test_every_chunking_of_a_stream_tells_the_same(cuts: list[int]) -> None:
+    data = b"".join(STREAM)
+    edges = [0, *sorted(set(cuts)), len(data)]
+    pieces = tuple(data[left:right] for left, right in pairwise(edges) if left < right)
+    worlds = [AgentWorld(model=[ModelAnswer(events=events, pause=0.01), plain("Ok")]) for events in (STREAM, pieces)]
+    for world in worlds:
+        assert world.answer("Go") == TurnOutcome()
+    assert [event for event in worlds[0].host.events if not hasattr(event, "seconds")] == [
+        event for event in worlds[1].host.events if not hasattr(event, "seconds")
+    ]
+    assert worlds[0].host.rows == worlds[1].host.rows

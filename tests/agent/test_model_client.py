@@ -1,0 +1,267 @@
+"""One call of a model: what goes wrong, what is tried again, and what nobody gets to see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.interface import ModelRoute, TurnOutcome
+from svc_proto.agent.model_client import PATIENT, AnswerProblem, UpstreamLimits
+from tests.agent.harness import KEY, ROUTE, AgentWorld
+from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, event, plain, refusal, usage
+
+HELLO = plain("Hello there")
+UNREACHABLE = "the model's server cannot be reached (SVC_MODEL_BASE_URL)"
+
+
+def failing(*answers: ModelAnswer, route: ModelRoute = ROUTE, **config: Any) -> tuple[AgentWorld, TurnOutcome]:
+    world = AgentWorld(model=answers, **config)
+    outcome = world.answer("Hi", model=route)
+    assert outcome.finish == "error"
+    assert KEY not in str(outcome)
+    return world, outcome
+
+
+# --- refusals before the first word -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (refusal(401, "bad key"), "the model's server does not accept the key (SVC_MODEL_API_KEY): 401, bad key"),
+        (refusal(403, ""), "the model's server does not accept the key (SVC_MODEL_API_KEY): 403"),
+        (refusal(404), "the model's server knows no such model or path (SVC_MODEL, SVC_MODEL_BASE_URL): 404, no"),
+        (
+            refusal(400, f"the key {KEY} is odd"),
+            "the model's server refused the request: 400, the key [redacted] is odd",
+        ),
+        (
+            ModelAnswer(status=400, body=b'{"error": "' + b"x" * 300 + b'"}'),
+            f"the model's server refused the request: 400, {'x' * 200}…",
+        ),
+        (ModelAnswer(status=422, body=b'{"detail": "wrong"}'), "the model's server refused the request: 422, wrong"),
+        (ModelAnswer(status=400, body=b"<html>"), "the model's server refused the request: 400"),
+        (
+            ModelAnswer(status=307, headers=((b"location", b"http://other/"),)),
+            "the model's server redirects, which is not followed since a key would go along: 307",
+        ),
+        (ModelAnswer(status=300), "the model's server redirects, which is not followed since a key would go along: 300"),
+        (ModelAnswer(status=399), "the model's server redirects, which is not followed since a key would go along: 399"),
+        (ModelAnswer(status=499), "the model's server refused the request: 499"),
+        (ModelAnswer(body=b"hello"), "the model's server sent neither an event stream nor JSON; is the base URL right?"),
+        (ModelAnswer(body=b'{"ok": true}'), "the model's server sent JSON without an answer; is the base URL right?"),
+    ],
+)  # fmt: skip
+def test_a_refusal(answer: ModelAnswer, error: str) -> None:
+    world, outcome = failing(answer)
+    (log,) = [fields for name, fields in world.logs if name == "model failed"]
+    assert log["status"] == (None if answer.status == 200 else answer.status)
+    assert error.startswith(str(log["why"]))
+    assert str(log["url"]).startswith("http")
+    assert outcome == TurnOutcome(finish="error", error=error, code="upstream_error")
+    assert len(world.model.seen) == 1
+    assert world.host.story == ["asked"]
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
+def test_what_may_pass_is_tried_again(status: int) -> None:
+    world = AgentWorld(model=[refusal(status), refusal(status), HELLO])
+    assert world.answer("Hi") == TurnOutcome()
+    assert world.host.text == "Hello there"
+    assert world.host.story == ["asked", "text", "answered"]
+    pauses = [fields["seconds"] for name, fields in world.logs if name == "model asked again"]
+    assert isinstance(pauses[0], float)
+    assert isinstance(pauses[1], float)
+    assert 0.5 <= pauses[0] <= 1.0
+    assert 1.0 <= pauses[1] <= 2.0
+
+
+def test_not_for_ever() -> None:
+    world, outcome = failing(*(refusal(503, "busy") for _ in range(9)))
+    assert outcome.error == "the model's server failed: 503, busy"
+    assert len(world.model.seen) == PATIENT.attempts
+
+
+@pytest.mark.parametrize("wanted", ["17", "60", "0000017"])
+def test_it_waits_as_long_as_it_is_asked_to(wanted: str) -> None:
+    world = AgentWorld(model=[refusal(429, retry_after=wanted), HELLO])
+    world.answer("Hi")
+    first = next(place for place, event in enumerate(world.host.events) if getattr(event, "text", ""))
+    assert 0.0 <= world.host.at[first] - world.host.at[0] - float(wanted) <= 1.0
+
+
+@pytest.mark.parametrize("wanted", ["61", "9999999", "9" * 400])
+def test_a_retry_after_that_is_too_long_ends_the_call(wanted: str) -> None:
+    world, outcome = failing(refusal(429, retry_after=wanted))
+    assert outcome.error == "the model's server is asked too often, or its quota is used up: 429, no"
+    assert len(world.model.seen) == 1
+
+
+@pytest.mark.parametrize("wanted", ["soon", "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_a_time_that_makes_no_sense(wanted: str) -> None:
+    world = AgentWorld(model=[refusal(429, retry_after=wanted), HELLO])
+    assert world.answer("Hi") == TurnOutcome()
+
+
+def test_a_model_that_takes_no_tools_is_asked_without() -> None:
+    world = AgentWorld(model=[refusal(400, "small does not support tools"), HELLO])
+    assert world.answer("Hi") == TurnOutcome()
+    assert ["tools" in asked for asked in world.model.seen] == [True, False]
+    world, _ = failing(*(refusal(400, "small does not support tools") for _ in range(3)))
+    assert len(world.model.seen) == 2
+
+
+# --- no connection ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "gone", "instead"),
+    [
+        ("'max_tokens' is not supported, use 'max_completion_tokens'", "max_tokens", "max_completion_tokens"),
+        ("unknown field stream_options", "stream_options", None),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_server_that_does_not_know_a_member(said: str, gone: str, instead: str | None, status: int) -> None:
+    world = AgentWorld(model=[refusal(status, said), HELLO])
+    assert world.answer("Hi", max_tokens=9) == TurnOutcome()
+    asked = world.model.seen[1]
+    assert gone not in asked
+    assert instead is None or asked[instead] == 9
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("http://model:1/v1", UNREACHABLE),
+        ("http://nowhere:9000/v1", UNREACHABLE),
+        ("ftp://model/v1", "the model's server cannot be used: the URL is not one of http, https, ws, wss"),
+        ("http://user:pw@model/v1", "the model's server cannot be used: the URL has user information"),
+        ("https://model:9000/v1", "the model's server has no certificate that can be trusted"),
+    ],
+)
+def test_nobody_there(url: str, error: str) -> None:
+    _, outcome = failing(route=ModelRoute(base_url=url, model="m", api_key=KEY))
+    assert outcome == TurnOutcome(finish="error", error=error, code="upstream_error")
+
+
+def test_a_key_that_no_header_can_carry() -> None:
+    world, outcome = failing(route=ModelRoute(base_url=ROUTE.base_url, model="m", api_key="a\r\nb: c"))
+    assert outcome.error == "the model's API key has characters that no header can carry"
+    assert world.model.seen == []
+
+
+def test_no_head_in_time() -> None:
+    world, outcome = failing(ModelAnswer(body=b"{}", before=50.0), limits=UpstreamLimits(answer=20.0, connect=1.0))
+    assert outcome == TurnOutcome(
+        finish="error", error="the model's server did not answer in time", code="upstream_timeout"
+    )
+    assert [event for event, _ in world.logs if event == "model asked again"] == []  # it was given its time
+
+
+def test_an_answer_that_is_too_large() -> None:
+    _, outcome = failing(ModelAnswer(status=200, body=b"x" * 9_000_000))
+    assert outcome.error == "the model's server sent too much"
+
+
+# --- in the middle ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "member", [{"message": f"boom with {KEY}", "code": 500}, f"boom with {KEY}", {"error": f"boom with {KEY}"}]
+)
+def test_an_error_in_the_middle(member: object) -> None:
+    events = (chunk({"content": "Hello"}), event({"error": member}), chunk({"content": "never"}))
+    world, outcome = failing(ModelAnswer(events=events))
+    assert outcome.error == "the model's server failed: boom with [redacted]"
+    assert outcome.code == "upstream_error"
+    assert world.host.text == "Hello"
+    assert len(world.model.seen) == 1  # what was told cannot be taken back
+
+
+def test_an_error_before_the_first_word_is_tried_again() -> None:
+    world = AgentWorld(model=[ModelAnswer(events=(event({"error": {"type": "overloaded"}}),)), HELLO])
+    assert world.answer("Hi") == TurnOutcome()
+
+
+@pytest.mark.parametrize("data", [b"data: hello\n\n", b'data: {"a": NaN}\n\n'])
+def test_an_event_that_is_no_json(data: bytes) -> None:
+    _, outcome = failing(ModelAnswer(events=(chunk({"content": "a"}), data)))
+    assert outcome.error == "the model's server failed: it sent an event that is not JSON"
+
+
+def test_it_says_nothing_for_too_long() -> None:
+    world, outcome = failing(HELLO.stuck(2))
+    assert outcome == TurnOutcome(
+        finish="error", error="the model's server was silent for 300 s", code="upstream_timeout"
+    )
+    assert world.host.text == "Hello "
+
+
+@pytest.mark.parametrize("after", [2, 3])
+def test_it_breaks_off(after: int) -> None:
+    _, outcome = failing(HELLO.dropped(after))
+    assert outcome.error == "the model's answer broke off: the connection ended"
+
+
+def test_silence_before_the_first_word_is_silence() -> None:
+    world, outcome = failing(HELLO.stuck(1), HELLO)
+    assert outcome.code == "upstream_timeout"
+    assert len(world.model.seen) == 1
+
+
+def test_it_breaks_off_before_the_first_word() -> None:
+    world = AgentWorld(model=[HELLO.dropped(1), HELLO.dropped(0), HELLO])
+    assert world.answer("Hi") == TurnOutcome()
+    assert world.host.text == "Hello there"
+
+
+def test_an_end_without_a_word_of_it() -> None:
+    _, outcome = failing(ModelAnswer(events=(chunk({"content": "Hello"}),)))
+    assert outcome.error == "the model's answer broke off: the connection ended"
+
+
+def test_the_end_of_an_answer_is_enough() -> None:
+    for answer in (HELLO.dropped(4), HELLO.stuck(4), ModelAnswer(events=(HELLO.events or ())[:5])):
+        world = AgentWorld(model=[answer])
+        assert world.answer("Hi") == TurnOutcome()
+        assert world.host.at[-1] - world.host.at[0] < 10.0
+
+
+def test_done_is_the_end_whatever_follows() -> None:
+    events = (chunk({"content": "Hi"}), usage(1, 1), DONE + chunk({"content": "never"}))
+    world = AgentWorld(model=[ModelAnswer(events=events)])
+    assert world.answer("Hi") == TurnOutcome()
+    assert world.host.text == "Hi"
+
+
+def test_comments_keep_a_slow_model_alive() -> None:
+    events = (chunk({"content": "a"}), *(b": wait\n\n" for _ in range(4)), chunk({"content": "b"}, "stop"), DONE)
+    world = AgentWorld(model=[ModelAnswer(events=events, pause=200.0)])
+    assert world.answer("Hi") == TurnOutcome()
+    assert world.host.text == "ab"
+
+
+def test_one_that_never_comes_to_an_end() -> None:
+    world, outcome = failing(
+        ModelAnswer(events=(chunk({"content": "a"}), *(chunk() for _ in range(200))), pause=20.0),
+        limits=UpstreamLimits(whole=100.0),
+    )
+    assert outcome == TurnOutcome(
+        finish="error", error="the model's answer was not over after 100 s", code="upstream_timeout"
+    )
+    assert world.host.text == "a"
+
+
+def test_the_second_round_fails() -> None:
+    world = AgentWorld(model=[calls(("skills_list", {}), text="Look."), *(refusal(500) for _ in range(4))])
+    outcome = world.answer("Hi")
+    assert outcome.error == "the model's server failed: 500, no"
+    assert world.host.text == "Look."
+
+
+def test_a_problem_says_what_to_do() -> None:
+    assert AnswerProblem(text="no") == AnswerProblem(
+        text="no", code="upstream_error", again=False, pause=None, unwanted=None
+    )

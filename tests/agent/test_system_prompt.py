@@ -1,0 +1,34 @@
+"""What a model is told besides."""
+
+from __future__ import annotations
+
+from svc_proto.agent.memory import CAPS
+from svc_proto.agent.system_prompt import (
+    MAX_SKILLS_SHOWN,
+    NO_PHONE,
+    PHONE,
+    TOOLS,
+    notes_part,
+    skills_part,
+    system_prompt,
+)
+
+
+def test_the_whole() -> None:
+    assert system_prompt("Be kind.\n", "", "  ", "Tools.") == "Be kind.\n\nTools."
+    assert system_prompt("", TOOLS) == TOOLS
+    assert len(TOOLS) + len(PHONE) < 1_000
+    assert len(NO_PHONE) < 200
+
+
+def test_notes() -> None:
+    assert notes_part({}) == ""
+    assert notes_part({"memory": ["a", "b"], "user": []}) == "Your notes (tool memory, target memory):\n- a\n- b"
+    assert len(notes_part({"user": ["x" * 100_000]})) < 3 * CAPS["user"]
+
+
+def test_skills() -> None:
+    assert skills_part([]) == ""
+    lines = skills_part([(f"s{number}", "x" * 500) for number in range(100)]).splitlines()
+    assert len(lines) == MAX_SKILLS_SHOWN + 1
+    assert lines[1] == f"- s0: {'x' * 160}"

@@ -1,0 +1,75 @@
+"""Pictures that tools of MCP servers return: what a model's server is sent, and what is left when it refuses."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.tool_images import ABOUT, MAX_PICTURES, NOT_TAKEN, TOO_OLD, Pictures
+from svc_proto.agent.tools.tool import Picture, Returned
+from tests.agent.test_mcp_server import READING, Kept
+from tests.support.servers.mcp_program import McpProgram
+from tests.support.servers.model_server import calls, plain, refusal
+
+PNG = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(1)).decode()
+URL = f"data:image/png;base64,{PNG}"
+
+
+class Camera(McpProgram):
+    def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> Mapping[str, Any] | None:
+        return {"content": [{"type": "image", "data": PNG, "mimeType": "image/png"}]}
+
+
+def behind_results(request: Any) -> list[Any]:
+    """What the model is told behind the results of tools."""
+    rows = request["messages"]
+    return [row["content"] for place, row in enumerate(rows) if row["role"] == "user" and place > 1]
+
+
+def test_the_model_is_shown_what_a_server_returned() -> None:
+    world = Kept(Camera, model=[calls(("mcp_shop_read", {}), ("mcp_shop_read", {"a": 1})), plain("A cat.")], **READING)
+    assert world.once() == "A cat."
+    row = [{"type": "text", "text": f"{ABOUT}\nmcp_shop_read:"}, {"type": "image_url", "image_url": {"url": URL}}]
+    assert behind_results(world.model.seen[1]) == [row, row]
+    assert [one["role"] for one in world.model.seen[1]["messages"][-4:]] == ["tool", "tool", "user", "user"]
+    assert PNG not in str(world.host.rows)  # what is stored names it
+
+
+@pytest.mark.parametrize("status", [400, 415, 422])
+def test_a_model_that_takes_no_pictures_is_told_in_words(status: int) -> None:
+    model = [calls(("mcp_shop_read", {})), refusal(status, "images are not supported"), plain("I cannot see it.")]
+    world = Kept(Camera, model=model, **READING)
+    assert world.once() == "I cannot see it."
+    assert behind_results(world.model.seen[2]) == [NOT_TAKEN.format(name="mcp_shop_read")]
+
+
+def test_a_request_that_is_refused_with_words_too_has_failed() -> None:
+    model = [calls(("mcp_shop_read", {})), refusal(400, "no"), refusal(400, "no")]
+    world = Kept(Camera, model=model, **READING)
+    assert world.once() == ""
+    assert len(world.model.seen) == 3
+
+
+def test_a_model_that_is_known_to_take_none_has_words_at_once() -> None:
+    (row,) = Pictures(takes=False).rows([("look", Returned("x", (Picture("image/png", PNG),)))])
+    assert row["content"] == NOT_TAKEN.format(name="look")
+
+
+def test_older_pictures_make_room() -> None:
+    pictures, half = Pictures(takes=True), Picture("image/png", "A" * (MAX_PICTURES // 2))
+    first, other = pictures.rows([("one", Returned("", (half,))), ("two", Returned("", (half,)))])
+    assert (first["content"], isinstance(other["content"], list)) == (TOO_OLD.format(name="one"), True)
+    (third,) = pictures.rows([("three", Returned("", (Picture("image/png", "A"),))), ("none", Returned(""))])
+    assert isinstance(other["content"], list)
+    assert isinstance(third["content"], list)
+    assert pictures.drop(401) is False
+    assert pictures.drop(400) is True
+    assert [row["content"] for row in (first, other, third)] == [
+        TOO_OLD.format(name="one"),
+        NOT_TAKEN.format(name="two"),
+        NOT_TAKEN.format(name="three"),
+    ]
+    assert pictures.drop(400) is False

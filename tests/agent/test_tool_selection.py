@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+
+from svc_proto.agent.agent_factory import AgentParts
+from svc_proto.agent.interface import ModelRoute, ToolCall
+from svc_proto.agent.system_prompt import NO_PHONE
+from svc_proto.agent.tool_selection import GROUPS, MORE, ToolChoice, ToolOffer
+from svc_proto.agent.tools.phone_tools import ON_DEMAND, ROWS
+from svc_proto.agent.tools.tool import Tool
+from svc_proto.basics import strict_json
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from tests.agent.harness import ROUTE, AgentWorld
+from tests.support.servers.model_server import calls, plain
+
+FEW = ("screen", "screenshot", "get_apps", "tap", "tap_text", "type", "scroll", "press_key", "open_app")
+
+
+def all_tools() -> dict[str, tuple[Tool, ...]]:
+    def plan(parts: AgentParts, engine: Engine) -> Flow[dict[str, tuple[Tool, ...]]]:
+        yield from ()
+        toolsets = parts.toolbox._toolsets
+        return {toolset.name: toolset.tools for toolset in toolsets if toolset.offered}
+
+    return AgentWorld().run(plan)
+
+
+def names(rows: list[Mapping[str, object]]) -> list[str]:
+    return [cast("dict[str, Any]", row["function"])["name"] for row in rows]
+
+
+def bring(group: object) -> ToolCall:
+    return ToolCall(id="c", name=MORE, args={"group": group})
+
+
+def test_a_large_context_has_all_of_them_in_full() -> None:
+    tools = all_tools()
+    offer = ToolOffer(tools, few=False)
+    assert names(offer.rows) == [tool.name for toolset in tools.values() for tool in toolset]
+    assert len(offer.rows) == 37
+    assert offer.rows[4] == {
+        "type": "function",
+        "function": {
+            "name": "phone_screen",
+            "description": tools["phone"][4].description,
+            "parameters": tools["phone"][4].parameters,
+        },
+    }
+
+
+def test_a_small_context_has_a_few_in_short_words() -> None:
+    whole, offer = ToolOffer(all_tools(), few=False), ToolOffer(all_tools(), few=True)
+    assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", MORE])
+    screen = next(row for row in offer.rows if names([row]) == ["phone_screen"])
+    assert screen["function"] == {
+        "name": "phone_screen",
+        "description": "What is on the screen: texts and controls with their node ids.",
+        "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
+    }
+    size = len(strict_json.dumps(offer.rows))
+    assert size < 3_500  # characters: some 900 tokens
+    assert size * 4 < len(strict_json.dumps(whole.rows))
+    more = cast("dict[str, Any]", offer.rows[-1]["function"])
+    assert more["parameters"]["properties"]["group"]["enum"] == [group for group in GROUPS if group != "mcp"]
+
+
+def test_more_are_brought_by_group() -> None:
+    offer = ToolOffer(all_tools(), few=True)
+    few = len(offer.rows)
+    offer.take([bring("people"), bring("people"), bring("nonsense"), ToolCall(id="d", name="memory", args={})])
+    assert names(offer.rows[few:]) == [f"phone_{row.name}" for row in ROWS if row.name in ON_DEMAND["people"]]
+    for group in GROUPS:
+        offer.take([bring(group)])
+    assert len(offer.rows) == 38
+    assert len(set(names(offer.rows))) == 38
+
+
+def test_nothing_is_brought_where_there_is_nothing() -> None:
+    tools = {"memory": all_tools()["memory"]}
+    assert names(ToolOffer(tools, few=True).rows) == ["memory"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "context", "few"),
+    [
+        (ToolChoice(), None, False),
+        (ToolChoice(), 16_384, False),
+        (ToolChoice(), 16_383, True),
+        (ToolChoice(few=True), None, True),
+        (ToolChoice(few=False), 2_048, False),
+    ],
+)
+def test_when_there_are_few(choice: ToolChoice, context: int | None, few: bool) -> None:
+    assert choice.wants_few(context) is few
+
+
+def test_a_turn_in_which_more_are_brought() -> None:
+    world = AgentWorld(model=[calls((MORE, {"group": "skills"})), calls(("skills_list", {})), plain("None.")])
+    route = ModelRoute(base_url=ROUTE.base_url, model="small", api_key=ROUTE.api_key, context=4_096)
+    world.answer("Skills?", model=route)
+    assert [names(asked["tools"]) for asked in world.model.seen] == [
+        ["memory", MORE],
+        *[["memory", MORE, "skills_list", "skill_view"]] * 2,
+    ]
+    results = [row["content"] for row in world.model.seen[2]["messages"] if row["role"] == "tool"]
+    assert results[0] == "until this answer is done you have: skills_list, skill_view"
+    assert "skills" in results[1]
+
+
+def test_an_operator_names_toolsets() -> None:
+    only: tuple[str, ...]
+    for only, told in ((("skills",), ["skills_list", "skill_view"]), ((), [])):
+        world = AgentWorld(model=[plain("Ok")], tools=ToolChoice(only=only))
+        world.answer("Hi")
+        assert names(world.model.seen[0].get("tools", [])) == told
+        assert NO_PHONE not in world.model.seen[0]["messages"][0]["content"]  # nobody wants one

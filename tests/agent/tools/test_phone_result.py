@@ -1,0 +1,84 @@
+"""What the phone's answers become for a model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.tools.phone_result import MEANINGS, STOP, result_of
+from svc_proto.basics.brand import HERMES, SVC
+from svc_proto.basics.errors import ToolError
+from svc_proto.service_clients.phone_control import PhoneResponse
+
+
+def failed(status: int, **body: Any) -> str:
+    with pytest.raises(ToolError) as failure:
+        result_of("tap", PhoneResponse(status, body), SVC)
+    return str(failure.value)
+
+
+def test_a_result_is_json() -> None:
+    assert result_of("ping", PhoneResponse(399, {}), SVC) == "{}"
+    assert failed(400).startswith("400: ")
+    assert result_of("ping", PhoneResponse(200, {"pong": True}), SVC) == '{"pong":true}'
+
+
+@pytest.mark.parametrize("scheme", ["svc-relay", "hermes-relay"])
+@pytest.mark.parametrize("brand", [SVC, HERMES])
+def test_a_screenshot_is_a_marker_on_its_own_line(scheme: str, brand: Any) -> None:
+    text = result_of("screenshot", PhoneResponse(200, {"media": f"MEDIA:{scheme}://abc"}), brand)
+    assert text.splitlines()[-1] == f"MEDIA:{brand.scheme}://abc"
+
+
+def test_a_screenshot_of_another_kind() -> None:
+    assert result_of("screenshot", PhoneResponse(200, {"media": "/tmp/a.png"}), SVC).endswith("\nMEDIA:/tmp/a.png")
+    assert result_of("screenshot", PhoneResponse(200, {"image": "x"}), SVC) == '{"image":"x"}'
+
+
+def test_a_screen_is_made_lean() -> None:
+    node = {"nodeId": "w0:0", "text": "Hi", "viewId": None, "clickable": False, "enabled": True, "bounds": {"left": 0}}
+    answer = PhoneResponse(200, {"nodes": [node, 5], "truncated": False})
+    lean = {"nodeId": "w0:0", "text": "Hi", "enabled": True}
+    assert json.loads(result_of("screen", answer, SVC)) == {"nodes": [lean], "truncated": False}
+    assert json.loads(result_of("screen", answer, SVC, bounds=True))["nodes"] == [{**lean, "bounds": {"left": 0}}]
+    assert result_of("screen", PhoneResponse(200, {"nodes": 5}), SVC) == '{"nodes":5}'
+
+
+@pytest.mark.parametrize("code", sorted(MEANINGS))
+@pytest.mark.parametrize("key", ["code", "error_code"])
+def test_a_failure_says_what_its_code_means(code: str, key: str) -> None:
+    assert failed(403, error="a\n b", **{key: code}) == f"403 {code}: a b.\n{MEANINGS[code]}"
+
+
+def test_what_phones_and_relays_say_has_a_meaning() -> None:
+    # wire bridge 5.9 and 2.2, and what this relay says besides
+    phones = """device_control_sideload_only user_denied bridge_disabled service_unavailable keyguard_blocked
+        permission_denied sideload_only unknown_bridge_command bridge_capability_denied bridge_capability_expired
+        bridge_policy_unavailable bridge_policy_unbound bridge_policy_invalid"""
+    relays = """phone_not_connected send_failed phone_disconnected phone_timeout unknown_device ambiguous_device
+        grant_required phone_asks_nobody"""
+    assert all(meaning.endswith(".") for meaning in MEANINGS.values())
+    assert sorted(MEANINGS) == sorted([*phones.split(), *relays.split()])
+
+
+def test_a_denial_is_the_end_of_it() -> None:
+    text = failed(
+        403, error="no", error_code="user_denied", reason="confirmation_denied_or_timeout", final=True,
+        instruction="Do not retry.", required_action="",
+    )  # fmt: skip
+    assert text.count(STOP) == 1
+    assert "do not try the same by other means" in text
+    assert "Do not retry." in text
+
+
+def test_failures_without_a_code() -> None:
+    assert failed(400, error="x must be a whole number") == "400: x must be a whole number."
+    assert failed(500) == "500: no reason given."
+    assert failed(403, error="blocked package com.bank").endswith(STOP)
+    assert failed(423, error="locked", final=True) == f"423: locked.\n{STOP}"
+    assert failed(400, error="x" * 1_000, code=5) == f"400: {'x' * 500}."
+    assert failed(403, error="off", error_code="bridge_disabled", required_action="Open the app").endswith(
+        "Open the app"
+    )

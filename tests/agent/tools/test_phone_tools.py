@@ -1,0 +1,328 @@
+"""The phone's tools: one for each route, through a real relay to the reference phone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+
+from clients.phone.handset import SimulatedHandset
+from svc_proto.agent.agent_factory import AgentParts
+from svc_proto.agent.tools.phone_tools import ROWS
+from svc_proto.agent.tools.tool import Arguments
+from svc_proto.basics.brand import HERMES
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.machines.device_control_arguments import ARGUMENT_RULES
+from svc_proto.machines.phone_registry import ASKS_ITS_USER
+from svc_proto.relay.routes.device_control import DEVICE_CONTROL
+from svc_proto.service_clients.phone_control import PhoneResponse, RelayPhoneControl
+from tests.agent.harness import AgentWorld
+
+SMS = {"to": "+15550100", "body": "Hello"}
+
+
+@pytest.fixture
+def world() -> AgentWorld:
+    return AgentWorld(phone=True)
+
+
+def call(world: AgentWorld, tool: str, /, **arguments: Any) -> str:
+    from tests.support.servers.model_server import calls, plain
+
+    world.model.answers = [calls((tool, arguments)), plain("Ok")]
+    world.host.events.clear()
+    world.answer("Go")
+    (finished,) = world.host.finished
+    return finished.output
+
+
+def no_gates(self: RelayPhoneControl, arguments: Arguments) -> Flow[None]:
+    yield from ()
+
+
+def test_there_is_one_for_each_route() -> None:
+    old = {("GET", "/apps"), ("POST", HERMES.self_foreground)}
+    assert {(row.method, row.path) for row in ROWS} == set(DEVICE_CONTROL) - old
+    assert len({row.name for row in ROWS}) == len(ROWS)
+
+
+def test_what_the_relay_requires_can_be_given() -> None:
+    for row in ROWS:
+        if (row.method, row.path) in ARGUMENT_RULES:
+            assert row.properties, row.name
+        assert set(row.required) <= set(row.properties)
+        assert set(row.asks_by) <= set(row.properties)
+        assert bool(row.asks_by) is (row.asks is not None)
+
+
+def test_limits_are_those_of_the_routes() -> None:
+    """Wire bridge 3.4, 3.6, 3.7: what a phone clamps a model's `limit` to."""
+    limits = {row.path: row.properties["limit"] for row in ROWS if "limit" in row.properties}
+    assert {path: (limit["minimum"], limit["maximum"]) for path, limit in limits.items()} == {
+        "/find_nodes": (1, 512),
+        "/events": (1, 500),
+        "/search_contacts": (1, 100),
+    }
+
+
+def test_spans_are_those_of_the_routes() -> None:
+    """Wire bridge 3.4 and 3.5: of a `duration` in milliseconds, and of a pause; a tap's and a swipe's end here."""
+    named = ("duration", "duration_ms", "ms")
+    spans = {row.path: (name, row.properties[name]) for row in ROWS for name in named if name in row.properties}
+    assert {path: (name, span["minimum"], span["maximum"]) for path, (name, span) in spans.items()} == {
+        "/tap": ("duration_ms", 1, 3_000),
+        "/long_press": ("duration", 100, 3_000),
+        "/drag": ("duration_ms", 100, 3_000),
+        "/swipe": ("duration_ms", 1, 10_000),
+        "/wait": ("ms", 0, 15_000),
+    }
+
+
+def test_what_a_model_is_told_of_each() -> None:
+    assert all(row.description.endswith(".") and " " in row.description for row in ROWS)
+    said = {row.name: " ".join(name + "!" * (name in row.required) for name in row.properties) for row in ROWS}
+    assert {name: members for name, members in said.items() if members} == {
+        "screen": "include_bounds",
+        "diff_screen": "previous_hash!",
+        "find_nodes": "text class_name clickable limit",
+        "describe_node": "nodeId!",
+        "tap": "nodeId x y duration_ms",
+        "tap_text": "text!",
+        "long_press": "nodeId x y duration",
+        "drag": "start_x! start_y! end_x! end_y! duration_ms",
+        "type": "text!",
+        "swipe": "direction distance start_x start_y end_x end_y duration_ms",
+        "scroll": "direction! nodeId",
+        "press_key": "key!",
+        "wait": "ms!",
+        "open_app": "package!",
+        "clipboard_write": "text!",
+        "media": "action!",
+        "send_intent": "action! data package component category extras",
+        "broadcast": "action! data package extras",
+        "events": "limit since",
+        "events_stream": "enabled!",
+        "search_contacts": "query! limit",
+        "call": "number!",
+        "send_sms": "to! body!",
+        "share_media": "text title attachments package",
+        "send_mms": "to! text attachments package",
+    }
+
+
+def test_words_to_choose_from() -> None:
+    words = {(row.name, name): member.get("enum") for row in ROWS for name, member in row.properties.items()}
+    assert {key: " ".join(cast("list[str]", found)) for key, found in words.items() if found} == {
+        ("swipe", "direction"): "up down left right",
+        ("swipe", "distance"): "short medium long",
+        ("scroll", "direction"): "up down left right",
+        ("press_key", "key"): "back home recents notifications quick_settings power_dialog lock_screen",
+        ("media", "action"): "play pause toggle next previous volume_up volume_down",
+    }
+
+
+def test_what_asks_first() -> None:
+    """And what a remembered answer is for: the same recipient, or the same intent."""
+    assert {row.name: row.asks_by for row in ROWS if row.asks is not None} == {
+        "send_intent": ("action", "data", "package", "component"),
+        "broadcast": ("action", "data", "package"),
+        "call": ("number",),
+        "send_sms": ("to",),
+        "send_mms": ("to",),
+    }
+
+
+def test_it_is_there(world: AgentWorld) -> None:
+    assert json.loads(call(world, "phone_ping"))["pong"] is True
+    assert json.loads(call(world, "phone_return_to_app"))["ok"] is True
+
+
+def test_looking(world: AgentWorld) -> None:
+    screen = json.loads(call(world, "phone_screen"))
+    assert screen["nodes"]
+    assert not [node for node in screen["nodes"] if "bounds" in node or None in node.values()]
+    assert all("bounds" in node for node in json.loads(call(world, "phone_screen", include_bounds=True))["nodes"])
+    assert json.loads(call(world, "phone_find_nodes", clickable=True, limit=2))["count"] == 2
+    assert json.loads(call(world, "phone_events", limit=5))["entries"] == []
+
+
+def test_a_screenshot(world: AgentWorld) -> None:
+    text = call(world, "phone_screenshot")
+    assert text.splitlines()[-1].startswith("MEDIA:svc-relay://")
+    world.host.events.clear()
+    world.command("/screenshot")
+    assert world.host.text.splitlines()[-1].startswith("MEDIA:svc-relay://")
+
+
+def test_acting_in_the_order_of_the_calls(world: AgentWorld) -> None:
+    from tests.support.servers.model_server import calls, plain
+
+    world.model.answers = [
+        calls(
+            ("phone_open_app", {"package": "com.example.mail"}), ("phone_current_app", {}), ("phone_wait", {"ms": 50})
+        ),
+        plain("Ok"),
+    ]  # fmt: skip
+    world.answer("Go")
+    assert [finished.error for finished in world.host.finished] == [None, None, None]
+    story = world.host.story
+    assert story.index("finished phone_open_app") < story.index("started phone_wait")
+
+
+@pytest.mark.parametrize("direction", ["up", "down", "left", "right"])
+@pytest.mark.parametrize("distance", ["short", "long"])
+def test_a_swipe_in_a_direction(world: AgentWorld, direction: str, distance: str) -> None:
+    line = json.loads(call(world, "phone_swipe", direction=direction, distance=distance))
+    across, along = line["end_x"] - line["start_x"], line["end_y"] - line["start_y"]
+    if direction in ("up", "down"):
+        assert across == 0
+        assert (along < 0) is (direction == "up")
+    else:
+        assert along == 0
+        assert (across < 0) is (direction == "left")
+
+
+def test_a_swipe_from_point_to_point(world: AgentWorld) -> None:
+    given = {"start_x": 10, "start_y": 900, "end_x": 10, "end_y": 300}
+    assert given.items() <= json.loads(call(world, "phone_swipe", **given)).items()
+    assert call(world, "phone_swipe", start_x=1).startswith("error: give direction, or all of start_x")
+
+
+def test_the_screen_of_a_swipe_is_the_phone_s_that_swipes(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, object]] = []
+    through = RelayPhoneControl.call
+
+    def call_of(self: RelayPhoneControl, method: str, path: str, arguments: Arguments) -> Flow[PhoneResponse]:
+        asked.append((path, arguments.get("device")))
+        return (yield from through(self, method, path, arguments))
+
+    monkeypatch.setattr(RelayPhoneControl, "call", call_of)
+    call(world, "phone_swipe", direction="up", device="the other")
+    assert asked[0] == ("/screen", "the other")
+
+
+def test_a_swipe_where_there_is_no_screen(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(world, "phone_swipe", direction="up", device="nobody").startswith("error: 404 unknown_device")
+
+    def blank(self: RelayPhoneControl, method: str, path: str, arguments: object) -> Flow[PhoneResponse]:
+        yield from ()
+        return PhoneResponse(statuses.pop(0), {})
+
+    statuses = [200, 400]
+    monkeypatch.setattr(RelayPhoneControl, "call", blank)
+    assert call(world, "phone_swipe", direction="up") == "error: the screen has no bounds"
+    assert call(world, "phone_swipe", direction="up") == "error: 400: no reason given."
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("phone_send_sms", SMS),
+        ("phone_call", {"number": "+15550100"}),
+        ("phone_send_mms", {"to": "+15550100", "text": "Hello"}),
+    ],
+)
+def test_a_phone_with_gates_is_asked_there_and_not_here(
+    world: AgentWorld, tool: str, arguments: dict[str, str]
+) -> None:
+    world.host.may_ask = False
+    assert json.loads(call(world, tool, **arguments))["confirmed"] is True  # by the phone's own question
+    assert world.host.asked == []
+    assert f"pending {tool}" not in world.host.story
+    assert "error: 404 unknown_device" not in call(world, tool, **arguments, device="Reference phone")
+    assert call(world, tool, **arguments, device="nobody").startswith("error: This call needs the user's approval")
+
+
+def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody was asked here, so the call is not for the next phone, which may ask nobody."""
+    judge = RelayPhoneControl.gate_bound_arguments
+
+    def judge_and_lose(self: RelayPhoneControl, arguments: Arguments) -> Flow[Arguments | None]:
+        bound = yield from judge(self, arguments)
+        (phone,) = world.relay.phones._phones.values()
+        phone.status = {}  # as of another one
+        return bound
+
+    monkeypatch.setattr(RelayPhoneControl, "gate_bound_arguments", judge_and_lose)
+    refused = call(world, "phone_send_sms", **SMS)
+    assert refused.startswith("error: 409 phone_asks_nobody")
+    assert "try once more" in refused
+    monkeypatch.undo()
+    world.host.choices = ["deny"]
+    assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)  # it is asked about here now
+
+
+@pytest.mark.parametrize("tool", ["phone_send_intent", "phone_broadcast"])
+def test_what_no_phone_asks_about_is_asked_here(world: AgentWorld, tool: str) -> None:
+    """Wire bridge 5.2: raw intents have no "always confirm"."""
+    world.host.choices = ["once"]
+    assert "nobody" not in call(world, tool, action="android.intent.action.VIEW")
+    assert len(world.host.asked) == 1
+    world.host.may_ask = False
+    refused = call(world, tool, action="android.intent.action.VIEW")
+    assert refused.startswith("error: This call needs the user's approval, which cannot be requested here")
+    assert world.host.at[-1] - world.host.at[-4] < 1.0
+    assert f"pending {tool}" not in world.host.story
+    assert (f"started {tool}" in world.host.story, len(world.host.asked)) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [{}, {"phone_connected": True}, {"phone_connected": True, "safety": {}}, {"safety": {"blocklist_count": 1}}],
+)
+def test_a_phone_that_has_not_said_that_it_has_gates(
+    status: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a relay elsewhere, or an old phone, or one that has not reported yet, or is gone."""
+
+    def told(self: RelayPhoneControl, query: str = "") -> Flow[dict[str, object]]:
+        yield from ()
+        return status
+
+    monkeypatch.setattr(RelayPhoneControl, "_status", told)
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[Arguments | None, Arguments | None]]:
+        here, there = (RelayPhoneControl(engine, f"http://{host}:8767", "") for host in ("127.0.0.1", "relay.example"))
+        return (yield from here.gate_bound_arguments(SMS)), (yield from there.gate_bound_arguments(SMS))
+
+    assert AgentWorld().run(plan) == (None, None)
+    status |= {"phone_connected": True, "safety": {"blocklist_count": 0}}
+    assert AgentWorld().run(plan) == ({**SMS, ASKS_ITS_USER: True}, None)
+
+
+def test_a_text_message_asks_first(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RelayPhoneControl, "gate_bound_arguments", no_gates)
+    assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)
+    (asked,) = world.host.asked
+    assert (asked.pattern, asked.description[:14]) == ("phone_send_sms +15550100", "A text message")
+    world.host.choices = ["session"]
+    assert json.loads(call(world, "phone_send_sms", **SMS))["status"] == "sent"
+
+
+def test_arguments_that_the_relay_refuses(world: AgentWorld) -> None:
+    assert call(world, "phone_tap", x=1).startswith("error: 400 invalid_field: nodeId must be present")
+
+
+def test_by_the_built_in_agent(world: AgentWorld) -> None:
+    world.command("/phone ping")
+    assert world.host.text.startswith('`phone_ping` answered:\n\n```\n{"pong":true')
+    world.host.events.clear()
+    world.command("/phone tap text=Mail")
+    assert "Clicked 'Mail'" in world.host.text
+
+
+def test_a_phone_that_is_controlled_no_more() -> None:
+    world = AgentWorld(relay=True)
+    assert call(world, "phone_ping").startswith("error: 503 phone_not_connected")
+    world.start_phone(SimulatedHandset(build="googlePlay"))
+    text = call(world, "phone_tap_text", text="Mail")
+    assert text.startswith("error: 403 device_control_sideload_only")
+    assert text.count("do not retry") == 1
+
+
+def test_the_other_spelling() -> None:
+    world = AgentWorld(phone=True, brand=HERMES)
+    assert call(world, "phone_screenshot").splitlines()[-1].startswith("MEDIA:hermes-relay://")
+    assert json.loads(call(world, "phone_return_to_app"))["ok"] is True

@@ -1,0 +1,45 @@
+"""What a process has that is alone, and what it does not load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+from svc_proto.api.config import ApiConfig
+from tests.api.scripted_agent import TurnBook
+
+
+def test_who_is_alone_has_all_turns_and_asks_nobody() -> None:
+    book = TurnBook()
+    ownership = book.api.ownership
+    assert book.spawn(ownership.start()) == [None]
+    assert book.spawn(ownership.acquire("s")) == [None]
+    assert (ownership.fence("s"), ownership.families()) == (None, [])
+    unknown: Any = None
+    assert ownership.seek(unknown, "r") is None
+    ownership.release("s")
+    ownership.stop()
+    assert book.request("GET", f"/v1/runs/run_{'0' * 32}").status == 404
+
+
+def test_who_is_alone_imports_nothing_of_the_cluster() -> None:
+    program = """
+import sys
+from svc_proto.api.config import api_config
+from svc_proto.api.service import Api
+from svc_proto.engine.core import Engine
+def start(**more):
+    env = {"SVC_CLUSTER_URL": "redis://127.0.0.1", "SVC_DATABASE_URL": "sqlite:////svc.db", **more}
+    Engine(Api(api_config(env)), entropy=bytes)
+start()
+before = {name for name in sys.modules if name.startswith("svc_proto.cluster") or "resp" in name.split(".")}
+assert not before | ({"svc_proto.api.cluster.session_ownership", "hiredis"} & sys.modules.keys()), before
+start(API_SERVER_NODE_URL="http://10.0.0.1:8642")
+assert {"svc_proto.cluster.redis_client", "svc_proto.api.cluster.session_ownership", "svc_proto.wire.resp"} <= sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=50)
+
+
+def test_one_has_no_node_without_being_told() -> None:
+    assert ApiConfig().cluster is None

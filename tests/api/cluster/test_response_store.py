@@ -1,0 +1,102 @@
+"""Responses that all nodes have: in the store, on their way there, and kept here if it does not take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svc_proto.api.chat.store_requests import FindResponse, KeepResponse
+from svc_proto.api.cluster.response_store import ON_ITS_WAY, StoredResponses
+from svc_proto.api.runs.response_store import MAX_KEPT
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow
+from tests.api.cluster_harness import NodesBook
+
+ID = f"resp_{'a' * 28}"
+
+
+def response(name: str = ID, text: str = "ä") -> dict[str, object]:
+    return {"id": name, "object": "response", "text": text}
+
+
+class Two(NodesBook):
+    """Two nodes."""
+
+    def responses(self, n: int = 0) -> StoredResponses:
+        responses = self.at(n).api.responses
+        assert isinstance(responses, StoredResponses)
+        return responses
+
+    def comes_of(self, flow: Flow[Any], after: float = 0.1) -> Any:
+        """What the flow says, or is refused with."""
+        results: list[Any] = []
+        engine = self.node.engine
+        self.within(lambda: engine.spawn(flow, on_done=results.append, on_error=results.append))
+        self.after(after)
+        return results[0] if results else "nothing yet"
+
+    def keep(self, name: str = ID, conversation: str | None = None, n: int = 0) -> None:
+        assert self.comes_of(self.responses(n).keep(response(name), "s", conversation)) is None
+
+
+def test_what_one_keeps_all_have() -> None:
+    book = Two()
+    book.keep(conversation="talk")
+    for n in (0, 1):
+        mine = book.responses(n)
+        assert book.comes_of(mine.load()) is None
+        assert book.comes_of(mine.get(ID)) == response()
+        assert book.comes_of(mine.session_of("response", ID)) == "s"
+        assert book.comes_of(mine.session_of("conversation", "talk")) == "s"
+        assert book.comes_of(mine.session_of("conversation", "other")) is None
+        assert book.comes_of(mine.get("talk")) is None
+    assert book.comes_of(book.responses(1).drop(ID)) is True
+    assert book.comes_of(book.responses(0).drop(ID), after=1.0) is False
+    assert book.comes_of(book.responses(0).get(ID), after=1.0) is None
+
+
+def test_one_that_is_on_its_way_is_waited_for() -> None:
+    book = Two()
+    there = book.responses(1)
+    waiting = there.get(ID)
+    assert book.comes_of(waiting, after=0.1) == "nothing yet"
+    book.keep(n=0)
+    assert book.comes_of(book.responses(1).get(ID)) == response()
+    book.after(ON_ITS_WAY)
+    assert book.comes_of(book.responses(1).get("resp_of_others")) is None  # at once: nobody of us made it
+
+
+def test_what_the_store_does_not_take_stays_here() -> None:
+    book = Two()
+    mine = book.responses()
+    book.refuse = (KeepResponse,)
+    book.keep(conversation="talk")
+    assert book.events(Level.WARNING) == ["responses not stored"] * 2
+    assert book.comes_of(mine.get(ID)) == response()
+    assert book.comes_of(mine.session_of("conversation", "talk")) == "s"
+    assert book.comes_of(book.responses(1).get(ID), after=1.0) is None
+    assert book.comes_of(book.responses(0).drop(ID)) is True
+    for number in range(MAX_KEPT + 1):
+        book.keep(f"resp_{number}")
+    assert book.comes_of(mine.get("resp_0")) is None
+    assert book.comes_of(mine.get("resp_1")) == response("resp_1")
+
+
+def test_a_store_that_does_not_answer_is_told_of() -> None:
+    book = Two()
+    book.keep()
+    book.at(1).refuse = (FindResponse,)
+    for flow in (book.responses(1).get(ID), book.responses(1).drop(ID), book.responses(1).session_of("response", ID)):
+        refused = book.comes_of(flow)
+        assert isinstance(refused, Refused)
+        assert (refused.status, refused.code) == (503, "session_db_unavailable")
+
+
+def test_what_is_kept_again_meanwhile_stays_until_that_is_stored() -> None:
+    book = Two()
+    mine = book.responses()
+    book.hold = (KeepResponse,)
+    book.comes_of(mine.keep(response(), "s", None))
+    book.comes_of(mine.keep(response(text="other"), "s", None))
+    book.release()
+    assert book.comes_of(mine.get(ID)) == response(text="other")

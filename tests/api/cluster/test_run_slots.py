@@ -1,0 +1,265 @@
+"""How many turns there may be at all nodes together, and how many may wait."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from svc_proto.api.cluster import run_slots
+from svc_proto.api.cluster.run_slots import LOOK_WITHIN
+from svc_proto.basics.errors import Refused
+from svc_proto.cluster.leases import LEASE, TAKEOVER_DELAY
+from svc_proto.engine.flow import Flow
+from tests.api.cluster_harness import UNAVAILABLE, NodesBook, code, redis_key
+from tests.api.harness import ApiCall
+from tests.api.scripted_agent import Hand, names
+
+FULL = (429, "rate_limit_exceeded")
+REFUSED = (
+    ("/v1/runs", {"input": "c"}),
+    ("/v1/responses", {"input": "c"}),
+    ("/v1/chat/completions", {"messages": [{"role": "user", "content": "c"}]}),
+    ("/v1/runs", ["no object"]),  # nobody has read it
+)
+
+
+def begun(book: NodesBook) -> list[str]:
+    """What the turns so far were asked, that have begun."""
+    return [str(hand.turn.prompt) for hand in book.puppet.hands]
+
+
+def chat(book: NodesBook, n: int, said: str, session: str = "") -> ApiCall:
+    """A turn at a node, of a session of its own."""
+    book.at(n)
+    return book.chat(session or book.session(), {"message": said})
+
+
+def hand_of(book: NodesBook, said: str) -> Hand:
+    return next(hand for hand in book.puppet.hands if hand.turn.prompt == said)
+
+
+def finish(book: NodesBook, n: int, said: str) -> None:
+    """That turn, at its node, is done."""
+    book.at(n)
+    hand_of(book, said).finish()
+
+
+def held(book: NodesBook, kind: str) -> str:
+    """What Redis has of the places of a kind."""
+    value, _ = book.town.keys.get(redis_key(f"places:{kind}"), (b"{}", 0.0))
+    return value.decode()
+
+
+def places(book: NodesBook, kind: str) -> int:
+    return held(book, kind).count(":") - held(book, kind).count(": ")
+
+
+def test_at_the_cap_of_all_nodes_runs_are_refused_and_turns_wait() -> None:
+    book = NodesBook(3, max_concurrent_runs=2)
+    chat(book, 0, "a")
+    chat(book, 1, "b")
+    waiting = chat(book, 2, "c")
+    for n in range(3):
+        book.at(n)
+        for path, body in REFUSED:
+            answer = book.call("POST", path, body)
+            assert code(answer) == FULL, (n, path)
+            assert answer.result.headers.get(b"retry-after") == b"1"
+            assert "2 runs are under way; the limit is 2" in answer.text
+    assert (begun(book), names(waiting)) == (["a", "b"], [])
+    assert (places(book, "turns"), places(book, "line")) == (2, 1)
+    finish(book, 0, "a")
+    book.after(LOOK_WITHIN)
+    assert begun(book) == ["a", "b", "c"]
+    assert (places(book, "turns"), places(book, "line")) == (2, 0)
+    finish(book, 1, "b")
+    finish(book, 2, "c")
+    assert names(waiting)[-1] == "done"
+    assert (held(book, "turns"), held(book, "line")) == ("{}", "{}")
+    assert book.request("POST", "/v1/runs", {"input": "d"}).status == 202
+
+
+def test_what_is_had_is_kept_for_as_long_as_it_takes() -> None:
+    book = NodesBook(max_concurrent_runs=1)
+    chat(book, 0, "a")
+    waiting = chat(book, 0, "b")
+    book.after(60.0)
+    assert (places(book, "turns"), places(book, "line")) == (1, 1)
+    assert code(book.at(1).call("POST", "/v1/runs", {"input": "c"})) == FULL
+    finish(book, 0, "a")
+    assert begun(book) == ["a", "b"]  # at once: nobody else waits
+    waiting.vanish()
+    finish(book, 0, "b")
+    served = list(book.town.served).count("EVAL")
+    book.after(60.0)
+    assert list(book.town.served).count("EVAL") == served  # who has none says nothing
+
+
+def test_no_node_keeps_the_others_waiting() -> None:
+    book = NodesBook(max_concurrent_runs=1)
+    for n, (node, _) in enumerate(book.members):
+        node.engine.entropy = Random(n).randbytes  # they draw lots
+    for number in range(12):
+        chat(book, 0, f"0 {number}")
+    chat(book, 1, "1")
+    for number in range(12):
+        if "1" in begun(book):
+            break
+        finish(book, 0, f"0 {number}")
+        book.after(1.0)
+    assert "1" in begun(book)
+    assert len(begun(book)) < 8
+
+
+def test_the_line_is_one_of_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_slots, "MAX_QUEUED", 1)
+    book = NodesBook(max_concurrent_runs=1)
+    book.at(0)
+    session = book.session()
+    chat(book, 0, "a", session)
+    chat(book, 0, "b", session)  # behind it
+    for n in (0, 1):
+        refused = chat(book, n, "c")
+        assert (code(refused), "too many turns wait" in refused.text) == (FULL, True)
+    finish(book, 0, "a")
+    assert begun(book) == ["a", "b"]
+    chat(book, 1, "c")
+    assert code(chat(book, 0, "d")) == FULL
+    finish(book, 0, "b")
+    book.after(LOOK_WITHIN)
+    assert begun(book) == ["a", "b", "c"]
+
+
+def test_without_a_cap_turns_wait_for_their_session_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_slots, "MAX_QUEUED", 1)
+    book = NodesBook(max_concurrent_runs=0)
+    for number in range(12):
+        chat(book, number % 2, f"{number}")
+    assert len(begun(book)) == 12
+    assert book.request("POST", "/v1/runs", {"input": "x"}).status == 202
+    session = book.session()
+    chat(book, 0, "one", session)
+    chat(book, 0, "two", session)
+    assert code(chat(book, 0, "three", session)) == FULL
+    finish(book, 0, "one")
+    assert begun(book)[-1] == "two"
+
+
+def test_a_place_of_a_node_that_was_killed_is_free_when_its_time_is_up() -> None:
+    book = NodesBook(max_concurrent_runs=1)
+    chat(book, 0, "a")
+    waiting = chat(book, 1, "b")
+    book.kill(0)
+    book.after(LEASE - 1.5)
+    assert begun(book) == ["a"]
+    book.after(2.0)
+    assert begun(book) == ["a", "b"]
+    finish(book, 1, "b")
+    assert names(waiting)[-1] == "done"
+
+
+def test_without_redis_the_next_of_the_same_node_has_it_and_nobody_else() -> None:
+    book = NodesBook(max_concurrent_runs=1)
+    chat(book, 0, "a")
+    chat(book, 0, "b")
+    chat(book, 1, "c")
+    book.cut()
+    book.after(60.0)
+    finish(book, 0, "a")
+    assert begun(book) == ["a", "b"]
+    book.after(60.0)
+    assert begun(book) == ["a", "b"]
+    assert code(book.at(1).call("POST", "/v1/runs", {"input": "x"})) == UNAVAILABLE
+    finish(book, 0, "b")
+    book.mend()
+    book.after(1.0 + TAKEOVER_DELAY + LOOK_WITHIN)
+    assert begun(book) == ["a", "b", "c"]
+    assert (places(book, "turns"), places(book, "line")) == (1, 0)
+
+
+def test_who_was_away_counts_again_and_nobody_is_let_in_beyond_the_cap() -> None:
+    book = NodesBook(max_concurrent_runs=1)
+    chat(book, 0, "a")
+    book.cut(0)
+    book.after(2 * LEASE)
+    chat(book, 1, "b")  # nobody knows whether "a" goes on
+    assert begun(book) == ["a", "b"]
+    book.mend()
+    book.after(1.0 + TAKEOVER_DELAY)
+    assert places(book, "turns") == 2
+    finish(book, 1, "b")
+    assert code(book.at(1).call("POST", "/v1/runs", {"input": "x"})) == FULL
+    finish(book, 0, "a")
+    assert book.request("POST", "/v1/runs", {"input": "x"}).status == 202
+
+
+def test_redis_that_comes_back_empty_hears_of_all_places_before_it_gives_any() -> None:
+    book = NodesBook(max_concurrent_runs=2)
+    chat(book, 0, "a")
+    chat(book, 1, "b")
+    book.cut()
+    book.after(LEASE)
+    book.mend()
+    book.after(1.0)
+    calls = [book.at(n).call("POST", "/v1/runs", {"input": "x"}) for n in range(2)]
+    book.after(TAKEOVER_DELAY)
+    assert [code(call) for call in calls] == [FULL, FULL]
+
+
+def test_a_turn_that_is_stopped_while_it_waits_leaves_the_line() -> None:
+    book = NodesBook(max_concurrent_runs=1)
+    chat(book, 0, "a")
+    waiting = book.at(1).call("POST", "/v1/runs", {"input": "x"})
+    assert code(waiting) == FULL
+    session = book.session()
+    waiting = chat(book, 1, "b", session)
+    assert places(book, "line") == 1
+    assert book.request("DELETE", f"/api/sessions/{session}").status == 204
+    assert names(waiting)[-1] == "done"
+    assert places(book, "line") == 0
+    finish(book, 0, "a")
+    book.after(1.0)
+    assert begun(book) == ["a"]
+    assert places(book, "turns") == 0
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_node_that_stops_gives_back_what_it_has(first: int) -> None:
+    book = NodesBook(max_concurrent_runs=1)
+    chat(book, 0, "a")
+    chat(book, 0, "b")
+    chat(book, 1, "c")
+    book.end(first)
+    assert places(book, "line") == 1
+    finish(book, 0, "a")
+    book.after(1.0)
+    assert begun(book) == ["a", "cb"[first]]
+
+
+def refusal(book: NodesBook, flow: Flow[None]) -> tuple[int, str]:
+    """What a flow of a node's is refused with."""
+    errors: list[Exception] = []
+    engine = book.node.engine
+    book.within(lambda: engine.spawn(flow, on_error=errors.append))
+    book.after(0.1)
+    (refused,) = errors
+    assert isinstance(refused, Refused)
+    return refused.status, refused.code
+
+
+def test_of_two_that_were_let_through_at_once_one_is_refused() -> None:
+    book = NodesBook(max_concurrent_runs=1)
+    chat(book, 0, "a")
+    assert refusal(book, book.ownership.make_room("s", may_wait=False)) == FULL
+
+
+def test_who_loses_redis_while_it_asks_is_told_so() -> None:
+    book = NodesBook(max_concurrent_runs=1)
+    book.cut()
+    for flow in (book.ownership.places.check_room(), book.ownership.make_room("s", may_wait=True)):
+        assert refusal(book, flow) == UNAVAILABLE
+
+
+def test_the_limits() -> None:
+    assert LOOK_WITHIN == 0.5

@@ -1,0 +1,449 @@
+"""API servers as nodes of one service: turns are at one node, and are followed, stopped and answered from any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from svc_proto.agent.interface import ApprovalAsked, TextDelta
+from svc_proto.api.cluster import session_ownership
+from svc_proto.api.cluster.response_store import ON_ITS_WAY
+from svc_proto.api.cluster.session_ownership import LOOK_EVERY, WAIT_WITHIN
+from svc_proto.api.runs.idempotency import KEEP
+from svc_proto.cluster.leases import LEASE
+from svc_proto.cluster.node import LEASE as NODE_LEASE
+from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
+from svc_proto.service_clients.local_secret import OPERATOR
+from tests.api.cluster_harness import UNAVAILABLE, VIA, NodesBook, code, lease, redis_key
+from tests.api.harness import ApiCall
+from tests.api.scripted_agent import call_of, names, text_told
+
+# --- turns of one session ------------------------------------------------------------------------------------------
+
+
+def test_a_turn_of_a_session_that_is_elsewhere_waits_in_line_there() -> None:
+    book = NodesBook()
+    session = book.session()
+    first = book.chat(session, {"message": "one"})
+    hand = book.hand
+    assert lease(book, session) == f"{book.ownership.node.id} http://127.0.0.1:8642"
+    book.at(1)
+    second = book.chat(session, {"message": "two"})
+    blocking = book.call("POST", f"/api/sessions/{session}/chat?x=1", {"message": "three"})
+    assert (book.turns, second.head.status, blocking.answer) == (1, 200, None)
+    assert second.head.headers.get(b"content-type") == b"text/event-stream"
+    said = [name for name, _ in second.head.headers]
+    assert len(said) == len(set(said))  # what every answer says is said once
+    book.at(0)
+    hand.tell(TextDelta("1"))
+    hand.finish()
+    book.hand.tell(TextDelta("2"))
+    book.hand.finish()
+    assert lease(book, session) != ""
+    book.hand.tell(TextDelta("3"))
+    book.hand.finish()
+    assert [text_told(first), text_told(second)] == ["1", "2"]
+    assert names(second)[-1] == "done"
+    assert blocking.result.json["message"]["content"] == "3"
+    assert lease(book, session) == ""
+    assert [row["content"] for row in book.at(1).messages(session)] == ["one", "1", "two", "2", "three", "3"]
+    book.chat(session)
+    assert lease(book, session) == f"{book.ownership.node.id} http://127.0.0.1:8643"
+
+
+def test_a_turn_that_is_ordered_by_other_protocols_waits_in_line_there_too() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session, {"message": "one"})
+    hand = book.hand
+    book.at(1)
+    named = [(b"x-svc-session-id", session.encode())]
+    streamed = book.call("POST", "/v1/chat/completions", {**COMPLETION, "stream": True}, headers=named)
+    run = book.call("POST", "/v1/runs", {"input": "three", "session_id": session})
+    assert (book.turns, streamed.head.status, run.result.status) == (1, 200, 202)
+    book.at(0)
+    for text in ("1", "2", "3"):
+        hand.tell(TextDelta(text))
+        hand.finish()
+        hand = book.hand
+    assert "2" in "".join(event.data for event in streamed.stream())
+    rows = [row["content"] for row in book.at(1).messages(session)]
+    assert rows == ["one", "1", "Hi", "2", "three", "3"]
+
+
+def test_what_is_stored_carries_a_fence_that_only_grows() -> None:
+    book = NodesBook()
+    session = book.session()
+    fences = []
+    for n in (0, 1, 0):
+        book.at(n).chat(session)
+        fences.append(book.ownership.fence(session))
+        book.hand.finish()
+    assert fences == sorted({fence for fence in fences if fence})
+    stored = [query.fence for query in book.queries() if hasattr(query, "fence")]
+    assert stored == [fence for fence in fences for _ in range(2)]
+    assert book.ownership.fence(session) is None
+
+
+def test_what_is_kept_on_the_way_carries_the_fence() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    book.hand.keep_calls(call_of())
+    fences = [query.fence for query in book.queries() if hasattr(query, "fence")]
+    assert fences == [book.ownership.fence(session)] * 2
+
+
+def test_the_end_of_a_session_ends_its_turn_wherever_that_is() -> None:
+    book = NodesBook()
+    session = book.session()
+    first = book.chat(session)
+    book.at(1)
+    assert book.request("DELETE", f"/api/sessions/{session}").status == 204
+    assert names(first)[-1] == "done"
+    assert book.hand.cancelled
+    assert (lease(book, session), book.request("GET", f"/api/sessions/{session}").status) == ("", 404)
+    other = book.session()
+    assert book.request("DELETE", f"/api/sessions/{other}").status == 204
+    assert lease(book, other) == ""
+
+
+def test_a_turn_that_cannot_begin_gives_the_session_back() -> None:
+    book = NodesBook(max_concurrent_runs=1)
+    session = book.session()
+    held = book.call("POST", "/v1/runs", {"input": "Hi", "session_id": "s"})
+    assert held.result.status == 202
+    acquiring = book.spawn(book.ownership.acquire(session))
+    assert acquiring == [None]
+    book.within(lambda: book.ownership.release(session))
+    book.hold = ()
+    refused = book.request("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]})
+    assert refused.status == 429
+    assert [place for place in book.town.keys if b":lease:" in place[1]] == [redis_key("lease:s")]
+
+
+def test_a_client_of_mcp_waits_for_a_session_that_is_elsewhere() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    hand = book.hand
+    book.at(1)
+    acquired = book.spawn(book.ownership.acquire(session))
+    book.after(60.0)
+    assert acquired == []
+    book.at(0)
+    hand.finish()
+    book.at(1).after(LOOK_EVERY)
+    assert acquired == [None]
+    book.at(0)
+    refused: list[Any] = []
+    flow = book.ownership.acquire(session)
+    book.within(lambda: book.engine.spawn(flow, on_done=refused.append, on_error=refused.append))
+    book.after(WAIT_WITHIN)
+    assert (refused[0].status, refused[0].code) == UNAVAILABLE
+
+
+def test_who_speaks_for_the_operator_of_one_host_does_not_at_another() -> None:
+    book = NodesBook()
+    session = book.session()
+    said = [OPERATOR, (b"cookie", b"a=b"), (b"range", b"bytes=0-")]
+    book.chat(session, headers=said)
+    assert book.hand.turn.operator is not None
+    book.at(1).chat(session, headers=said)
+    book.at(0).hand.finish()
+    assert book.turns == 2
+    assert not book.hand.turn.operator
+
+
+# --- runs ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_followed_stopped_and_answered_from_any_node() -> None:
+    book = NodesBook(3)
+    begun = book.request("POST", "/v1/runs", {"input": "Hi"})
+    run = f"/v1/runs/{begun.json['run_id']}"
+    hand = book.hand
+    asked = ApprovalAsked(call=call_of(), command="rm", pattern="", description="rm", choices=("once", "deny"))
+    hand.do(lambda: hand.host.approve(asked))
+    book.at(1)
+    status = book.request("GET", run)
+    assert (status.json["status"], len(status.json["approvals"])) == ("waiting_for_approval", 1)
+    follower = book.call("GET", f"{run}/events")
+    assert "approval.request" in follower.text
+    assert book.request("GET", f"{run}/events").status == 404  # it has its one reader
+    book.at(2)
+    approval = f"{run}/approval"
+    assert book.request("POST", approval, {"choice": "nonsense"}).status == 400
+    assert book.request("POST", approval, {"choice": "once", "call_id": "call_7"}).json["resolved"] == 1
+    book.at(0)
+    hand.tell(TextDelta("so"))
+    assert hand.answers[0] == "once"
+    assert '"so"' in follower.text
+    book.at(2)
+    assert book.request("POST", f"{run}/stop").json["status"] == "stopping"
+    assert "run.cancelled" in follower.text
+    assert book.request("GET", run).json["status"] == "cancelled"
+
+
+def test_nodes_may_be_under_a_path() -> None:
+    book = NodesBook(root_path="/agent", under="/agent")
+    book.chat(book.session())
+    run = f"/v1/runs/{book.hand.turn.run_id}"
+    book.at(1)
+    for path in (run, f"/agent{run}", f"/agent{run}?x=/agent"):
+        assert book.request("GET", path).json["status"] == "running"
+
+
+@pytest.mark.parametrize("run", [f"run_{'0' * 32}", "run_x", "x"])
+def test_a_run_that_nobody_has(run: str) -> None:
+    book = NodesBook()
+    for method, path in (("GET", ""), ("POST", "/stop"), ("POST", "/approval")):
+        answer = book.request(method, f"/v1/runs/{run}{path}", {} if path else None)
+        assert (answer.status, answer.json["error"]["code"]) == (404, "run_not_found")
+    call = book.call("GET", f"/v1/runs/{run}/events")
+    book.after(1.0)
+    assert code(call) == (404, "run_not_found")
+
+
+def test_a_run_is_asked_for_once() -> None:
+    book = NodesBook()
+    book.chat(book.session())
+    run = f"/v1/runs/{book.hand.turn.run_id}"
+    assert book.at(1).request("GET", run, headers=VIA).status == 404
+    assert book.request("GET", run).status == 200
+
+
+def test_a_node_that_says_nothing_may_have_it_until_it_is_gone() -> None:
+    book = NodesBook()
+    book.chat(book.session())
+    run = f"/v1/runs/{book.hand.turn.run_id}"
+    node, _ = book.members[0]
+    node.alive = False  # it hangs
+    call = book.at(1).call("GET", run)
+    book.after(1.0)
+    assert code(call) == UNAVAILABLE
+    book.after(NODE_LEASE)
+    assert code(book.call("GET", run)) == (404, "run_not_found")
+
+
+def test_a_node_that_does_not_know_the_key_is_not_heard() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    book.api.config = evolve(book.api.config, key="another key of that node")
+    book.at(1)
+    assert code(book.call("GET", f"/v1/runs/{book.hand.turn.run_id}")) == UNAVAILABLE
+    assert code(book.chat(session)) == UNAVAILABLE
+
+
+def passed(book: NodesBook) -> int:
+    """How often Redis was asked who has what."""
+    return sum(name in ("EVAL", "GET", "SET") for name in book.town.served)
+
+
+@pytest.mark.parametrize("key", ["", "wrong"])
+def test_nobody_is_passed_on_without_a_key(key: str) -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    run = f"/v1/runs/{book.hand.turn.run_id}"
+    asked = passed(book)
+    for n, headers in ((1, ()), (0, VIA)):  # nor let in by who says that it was passed on
+        book.at(n)
+        refused = [
+            book.request("GET", run, key=key, headers=headers),
+            book.request("POST", f"{run}/stop", {}, key=key, headers=headers),
+            book.request("POST", f"/api/sessions/{session}/chat", {"message": "x"}, key=key, headers=headers),
+            book.request("DELETE", f"/api/sessions/{session}", key=key, headers=headers),
+        ]
+        assert [answer.status for answer in refused] == [401] * 4
+        for _, api in book.members:
+            AuthRateLimiter.clear(api.ownership.limiter)  # five wrong ones at all nodes are too many
+    assert passed(book) == asked
+    assert (len(book.api.runs), book.turns) == (1, 1)
+
+
+def test_so_many_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_ownership, "MAX_WAITING", 1)
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    hand = book.hand
+    book.at(1)
+    waiting = book.call("POST", f"/api/sessions/{session}/chat", {"message": "two"})
+    assert shown(book, "svc_cluster_passing") == 1
+    for refused in (book.chat(session), book.call("GET", f"/v1/runs/{hand.turn.run_id}")):
+        assert code(refused) == (503, "busy")
+        assert refused.head.headers.get(b"retry-after") == b"1"
+    waiting.vanish()
+    assert book.request("GET", f"/v1/runs/{hand.turn.run_id}").status == 200
+    assert shown(book, "svc_cluster_passing") == 0
+
+
+def shown(book: NodesBook, name: str) -> float:
+    """What a monitor is told."""
+    lines = book.request("GET", "/metrics").body.decode().splitlines()
+    return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
+
+
+def test_what_a_monitor_is_shown() -> None:
+    book = NodesBook(3)
+    book.chat(book.session())
+    assert shown(book, "svc_cluster_nodes") == 2
+    assert shown(book, "svc_cluster_leases") == 1
+    assert shown(book, "svc_cluster_connections_total") == 1
+
+
+# --- responses -----------------------------------------------------------------------------------------------------
+
+
+def respond(book: NodesBook, text: str, **more: object) -> str:
+    """One response, which has been kept: its id."""
+    call = book.call("POST", "/v1/responses", {"input": text, **more})
+    book.hand.tell(TextDelta(f"{text}!"))
+    book.hand.finish()
+    return str(call.result.json["id"])
+
+
+def asked_with(book: NodesBook) -> list[object]:
+    """What the model was given of what was before."""
+    return [row["content"] for row in book.hand.turn.history]
+
+
+def test_a_response_goes_on_at_any_node_and_is_read_and_deleted_there() -> None:
+    book = NodesBook(3)
+    first = respond(book, "one")
+    book.at(1)
+    second = respond(book, "two", previous_response_id=first)
+    assert asked_with(book) == ["one", "one!"]
+    book.at(2)
+    begun = book.request("POST", "/v1/runs", {"input": "three", "previous_response_id": second})
+    assert begun.status == 202
+    assert asked_with(book) == ["one", "one!", "two", "two!"]
+    for wanted in (first, second):
+        assert book.request("GET", f"/v1/responses/{wanted}").json["id"] == wanted
+    assert book.request("DELETE", f"/v1/responses/{first}").json["deleted"] is True
+    for n in range(3):
+        gone = [book.at(n).call(method, f"/v1/responses/{first}") for method in ("GET", "DELETE")]
+        book.after(ON_ITS_WAY)
+        assert [call.result.status for call in gone] == [404, 404]
+
+
+def test_a_response_outlives_the_node_that_has_given_it() -> None:
+    book = NodesBook(3)
+    first, second = respond(book, "one"), respond(book, "other", conversation="c")
+    book.after(0.1)
+    book.kill(0)
+    book.at(1)
+    third = respond(book, "two", previous_response_id=first)
+    assert asked_with(book) == ["one", "one!"]
+    respond(book, "three", conversation="c")
+    assert asked_with(book) == ["other", "other!"]
+    for wanted in (first, second, third):
+        assert book.at(2).request("GET", f"/v1/responses/{wanted}").json["id"] == wanted
+        assert book.request("DELETE", f"/v1/responses/{wanted}").status == 200
+
+
+def test_a_conversation_goes_on_at_any_node() -> None:
+    book = NodesBook(3)
+    for n, text in enumerate(("one", "two", "three")):
+        respond(book.at(n), text, conversation="c")
+    assert asked_with(book) == ["one", "one!", "two", "two!"]
+
+
+@pytest.mark.parametrize("wanted", [f"resp_{'0' * 28}", "resp_x", "x" * 1_000])
+def test_a_response_that_nobody_has(wanted: str) -> None:
+    book = NodesBook()
+    asked = [
+        book.call("POST", "/v1/responses", {"input": "Hi", "previous_response_id": wanted}),
+        book.call("GET", f"/v1/responses/{wanted}"),
+    ]
+    book.after(ON_ITS_WAY)
+    assert [call.result.status for call in asked] == [404, 404]
+
+
+# --- the same request again ----------------------------------------------------------------------------------------
+
+COMPLETION = {"messages": [{"role": "user", "content": "Hi"}]}
+
+
+def again(book: NodesBook, path: str = "/v1/chat/completions", key: str = "k", **body: object) -> ApiCall:
+    """A request with a key."""
+    wanted = {"input": "Hi"} if path == "/v1/responses" else COMPLETION
+    return book.call("POST", path, {**wanted, **body}, headers=[(b"idempotency-key", key.encode())])
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+def test_the_same_request_at_another_node_is_not_run_again(path: str) -> None:
+    book = NodesBook(3)
+    first = again(book, path)
+    hand = book.hand
+    meanwhile = again(book.at(1), path)
+    beside = again(book, path)
+    book.at(0)
+    hand.tell(TextDelta("so"))
+    hand.finish()
+    later = again(book.at(2), path)
+    bodies = [call.result.json for call in (first, meanwhile, beside, later)]
+    assert all(body == bodies[0] for body in bodies)
+    assert book.turns == 1
+    for more in ({"model": "other"}, {"key": "other"}):  # it is another one
+        again(book, path, **more)
+        book.hand.finish()
+    assert book.turns == 3
+
+
+def test_a_key_is_where_the_run_was_begun() -> None:
+    book = NodesBook(3)
+    held = again(book, key="other")  # the conversation is that of the next one, and so is the session
+    hand = book.hand
+    passed = again(book.at(1))
+    book.at(0)
+    hand.finish()
+    book.hand.finish()
+    assert (held.result.status, passed.result.status) == (200, 200)
+    assert again(book.at(2)).result.json == passed.result.json
+    assert again(book.at(1)).result.json == passed.result.json
+    assert book.turns == 2
+
+
+def test_two_at_the_same_instant_are_one() -> None:
+    book = NodesBook()
+    book.at(1).chat(book.session())
+    book.at(0)
+    calls: list[ApiCall] = []
+    settle, book.settle = book.settle, lambda: None  # type: ignore[method-assign]  # none is answered before both have come
+    calls += [again(book), again(book)]
+    book.settle = settle  # type: ignore[method-assign]
+    book.settle()
+    assert book.turns == 2
+    book.hand.finish()
+    assert calls[0].result.json == calls[1].result.json
+    assert not any(key.startswith(redis_key("lease:api-")[1]) for _, key in book.town.keys)
+
+
+def test_a_key_of_a_node_that_is_gone_is_free() -> None:
+    book = NodesBook()
+    again(book)
+    book.kill(0)
+    assert code(again(book.at(1))) == UNAVAILABLE  # nobody has noticed
+    book.after(0.5)
+    call = again(book)
+    book.after(LEASE)
+    assert book.turns == 2
+    book.hand.finish()
+    assert call.result.status == 200
+    book.after(KEEP)
+    again(book)
+    assert book.turns == 3
+
+
+def test_a_key_that_ends_between_two_looks_at_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = NodesBook()
+    again(book)
+    book.hand.finish()
+    monkeypatch.setitem(book.town.commands, b"GET", lambda client, given: None)
+    again(book.at(1))
+    assert book.turns == 2

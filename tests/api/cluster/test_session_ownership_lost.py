@@ -1,0 +1,262 @@
+"""API servers as nodes of one service: one is killed, stopped or hangs, and Redis goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.interface import TextDelta
+from svc_proto.api.cluster import session_ownership
+from svc_proto.api.cluster.session_ownership import LOOK_EVERY, START_WITHIN, TAKE_WITHIN, WAIT_WITHIN
+from svc_proto.cluster.leases import LEASE, TAKEOVER_DELAY
+from svc_proto.cluster.node import LEASE as NODE_LEASE
+from svc_proto.commands import Ready
+from svc_proto.facts import Started
+from svc_proto.schema.json_object import JsonObject
+from tests.api.cluster.test_session_ownership import again
+from tests.api.cluster_harness import UNAVAILABLE, VIA, NodesBook, code, lease, redis_key
+from tests.api.scripted_agent import call_of, names, text_told
+
+# --- nodes that go -------------------------------------------------------------------------------------------------
+
+
+def test_what_a_killed_node_had_can_be_had_when_its_lease_is_over() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session, {"message": "one"})
+    run = book.hand.turn.run_id
+    hand = book.hand
+    hand.keep_calls(call_of())
+    book.at(1)
+    follower = book.call("GET", f"/v1/runs/{run}")
+    blocking = book.call("POST", f"/api/sessions/{session}/chat", {"message": "two"})
+    stream = book.chat(session, {"message": "three"})
+    assert follower.result.status == 200
+    book.kill(0)
+    assert code(blocking) == UNAVAILABLE
+    assert (stream.gone, names(stream)) == (True, [])
+    assert code(book.call("GET", f"/v1/runs/{run}")) == (404, "run_not_found")  # as after a restart of one process
+    fresh = book.chat(session, {"message": "four"})
+    book.after(LEASE - 0.1)
+    assert book.turns == 1
+    book.after(LOOK_EVERY)
+    assert names(fresh)[:2] == ["session.created", "run.started"]
+    rows = book.messages(session)
+    assert [row["role"] for row in rows] == ["user", "assistant", "user"]  # what was told is there
+
+
+def test_a_node_that_hangs_is_waited_for_no_longer_than_it_takes_to_notice() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    blocking = book.at(1).call("POST", f"/api/sessions/{session}/chat", {"message": "two"})
+    book.members[0][0].alive = False
+    book.after(NODE_LEASE + 0.5)
+    assert code(blocking) == UNAVAILABLE
+
+
+def test_a_session_whose_node_is_gone_for_good_but_whose_lease_is_not() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.town.keys[redis_key(f"lease:{session}")] = b"nobody http://127.0.0.1:1", 1e9
+    call = book.chat(session)
+    book.after(TAKE_WITHIN - 0.1)
+    assert call.answer is None
+    book.after(LOOK_EVERY)
+    assert code(call) == UNAVAILABLE
+
+
+def test_what_was_passed_on_is_not_passed_on_again() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    call = book.at(1).chat(session, {"message": "two"}, headers=VIA)
+    book.after(TAKE_WITHIN + LOOK_EVERY)
+    assert (code(call), book.turns) == (UNAVAILABLE, 1)
+
+
+def test_who_stops_says_so_and_stores_what_was_said() -> None:
+    book = NodesBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(TextDelta("so far"))
+    book.at(1).end(0)
+    assert names(call)[-1] == "done"
+    assert [row["content"] for row in book.messages(session)] == ["Hi", "so far"]
+    assert "node left" in book.events()
+    book.chat(session)
+    assert book.turns == 2  # who stops gives back what it had
+
+
+# --- Redis ---------------------------------------------------------------------------------------------------------
+
+
+def test_without_redis_turns_go_on_and_none_begins() -> None:
+    book = NodesBook()
+    session, other = book.session(), book.session()
+    call = book.chat(session, {"message": "one"})
+    hand = book.hand
+    blocking = book.at(1).call("POST", f"/api/sessions/{session}/chat", {"message": "two"})
+    book.cut()
+    book.after(60.0)
+    run = f"/v1/runs/{hand.turn.run_id}"
+    for n in (0, 1):
+        book.at(n)
+        assert code(book.chat(session)) == UNAVAILABLE
+        assert code(book.chat(other)) == UNAVAILABLE
+        assert code(again(book)) == UNAVAILABLE
+        assert code(book.call("DELETE", f"/api/sessions/{other}")) == UNAVAILABLE
+        assert book.request("GET", "/api/sessions").json["total"] == 2
+    assert code(book.call("GET", run)) == UNAVAILABLE
+    assert code(book.call("GET", f"{run}/events")) == UNAVAILABLE
+    book.at(0)
+    assert book.request("GET", run).status == 200
+    book.mend()
+    waiting = book.at(1).chat(session, {"message": "three"})
+    assert code(waiting) == UNAVAILABLE
+    book.after(1.0)
+    waiting = book.chat(session, {"message": "three"})
+    book.after(TAKEOVER_DELAY)
+    assert lease(book, session).endswith(":8642")  # it has again what it had
+    book.at(0)
+    hand.tell(TextDelta("1"))
+    hand.finish()
+    assert text_told(call) == "1"
+    book.hand.finish()
+    assert blocking.result.status == 200
+    book.hand.finish()
+    assert names(waiting)[-1] == "done"
+    said = [row["content"] for row in book.messages(session) if row["role"] == "user"]
+    assert said == ["one", "two", "three"]
+
+
+def test_nobody_takes_anything_before_those_who_had_it_may_have_it_again() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    book.cut()
+    book.mend(1)
+    book.at(1).after(0.3)
+    assert book.ownership.node.is_up
+    passed = book.chat(session, {"message": "two"})
+    book.mend(0)
+    book.after(TAKEOVER_DELAY)
+    assert lease(book, session).endswith(":8642")
+    assert (passed.head.status, book.turns) == (200, 1)
+
+
+def test_who_was_overtaken_without_knowing_it_stores_nothing_more() -> None:
+    book = NodesBook()
+    session = book.session()
+    first = book.chat(session, {"message": "one"})
+    hand = book.hand
+    hand.keep_calls(call_of())
+    book.cut(0)  # Redis is there for the others
+    book.at(1).after(LEASE)
+    second = book.chat(session, {"message": "two"})
+    assert (names(second)[0], book.turns) == ("session.created", 2)
+    book.at(0)
+    hand.tell(TextDelta("late"))
+    hand.finish()
+    assert first.told()[-2][1]["error"] == "session_db_unavailable"
+    book.at(1).hand.tell(TextDelta("2"))
+    book.hand.finish()
+    rows = [(row["role"], row["content"]) for row in book.messages(session)]
+    assert rows == [("user", "one"), ("assistant", ""), ("user", "two"), ("assistant", "2")]
+
+
+def test_who_hears_that_it_was_overtaken_stops() -> None:
+    book = NodesBook()
+    session = book.session()
+    first = book.chat(session, {"message": "one"})
+    waits = book.chat(session, {"message": "two"})
+    hand = book.hand
+    book.cut(0)
+    book.at(1).after(LEASE)
+    book.chat(session, {"message": "three"})
+    book.at(0).mend()
+    book.after(1.0)
+    assert hand.cancelled
+    assert [names(call)[-1] for call in (first, waits)] == ["done", "done"]
+    assert "session taken over" in book.events()
+    assert (book.turns, lease(book, session)) == (2, f"{book.members[1][1].ownership.node.id} http://127.0.0.1:8643")  # type: ignore[attr-defined]
+    book.at(1).hand.finish()
+    assert [row["content"] for row in book.messages(session)] == ["one", "three", ""]
+    assert lease(book, session) == ""
+
+
+@pytest.mark.parametrize("overtaken", [False, True])
+def test_who_may_have_been_overtaken_asks_the_store(overtaken: bool) -> None:
+    book = NodesBook()
+    session = book.session()
+    first = book.chat(session, {"message": "one"})
+    hand = book.hand
+    book.cut(0)
+    book.at(1).after(LEASE)
+    if overtaken:
+        book.chat(session, {"message": "two"})
+        book.hand.finish()  # it is nobody's now
+    book.at(0).mend()
+    book.after(1.0)
+    assert lease(book, session).endswith(":8642") is not overtaken
+    assert hand.cancelled is overtaken
+    hand.finish()
+    assert ("session taken over" in book.events()) is overtaken
+    assert names(first)[-1] == "done"
+    assert [row["content"] for row in book.messages(session)] == (["one", "two", ""] if overtaken else ["one", ""])
+
+
+def test_a_start_without_redis_opens_the_doors_nevertheless() -> None:
+    book = NodesBook(1, started=False)
+    redis = book.servers.pop(6379)
+    book.feed(Started())
+    book.after(START_WITHIN - 0.1)
+    assert Ready() not in book.commands
+    book.after(LOOK_EVERY)
+    assert book.ready
+    session = book.session()
+    assert code(book.chat(session)) == UNAVAILABLE
+    book.servers[6379] = redis
+    book.after(1.0 + TAKEOVER_DELAY)
+    assert names(book.chat(session))[0] == "session.created"
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2, 3])
+def test_redis_goes_while_it_is_asked(lost: int) -> None:
+    book = NodesBook()
+    again(book.at(1))
+    (place,) = [place for place in book.town.keys if b":again:" in place[1]]
+    book.town.keys[place] = b"gone http://127.0.0.1:1", 1e9
+    book.at(0)
+    served: list[bytes] = []
+
+    def die(name: bytes, serve: Any) -> Any:
+        def dying(client: Any, given: list[bytes]) -> object:
+            served.append(name)
+            if len(served) > lost:
+                book.cut()
+            return serve(client, given)
+
+        return dying
+
+    commands = book.town.commands
+    for name in (b"SET", b"GET", b"EVAL"):
+        commands[name] = die(name, commands[name])
+    call = again(book, key="k")
+    assert code(call) == UNAVAILABLE
+
+
+def test_the_fellows_words() -> None:
+    book = NodesBook()
+    ownership = book.ownership
+    nothing = JsonObject({})
+    assert ownership.state() == {}
+    ownership.take_state("b", nothing)
+    ownership.take("b", "word", nothing)
+    assert ownership.answer("b", "other", nothing) == {}
+
+
+def test_limits() -> None:
+    assert (TAKEOVER_DELAY, START_WITHIN, TAKE_WITHIN, WAIT_WITHIN, LOOK_EVERY) == (1.0, 3.0, 6.0, 600.0, 0.5)
+    assert (session_ownership.MAX_WAITING, session_ownership.TURN_WITHIN) == (1_000, 86_400.0)

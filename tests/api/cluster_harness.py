@@ -1,0 +1,137 @@
+"""API servers as nodes of one service, in memory: one store, the simulator's Redis, and a puppet for their agent.
+
+book = NodesBook()
+book.at(1)                                    # from now on requests go to that one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import evolve
+
+from runtimes.sim.redis import RedisService
+from svc_proto.api.cluster.session_ownership import SharedOwnership
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.service import Api
+from svc_proto.cluster.forwarding import VIA_NAME
+from svc_proto.commands import Connect, Level
+from svc_proto.facts import Started, Stopping
+from svc_proto.settings import RedisAddress
+from tests.api.harness import KEY, ApiCall
+from tests.api.scripted_agent import Puppet, TurnBook
+from tests.book import REFUSED, Node
+from tests.ends import Plug
+from tests.playbook import counting_entropy
+
+PORT = 8642  # of the first; the others have those behind it
+REDIS = 6379
+DATABASE = 1
+UNAVAILABLE = (503, "cluster_unavailable")
+VIA = ((b"via", VIA_NAME),)
+
+
+def _entropy(number: int) -> Callable[[int], bytes]:
+    """Other bytes for each node."""
+    count = counting_entropy()
+    return lambda size: (bytes([number]) + count(size))[:size] if size > 1 else count(size)
+
+
+class NodesBook(TurnBook):
+    """See the module. `members` are the nodes, `api` is the service of the one that is spoken to."""
+
+    def __init__(self, count: int = 2, *, started: bool = True, under: str = "", **config: Any) -> None:
+        self.town = RedisService()
+        self.apart: set[Node] = set()  # who does not reach it
+        base = ApiConfig(key=KEY, cluster=RedisAddress("redis.example", db=DATABASE), **config)
+        configs = [evolve(base, node_url=f"http://127.0.0.1:{PORT + n}{under}") for n in range(count)]
+        super().__init__(configs[0], started=False, entropy=_entropy(1))
+        self.serve(REDIS, self.town)
+        self.members: list[tuple[Node, Api]] = [(self.node, self.api)]
+        self._lives = 1  # of nodes so far
+        self.servers[PORT] = self.node
+        for each in configs[1:]:
+            self.members.append(self._new(each.node_url))
+        if started:
+            for node, _ in self.members:
+                self.tell(node, Started())
+            self.after(2.0)
+
+    def _new(self, node_url: str) -> tuple[Node, Api]:
+        self._lives += 1
+        puppet = Puppet()
+        puppet.hands = self.puppet.hands
+        api = Api(evolve(self.config, node_url=node_url), agent=puppet)
+        node = self._node(api, _entropy(self._lives), Level.DEBUG)
+        puppet.node = node
+        self.servers[int(node_url.rpartition(":")[2].partition("/")[0])] = node
+        return node, api
+
+    def rise(self, n: int) -> None:
+        """Start one again that was killed."""
+        self.members[n] = self._new(f"http://127.0.0.1:{PORT + n}")
+        self.tell(self.members[n][0], Started())
+
+    def at(self, n: int) -> NodesBook:
+        """Speak with that one from now on; what it orders and logs is what is looked at."""
+        self.node, self.api = self.members[n]
+        return self
+
+    @property
+    def ownership(self) -> SharedOwnership:
+        """That of the node that is spoken to."""
+        assert isinstance(self.api.ownership, SharedOwnership)
+        return self.api.ownership
+
+    def kill(self, n: int) -> None:
+        """It is gone from one instant to the next."""
+        node, _ = self.members[n]
+        node.alive = False
+        del self.servers[PORT + n]
+        for end in list(node.ends.values()):
+            end.finish("reset")
+            other = getattr(end, "other", None)
+            if other is not None:
+                other.finish("reset")
+        self.settle()
+
+    def cut(self, n: int | None = None) -> None:
+        """One node does not reach Redis any more; or none does, and what it held is lost."""
+        if n is None:
+            self.town.keys.clear()
+        self.apart |= {node for node, _ in (self.members if n is None else [self.members[n]])}
+        for node in self.apart:
+            for end in list(node.ends.values()):
+                if isinstance(end, Plug) and end.other.node is self.servers[REDIS]:
+                    end.abort()
+        self.settle()
+
+    def mend(self, n: int | None = None) -> None:
+        """All do again, or that one."""
+        self.apart -= {node for node, _ in (self.members if n is None else [self.members[n]])}
+
+    def connect(self, node: Node, order: Connect) -> Any:
+        """Not to Redis for who is cut off from it."""
+        return REFUSED if order.port == REDIS and node in self.apart else super().connect(node, order)
+
+    def end(self, n: int) -> None:
+        """It is told to stop."""
+        self.tell(self.members[n][0], Stopping(5.0))
+
+
+def code(call: ApiCall) -> tuple[int, str]:
+    """The status and code of a refusal."""
+    answer = call.result
+    return answer.status, answer.json["error"]["code"]
+
+
+def lease(book: NodesBook, session: str) -> str:
+    """Who has the turns of a session, as Redis says: empty is nobody."""
+    value, _ = book.town.keys.get(redis_key(f"lease:{session}"), (b"", 0.0))
+    return value.decode()
+
+
+def redis_key(name: str) -> tuple[int, bytes]:
+    """Return the database and the key under which the API servers store this."""
+    return DATABASE, f"svc:{DATABASE}:api:{name}".encode()

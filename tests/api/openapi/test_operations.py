@@ -1,0 +1,111 @@
+"""The API's document: every route and nothing else, and what GET answers is as it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc_proto.api.config import ApiConfig
+from tests.api.harness import KEY, ApiBook
+from tests.documented import Documented, queries
+from tests.playbook import REMOTE
+from tests.routes_page import API, assert_shown
+from tests.support.http_client import Response
+
+
+def ask(book: ApiBook, path: str) -> Response:
+    answer = book.call("GET", path)
+    book.after(2.0)
+    return answer.result
+
+
+BOOK = ApiBook()
+DOCUMENTED = Documented.of(BOOK.request("GET", "/openapi.json").body)
+SESSION = BOOK.session(title="Trip", system_prompt="Be brief.")
+
+
+@pytest.fixture(scope="module")
+def places() -> dict[str, str]:
+    """What stands in the braces of paths, of things that there are."""
+    BOOK.disk.put("/home/svc/skills/fly/SKILL.md", b"---\nname: fly\ndescription: To fly\n---\nFlap.\n")
+    turn = BOOK.call("POST", f"/api/sessions/{SESSION}/chat", {"message": "Hello"})
+    run = BOOK.request("POST", "/v1/runs", {"input": "Hello"})
+    response = BOOK.call("POST", "/v1/responses", {"input": "Hello"})
+    BOOK.after(60.0)
+    for label, answer in (
+        ("POST /api/sessions/{id}/chat", turn.result),
+        ("POST /v1/runs", run),
+        ("POST /v1/responses", response.result),
+    ):
+        DOCUMENTED.check(label, answer)
+    return {"id": SESSION, "run_id": run.json["run_id"], "response_id": response.result.json["id"], "name": "fly"}
+
+
+def test_it_has_every_route_and_nothing_else() -> None:
+    DOCUMENTED.hold(BOOK.api.router.routes)
+
+
+def test_the_page_of_routes_shows_it() -> None:
+    assert_shown(API, DOCUMENTED.document)
+
+
+@pytest.mark.parametrize("path", DOCUMENTED.gets())
+def test_what_a_get_answers(places: dict[str, str], path: str) -> None:
+    known = DOCUMENTED.ask(lambda target: ask(BOOK, target), path, places)
+    assert known.status in (200, 400, 404, 406)
+    unknown = DOCUMENTED.ask(lambda target: ask(BOOK, target), path, {})
+    assert unknown.status in (200, 400, 404, 406)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_whatever_a_get_is_asked(data: st.DataObject) -> None:
+    path, query = data.draw(queries(DOCUMENTED))
+    answer = DOCUMENTED.ask(lambda target: ask(BOOK, target), path, {"id": SESSION}, query)
+    assert answer.status < 500
+
+
+@pytest.mark.parametrize(
+    ("label", "path", "body", "status"),
+    [
+        ("POST /api/sessions", "/api/sessions", {"title": "One"}, 201),
+        ("POST /api/sessions", "/api/sessions", {"id": SESSION}, 409),
+        ("POST /api/sessions", "/api/sessions", {"title": 5}, 400),
+        ("PATCH /api/sessions/{id}", f"/api/sessions/{SESSION}", {"pinned": True}, 200),
+        ("POST /api/sessions/{id}/fork", f"/api/sessions/{SESSION}/fork", {}, 201),
+        ("DELETE /api/sessions/{id}", "/api/sessions/none", None, 404),
+        ("POST /api/memory", "/api/memory", {"target": "memory", "content": "Likes tea"}, 200),
+        ("PATCH /api/memory", "/api/memory", {"target": "memory", "old_text": "tea", "content": "Likes oolong"}, 200),
+        ("DELETE /api/memory", "/api/memory", {"target": "memory", "old_text": "coffee"}, 400),
+        ("DELETE /api/memory", "/api/memory", {"target": "pets", "old_text": "coffee"}, 400),
+        ("PUT /api/skills/toggle", "/api/skills/toggle", {}, 501),
+        ("PATCH /api/config", "/api/config", {}, 200),
+        ("POST /api/key/reload", "/api/key/reload", None, 409),
+        ("POST /v1/runs/{run_id}/stop", "/v1/runs/none/stop", None, 404),
+        ("DELETE /v1/responses/{response_id}", "/v1/responses/none", None, 404),
+    ],
+)
+def test_what_changes_answer(label: str, path: str, body: Any, status: int) -> None:
+    answer = BOOK.request(label.partition(" ")[0], path, body)
+    assert answer.status == status
+    DOCUMENTED.check(label, answer)
+
+
+def test_who_may_read_it() -> None:
+    book = ApiBook(ApiConfig(key=KEY))
+    for path in ("/openapi.json", "/docs"):
+        assert book.request("GET", path, key="").status == 200
+        assert book.request("GET", path, key="", peer=REMOTE).status == 401
+        assert book.request("GET", path, peer=REMOTE).status == 200
+        assert book.request("GET", path, key="", headers=((b"x-forwarded-for", b"192.0.2.1"),)).status == 401
+
+
+def test_reading_it_makes_no_guess_of_a_key_undone() -> None:
+    book = ApiBook(ApiConfig(key=KEY))
+    for _ in range(4):
+        assert book.request("GET", "/v1/models", key="wrong").status == 401
+        assert book.request("GET", "/openapi.json", key="").status == 200
+    assert [book.request("GET", "/v1/models", key="wrong").status for _ in range(2)] == [401, 429]

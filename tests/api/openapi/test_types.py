@@ -1,0 +1,42 @@
+"""What the API's types say is what its writers write: the members of the big ones, one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.api.chat.records import ChatSession, Message, Usage
+from svc_proto.api.chat.views import message_view, session_answer, session_view, usage_view
+from svc_proto.api.openapi import types
+from svc_proto.basics.brand import SVC
+from svc_proto.schema.json_schema import SchemaComponents, inline_schema_of
+
+CHAT = ChatSession(id="a", started_at=1.0, updated_at=1.0, last_active=1.0)
+ROW = Message(
+    id="1",
+    session_id="a",
+    role="assistant",
+    content="",
+    timestamp=1.0,
+    run_id="r",
+    tool_calls=({"id": "c"},),
+    tool_call_id="c",
+    tool_name="t",
+    finish_reason="stop",
+    reasoning="so",
+    usage=Usage(),
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "written"),
+    [
+        (types.Session, session_view(CHAT, SVC)),
+        (types.SessionAnswer, session_answer(CHAT, SVC)),
+        (types.Message, message_view(ROW)),
+        (types.Usage, usage_view(Usage())),
+    ],
+)
+def test_the_members_are_those_that_are_written(kind: type, written: dict[str, object]) -> None:
+    properties = inline_schema_of(kind, SchemaComponents())["properties"]
+    assert isinstance(properties, dict)
+    assert sorted(properties) == sorted(written)

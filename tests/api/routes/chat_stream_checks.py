@@ -1,0 +1,23 @@
+"""What a turn told, checked: the order and the types of the events of a session stream (SPEC.md, wire api 4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.api.harness import ApiCall
+from tests.loops.session_events import check_events
+from tests.loops.streams import parse_frames
+
+OPENING = ["session.created", "run.started", "message.started"]
+CLOSING = ["assistant.completed", "run.completed", "done"]
+
+
+def check(call: ApiCall) -> list[str]:
+    """Every event of a stream that is over, as strictly as the strictest client takes it; their names."""
+    events = parse_frames(call.text.encode())
+    check_events(events)
+    return [told.name for told in events]
+
+
+def data_of(call: ApiCall, name: str) -> dict[str, Any]:
+    return next(data for told, data in call.told() if told == name)

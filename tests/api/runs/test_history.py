@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc_proto.api.chat.records import Message
+from svc_proto.api.runs.history import MAX_IMAGES, MAX_TEXT, history_of
+
+
+def row(role: str, content: Any = "", *, calls: tuple[str, ...] = (), answers: str | None = None) -> Message:
+    return Message(
+        id="m",
+        session_id="s",
+        role=role,
+        content=content,
+        timestamp=0.0,
+        tool_calls=tuple(wanted(call) for call in calls),
+        tool_call_id=answers,
+    )
+
+
+def wanted(call: str) -> dict[str, object]:
+    return {"id": call, "type": "function", "function": {"name": "t", "arguments": "{}"}}
+
+
+def result(call: str, content: str) -> dict[str, object]:
+    return {"role": "tool", "tool_call_id": call, "content": content}
+
+
+INTERRUPTED = "interrupted: this call was cut off, and nothing is known of its result"
+
+
+def test_a_whole_conversation() -> None:
+    image = ({"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},)
+    rows = [
+        row("user", "Hi"),
+        row("assistant", "Look.", calls=("a", "b")),
+        row("tool", "B", answers="b"),
+        row("tool", "A", answers="a"),
+        row("assistant", "Done."),
+        row("user", image),
+        row("system", "note"),
+    ]
+    assert history_of(rows) == (
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Look.", "tool_calls": [wanted("a"), wanted("b")]},
+        result("a", "A"),
+        result("b", "B"),
+        {"role": "assistant", "content": "Done."},
+        {"role": "user", "content": list(image)},
+        {"role": "system", "content": "note"},
+    )
+
+
+def test_calls_that_were_cut_off_get_a_result() -> None:
+    rows = [row("user", "Hi"), row("assistant", calls=("a", "b")), row("tool", "A", answers="a"), row("user", "Again")]
+    assert history_of(rows)[2:4] == (result("a", "A"), result("b", INTERRUPTED))
+    assert history_of(rows[:2])[-2:] == (result("a", INTERRUPTED), result("b", INTERRUPTED))
+
+
+def test_what_makes_no_sense_to_a_model_is_left_out() -> None:
+    rows = [
+        row("tool", "no call", answers="a"),  # the window began behind it
+        row("user", "Hi"),
+        row("user", "Hi?"),
+        row("assistant", ""),
+        row("assistant", "x", calls=("a",)),
+        row("tool", "other", answers="zzz"),
+        row("tool", "none"),
+        row("tool", ({"type": "text", "text": "odd"},), answers="a"),
+    ]
+    assert history_of(rows) == (
+        {"role": "user", "content": "Hi"},
+        {"role": "user", "content": "Hi?"},
+        {"role": "assistant", "content": "x", "tool_calls": [wanted("a")]},
+        result("a", INTERRUPTED),
+    )
+    assert history_of([]) == ()
+
+
+def test_of_a_long_history_the_newest_whole_turns_are_given() -> None:
+    half = "x" * (MAX_TEXT // 2)
+    rows = [
+        row("user", "first"),
+        row("assistant", half + "y" * 1000),
+        row("user", "second"),
+        row("assistant", "", calls=("a",)),
+        row("tool", half[:-1000], answers="a"),
+        row("assistant", "done"),
+    ]
+    assert [message["content"] for message in history_of(rows)] == ["second", "", half[:-1000], "done"]
+    assert len(history_of(rows[:4])) == 5  # everything fits
+    assert [len(history_of([row("user", "x" * size)])) for size in (MAX_TEXT, MAX_TEXT + 1)] == [1, 0]
+    assert history_of([row("user", "x"), row("assistant", "y" * MAX_TEXT)]) == ()
+
+
+def test_old_images_are_named_only() -> None:
+    def shown(size: int) -> tuple[dict[str, object], ...]:
+        return ({"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {"url": "d" * size}})
+
+    rows = [row("user", shown(100)), row("user", shown(MAX_IMAGES)), row("user", "Hi")]
+    old, new, _ = history_of(rows)
+    assert new["content"] == list(shown(MAX_IMAGES))
+    assert old["content"] == [
+        {"type": "text", "text": "Look"},
+        {"type": "text", "text": "[an image that was sent earlier]"},
+    ]
+
+
+ROWS = st.builds(
+    row,
+    st.sampled_from(["user", "assistant", "tool"]),
+    st.text(max_size=3),
+    calls=st.lists(st.sampled_from("abc"), max_size=3, unique=True).map(tuple),
+    answers=st.sampled_from([None, "a", "b", "c"]),
+)
+
+
+@given(rows=st.lists(ROWS, max_size=12))
+@settings(max_examples=50)
+def test_every_call_has_one_result_right_behind_it(rows: list[Message]) -> None:
+    open_calls: list[str] = []
+    for message in history_of(rows):
+        if message["role"] == "tool":
+            assert message["tool_call_id"] == open_calls.pop(0)
+            continue
+        assert not open_calls
+        open_calls = [call["id"] for call in message.get("tool_calls", [])]  # type: ignore[attr-defined]  # a list
+    assert not open_calls

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.api.runs.run import Run
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow
+from tests.api.scripted_agent import TurnBook, chatting, names
+
+
+def test_a_bug_in_the_order_of_things_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Run) -> Flow[bool]:
+        yield from ()
+        raise KeyError("sk-secret")
+
+    monkeypatch.setattr(Run, "placed", broken)
+    book = TurnBook()
+    call = book.chat(book.session())
+    assert names(call) == ["error", "done"]
+    assert call.told()[0][1]["error"] == "agent_error"
+    assert "bug-1" in call.told()[0][1]["message"]
+    assert len(book.api.runs) == 0
+    assert "sk-secret" not in repr(book.logs)
+
+
+def test_a_bug_after_the_end_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = Run.end
+
+    def broken(self: Run, how: object) -> None:
+        ended(self, how)  # type: ignore[arg-type]  # passed on as it came
+        raise KeyError("x")
+
+    book = TurnBook()
+    call = book.chat(book.session())
+    monkeypatch.setattr(Run, "end", broken)
+    book.hand.finish()
+    assert names(call).count("done") == 1
+    assert "bug" in book.events(Level.ERROR)
+
+
+def test_runs_are_forgotten_in_time() -> None:
+    book, session, _ = chatting()
+    first = book.hand.turn.run_id
+    book.hand.finish()
+    book.after(3_600.0)
+    assert book.api.runs.get(first) is None
+    book.chat(session)
+    book.hand.finish()  # whatever ended an hour ago goes now
+    with pytest.raises(Refused):
+        book.api.runs.stop(first)
+    assert book.api.runs.get(first) is None
+
+
+def test_what_is_logged_of_a_turn() -> None:
+    book = TurnBook()
+    book.chat(book.session(), {"message": "a very private message"})
+    book.hand.finish()
+    (record,) = [log for log in book.logs if log.event == "turn ended"]
+    assert record.fields["state"] == "completed"
+    assert "private" not in repr(book.logs)
+
+
+def test_a_session_of_a_run_is_made_once() -> None:
+    book = TurnBook()
+    for _ in range(2):
+        book.call("POST", "/v1/runs", {"input": "Hi", "session_id": "s"})
+        book.hand.finish()
+    assert len(book.messages("s")) == 4
+    (created,) = book.request("GET", "/api/sessions").json["sessions"]
+    assert created["id"] == "s"

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from svc_proto.api.chat.store_requests import AddMessages, BeginTurn
+from tests.api.scripted_agent import TurnBook
+
+
+def test_the_store_is_asked_in_order() -> None:
+    book = TurnBook()
+    book.call("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]})
+    book.hand.finish()
+    assert [type(request) for request in book.queries()] == [BeginTurn, AddMessages]
+    before = len(book.queries())
+    book.chat()
+    kinds = [type(request) for request in book.queries()[before:]]
+    assert kinds[-1] is BeginTurn
+
+
+def test_how_it_ended_is_logged_as_it_was() -> None:
+    book = TurnBook()
+    for finish in ("stop", "error"):
+        book.chat()
+        book.hand.finish(finish)
+    ends = [(log.fields["state"], log.fields.get("code")) for log in book.logs if log.event == "turn ended"]
+    assert ends == [("completed", None), ("failed", "agent_error")]
+
+
+def test_a_turn_has_the_limits_of_the_configuration() -> None:
+    book = TurnBook()
+    book.chat(book.session())
+    turn = book.hand.turn
+    assert (turn.max_calls, turn.max_tokens) == (book.config.max_model_calls, None)

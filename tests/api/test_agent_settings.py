@@ -1,0 +1,277 @@
+"""What the agent is configured to be: the environment over the file, and keys that go only where they belong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.interface import ModelRoute
+from svc_proto.api.agent_settings import (
+    FILE_MEMBERS,
+    AgentSettings,
+    agent_settings,
+    misspelt,
+    product,
+    sends_key_to_main_host,
+    usable_base_url,
+)
+from svc_proto.api.config import ApiConfig
+from svc_proto.basics.brand import HERMES, SVC
+from svc_proto.commands import Level
+from tests.api.harness import CONFIG, ApiBook
+
+OLLAMA = "http://127.0.0.1:11434/v1"
+CLOUD = "https://api.example/v1"
+
+
+def settings(found: dict[str, object] | None = None, **config: Any) -> AgentSettings:
+    return agent_settings(ApiConfig(**config), found or {})
+
+
+def routed(alias: object, **main: object) -> dict[str, object]:
+    return {"model": main, "platforms": {"api_server": {"extra": {"model_routes": {"fast": alias}}}}}
+
+
+def test_nothing_is_configured() -> None:
+    found = settings()
+    assert found.route is None
+    assert found.name == "svc-agent"
+    assert found.personalities == {}
+    assert (found.personality, found.max_tokens, found.system) == (None, None, "")
+    assert found.shown == {"agent": {"personalities": {}}, "display": {}, "model": {}}
+
+
+def test_names() -> None:
+    assert product(SVC) == "svc-agent"
+    assert settings(brand=HERMES).name == "hermes-agent"
+    named: dict[str, object] = {"platforms": {"api_server": {"extra": {"model_name": "jarvis"}}}}
+    assert settings(named).name == "jarvis"
+    assert settings(named, model_name="hal").name == "hal"
+
+
+# --- the model ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "config", "route"),
+    [
+        ({"default": "gpt"}, {}, None),
+        ("gpt", {}, None),
+        ({"base_url": OLLAMA}, {}, (OLLAMA, "default", "")),
+        ({"base_url": OLLAMA + "/", "default": "m", "api_key": "k"}, {}, (OLLAMA, "m", "k")),
+        ({"base_url": OLLAMA, "default": "m"}, {"model": "other"}, (OLLAMA, "other", "")),
+        ({"base_url": OLLAMA}, {"model_api_key": "env"}, (OLLAMA, "default", "env")),
+        ({"base_url": OLLAMA, "api_key": "k"}, {"model_api_key": "env"}, (OLLAMA, "default", "k")),
+        ("m", {"model_base_url": CLOUD, "model_api_key": "env"}, (CLOUD, "m", "env")),
+        ({"base_url": OLLAMA, "api_key": "k"}, {"model_base_url": CLOUD}, (CLOUD, "default", "")),
+        ({"base_url": "https://API.example/x", "api_key": "k"}, {"model_base_url": CLOUD}, (CLOUD, "default", "k")),
+        ({"api_key": "k"}, {"model_base_url": CLOUD}, (CLOUD, "default", "")),
+        ({"base_url": "ftp://x"}, {}, None),
+        ({"base_url": "http://u:p@x/v1"}, {}, None),
+        ({"base_url": 7}, {}, None),
+        ([1], {}, None),
+    ],
+)
+def test_routes(model: object, config: dict[str, str], route: tuple[str, str, str] | None) -> None:
+    expected = None if route is None else ModelRoute(base_url=route[0], model=route[1], api_key=route[2])
+    assert settings({"model": model}, **config).route == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "good"), [(OLLAMA, True), (OLLAMA + "?a=1", False), (OLLAMA + "#x", False), ("", False), ("x", False)]
+)
+def test_endpoints(url: str, good: bool) -> None:
+    assert usable_base_url(url) is good
+
+
+@pytest.mark.parametrize(
+    ("alias", "route"),
+    [
+        ({"model": "a"}, (OLLAMA, "a", "main")),
+        ({"model": "a", "api_key": "own"}, (OLLAMA, "a", "own")),
+        ({"model": "a", "base_url": OLLAMA}, (OLLAMA, "a", "main")),
+        ({"model": "a", "base_url": CLOUD}, (CLOUD, "a", "")),
+        ({"model": "a", "base_url": CLOUD, "api_key": "own"}, (CLOUD, "a", "own")),
+    ],
+)
+def test_aliases(alias: dict[str, str], route: tuple[str, str, str]) -> None:
+    found = settings(routed(alias, base_url=OLLAMA, api_key="main"))
+    assert found.aliases == {"fast": ModelRoute(base_url=route[0], model=route[1], api_key=route[2])}
+
+
+def test_the_context_of_a_model() -> None:
+    found = settings(routed({"model": "a", "context_length": 2_048}, base_url=OLLAMA, context_length=8_192))
+    assert found.route is not None
+    assert (found.route.context, found.aliases["fast"].context) == (8_192, 2_048)
+    found = settings(routed({"model": "a", "context_length": "big"}, base_url=OLLAMA), model_context=4_096)
+    assert found.route is not None
+    assert (found.route.context, found.aliases["fast"].context) == (4_096, None)
+
+
+@pytest.mark.parametrize("alias", [{}, {"model": 1}, {"model": "a", "base_url": "nonsense"}, "a", None])
+def test_aliases_that_make_no_sense_are_left_out(alias: object) -> None:
+    assert settings(routed(alias, base_url=OLLAMA)).aliases == {}
+
+
+def test_an_alias_needs_an_endpoint_from_somewhere() -> None:
+    assert settings(routed({"model": "a"})).aliases == {}
+    assert list(settings(routed({"model": "a", "base_url": CLOUD})).aliases) == ["fast"]
+
+
+@pytest.mark.parametrize(
+    ("given", "tokens"),
+    [
+        (512, 512),
+        (1, 1),
+        (10_000_000, 10_000_000),
+        (10_000_001, None),
+        (0, None),
+        (-1, None),
+        (True, None),
+        ("512", None),
+        (10**9, None),
+        (1.5, None),
+    ],
+)
+def test_max_tokens(given: object, tokens: int | None) -> None:
+    assert settings({"model": {"max_tokens": given}}).max_tokens == tokens
+    assert settings({"model": {"max_tokens": given}}, max_tokens=9).max_tokens == 9
+
+
+@pytest.mark.parametrize(
+    ("found", "config", "sends"),
+    [
+        ({}, {}, False),
+        ({"model": {"api_key": "k"}}, {}, True),
+        ({}, {"model_api_key": "k"}, True),
+        ({}, {"model_api_key": "k", "model_base_url": CLOUD}, False),
+        (routed({"model": "a", "api_key": "k"}), {}, True),
+        (routed({"model": "a", "api_key": "k", "base_url": CLOUD}), {}, False),
+    ],
+)
+def test_who_has_a_key_for_the_main_host(found: dict[str, object], config: dict[str, str], sends: bool) -> None:
+    assert sends_key_to_main_host(ApiConfig(**config), found) is sends  # type: ignore[arg-type]  # text fields only
+
+
+# --- personalities ------------------------------------------------------------------------------------------------
+
+PEOPLE: dict[str, object] = {
+    "agent": {
+        "system_prompt": " You help. ",
+        "personalities": {
+            "brief": "Answer in one line. ",
+            "mentor": {"system_prompt": "Explain patiently.", "tone": "warm", "style": "steps", "token": "x"},
+            "odd": {"tone": "warm"},
+            "blank": " ",
+            "none": "never",
+            "list": ["x"],
+        },
+    },
+    "display": {"personality": "brief", "skin": "default", "width": 3, "api_key": "x"},
+}
+
+
+def test_personalities() -> None:
+    found = settings(PEOPLE)
+    assert found.system == "You help."
+    assert found.personality == "brief"
+    assert found.personalities["brief"] == "Answer in one line."
+    assert found.personalities["mentor"] == "Explain patiently.\ntone: warm\nstyle: steps"
+    assert list(found.personalities) == ["brief", "mentor", "odd", "none"]
+    assert found.shown["agent"] == {
+        "personalities": {
+            "brief": "Answer in one line. ",
+            "mentor": {"system_prompt": "Explain patiently.", "tone": "warm", "style": "steps"},
+            "odd": {"tone": "warm"},
+            "none": "never",
+        }
+    }
+    assert found.shown["display"] == {"personality": "brief", "skin": "default"}
+
+
+@pytest.mark.parametrize(
+    ("named", "prompt"),
+    [
+        ("mentor", "Explain patiently.\ntone: warm\nstyle: steps"),
+        (" mentor ", "Explain patiently.\ntone: warm\nstyle: steps"),
+        ("unknown", "Answer in one line."),
+        ("default", "Answer in one line."),
+        ("none", "Answer in one line."),
+        ("", "Answer in one line."),
+        (None, "Answer in one line."),
+        (7, "Answer in one line."),
+    ],
+)
+def test_the_prompt_of_a_turn(named: object, prompt: str) -> None:
+    assert settings(PEOPLE).prompt_for(named) == prompt
+
+
+@pytest.mark.parametrize("default", ["default", "Default", "none", "", " ", "gone"])
+def test_no_personality(default: str) -> None:
+    assert settings({"display": {"personality": default}}).prompt_for("x") == ""
+
+
+def test_no_secret_is_shown() -> None:
+    model = {"default": "m", "base_url": "http://u:sesame@h", "api_key": "sesame", "extra": "sesame", "max_tokens": 5}
+    found = settings({"model": model}, model_api_key="sesame")
+    assert found.shown["model"] == {"default": "m", "base_url": "", "max_tokens": 5}
+    assert "sesame" not in str(found)
+
+
+# --- the file -----------------------------------------------------------------------------------------------------
+
+
+def test_the_file_is_read_anew_each_time() -> None:
+    book = ApiBook()
+    assert book.spawn(book.api.settings())[0].model == ""
+    book.disk.put(CONFIG, b"model: first\n")
+    assert book.spawn(book.api.settings())[0].model == "first"
+    book.disk.put(CONFIG, b"model: {default: second}\n")
+    assert book.spawn(book.api.settings())[0].model == "second"
+    assert book.events(Level.WARNING) == []
+
+
+def test_a_broken_file_counts_as_empty_and_is_told_of() -> None:
+    book = ApiBook(files={CONFIG: "model: ["})
+    assert book.spawn(book.api.settings())[0].model == ""
+    assert book.events(Level.WARNING) == ["configuration not read"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("model: 5", "model is neither a name nor an object"),
+        ("model: {default: 7}", "model.default is no text"),
+        ("model: {default: a, base_url: 'ftp://u:secret@h'}", "model.base_url is no address of an endpoint"),
+        ("model:", None),
+        ("model: {default: a, base_url: ''}", None),
+    ],
+)
+def test_a_model_that_is_not_understood_is_told_of(text: str, problem: str | None) -> None:
+    book = ApiBook(files={CONFIG: text})
+    assert book.spawn(book.api.settings())[0].model in ("", "a")
+    told = [record.fields for record in book.logs if record.event == "configuration not used"]
+    assert told == ([] if problem is None else [{"path": CONFIG, "problem": problem}])
+
+
+@pytest.mark.parametrize(
+    ("names", "meant"),
+    [
+        ("modle", {"modle": "model"}),
+        ("Model", {"Model": "model"}),
+        ("models", {"models": "model"}),
+        ("models model", {}),  # the one is there: the other is somebody else's
+        ("gatway voice-output", {"gatway": "gateway", "voice-output": "voice_output"}),
+        ("mcp_server", {"mcp_server": "mcp_servers"}),
+        (" ".join(FILE_MEMBERS), {}),
+        # What agents of today keep in the same file.
+        ("approvals auxiliary browser checkpoints command_allowlist compression cron custom_providers dashboard", {}),
+        ("delegation discord file_read_max_chars group_sessions_per_user honcho human_delay kanban logging", {}),
+        ("memory network onboarding personalities prefill_messages_file privacy provider_routing providers", {}),
+        ("quick_commands security session_reset sessions skills slack smart_model_routing streaming telegram", {}),
+        ("terminal timezone tool_output toolsets updates voice web whatsapp x" + 40 * "model", {}),
+    ],
+)
+def test_what_is_nearly_a_setting(names: str, meant: dict[str, str]) -> None:
+    assert misspelt(dict.fromkeys(names.split(), 1)) == meant

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.api.completion_options import MAX_SEED, ModelOptions, read_model_options
+from svc_proto.basics.errors import Refused
+
+ADD: dict[str, Any] = {"type": "function", "function": {"name": "add", "description": "Adds", "parameters": {}}}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"temperature": 0},
+        {"temperature": 2.0, "top_p": 0.5},
+        {"presence_penalty": -2, "frequency_penalty": 2},
+        {"seed": MAX_SEED},
+        {"stop": "."},
+        {"stop": [".", "!"]},
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}},
+    ],
+)
+def test_what_is_passed_on_as_it_is(members: dict[str, object]) -> None:
+    assert read_model_options({"messages": [], **members}) == ModelOptions(members=members)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        dict.fromkeys(("temperature", "stop", "seed", "response_format", "max_tokens", "tools", "n")),
+        {"n": 1, "logprobs": False, "user": "me", "tools": [], "tool_choice": "auto"},
+    ],
+)
+def test_what_asks_for_nothing(members: dict[str, object]) -> None:
+    assert read_model_options(members) == ModelOptions()
+
+
+def test_the_limit_of_tokens_has_two_names() -> None:
+    for body, limit in (
+        ({"max_tokens": 7}, 7),
+        ({"max_completion_tokens": 8}, 8),
+        ({"max_tokens": 9, "max_completion_tokens": 8}, 8),
+    ):
+        assert read_model_options(body) == ModelOptions(max_tokens=limit)
+
+
+def test_tools_of_a_client() -> None:
+    plain = {"type": "function", "function": {"name": "now"}}
+    body = {"tools": [ADD, plain], "tool_choice": {"type": "function"}, "parallel_tool_calls": False}
+    found = read_model_options(body)
+    assert found.tools == (ADD, plain)
+    assert found.members == {"tool_choice": {"type": "function"}, "parallel_tool_calls": False}
+    assert read_model_options({"tools": [ADD] * 128}).members == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"n": 2}, "n"),
+        ({"logprobs": True}, "logprobs"),
+        ({"functions": [{}]}, "functions"),
+        ({"function_call": "auto"}, "function_call"),
+        ({"audio": {}}, "audio"),
+        ({"temperature": "0.5"}, "temperature"),
+        ({"temperature": True}, "temperature"),
+        ({"temperature": 2.1}, "temperature"),
+        ({"temperature": -0.1}, "temperature"),
+        ({"top_p": float("nan")}, "top_p"),
+        ({"seed": 1.5}, "seed"),
+        ({"seed": True}, "seed"),
+        ({"seed": MAX_SEED + 1}, "seed"),
+        ({"stop": []}, "stop"),
+        ({"stop": ["x", ""]}, "stop"),
+        ({"stop": 7}, "stop"),
+        ({"response_format": "json"}, "response_format"),
+        ({"response_format": {}}, "response_format"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"max_completion_tokens": "7"}, "max_completion_tokens"),
+        ({"tools": {}}, "tools"),
+        ({"tools": [ADD] * 129}, "tools"),
+        ({"tools": [ADD, 7]}, "tools[1]"),
+        ({"tools": [{"type": "custom", "custom": {}}]}, "tools[0]"),
+        ({"tools": [{"type": "function"}]}, "tools[0]"),
+        ({"tools": [{"type": "function", "function": {"name": ""}}]}, "tools[0].function.name"),
+        ({"tools": [{"type": "function", "function": {}}]}, "tools[0].function.name"),
+        (
+            {"tools": [{"type": "function", "function": {"name": "x", "parameters": 7}}]},
+            "tools[0].function.parameters",
+        ),
+        ({"tools": [ADD], "tool_choice": "perhaps"}, "tool_choice"),
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"parallel_tool_calls": "yes"}, "parallel_tool_calls"),
+    ],
+)
+def test_what_is_refused(body: dict[str, object], param: str) -> None:
+    with pytest.raises(Refused) as caught:
+        read_model_options(body)
+    assert (caught.value.status, caught.value.extra["field"]) == (400, param)
+    assert param.rpartition(".")[2].partition("[")[0].removesuffix("s") in caught.value.message

@@ -1,0 +1,171 @@
+"""Changing the configuration file (wire api 8.1): what may be changed, what stays, and what fails."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.model_config_file import ConfigFile, parse_change
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level, OpenFile, WriteConfig
+from tests.api.harness import CONFIG, HOME, KEY, ApiBook
+
+LOCAL = "http://127.0.0.1:11434/v1"
+CLOUD = "https://api.example/v1"
+
+
+@pytest.mark.parametrize(
+    ("body", "change"),
+    [
+        ({}, {}),
+        ({"model": " m "}, {"model": "m"}),
+        ({"model": "x" * 256}, {"model": "x" * 256}),
+        ({"base_url": LOCAL + "/"}, {"base_url": LOCAL}),
+        ({"model": "", "provider": "custom", "base_url": ""}, {"model": "", "provider": "custom", "base_url": ""}),
+    ],
+)
+def test_changes(body: dict[str, object], change: dict[str, str]) -> None:
+    assert parse_change(body) == change
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"model": 7},
+        {"model": None},
+        {"model": "a\nb"},
+        {"model": "x" * 257},
+        {"provider": ["x"]},
+        {"base_url": "nonsense"},
+        {"base_url": "file:///etc/passwd"},
+        {"base_url": "http://user:pw@host/v1"},
+        {"base_url": "http://host/v1?key=x"},
+        {"api_key": "x"},
+    ],
+)
+def test_bad_changes(body: dict[str, object]) -> None:
+    with pytest.raises(Refused) as caught:
+        parse_change(body)
+    assert caught.value.status == 400
+    assert "pw" not in caught.value.message
+
+
+def patch(book: ApiBook, **body: str) -> tuple[int, object]:
+    answer = book.request("PATCH", "/api/config", body)
+    return answer.status, answer.json
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        (None, {"model": "m"}, "model:\n  default: m\n"),
+        ("# empty\n", {"model": "m"}, "# empty\nmodel:\n  default: m\n"),
+        ("model: old  # why\n", {"model": "m"}, "model: m    # why\n"),
+        ("model: old\n", {"provider": "p"}, "model:\n  default: old\n  provider: p\n"),
+        (
+            "# top\nz: 1\nmodel:\n  # which\n  default: old\n  api_key: k\na: [1, 2]\n",
+            {"model": "m", "provider": "p"},
+            "# top\nz: 1\nmodel:\n  # which\n  default: m\n  api_key: k\n  provider: p\na: [1, 2]\n",
+        ),
+        ("model: [x]\n", {"model": "m"}, "model:\n  default: m\n"),
+        ("z: 1\n", {}, "z: 1\n"),
+    ],
+)
+def test_comments_and_order_stay(before: str | None, change: dict[str, str], after: str) -> None:
+    book = ApiBook(files={} if before is None else {CONFIG: before})
+    assert patch(book, **change)[0] == 200
+    assert book.disk.get(CONFIG).decode() == after
+
+
+def test_what_is_in_force_is_answered() -> None:
+    book = ApiBook()
+    body = {"model": "m", "provider": "custom", "base_url": LOCAL}
+    assert patch(book, **body) == (200, {"ok": True, **body})
+    assert "configuration changed" in book.events()
+    assert book.request("GET", "/api/config").json["model"] == "m"
+    over = ApiBook(ApiConfig(key=KEY, model="of-env", model_base_url=CLOUD))
+    assert patch(over, **body) == (200, {"ok": True, "model": "of-env", "provider": "custom", "base_url": CLOUD})
+
+
+# --- keys stay where they belong ----------------------------------------------------------------------------------
+
+
+def test_an_endpoint_with_a_key_stays_on_its_host() -> None:
+    before = f"model: {{base_url: '{CLOUD}', api_key: sesame}}\n"
+    book = ApiBook(files={CONFIG: before})
+    book.secrets.add("sesame")
+    status, body = patch(book, base_url="https://evil.example/v1")
+    assert status == 400
+    assert body == {"error": "base_url cannot move to another host while a model key is set: edit the file by hand"}
+    assert patch(book, base_url="https://api.example:444/v1")[0] == 400
+    assert patch(book, base_url="http://api.example/v1")[0] == 400
+    assert book.disk.get(CONFIG).decode() == before
+    assert patch(book, base_url="https://API.example/v2")[0] == 200
+    assert patch(book, base_url="")[0] == 200
+    assert patch(book, base_url="https://evil.example/v1")[0] == 400
+    assert not book.leaks()
+
+
+def test_the_key_of_the_environment_stays_too() -> None:
+    book = ApiBook(ApiConfig(key=KEY, model_api_key="sesame"))
+    assert patch(book, base_url=LOCAL)[0] == 400
+    assert patch(book, model="m")[0] == 200
+    assert not book.leaks()
+
+
+# --- one at a time, and what goes wrong ---------------------------------------------------------------------------
+
+
+def test_two_changes_at_once_are_both_kept() -> None:
+    book = ApiBook()
+    book.hold = (WriteConfig,)
+    first = book.call("PATCH", "/api/config", {"model": "m"})
+    second = book.call("PATCH", "/api/config", {"provider": "p"})
+    book.hold = ()
+    book.release()
+    assert (first.result.status, second.result.status) == (200, 200)
+    assert book.disk.get(CONFIG).decode() == "model:\n  default: m\n  provider: p\n"
+
+
+def test_whoever_goes_away_lets_the_next_one_in() -> None:
+    book = ApiBook()
+    book.hold = (OpenFile,)
+    first = book.call("PATCH", "/api/config", {"model": "m"})
+    second = book.call("PATCH", "/api/config", {"provider": "p"})
+    first.vanish()
+    book.hold = ()
+    book.release()
+    assert second.result.status == 200
+
+
+@pytest.mark.parametrize(
+    "content", [b"model: [", b"- 1\n", b"a: 1\na: 2\n", b"\xff\xfe\n", b"model: x\n" * 200_000], ids=range(5)
+)
+def test_a_file_that_cannot_be_edited(content: bytes) -> None:
+    book = ApiBook(files={CONFIG: content})
+    status, body = patch(book, model="m")
+    assert status == 500
+    assert isinstance(body, dict)
+    assert "the configuration file" in body["error"]
+    assert book.disk.get(CONFIG) == content
+
+
+def test_a_disk_that_is_full() -> None:
+    book = ApiBook()
+    book.refuse = (WriteConfig,)
+    assert patch(book, model="m") == (500, {"error": "the configuration file could not be written"})
+    assert book.events(Level.ERROR) == ["configuration not written"]
+    book.refuse = ()
+    assert patch(book, model="m")[0] == 200
+
+
+def test_a_file_outside_of_the_home() -> None:
+    book = ApiBook()
+    file = ConfigFile(book.engine, evolve(book.config, config_path="/etc/svc.yaml"))
+    errors: list[Exception] = []
+    book.engine.spawn(file.change_model({"model": "m"}), on_error=errors.append)
+    (error,) = errors
+    assert isinstance(error, Refused)
+    assert (error.status, error.code) == (500, "config_write_failed")
+    assert HOME not in error.message

@@ -1,0 +1,206 @@
+"""The key of one pairing at the API: as good as the main key, and what it let in ends with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.api.config import ApiConfig
+from svc_proto.facts import Address
+from svc_proto.machines.paired_session import PairedSession
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
+from svc_proto.machines.pairing_codes import PairingMeta
+from tests.api.harness import KEY, ApiBook, ApiCall
+from tests.api.scripted_agent import TurnBook
+from tests.playbook import counting_entropy
+
+CODE = "Q7M2ZK"
+STREAM = {"message": "/count 500"}
+
+
+class Beside:
+    """An API, and what the relay beside it does to its keys."""
+
+    def __init__(self) -> None:
+        self.keys = PairingApiKeys()
+        self.book = ApiBook(keys=self.keys)
+        self.key, self.key_hash = self.keys.new_key(counting_entropy())
+        self.book.secrets |= {self.key}
+        self.keys.codes.register(CODE, self.book.now, PairingMeta(key_hash=self.key_hash))
+
+    def pair(self, **how: Any) -> PairedSession:
+        self.keys.codes.consume(CODE, self.book.now)
+        return self.keys.sessions.create(self.book.now, counting_entropy(), key_hash=self.key_hash, **how)[1]
+
+    def ask(self, key: str | None = None) -> int:
+        return self.book.request("GET", "/api/sessions", key=self.key if key is None else key).status
+
+    def stream(self, key: str | None = None) -> ApiCall:
+        path = f"/api/sessions/{self.book.session()}/chat/stream"
+        return self.book.call("POST", path, STREAM, key=self.key if key is None else key)
+
+
+@pytest.fixture
+def beside() -> Beside:
+    return Beside()
+
+
+def test_it_is_taken_as_the_main_key_is(beside: Beside) -> None:
+    assert (beside.ask(), beside.ask(KEY), beside.ask("sk-wrong"), beside.ask(beside.key_hash)) == (200, 200, 401, 401)
+    for path in ("/v1/models", "/api/memory", "/api/config", "/api/skills"):
+        assert beside.book.request("GET", path, key=beside.key).status == 200
+    named = [(b"x-svc-session-id", b"s-1")]  # what only callers with a key may say
+    assert beside.book.request("GET", "/api/sessions", key=beside.key, headers=named).status == 200
+    session = beside.pair()
+    assert beside.ask() == 200
+    beside.keys.sessions.revoke(session, beside.book.now)
+    assert (beside.ask(), beside.ask(KEY)) == (401, 200)
+    assert not beside.book.leaks()
+
+
+def test_it_is_never_the_operators() -> None:
+    keys = PairingApiKeys()
+    book = TurnBook(keys=keys)
+    key, key_hash = keys.new_key(counting_entropy())
+    keys.codes.register(CODE, book.now, PairingMeta(key_hash=key_hash))
+    session, here = book.session(), {"peer": Address("127.0.0.1", 50_000), "host": b"127.0.0.1:8642"}
+    for shown, operator in ((key, None), (KEY, ())):
+        book.chat(session, key=shown, headers=[(b"x-svc-operator", b"1")], **here)
+        assert book.hand.turn.operator == operator
+        book.hand.finish()
+
+
+@pytest.mark.parametrize("scheme", ["bearer {}", "Bearer  {}", "Basic {}", "{}"])
+def test_in_a_header_like_that_of_the_main_key(beside: Beside, scheme: str) -> None:
+    fields = [(b"authorization", scheme.format(beside.key).encode())]
+    assert beside.book.request("GET", "/api/sessions", key="", headers=fields).status == 401
+
+
+def test_an_api_that_nobody_shares_keys_with() -> None:
+    book = ApiBook()
+    assert book.request("GET", "/api/sessions", key=PairingApiKeys().new_key(counting_entropy())[0]).status == 401
+
+
+def test_without_a_main_key_nobody_needs_one() -> None:
+    book = ApiBook(ApiConfig(), keys=PairingApiKeys())
+    assert book.request("GET", "/api/sessions", key="").status == 200
+
+
+def test_it_counts_as_the_right_key(beside: Beside) -> None:
+    for _ in range(3):
+        assert [beside.ask("sk-wrong") for _ in range(4)] == [401] * 4
+        assert beside.ask() == 200  # and clears the count
+    assert [beside.ask("sk-wrong") for _ in range(6)] == [401] * 5 + [429]
+    assert beside.ask() == 200
+    beside.keys.codes.consume(CODE, beside.book.now)
+    assert beside.ask() == 429  # now it is a wrong one
+
+
+# --- the end --------------------------------------------------------------------------------------------------------
+
+
+def test_a_stream_ends_with_the_session_and_the_others_go_on(beside: Beside) -> None:
+    session = beside.pair()
+    mine, others = beside.stream(), beside.stream(KEY)
+    beside.book.after(1.5)
+    assert len(mine.told()) > 2
+    beside.keys.sessions.revoke(session, beside.book.now)
+    beside.book.after(1.0)
+    assert mine.gone
+    assert not others.gone
+    assert [event for event, _ in mine.told()][-1] != "done"  # cut, which no end in good order could be taken for
+    beside.book.after(120.0)
+    assert [event for event, _ in others.told()][-1] == "done"
+
+
+@pytest.mark.parametrize("path", ["/v1/runs", "/api/sessions/{}/chat/stream"])
+def test_so_does_the_run_behind_it_though_nobody_reads_it(beside: Beside, path: str) -> None:
+    session, book = beside.pair(), beside.book
+    chats = [book.session() for _ in range(2)]
+    for chat, key in zip(chats, (beside.key, KEY), strict=True):
+        body = {"input": STREAM["message"], "session_id": chat} if path == "/v1/runs" else STREAM
+        book.call("POST", path.format(chat), body, key=key).vanish()
+    book.after(1.5)
+    assert book.api.runs.states()["running"] == 2
+    beside.keys.sessions.revoke(session, book.now)
+    book.after(2.0)
+    assert book.api.runs.states()["running"] == 1
+    assert book.api.runs.outcomes["cancelled"] == 1
+    book.after(120.0)
+    assert (book.api.runs.outcomes["cancelled"], book.api.runs.outcomes["completed"]) == (1, 1)
+    assert len(book.engine.revocables) == 0
+
+
+def test_a_stream_ends_when_the_session_has_expired(beside: Beside) -> None:
+    beside.pair(ttl=5.0)
+    call = beside.stream()
+    beside.book.after(4.9)
+    assert not call.gone
+    beside.book.after(1.1)
+    assert call.gone
+
+
+def test_a_busy_phone_does_not_put_off_the_end_of_another(beside: Beside) -> None:
+    session, mine = beside.pair(), beside.key
+    call = beside.stream()
+    beside.key, other_hash = beside.keys.new_key(lambda n: b"x" * n)
+    beside.keys.codes.register("AAAAAA", beside.book.now, PairingMeta(key_hash=other_hash))
+    beside.keys.sessions.revoke(session, beside.book.now)
+    for _ in range(3):
+        beside.book.after(0.5)
+        assert beside.ask() == 200
+    assert beside.ask(mine) == 401
+    assert call.gone
+
+
+def test_a_stream_that_began_before_the_pairing_goes_on(beside: Beside) -> None:
+    call = beside.stream()
+    beside.book.after(1.5)
+    beside.pair()
+    beside.book.after(120.0)
+    assert [event for event, _ in call.told()][-1] == "done"
+
+
+def test_a_stream_ends_with_the_code(beside: Beside) -> None:
+    beside.book.after(597.0)
+    call = beside.stream()
+    beside.book.after(2.9)
+    assert not call.gone
+    beside.book.after(1.1)
+    assert call.gone
+
+
+def test_a_request_that_waits_is_refused(beside: Beside) -> None:
+    session = beside.pair()
+    path = f"/api/sessions/{beside.book.session()}/chat"
+    call = beside.book.call("POST", path, STREAM, key=beside.key)
+    beside.book.after(2.5)
+    assert call.answer is None
+    beside.keys.sessions.revoke(session, beside.book.now)
+    beside.book.after(1.0)
+    assert call.result.status == 401
+    assert call.result.json["error"]["code"] == "invalid_api_key"
+
+
+def test_a_body_that_took_its_time_is_judged_again(beside: Beside) -> None:
+    session = beside.pair()
+    head = f"POST /api/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {beside.key}\r\n"
+    call = beside.book.raw(f"{head}content-length: 2\r\n\r\n{{".encode())
+    beside.book.after(0.5)
+    beside.keys.sessions.revoke(session, beside.book.now)
+    call.say_bytes(b"}")
+    assert call.result.status == 401
+
+
+def test_nobody_looks_while_there_is_nothing_to_end(beside: Beside) -> None:
+    """Where the main key alone is used, or nothing is under way, the API sleeps."""
+
+    def sleeps(key: str) -> bool:
+        beside.ask(key)
+        beside.book.after(300.0)
+        return beside.book.engine.next_deadline() is None
+
+    assert beside.book.engine.next_deadline() is None
+    assert sleeps(KEY)
+    assert sleeps(beside.key)

@@ -1,0 +1,63 @@
+"""The dashboard's document: every route and nothing else, and what GET answers is as it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.openapi_operations import manual
+from svc_proto.dashboard.relay_proxy import PREFIXES
+from svc_proto.dashboard.service import Dashboard
+from svc_proto.openapi.document import build_document
+from tests.documented import Documented
+from tests.loops.boards import FILES, Board
+from tests.loops.virtual import VirtualWorld
+from tests.routes_page import DASHBOARD, assert_shown
+
+NAMES = {"id": "none", "token": "none", "prefix": "none"}
+
+
+@pytest.mark.parametrize("prefix", ["", "/board"])
+def test_it_has_every_route_and_nothing_else(prefix: str) -> None:
+    routes = Dashboard(DashboardConfig(root_path=prefix), FILES).router.routes
+    document: Any = build_document(routes, manual(FILES, prefix), prefix)
+    Documented(document).hold(routes)
+    if not prefix:
+        assert_shown(DASHBOARD, document)
+    schemes = document["components"]["securitySchemes"]
+    assert {name: scheme["description"].partition("`")[2].partition("`")[0] for name, scheme in schemes.items()} == {
+        "password": "SVC_DASHBOARD_PASSWORD",
+        "metrics": "SVC_METRICS_TOKEN",
+    }
+
+
+def test_what_a_get_answers(virtual: VirtualWorld) -> None:
+    virtual.start_relay()
+    board = Board(virtual, api=virtual.api())
+    made = board.ask("POST", "/api/agent/sessions", {"title": "One"})
+    documented = Documented.of(board.ask("GET", "/openapi.json").body)
+    documented.check("POST /api/agent/sessions", made)
+    for path in documented.gets():
+        for places in (NAMES, {**NAMES, "id": made.json["id"]}):
+            answer = documented.ask(lambda target: board.ask("GET", target), path, places)
+            assert answer.status in (200, 400, 404), answer
+    for place in PREFIXES:
+        label = f"POST {place}/pairing"
+        for body in ({}, {"mode": "lan"}, {"mode": "moon"}, {"tls": 5}):
+            documented.check(label, board.ask("POST", f"{place}/pairing", body))
+
+
+def test_it_is_its_owner_s(virtual: VirtualWorld) -> None:
+    board = Board(virtual, password="correct horse")
+    assert [board.ask("GET", path).status for path in ("/openapi.json", "/docs")] == [401, 401]
+
+
+def test_without_a_relay(virtual: VirtualWorld) -> None:
+    board = Board(virtual)
+    documented = Documented.of(board.ask("GET", "/openapi.json").body)
+    label = f"GET {PREFIXES[0]}/overview"
+    answer = board.ask("GET", label.partition(" ")[2])
+    assert answer.status == 502
+    documented.check(label, answer)

@@ -1,0 +1,217 @@
+"""An MCP client of a server on standard input and output, in memory: messages in, messages out, a clock that jumps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from svc_proto.agent.tools.tool import Arguments, Tool, schema
+from svc_proto.basics.errors import ToolError
+from svc_proto.client.mcp_stdio import StdioServer
+from svc_proto.commands import Abort, Command, Exit
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.facts import Accepted, Closed, OperationId, ReadClosed, Received, Sent, Started, Stopping
+from svc_proto.mcp.pending_request import MODERN
+from svc_proto.mcp.server_features import Content, Direct, Offer, OfferedTool, Prompt
+from svc_proto.mcp.subscriptions import Resource
+from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy, wire_bytes
+
+ELICITS: Mapping[str, object] = {"elicitation": {}}
+WORD: Mapping[str, object] = {"type": "string"}
+TICKETS = [OperationId(1_000 + number) for number in range(100)]
+
+
+def modern(capabilities: Mapping[str, object] | None = None, **params: object) -> dict[str, object]:
+    """The parameters of a request that says by itself what it speaks."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": capabilities or {},
+    }
+    return {**params, "_meta": meta}
+
+
+class Desk:
+    """Each call gives what the server says to it, and to everything before."""
+
+    def __init__(self, offer: Offer) -> None:
+        self.server = StdioServer(lambda engine: offer)
+        self.engine = Engine(self.server, entropy=counting_entropy())
+        self.book = Playbook(self.engine)
+        self.commands: list[Command] = []
+        self.numbers = 0
+        self._take(self.book >> Started())
+        self._take(self.book >> Accepted(CH, PEER, LOCAL))
+
+    def say(self, **members: object) -> list[Any]:
+        """One message."""
+        return self.bytes(json.dumps({"jsonrpc": "2.0", **members}).encode() + b"\n")
+
+    def bytes(self, data: bytes) -> list[Any]:
+        return self._take(self.book >> Received(CH, data))
+
+    def ask(self, method: str, **params: object) -> Any:
+        """A request; its result, or its error, and nothing else is said."""
+        self.numbers += 1
+        (answer,) = self.say(id=self.numbers, method=method, params=params)
+        assert answer["id"] == self.numbers
+        return answer.get("result", answer.get("error"))
+
+    def open(self, version: str = "2025-11-25", capabilities: Mapping[str, object] | None = None) -> Any:
+        about = {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": {"name": "t"}}
+        result = self.ask("initialize", **about)
+        assert self.say(method="notifications/initialized") == []
+        return result
+
+    def act(self, what: Callable[[], object]) -> list[Any]:
+        """Something happens in the server's process."""
+        return self._take(self.book.act(what))
+
+    def after(self, seconds: float) -> list[Any]:
+        return self._take(self.book.after(seconds))
+
+    def end(self) -> list[Any]:
+        return self._take(self.book >> ReadClosed(CH))
+
+    def stop(self) -> list[Any]:
+        return self._take(self.book >> Stopping(10.0))
+
+    def closed(self) -> list[Any]:
+        return self._take(self.book >> Closed(CH, "reset"))
+
+    @property
+    def over(self) -> bool:
+        return Abort(CH) in self.commands
+
+    @property
+    def exited(self) -> bool:
+        return any(isinstance(command, Exit) for command in self.commands)
+
+    def _take(self, book: Playbook) -> list[Any]:
+        commands = book.take()
+        self.commands += commands
+        data = wire_bytes(commands)
+        if data:
+            self.commands += (self.book >> Sent(CH, len(data))).take()
+        return [json.loads(line) for line in data.splitlines()]
+
+
+class Shop:
+    """Tools that echo, wait, fail, break, ask and ring; what they did is in `done`."""
+
+    def __init__(self) -> None:
+        self.done: list[object] = []
+        self.asks_there = False
+        self.on_begin: Callable[[], None] = lambda: None  # what else happens when a tool begins
+        self.ringing: list[Callable[[Any], bool]] = []  # whom to tell who has opened
+        self.watching: list[Callable[[], None]] = []  # who is to be told when the sign is another
+
+    def offer(self) -> Offer:
+        ringing, unused = Direct(self._ring, self._rung), cast("Any", None)
+
+        def tool(name: str, run: Any, **more: Any) -> OfferedTool:
+            made = Tool(name=name, description=name, parameters=schema((), word=WORD), run=unused, **more)
+            return OfferedTool(tool=made, title=name.title(), reads_only=False, destructive=False, run=run)
+
+        def there(arguments: Arguments) -> Flow[Arguments | None]:
+            yield from ()
+            return {**arguments, "there": True} if self.asks_there else None
+
+        return Offer(
+            name="shop",
+            title="Shop",
+            version="1",
+            instructions="Buy.",
+            tools=(
+                tool("echo", self._echo),
+                tool("wait", self._wait),
+                tool("turn", self._wait, sequential=True),
+                tool("fail", self._fail),
+                tool("break", self._break),
+                tool("pay", self._echo, needs_approval="It costs money.", requests_own_approval=there),
+                tool("weigh", self._weigh),
+                tool("ring", ringing),
+                tool("knock", ringing, sequential=True),
+                tool("call", ringing, needs_approval="It is late.", requests_own_approval=there),
+            ),
+            resources=(
+                Resource(
+                    uri="shop://sign",
+                    name="sign",
+                    description="s",
+                    media_type="text/plain",
+                    read=self._sign,
+                    watch=self._watch,
+                ),
+                Resource(uri="shop://photo", name="photo", description="p", media_type="image/png", read=self._photo),
+                Resource(uri="shop://shut", name="shut", description="x", media_type="text/plain", read=self._shut),
+            ),
+            prompts=(
+                Prompt(name="buy", description="b", text="Buy {what} for {who}.", arguments={"what": "", "who": ""}),
+            ),
+        )
+
+    def _echo(self, arguments: Arguments) -> Flow[Sequence[Content]]:
+        yield from ()
+        self.on_begin()
+        self.done.append(dict(arguments))
+        return [{"type": "text", "text": str(arguments.get("word"))}]
+
+    def _weigh(self, arguments: Arguments) -> Flow[str]:
+        yield from ()
+        return json.dumps({"grams": 7, "of": arguments.get("word")}, separators=(",", ":"))
+
+    def _ring(self, arguments: Arguments, tell: Callable[[Any], bool]) -> object:
+        word = arguments.get("word")
+        if word == "nobody":
+            return word
+        if word == "shut":
+            raise ToolError("it is shut")
+        self.on_begin()
+        self.done.append(word)
+        self.ringing.append(tell)
+        return None
+
+    def _rung(self, arguments: Arguments, outcome: object) -> Sequence[Content]:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return [{"type": "text", "text": f"{arguments.get('word')}: {outcome}"}]
+
+    def _wait(self, arguments: Arguments) -> Flow[Sequence[Content]]:
+        place = len(self.done)
+        self.on_begin()
+        self.done.append(arguments.get("word"))
+        try:
+            yield from wait(TICKETS[place], 1e9)
+        finally:
+            self.done.append(f"end of {arguments.get('word')}")
+        return []
+
+    def _fail(self, arguments: Arguments) -> Flow[Sequence[Content]]:
+        yield from ()
+        raise ToolError("no bread")
+
+    def _break(self, arguments: Arguments) -> Flow[Sequence[Content]]:
+        yield from ()
+        raise ZeroDivisionError
+
+    def _sign(self) -> Flow[str | bytes]:
+        yield from ()
+        return "open"
+
+    def turn_sign(self) -> None:
+        for tell in self.watching:
+            tell()
+
+    def _watch(self, tell: Callable[[], None]) -> Callable[[], None]:
+        self.watching.append(tell)
+        return lambda: self.watching.remove(tell)
+
+    def _photo(self) -> Flow[str | bytes]:
+        yield from ()
+        return b"\x89PNG"
+
+    def _shut(self) -> Flow[str | bytes]:
+        yield from ()
+        raise ToolError("it is shut")

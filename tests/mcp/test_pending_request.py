@@ -1,0 +1,87 @@
+"""One request: what is said about it, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from math import nan
+from typing import Any, cast
+
+import pytest
+
+from svc_proto.mcp.pending_request import Said, _Progress
+from tests.engine.toy_service import open_book
+from tests.mcp.http_harness import Web, heard
+from tests.mcp.stdio_harness import Desk, Shop, modern
+
+
+def test_what_no_json_can_say_is_a_bug(desk: Desk) -> None:
+    handlers = cast("dict[str, Any]", desk.server._conversation._answers.handlers)
+    handlers["odd"] = lambda params, call: {"weight": nan}
+    desk.book.logs.bugs = True
+    assert desk.ask("odd", **modern())["code"] == -32603
+    assert desk.ask("tools/list", **modern())["resultType"] == "complete"
+
+
+@pytest.mark.parametrize(("name", "done"), [("echo", [{"word": "x"}]), ("wait", ["x", "end of x"]), ("ring", ["x"])])
+def test_one_that_ends_its_own_client(desk: Desk, shop: Shop, name: str, done: list[object]) -> None:
+    desk.open()
+    conversation = desk.server._conversation
+    shop.on_begin = conversation.close
+    assert desk.say(id="a", method="tools/call", params={"name": name, "arguments": {"word": "x"}}) == []
+    assert (shop.done, conversation.busy) == (done, False)
+    assert [tell("in") for tell in shop.ringing] == [False] * len(shop.ringing)
+
+
+def test_progress_in_the_stateless_way(web: Web) -> None:
+    params = {"name": "ring", "arguments": {"word": "Ann"}}
+    call = web.call("POST", _asking_for_progress(params), _HEAD)
+    web.book.after(5.0)
+    web.book.after(5.0)
+    web.book.within(lambda: web.shop.ringing[0]("in"))
+    first, second, answer = heard(call)
+    assert (first["params"]["progress"], second["params"]["progress"]) == (5, 10)
+    assert (answer["id"], answer["result"]["content"][0]["text"]) == (1, "Ann: in")
+    assert call.answer is not None
+    web.book.after(60.0)
+    assert web.book.leaks() == []
+
+
+def test_progress_always_grows() -> None:
+    """ "The progress value MUST increase with each notification", whatever the clock says."""
+    book, said = open_book(), list[Said]()
+    made: list[_Progress] = []
+    book.act(lambda: made.append(_Progress(book.engine, "p", said.append)))
+    for seconds, times in ((0.0, 2), (1.0, 1), (3.4, 1)):
+        book.after(seconds)
+        for _ in range(times):
+            book.act(lambda: made[0].tell("so far"))
+    book.after(0.6)
+    notes = [json.loads(each.text)["params"] for each in said]
+    assert [(note["progress"], note["message"]) for note in notes] == [
+        *((progress, "so far") for progress in (1, 2, 3, 4)),
+        (5, "waiting"),
+    ]
+    assert {note["progressToken"] for note in notes} == {"p"}
+
+
+def test_who_goes_away_is_told_of_nothing(web: Web) -> None:
+    call = web.call("POST", _asking_for_progress({"name": "knock"}), _HEAD)
+    call.vanish()
+    assert web.shop.ringing[0]("in") is False
+    other = web.call("POST", _asking_for_progress({"name": "knock"}), _HEAD)
+    assert len(web.shop.ringing) == 2  # the line is free
+    web.book.after(5.0)
+    other.vanish()
+    assert web.shop.ringing[1]("in") is False
+    web.book.after(60.0)
+    assert web.book.leaks() == []
+
+
+_HEAD = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call"}
+
+
+def _asking_for_progress(params: dict[str, Any]) -> dict[str, object]:
+    _HEAD["mcp-name"] = params["name"]
+    about = modern(None, **params)
+    meta = {**cast("dict[str, object]", about["_meta"]), "progressToken": "p"}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**about, "_meta": meta}}

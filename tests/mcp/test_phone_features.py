@@ -1,0 +1,199 @@
+"""The phone as an offer, against the relay and the reference phone."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+
+import pytest
+
+from svc_proto.agent.agent_factory import AgentParts
+from svc_proto.agent.tools.phone_tools import ROWS
+from svc_proto.basics.errors import ToolError
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.mcp.phone_features import LOOKS, looking, phone_offer
+from svc_proto.mcp.server_features import Direct, Offer
+from svc_proto.service_clients.phone_control import PhoneResponse, RelayPhoneControl
+from tests.agent.harness import AgentWorld
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_who_may_only_look_may_do_this_and_no_more() -> None:
+    by_get = (
+        "bridge/devices notifications/recent clipboard current_app events get_apps location ping screen screen_hash"
+    )
+    looks = {("GET", f"/{name}") for name in f"{by_get} screenshot".split()}
+    assert (
+        looks | {("POST", f"/{name}") for name in ["describe_node", "diff_screen", "find_nodes", "search_contacts"]}
+        == LOOKS
+    )
+
+
+def with_offer(world: AgentWorld, plan: Callable[[Offer], Flow[Any]]) -> Any:
+    def run(parts: AgentParts, engine: Engine) -> Flow[Any]:
+        link = RelayPhoneControl(engine, "http://127.0.0.1:8767", "", who="MCP on this host", file="mcp-relay.json")
+        return (yield from plan(phone_offer(link)))
+
+    return world.run(run)
+
+
+def call(offer: Offer, name: str, arguments: Mapping[str, object] | None = None) -> Flow[Any]:
+    (offered,) = [each for each in offer.tools if each.tool.name == name]
+    assert not isinstance(offered.run, Direct)
+    found = yield from offered.run(arguments or {})
+    return json.loads(found) if isinstance(found, str) else found
+
+
+def read(offer: Offer, uri: str) -> Flow[Any]:
+    (resource,) = [each for each in offer.resources if each.uri == uri]
+    return (yield from resource.read())
+
+
+def test_every_route_is_a_tool_and_says_what_it_does() -> None:
+    offer = phone_offer(RelayPhoneControl(cast("Engine", None), "http://x", "t"))
+    by_name = {each.tool.name: each for each in offer.tools}
+    assert len(by_name) == len(ROWS)
+    assert [name for name, each in by_name.items() if each.destructive] == [
+        "phone_send_intent",
+        "phone_broadcast",
+        "phone_call",
+        "phone_send_sms",
+        "phone_send_mms",
+    ]
+    changing = {name for name, each in by_name.items() if not each.reads_only}
+    assert {"phone_tap", "phone_setup", "phone_events_stream", "phone_open_app"} <= changing
+    assert not {"phone_screen", "phone_find_nodes", "phone_search_contacts", "phone_location"} & changing
+    assert by_name["phone_tap_text"].title == "Tap text"
+
+
+def test_the_phone_is_driven_and_seen() -> None:
+    world = AgentWorld(phone=True)
+
+    def plan(offer: Offer) -> Flow[list[Any]]:
+        media_types = [resource.media_type for resource in offer.resources]
+        assert media_types == ["application/json", "image/png", *["application/json"] * 5]
+        opened = yield from call(offer, "phone_open_app", {"package": "com.example.mail"})
+        picture = yield from call(offer, "phone_screenshot")
+        found = [opened, picture]
+        for resource in offer.resources:
+            found += [(yield from resource.read())]
+        return found
+
+    opened, picture, screen, shot, app, apps, notifications, activity, devices = with_offer(world, plan)
+    assert opened["package"] == "com.example.mail"
+    assert (picture[0]["type"], picture[0]["mimeType"]) == ("image", "image/png")
+    assert b64decode(picture[0]["data"]).startswith(b"\x89PNG")
+    assert json.loads(screen)["packageName"] == "com.example.mail"
+    assert shot.startswith(b"\x89PNG")
+    assert json.loads(app) == {"package": "com.example.mail"}
+    assert json.loads(apps)
+    assert json.loads(notifications)["count"] == 0
+    done = [(row["path"], row["decision"]) for row in json.loads(activity)["activity"]]
+    assert done == [
+        *((path, "executed") for path in ("/get_apps", "/current_app", "/screenshot", "/screen", "/screenshot")),
+        ("/open_app", "executed"),
+    ]
+    (device,) = json.loads(devices)["devices"]
+    assert device["active"] is True
+    names = [session.device_name for session in world.relay.sessions.active(world.relay.engine.now)]
+    assert "MCP on this host" in names
+    assert "mcp-relay.json" in str(world.disk.paths())
+
+
+def test_without_a_phone() -> None:
+    world = AgentWorld(relay=True)
+    for plan in (lambda offer: call(offer, "phone_screenshot"), lambda offer: read(offer, "phone://screen")):
+        with pytest.raises(ToolError, match="503 phone_not_connected"):
+            with_offer(world, plan)
+
+
+class FakeLink:
+    """A phone that answers what it likes."""
+
+    def __init__(self, answer: Mapping[str, object], data: bytes) -> None:
+        self.answer = PhoneResponse(200, answer)
+        self.data = data
+        self.configured = True
+        self.is_phone_connected = self.gate_bound_arguments = None
+        self.asked: list[str] = []
+        self.given: Mapping[str, object] = {}  # with the last call
+
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
+        yield from ()
+        self.given = arguments
+        return self.answer
+
+    def media(self, token: str) -> Flow[bytes]:
+        yield from ()
+        self.asked.append(token)
+        return self.data
+
+
+def run(flow: Flow[Any]) -> Any:
+    with pytest.raises(StopIteration) as ended:
+        next(flow)
+    return ended.value.value
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"RIFF....WEBP", "image/webp"),
+        (b"GIF89a", "image/gif"),
+    ],
+)
+@pytest.mark.parametrize("marker", ["MEDIA:hermes-relay://t0", "MEDIA:svc-relay://t0"])
+def test_what_kind_of_picture_it_is(data: bytes, kind: str, marker: str) -> None:
+    link = FakeLink({"media": marker}, data)
+    (block,) = run(call(phone_offer(cast("RelayPhoneControl", link)), "phone_screenshot"))
+    assert block["mimeType"] == kind
+    assert link.asked == ["t0"]
+
+
+def test_what_is_no_picture() -> None:
+    link = FakeLink({"media": 5}, b"<svg")
+    with pytest.raises(ToolError, match="could not be had"):
+        next(call(phone_offer(cast("RelayPhoneControl", link)), "phone_screenshot"))
+    assert link.asked == [""]
+
+
+def test_a_screen_is_told_without_bounds_unless_they_are_wanted() -> None:
+    link = FakeLink({"nodes": [{"nodeId": "w0:1", "bounds": {"left": 0}, "clickable": False}]}, b"")
+    offer = phone_offer(cast("RelayPhoneControl", link))
+    assert run(call(offer, "phone_screen")) == {"nodes": [{"nodeId": "w0:1"}]}
+    assert run(call(offer, "phone_screen", {"include_bounds": True}))["nodes"][0]["bounds"] == {"left": 0}
+    assert run(read(offer, "phone://screen")) == '{"nodes":[{"nodeId":"w0:1"}]}'
+    assert link.given == {"include_bounds": True}  # without, phones in use find no nodes at all (wire bridge 3.4)
+
+
+def test_who_is_told_of_nothing_looks() -> None:
+    world, told = AgentWorld(phone=True), list[str]()
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
+        link = RelayPhoneControl(engine, "http://127.0.0.1:8767", "")
+        offer = phone_offer(link, looking(engine, link))
+        watched = [each for each in offer.resources if each.watch is not None]
+        stops = [each.watch(partial(told.append, each.name)) for each in watched if each.watch]
+        yield from sleep(engine, 5.0)
+        assert told == []
+        assert world.relay.notifications.post({"title": "Mail"})
+        yield from sleep(engine, 5.0)
+        assert told == ["notifications"]
+        for stop in stops:
+            stop()
+
+    world.run(plan)
+
+
+def test_phones_that_are_not_told_of() -> None:
+    link = FakeLink({"error": "local callers only"}, b"")
+    link.answer = PhoneResponse(403, link.answer.body)
+    with pytest.raises(ToolError, match="403: local callers only"):
+        next(read(phone_offer(cast("RelayPhoneControl", link)), "phone://devices"))

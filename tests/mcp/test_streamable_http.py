@@ -1,0 +1,153 @@
+"""Streamable HTTP: messages by POST, with sessions and without, and how it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.facts import ReadClosed
+from svc_proto.mcp.pending_request import MODERN
+from svc_proto.mcp.streamable_http import DEFER, MAX_CALLERS
+from svc_proto.schema.mcp_messages import HANDSHAKE_VERSIONS
+from tests.mcp.http_harness import Web, heard, message, status
+from tests.mcp.stdio_harness import ELICITS
+from tests.relay.harness import REMOTE
+
+PING = message("ping")
+PAY: dict[str, Any] = {"name": "pay", "arguments": {"word": "bread"}}
+
+
+@pytest.mark.parametrize(
+    ("body", "code"), [(b"{", -32700), ([PING], -32600), ({"id": 1, "method": "ping"}, -32600), (b"\xff", -32700)]
+)
+def test_what_is_no_message(web: Web, body: object, code: int) -> None:
+    answer = web.post(body)
+    assert (answer.status, answer.json["error"]["code"]) == (400, code)
+
+
+def test_a_stateless_request(web: Web) -> None:
+    found = web.stateless("server/discover").result
+    assert found.headers.get(b"mcp-session-id") is None
+    assert found.json["result"]["supportedVersions"] == [MODERN, *HANDSHAKE_VERSIONS]
+    called = web.stateless("tools/call", name="echo", arguments={"word": "hi"}).result
+    assert called.json["result"]["content"] == [{"type": "text", "text": "hi"}]
+    assert called.headers.get(b"content-type") == b"application/json"
+    assert web.stateless("resources/read", uri="shop://sign").result.status == 200
+    missing = web.stateless("nope").result
+    assert (missing.status, missing.json["error"]["code"]) == (404, -32601)
+    assert web.stateless("tools/call", {"mcp-name": "5"}, name="5").result.status == 400
+    assert len(web.server.sessions) == 0
+
+
+def test_who_goes_away_cancels(web: Web) -> None:
+    early = web.stateless("tools/call", name="wait", arguments={"word": "a"})
+    early.vanish()
+    assert web.shop.done == ["a", "end of a"]
+    late = web.stateless("tools/call", name="wait", arguments={"word": "b"})
+    web.book.after(DEFER)
+    assert status(late) == 200
+    late.vanish()
+    assert web.shop.done[2:] == ["b", "end of b"]
+
+
+def test_who_closes_his_end_has_gone_away(web: Web) -> None:
+    call = web.stateless("tools/call", name="wait", arguments={"word": "a"})
+    web.book.feed(ReadClosed(call.ch))
+    assert (call.aborted, web.shop.done) == (True, ["a", "end of a"])
+    session = web.open()
+    listening = session.listen()
+    web.book.feed(ReadClosed(listening.ch))
+    assert listening.aborted
+    asked = web.call("POST", message("ping"))
+    web.book.feed(ReadClosed(asked.ch))
+    assert asked.result.status == 400
+
+
+def test_two_callers_with_one_number(web: Web) -> None:
+    calls = [web.stateless("tools/call", name="wait", arguments={"word": word}) for word in "ab"]
+    calls[0].vanish()
+    assert web.shop.done == ["a", "b", "end of a"]
+    assert status(calls[1]) == 0
+
+
+def test_the_stateless_question(web: Web) -> None:
+    asked = web.stateless("tools/call", elicits=True, **PAY).result.json["result"]
+    again: dict[str, Any] = {"inputResponses": {"confirm": {"action": "accept"}}, "requestState": asked["requestState"]}
+    assert web.stateless("tools/call", elicits=True, **PAY, **again).result.json["result"]["isError"] is False
+    assert web.shop.done == [{"word": "bread"}]
+
+
+def test_a_session(web: Web) -> None:
+    session = web.open()
+    assert len(session.identity) == 32
+    tools = session.post(message("tools/list", "x"))
+    assert (tools.status, tools.json["id"], len(tools.json["result"]["tools"])) == (200, "x", 10)
+    unknown = session.post(message("nope"))
+    assert (unknown.status, unknown.json["error"]["code"]) == (200, -32601)
+    assert session.end() == 204
+    for method in ("DELETE", "GET", "POST"):
+        assert session.call(method, PING if method == "POST" else None).result.status == 404
+    assert web.book.leaks() == []
+
+
+def test_calls_side_by_side_and_cancelled(web: Web) -> None:
+    session = web.open()
+    calls = [session.tool("wait", number, word=str(number)) for number in range(2)]
+    twice = session.tool("wait", 1).result
+    assert (twice.status, twice.json["error"]["code"], twice.json["id"]) == (400, -32600, 1)
+    assert session.cancel(0) == 202
+    assert (calls[0].result.status, calls[0].result.body) == (202, b"")
+    assert status(calls[1]) == 0
+    calls[1].vanish()
+    assert web.shop.done == ["0", "1", "end of 0"]  # to go away is not to cancel
+    session.end()
+    assert web.shop.done[-1] == "end of 1"
+
+
+def test_a_question(web: Web) -> None:
+    session = web.open(ELICITS)
+    call = session.tool("pay", 7, word="bread")
+    (asked,) = heard(call)
+    assert asked["method"] == "elicitation/create"
+    answer = {"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}
+    assert session.post(answer).status == 202
+    assert heard(call)[-1]["result"]["isError"] is False
+    assert call.answer is not None
+    # Its end was told, and can be told again.
+    back = session.listen("1-1")
+    assert heard(back)[0]["id"] == 7
+
+
+def test_offers_are_kept_for_those_who_called_last(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_CALLERS > 1
+    monkeypatch.setattr("svc_proto.mcp.streamable_http.MAX_CALLERS", 1)
+    web.open()
+    web.open(token=web.book.pair().token)
+    web.open()
+
+
+def test_a_revoked_caller_has_nothing_left(web: Web) -> None:
+    other = web.book.pair().token
+    theirs = web.open(token=other)
+    session = web.open()
+    waiting, listening = session.tool("wait", 1, word="a"), session.listen()
+    told = session.tool("wait", 2, token="p", word="b")
+    web.book.after(DEFER)
+    alone = web.stateless("tools/call", name="wait", arguments={"word": "c"})
+    gone = web.book.request("DELETE", f"/sessions/{web.token[:8]}", token=web.token, peer=REMOTE)
+    assert gone.status == 200
+    assert (alone.result.status, listening.aborted, told.aborted, waiting.aborted) == (401, True, True, True)
+    assert sorted(map(str, web.shop.done)) == ["a", "b", "c", "end of a", "end of b", "end of c"]
+    assert len(web.server._answers) == 1  # what was kept ready for them, too
+    assert session.post(PING).status == 401
+    assert theirs.post(PING).status == 200
+
+
+def test_the_process_ends(web: Web) -> None:
+    session = web.open()
+    listening = session.listen()
+    call = session.tool("wait", word="a")
+    web.book.stop()
+    assert (listening.answer is not None, call.result.status) == (True, 202)
+    assert web.shop.done == ["a", "end of a"]
