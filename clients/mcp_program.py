@@ -13,8 +13,8 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.mcp_stdio import StdioServer
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
-from svc_proto.mcp.phone_features import looking, phone_offer
-from svc_proto.mcp.server_features import Offer
+from svc_proto.mcp.phone_features import phone_features, poll_for_changes
+from svc_proto.mcp.server_features import ServerFeatures
 from svc_proto.service_clients.phone_control import RelayPhoneControl
 from svc_proto.wire.urls import parse_url
 
@@ -37,6 +37,6 @@ def mcp_program(url: str, token: str) -> Program:
     return Program(core=core, stdio=True, services=services, on_exit=say_why)
 
 
-def _offer(url: str, token: str, engine: Engine) -> Offer:
+def _offer(url: str, token: str, engine: Engine) -> ServerFeatures:
     link = RelayPhoneControl(engine, url, token, who=NAME, file=TOKEN_FILE)
-    return phone_offer(link, looking(engine, link))
+    return phone_features(link, poll_for_changes(engine, link))

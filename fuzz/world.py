@@ -34,7 +34,7 @@ from runtimes.sim.world import START_WALL
 from runtimes.sim.world import World as Simulation
 from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.api.config import ApiConfig
-from svc_proto.api.runs.subscriber import MAX_BEHIND, MAX_EVENTS_BEHIND, MAX_UNREAD, SubscriberState
+from svc_proto.api.runs.subscriber import MAX_BACKLOG_BYTES, MAX_BACKLOG_EVENTS, MAX_UNREAD, SubscriberState
 from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.boundary import Core
@@ -577,7 +577,7 @@ class World:
             if reader is None or reader.state is not SubscriberState.READING:
                 continue
             waits = reader._pieces[:-1]  # the last event holds the whole text again
-            if sum(map(len, waits)) > 2 * MAX_BEHIND or len(waits) > 2 * MAX_EVENTS_BEHIND:
+            if sum(map(len, waits)) > 2 * MAX_BACKLOG_BYTES or len(waits) > 2 * MAX_BACKLOG_EVENTS:
                 violated(Invariant.BOUNDED, f"{len(waits)} events, {reader._size} characters wait for a reader")
 
     def _look_at_unsent(self, end: End) -> None:

@@ -41,7 +41,7 @@ from svc_proto.api.chat.store_requests import (
     BeginTurn,
     CreateChat,
     DeleteChat,
-    DropResponse,
+    DeleteResponse,
     ForkChat,
     GetChat,
     ListChats,
@@ -68,7 +68,7 @@ CHUNK = 500  # values in one statement: databases limit their number
 KINDS_COUNTED = 100  # kinds of lists whose number of sessions is kept
 BRANCHED = "branched"  # why a session ended that was forked, wire api 3.8
 
-ERASES: frozenset[type[StoreRequest[Any]]] = frozenset((DeleteChat, DropResponse))  # nothing of it may be left
+ERASES: frozenset[type[StoreRequest[Any]]] = frozenset((DeleteChat, DeleteResponse))  # nothing of it may be left
 READS: frozenset[type[StoreRequest[Any]]] = frozenset({GetChat, ListChats, ListMessages, ListTitles, SearchMessages})
 
 _S = CHAT_SESSIONS.c

@@ -8,15 +8,15 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from runtimes.chat_tables import CHAT_RESPONSES
-from svc_proto.api.chat.records import KeptResponse
-from svc_proto.api.chat.store_requests import DropResponse, FindResponse, KeepResponse
+from svc_proto.api.chat.records import StoredResponse
+from svc_proto.api.chat.store_requests import DeleteResponse, FindResponse, SaveResponse
 
 __all__ = ["RESPONSE_HANDLERS"]
 
 _R = CHAT_RESPONSES.c
 
 
-def _keep(connection: Connection, request: KeepResponse) -> bool:
+def _keep(connection: Connection, request: SaveResponse) -> bool:
     mine = (_R.kind == request.kind, _R.name == request.name)
     values = {"session_id": request.session_id, "text": request.text, "used_at": request.now}
     if not connection.execute(update(CHAT_RESPONSES).where(*mine).values(values)).rowcount:
@@ -36,22 +36,22 @@ def _keep(connection: Connection, request: KeepResponse) -> bool:
     return True
 
 
-def _find(connection: Connection, request: FindResponse) -> KeptResponse | None:
+def _find(connection: Connection, request: FindResponse) -> StoredResponse | None:
     mine = (_R.kind == request.kind, _R.name == request.name)
     row = connection.execute(select(_R.session_id, _R.text).where(*mine)).one_or_none()
     if row is None:
         return None
     connection.execute(update(CHAT_RESPONSES).where(*mine, _R.used_at < request.now).values(used_at=request.now))
-    return KeptResponse(session_id=row.session_id, text=row.text)
+    return StoredResponse(session_id=row.session_id, text=row.text)
 
 
-def _drop(connection: Connection, request: DropResponse) -> bool:
+def _drop(connection: Connection, request: DeleteResponse) -> bool:
     mine = (_R.kind == "response", _R.name == request.name)
     return bool(connection.execute(delete(CHAT_RESPONSES).where(*mine)).rowcount)
 
 
 RESPONSE_HANDLERS: Mapping[type, Callable[[Connection, Any], object]] = {
-    KeepResponse: _keep,
+    SaveResponse: _keep,
     FindResponse: _find,
-    DropResponse: _drop,
+    DeleteResponse: _drop,
 }

@@ -31,8 +31,8 @@ from servers.launch import (
     tell_where,
 )
 from servers.supervised import given_place
-from svc_proto.api.agent_settings import agent_settings, misspelt
-from svc_proto.api.config import ApiConfig, api_config
+from svc_proto.api.agent_settings import build_agent_settings, find_misspelled
+from svc_proto.api.config import ApiConfig, parse_api_config
 from svc_proto.api.service import Api
 from svc_proto.basics.dotenv import parse_own_settings
 from svc_proto.basics.sanitize import sanitize_line
@@ -76,7 +76,7 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
     silent = bool(given) or options.get("host") is None
     options = {**options, **given}
     try:
-        first = api_config(env, options, home=home)
+        first = parse_api_config(env, options, home=home)
         files = {**_yaml_file(first.config_path), **_env_file(f"{first.home}/.env")}
         found = {**files, **{name: value for name, value in env.items() if value.strip()}}
         if given:
@@ -84,7 +84,7 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
         if beside is not None and first.enabled and silent:
             found = _beside(str(given.get("host", beside)), found, first.home)
         named = bool(env.get("API_SERVER_KEY", "").strip())
-        return evolve(api_config(found, options, home=first.home), key_in_environment=named)
+        return evolve(parse_api_config(found, options, home=first.home), key_in_environment=named)
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
 
@@ -119,7 +119,7 @@ def api_program(
             logger.warning("serving other hosts without a key: whoever reaches this port can use the agent")
         if public and place.listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
-        for name, meant in misspelt(_settings(bound)).items():
+        for name, meant in find_misspelled(_settings(bound)).items():
             problem = f"{sanitize_line(name)} is no setting that is known here: is {meant} meant?"
             logger.warning(LogMessage("configuration not used", {"path": str(path), "problem": problem}))
         model = model_of(bound)
@@ -182,7 +182,7 @@ def _key_place(config: ApiConfig) -> str:
 
 def model_of(config: ApiConfig) -> str:
     """What answers, as far as the start knows: the file is read anew at each turn."""
-    route = agent_settings(config, _settings(config)).route
+    route = build_agent_settings(config, _settings(config)).route
     return "built-in" if route is None else route.model
 
 

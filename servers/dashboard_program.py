@@ -29,7 +29,7 @@ from servers.launch import (
 )
 from servers.relay_program import read_config
 from servers.supervised import given_place
-from svc_proto.dashboard.config import DashboardConfig, dashboard_config
+from svc_proto.dashboard.config import DashboardConfig, parse_dashboard_config
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
@@ -65,7 +65,9 @@ def read_dashboard_config(
 ) -> DashboardConfig:
     """The dashboard's own settings, with those of `.env`. Raises `CannotStartError` with exit code 2."""
     try:
-        return dashboard_config(settings(env), {**options, **given_place(env, "dashboard")}, relay_port=relay_port)
+        return parse_dashboard_config(
+            settings(env), {**options, **given_place(env, "dashboard")}, relay_port=relay_port
+        )
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
 

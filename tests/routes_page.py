@@ -81,18 +81,18 @@ def _kinds(content: Mapping[str, Any]) -> Iterator[str]:
 
 def _write() -> None:
     from svc_proto.dashboard.config import DashboardConfig
-    from svc_proto.dashboard.openapi_operations import manual
+    from svc_proto.dashboard.openapi_operations import build_api_doc
     from svc_proto.dashboard.service import Dashboard
     from svc_proto.openapi.document import build_document
-    from tests.api.harness import ApiBook
+    from tests.api.harness import ApiHarness
     from tests.loops.boards import FILES
     from tests.relay.routes.voice_harness import VoiceRoutesHarness
 
     def told(book: Any) -> Any:
         return json.loads(book.request("GET", "/openapi.json").body)
 
-    board: Any = build_document(Dashboard(DashboardConfig(), FILES).router.routes, manual(FILES, ""), "")
-    documents = {API: told(ApiBook()), RELAY: told(VoiceRoutesHarness()), DASHBOARD: board}
+    board: Any = build_document(Dashboard(DashboardConfig(), FILES).router.routes, build_api_doc(FILES, ""), "")
+    documents = {API: told(ApiHarness()), RELAY: told(VoiceRoutesHarness()), DASHBOARD: board}
     PAGE.write_text(ABOUT + "\n".join(_section(name, document) for name, document in documents.items()))
 
 

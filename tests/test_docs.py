@@ -11,9 +11,9 @@ import pytest
 from fuzz.doors import CALLERS, CHANNEL_DOORS, IN, RELAY_DOORS
 from runtimes import threads_loop
 from svc_proto import boundary
-from svc_proto.api.config import api_config
+from svc_proto.api.config import parse_api_config
 from svc_proto.basics.dotenv import parse_dotenv
-from svc_proto.dashboard.config import dashboard_config
+from svc_proto.dashboard.config import parse_dashboard_config
 from svc_proto.relay_config import parse_relay_config
 from svc_proto.wire import Limits
 from tests.cli_page import PAGE as CLI_PAGE
@@ -140,7 +140,7 @@ def test_the_servers_accept_the_settings_of_the_how_tos(page: str, block: dict[s
     assert block.keys() <= {*re.findall(r"[A-Z][A-Z0-9_]+", VARIABLES.read_text())}, page
     rest = {"SVC_DATABASE_URL": "postgresql://svc@db.lan/svc", "API_SERVER_KEY": "x" * 16}
     rest |= {"SVC_CLUSTER_URL": "redis://redis.lan"} | block
-    for config in (parse_relay_config, api_config, dashboard_config):
+    for config in (parse_relay_config, parse_api_config, parse_dashboard_config):
         config(rest)
 
 

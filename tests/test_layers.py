@@ -73,7 +73,7 @@ OWNERS = {  # what a module's parts name for type checkers alone, since they are
     "svc_proto.engine.exchange": ("Exchange",),
     "svc_proto.engine.http_channel": ("HttpChannel",),
     "svc_proto.engine.server_channel": ("ServerChannel",),
-    "svc_proto.mcp.pending_request": ("Call",),
+    "svc_proto.mcp.pending_request": ("PendingRequest",),
     "svc_proto.relay.websocket.client_connection": ("ClientConnection",),
     "svc_proto.relay.service": ("Relay",),
     "svc_proto.voice.session_manager": ("VoiceSessionManager",),

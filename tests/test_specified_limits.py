@@ -10,7 +10,7 @@ LIMITS = {
     # wire api 2.1, 2.3, 2.5
     "api.service.BODY_LIMIT": 10_000_000,
     "api.content.MAX_PARTS": 1_000,
-    "api.runs.idempotency.KEEP": 300.0,
+    "api.runs.idempotency.KEY_TTL": 300.0,
     "api.runs.idempotency.MAX_KEYS": 1_000,
     "api.chat.titles.MAX_ID": 256,
     # wire api 3.1, 3.2, 3.8
@@ -20,12 +20,12 @@ LIMITS = {
     "api.routes.sessions.DEFAULT_HITS": 20,
     "api.routes.sessions.MAX_HITS": 100,
     # wire api 4.2, 6.3, 7, decision 16
-    "api.runs.subscriber.KEEPALIVE_EVERY": 30.0,
-    "api.runs.subscriber.UNREAD_FOR": 300.0,
-    "api.runs.subscriber.MAX_BEHIND": 64 * 1024,
-    "api.runs.subscriber.MAX_EVENTS_BEHIND": 256,
-    "api.routes.runs.RACE": 1.0,
-    "api.runs.response_store.MAX_KEPT": 100,
+    "api.runs.subscriber.KEEPALIVE_INTERVAL": 30.0,
+    "api.runs.subscriber.UNREAD_TIMEOUT": 300.0,
+    "api.runs.subscriber.MAX_BACKLOG_BYTES": 64 * 1024,
+    "api.runs.subscriber.MAX_BACKLOG_EVENTS": 256,
+    "api.routes.runs.EVENT_WAIT": 1.0,
+    "api.runs.response_store.MAX_STORED": 100,
     # spec "Limits"
     "client.doctor.PROBE_WITHIN": 4.0,
     "device.safety.bounds.MIN_IDLE_MINUTES": 5,
@@ -56,7 +56,7 @@ LIMITS = {
     "client.talk.TURN_WITHIN": 300.0,
     # wire core 9
     "dashboard.validation.MAX_PREFIX": 64,
-    "dashboard.upstream.MOST_SHOWN": 200,
+    "dashboard.upstream.MAX_BODY_CHARS": 200,
     # wire api 2.5
     "dashboard.agent_proxy.LARGEST_TURN": 10_000_000,
     # wire bridge 1.3, 3.4, 5.5, 5.7, 5.8

@@ -9,13 +9,13 @@ from functools import partial
 import pytest
 from attrs import frozen
 
-from svc_proto.agent.approval_memory import MAX_SHOWN, shown_call
+from svc_proto.agent.approval_memory import MAX_SHOWN, describe_call
 from svc_proto.agent.toolbox import MAX_PREVIEW, preview_of
 from svc_proto.agent.tools.phone_result import MAX_ERROR, body_of
 from svc_proto.agent.tools.tool import Tool
 from svc_proto.api.chat.titles import MAX_ID, MAX_TITLE, check_session_id, clean_title
-from svc_proto.api.errors import MOST_SHOWN as MOST_OF_AN_ID
-from svc_proto.api.errors import no_such_session
+from svc_proto.api.errors import MAX_ID_CHARS as MOST_OF_AN_ID
+from svc_proto.api.errors import session_not_found
 from svc_proto.api.routes.sessions import MAX_NAME
 from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.basics.excerpt import MAX_QUOTED, safe_excerpt
@@ -100,7 +100,7 @@ CUTS = {
     "quotation of a server": Limit(MAX_QUOTED, safe_excerpt, "…"),
     "preview of a result": Limit(MAX_PREVIEW, preview_of, "…", counts_ending=True),
     "id of a missing session": Limit(
-        MOST_OF_AN_ID, lambda text: no_such_session(text).message.removeprefix("No such session: ")
+        MOST_OF_AN_ID, lambda text: session_not_found(text).message.removeprefix("No such session: ")
     ),
     "reason of a close frame": Limit(123, lambda text: encode_close_payload(1000, text)[2:].decode(), in_bytes=True),
 }
@@ -108,7 +108,7 @@ CUTS = {
 
 def approved_call(text: str) -> str:
     tool = Tool(name="t", description="", parameters={}, run=lambda arguments: ask_nothing())
-    shown = json.loads(shown_call(tool, {"x": text}).removeprefix("t "))
+    shown = json.loads(describe_call(tool, {"x": text}).removeprefix("t "))
     return str(shown["x"])
 
 

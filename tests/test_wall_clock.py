@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from svc_proto.agent.interface import ModelRoute
-from svc_proto.api.model_list import KEPT, ModelList
-from svc_proto.api.runs.idempotency import KEEP, IdempotencyKeys
+from svc_proto.agent.interface import ModelEndpoint
+from svc_proto.api.model_list import CACHE_TTL, ModelList
+from svc_proto.api.runs.idempotency import KEY_TTL, IdempotencyKeys
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
@@ -24,10 +24,10 @@ from svc_proto.machines.paired_session_registry import ACCESS_LIFETIME, PairedSe
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingCodes, PairingMeta
 from svc_proto.machines.run_scheduler import KEEP_ENDED, RunScheduler, RunTrigger
-from svc_proto.mcp.http_sessions import IDLE, HttpSessions
-from svc_proto.mcp.server_features import Answers, Offer
+from svc_proto.mcp.http_sessions import IDLE, HttpSessionRegistry
+from svc_proto.mcp.server_features import RequestHandlers, ServerFeatures
 from svc_proto.relay.voice.access import CACHE_SECONDS, ApiBearerVerifier
-from tests.api.scripted_agent import TurnBook
+from tests.api.scripted_agent import TurnHarness
 from tests.machines.test_oauth_consent import CLIENT, QUESTION, VERIFIER, YES
 from tests.playbook import START, counting_entropy
 
@@ -136,11 +136,11 @@ def collected() -> tuple[ConsentRegistry, str]:
     return consents, consents.issue_code(found, START, counting_entropy())
 
 
-def of_a_core(begin: Callable[[TurnBook], Callable[[], bool]]) -> Callable[[], IsAlive]:
+def of_a_core(begin: Callable[[TurnHarness], Callable[[], bool]]) -> Callable[[], IsAlive]:
     """Return the `begin` of something that reads the clocks of an engine."""
 
     def begun() -> IsAlive:
-        book = TurnBook()
+        book = TurnHarness()
         is_alive = begin(book)
 
         def alive(now: Moment) -> bool:
@@ -153,25 +153,25 @@ def of_a_core(begin: Callable[[TurnBook], Callable[[], bool]]) -> Callable[[], I
     return begun
 
 
-def idempotency_key(book: TurnBook) -> Callable[[], bool]:
+def idempotency_key(book: TurnHarness) -> Callable[[], bool]:
     book.chat(book.session())
-    keyed = IdempotencyKeys("theme").keyed("k", "f", book.engine)
-    keyed.keep(book.api.runs.find(book.hand.turn.run_id))
+    keyed = IdempotencyKeys("theme").for_request("k", "f", book.engine)
+    keyed.remember(book.api.runs.find(book.hand.turn.run_id))
     return lambda: keyed.find() is not None
 
 
-def mcp_session(book: TurnBook) -> Callable[[], bool]:
-    sessions = HttpSessions(book.engine)
-    offer = Offer(name="n", title="t", version="1", instructions="")
-    session = book.within(lambda: sessions.open("caller", Answers(book.engine, offer)))
+def mcp_session(book: TurnHarness) -> Callable[[], bool]:
+    sessions = HttpSessionRegistry(book.engine)
+    offer = ServerFeatures(name="n", title="t", version="1", instructions="")
+    session = book.within(lambda: sessions.open("caller", RequestHandlers(book.engine, offer)))
     return lambda: session.identity in sessions
 
 
-def models_of_the_upstream(book: TurnBook) -> Callable[[], bool]:
+def models_of_the_upstream(book: TurnHarness) -> Callable[[], bool]:
     models = CountedModelList(book.engine)
-    route = ModelRoute(base_url="http://model", model="m", api_key="k")
-    book.spawn(models.of(route))
-    return lambda: (book.spawn(models.of(route)), models.asked)[1] == 1
+    route = ModelEndpoint(base_url="http://model", model="m", api_key="k")
+    book.spawn(models.list_models(route))
+    return lambda: (book.spawn(models.list_models(route)), models.asked)[1] == 1
 
 
 class CountedModelList(ModelList):
@@ -179,13 +179,13 @@ class CountedModelList(ModelList):
 
     asked = 0
 
-    def _ask(self, route: ModelRoute) -> Flow[tuple[str, ...] | None]:
+    def _fetch(self, route: ModelEndpoint) -> Flow[tuple[str, ...] | None]:
         self.asked += 1
         yield from ()
         return ("m",)
 
 
-def accepted_bearer(book: TurnBook) -> Callable[[], bool]:
+def accepted_bearer(book: TurnHarness) -> Callable[[], bool]:
     probe = CountedProbe(book.engine, "http://api")
     book.spawn(probe.is_valid("bearer"))
     return lambda: (book.spawn(probe.is_valid("bearer")), probe.asked)[1] == 1
@@ -214,9 +214,9 @@ MONOTONIC = {
     "answered consent": Lifetime(answered_consent, ANSWER_TIMEOUT),
     "authorization code": Lifetime(authorization_code, OAUTH_CODE_LIFETIME),
     "traded authorization code": Lifetime(traded_authorization_code, ENDED_TTL),
-    "idempotency key": Lifetime(of_a_core(idempotency_key), KEEP),
+    "idempotency key": Lifetime(of_a_core(idempotency_key), KEY_TTL),
     "MCP session": Lifetime(of_a_core(mcp_session), IDLE),
-    "models of the upstream": Lifetime(of_a_core(models_of_the_upstream), KEPT),
+    "models of the upstream": Lifetime(of_a_core(models_of_the_upstream), CACHE_TTL),
     "bearer that the API has accepted": Lifetime(of_a_core(accepted_bearer), CACHE_SECONDS),
 }
 

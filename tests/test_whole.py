@@ -22,7 +22,7 @@ HIDDEN = """
     AgentSettings.servers AppendInput.data AudioDelta.data EmitAudio.data HttpParameters.headers
     Invitation.code ProviderKeys._file ProviderKeys.environment Transcribe.sound NewInvite.code NewInvite.pairing_url
     NewInvite.qr_payload ConfigProfile.data Put.members ShellOrder.session SpeechFile.data StdioParameters.argv
-    StdioParameters.env Turn.operator TurnOrder.operator VoiceConfig.variables VoiceFile.data VoiceSessionLifecycle._ring
+    StdioParameters.env Turn.operator TurnRequest.operator VoiceConfig.variables VoiceFile.data VoiceSessionLifecycle._ring
 """
 # What two that are equal may differ in.
 LEFT_OUT = """

@@ -17,13 +17,13 @@ from attrs import define, field, frozen
 from svc_proto.agent import mcp_command
 from svc_proto.agent.approval_memory import ApprovalMemory
 from svc_proto.agent.builtin_agent import BuiltinAgent
-from svc_proto.agent.interface import Agent, Turn, TurnHost, TurnOutcome
-from svc_proto.agent.memory import Memory
+from svc_proto.agent.interface import Agent, AgentHost, Turn, TurnOutcome
+from svc_proto.agent.memory import AgentMemory
 from svc_proto.agent.model_agent import ModelAgent
-from svc_proto.agent.model_client import PATIENT, UpstreamLimits
+from svc_proto.agent.model_client import DEFAULT_MODEL_LIMITS, ModelCallLimits
 from svc_proto.agent.pair_command import PairCommand
-from svc_proto.agent.skills import Skills
-from svc_proto.agent.tool_selection import ToolChoice
+from svc_proto.agent.skills import SkillLibrary
+from svc_proto.agent.tool_selection import ToolPolicy
 from svc_proto.agent.toolbox import ALL, Toolbox
 from svc_proto.agent.tools.demo import demo_tools
 from svc_proto.agent.tools.memory_tools import memory_tools, skill_tools
@@ -47,9 +47,9 @@ class AgentConfig:
     relay_url: str = "http://127.0.0.1:8767"
     relay_token: str = field(default="", repr=False)  # empty: the stored one, or pair by loopback when first needed
     brand: Brand = SVC
-    tools: ToolChoice = ALL
+    tools: ToolPolicy = ALL
     pace: float = 0.02  # s between two words of the built-in agent
-    limits: UpstreamLimits = PATIENT
+    limits: ModelCallLimits = DEFAULT_MODEL_LIMITS
 
 
 @define(eq=False)
@@ -58,8 +58,8 @@ class AgentParts:
 
     agent: Agent = field(init=False)
     toolbox: Toolbox
-    memory: Memory
-    skills: Skills
+    memory: AgentMemory
+    skills: SkillLibrary
     _engine: Engine
     servers: McpServers | None = field(default=None, init=False)
 
@@ -68,7 +68,7 @@ class AgentParts:
         if self.servers is None and found:
             from svc_proto.agent.mcp_servers import McpServers  # noqa: PLC0415, RUF100 - most have none
 
-            self.servers = self.toolbox.more = McpServers(self._engine)
+            self.servers = self.toolbox.dynamic_tools = McpServers(self._engine)
         if self.servers is not None:
             self.servers.configure(found)
 
@@ -80,8 +80,8 @@ class AgentParts:
 
 def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
     """Make everything. Nothing is read or connected to yet."""
-    memory = Memory(engine)
-    skills = Skills(engine, config.home)
+    memory = AgentMemory(engine)
+    skills = SkillLibrary(engine, config.home)
     link = RelayPhoneControl(engine, config.relay_url, config.relay_token)
     toolsets = (phone_tools(link, config.brand), memory_tools(memory), skill_tools(skills), demo_tools(engine))
     toolbox = Toolbox(engine, toolsets, ApprovalMemory(engine), config.tools)
@@ -89,11 +89,11 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
     model = ModelAgent(engine, toolbox, memory, skills, config.limits)
     pairing = PairCommand(engine, config.relay_url, config.brand)
     parts = AgentParts(toolbox, memory, skills, engine)
-    parts.agent = _Either(model, builtin, pairing, parts)
+    parts.agent = _AgentSelector(model, builtin, pairing, parts)
     return parts
 
 
-class _Either:
+class _AgentSelector:
     """The model's agent where there is a model, else the built-in one; two commands go past both."""
 
     def __init__(self, model: ModelAgent, builtin: BuiltinAgent, pairing: PairCommand, parts: AgentParts) -> None:
@@ -102,10 +102,10 @@ class _Either:
         self._model = model
         self._builtin = builtin
 
-    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
+    def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn."""
-        if self._pairing.is_meant(turn):
+        if self._pairing.matches(turn):
             return self._pairing.run(turn, host)
-        if mcp_command.is_meant(turn):
+        if mcp_command.matches(turn):
             return mcp_command.run(self._parts.servers, turn, host)
         return self._builtin.run(turn, host) if turn.model is None else self._model.run(turn, host)

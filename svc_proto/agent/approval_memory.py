@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.interface import ApprovalAsked, ToolCall, TurnHost
+from svc_proto.agent.interface import AgentHost, ApprovalRequested, ToolCall
 from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
@@ -25,7 +25,7 @@ from svc_proto.schema.redact import SECRET_KEYS, redact
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ALLOWED", "FILE", "ApprovalMemory", "pattern_of", "question_about", "shown_call"]
+__all__ = ["ALLOWED", "FILE", "ApprovalMemory", "pattern_of", "build_approval_request", "describe_call"]
 
 FILE = "agent-approvals.json"  # `{"always": ["<pattern>"]}` in the state folder
 ALLOWED = ("once", "session", "always")
@@ -51,12 +51,14 @@ def pattern_of(tool: Tool, given: Arguments) -> str:
     return pattern
 
 
-def question_about(tool: Tool, call: ToolCall, given: Arguments, why: str) -> ApprovalAsked:
+def build_approval_request(tool: Tool, call: ToolCall, given: Arguments, why: str) -> ApprovalRequested:
     """The question. Raises `ToolError` for what cannot be shown."""
-    return ApprovalAsked(call=call, command=shown_call(tool, given), description=why, pattern=pattern_of(tool, given))
+    return ApprovalRequested(
+        call=call, command=describe_call(tool, given), description=why, pattern=pattern_of(tool, given)
+    )
 
 
-def shown_call(tool: Tool, given: Arguments) -> str:
+def describe_call(tool: Tool, given: Arguments) -> str:
     """All that a tool would be given, as one line. Raises `ToolError` if not all can be shown."""
     shown = redact(given)
     if shown != given:
@@ -82,9 +84,9 @@ class ApprovalMemory:
         known = yield from self._always()
         return not isinstance(known, Failure) and pattern in known
 
-    def ask(self, session_id: str, asked: ApprovalAsked, host: TurnHost) -> Flow[bool]:
+    def request(self, session_id: str, asked: ApprovalRequested, host: AgentHost) -> Flow[bool]:
         """Ask, and remember the answer as it was meant."""
-        choice = yield from host.approve(asked)
+        choice = yield from host.request_approval(asked)
         if choice == "session":
             self._remember(session_id, asked.pattern)
         if choice == "always":

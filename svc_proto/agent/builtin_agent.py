@@ -10,20 +10,20 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.builtin_commands import Plan, plan_for
+from svc_proto.agent.builtin_commands import Plan, parse_command
 from svc_proto.agent.interface import (
-    ModelAnswered,
-    ModelAsked,
+    AgentHost,
+    ModelCallFinished,
+    ModelCallStarted,
     ReasoningDelta,
     TextDelta,
     ToolCall,
     Turn,
     TurnEvent,
-    TurnHost,
     TurnOutcome,
 )
-from svc_proto.agent.memory import TARGETS, Memory, usage_of
-from svc_proto.agent.toolbox import Toolbox, WantedCall, call_preview
+from svc_proto.agent.memory import TARGETS, AgentMemory, usage_of
+from svc_proto.agent.toolbox import RequestedToolCall, Toolbox, call_preview
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow, sleep
@@ -53,45 +53,45 @@ Until then I run commands: `/help` lists them, `/phone ping` asks your phone whe
 class BuiltinAgent:
     """See the module. `pace` is the time between two words, in seconds."""
 
-    def __init__(self, engine: Engine, toolbox: Toolbox, memory: Memory, *, pace: float) -> None:
+    def __init__(self, engine: Engine, toolbox: Toolbox, memory: AgentMemory, *, pace: float) -> None:
         self._engine = engine
         self._toolbox = toolbox
         self._memory = memory
         self._pace = pace
 
-    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
+    def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn."""
         prompt = content_text(turn.prompt).strip()
-        plan = plan_for(prompt, self._toolbox.tools) if prompt.startswith("/") else Plan(say=GREETING)
+        plan = parse_command(prompt, self._toolbox.tools) if prompt.startswith("/") else Plan(say=GREETING)
         asked = (
             _words(turn.system)
             + _words(prompt)
             + sum(_words(JsonObject.of(row).text("content")) for row in turn.history)
         )
         say = (yield from self._notes()) if plan.show_memory else plan.say
-        host.tell(ModelAsked())
-        yield from self._tell(host, plan.think, ReasoningDelta)
+        host.emit(ModelCallStarted())
+        yield from self._emit_text(host, plan.think, ReasoningDelta)
         if plan.calls:
             calls = tuple(self._call(name, arguments) for name, arguments in plan.calls)
-            host.tell(ModelAnswered(asked, _words(plan.think) + len(calls)))
-            yield from host.keep_calls("", plan.think, calls)
-            results = yield from self._toolbox.run_calls(turn, host, tuple(map(WantedCall, calls)))
+            host.emit(ModelCallFinished(asked, _words(plan.think) + len(calls)))
+            yield from host.store_calls("", plan.think, calls)
+            results = yield from self._toolbox.run_calls(turn, host, tuple(map(RequestedToolCall, calls)))
             if turn.max_calls < 2:
                 return TurnOutcome(finish="length")
-            say = "\n\n".join(_shown(call, result.text) for call, result in zip(calls, results, strict=True))
+            say = "\n\n".join(_displayed_result(call, result.text) for call, result in zip(calls, results, strict=True))
             asked += sum(_words(result.text) for result in results)
-            host.tell(ModelAsked())
-        yield from self._tell(host, say, TextDelta)
-        host.tell(ModelAnswered(asked, _words(say) + (0 if plan.calls else _words(plan.think))))
+            host.emit(ModelCallStarted())
+        yield from self._emit_text(host, say, TextDelta)
+        host.emit(ModelCallFinished(asked, _words(say) + (0 if plan.calls else _words(plan.think))))
         return TurnOutcome()
 
-    def _tell(self, host: TurnHost, text: str, kind: Callable[[str], TurnEvent]) -> Flow[None]:
+    def _emit_text(self, host: AgentHost, text: str, kind: Callable[[str], TurnEvent]) -> Flow[None]:
         for place, word in enumerate(_WORD.findall(text)):
             if place and self._pace:
                 yield from sleep(self._engine, self._pace)
-            host.tell(kind(word))
-            if host.full:
-                yield from host.drained()
+            host.emit(kind(word))
+            if host.reader_behind:
+                yield from host.wait_drained()
 
     def _call(self, name: str, arguments: Mapping[str, object]) -> ToolCall:
         return ToolCall(
@@ -112,7 +112,7 @@ class BuiltinAgent:
         return "\n".join(pieces)
 
 
-def _shown(call: ToolCall, result: str) -> str:
+def _displayed_result(call: ToolCall, result: str) -> str:
     """Return what people see of a result: the markers that clients act on, else the text without advice for a model."""
     markers = [line for line in result.splitlines() if line.startswith("MEDIA:")]
     if markers:

@@ -15,7 +15,7 @@ from attrs import frozen
 from svc_proto.agent.tools.tool import Tool
 from svc_proto.schema.json_object import json_value
 
-__all__ = ["HELP", "Plan", "plan_for"]
+__all__ = ["HELP", "Plan", "parse_command"]
 
 MAX_COUNT = 10_000  # words of `/count`
 _PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
@@ -44,10 +44,10 @@ class Plan:
     show_memory: bool = False
 
 
-Command: TypeAlias = Callable[[str, Mapping[str, Tool]], Plan]
+PlanFactory: TypeAlias = Callable[[str, Mapping[str, Tool]], Plan]
 
 
-def plan_for(line: str, tools: Mapping[str, Tool]) -> Plan:
+def parse_command(line: str, tools: Mapping[str, Tool]) -> Plan:
     """What a command wants. One that makes no sense gets an explanation."""
     name, _, rest = line.strip().removeprefix("/").partition(" ")
     make = _COMMANDS.get(name.lower() or "help")
@@ -133,11 +133,11 @@ def _count(rest: str, tools: Mapping[str, Tool]) -> Plan:
     )
 
 
-def _always(plan: Plan) -> Command:
+def _always(plan: Plan) -> PlanFactory:
     return lambda rest, tools: plan
 
 
-_COMMANDS: dict[str, Command] = {
+_COMMANDS: dict[str, PlanFactory] = {
     "help": _always(Plan(say=HELP)),
     "tools": _tools,
     "phone": _phone,

@@ -18,12 +18,12 @@ from svc_proto.basics import strict_json
 from svc_proto.schema.completion_chunks import chunk_text_fast, content_as_text
 from svc_proto.schema.json_object import JsonObject, error_text, json_value
 
-__all__ = ["MAX_CALLS", "MAX_TEXT", "Assembly", "Fragment", "UpstreamProblem"]
+__all__ = ["MAX_CALLS", "MAX_TEXT", "CompletionAssembler", "PartialToolCall", "ModelResponseError"]
 
 MAX_TEXT = 1024 * 1024  # characters of one answer, its reasoning, or its arguments: the answer is cut
 MAX_CALLS = 32  # calls of one answer: an error
 MAX_CHUNK = 16 * 1024  # characters of a chunk that may be read without being parsed
-LESSONS = 8  # chunks of an answer that are looked at for what all have in common
+MAX_TEMPLATES = 8  # chunks of an answer that are looked at for what all have in common
 CONTENT = ('"content":', '"content": ')  # as it is written, with or without a blank
 PROBE = "\u2042"  # words that no chunk has
 MAX_NAME = 200  # characters of an id or the name of a tool
@@ -32,12 +32,12 @@ _WORDS = re.compile('[^"\\\\\0-\x1f\ud800-\udfff]++')  # as they are in JSON, wi
 Delta: TypeAlias = TextDelta | ReasoningDelta
 
 
-class UpstreamProblem(Exception):  # noqa: N818 - it becomes the outcome of a turn
+class ModelResponseError(Exception):
     """What the model's server says cannot be used, or it says that it failed; the text may quote it."""
 
 
 @define
-class Fragment:
+class PartialToolCall:
     """A call as far as it is known."""
 
     id: str = ""
@@ -50,11 +50,11 @@ class Fragment:
         return "".join(self.pieces)
 
 
-class Assembly:
-    """Feed `take` with the data of each event."""
+class CompletionAssembler:
+    """Feed `feed` with the data of each event."""
 
     def __init__(self) -> None:
-        self.calls: list[Fragment] = []
+        self.calls: list[PartialToolCall] = []
         self.finish: str | None = None  # the server's word
         self.done = False  # `[DONE]` came, or the answer was one piece
         self.full = False  # cut at `MAX_TEXT`
@@ -66,7 +66,7 @@ class Assembly:
         self._reasoning_size = 0
         self._argument_size = 0
         self._places: dict[int, int] = {}  # of the latest call with an index
-        self._mould = _Mould()
+        self._mould = _ChunkTemplate()
 
     @property
     def text(self) -> str:
@@ -84,12 +84,12 @@ class Assembly:
         return bool(self._text or self._reasoning or self.calls)
 
     @property
-    def over(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether nothing more is to be taken."""
         return self.done or self.full
 
-    def take(self, data: str) -> Iterable[Delta]:
-        """One event's data; go through what it gives before the next. Raises `UpstreamProblem`, here or there."""
+    def feed(self, data: str) -> Iterable[Delta]:
+        """One event's data; go through what it gives before the next. Raises `ModelResponseError`, here or there."""
         text = self._mould.words(data)
         size = self._text_size + len(text)
         if text and size < MAX_TEXT:
@@ -101,21 +101,21 @@ class Assembly:
             return ()
         value = json_value(data, data)
         if value is data:
-            raise UpstreamProblem("it sent an event that is not JSON")
+            raise ModelResponseError("it sent an event that is not JSON")
         chunk = JsonObject.of(value)
         text = chunk_text_fast(chunk)
         size = self._text_size + len(text)
         if not text or size >= MAX_TEXT:
-            return self._take(chunk)
+            return self._add_chunk(chunk)
         self._mould.learn(data, text)
         self._text_size = size
         self._text.append(text)
         return (TextDelta(text),)
 
-    def _take(self, chunk: JsonObject) -> Iterator[Delta]:
+    def _add_chunk(self, chunk: JsonObject) -> Iterator[Delta]:
         error = chunk.get("error")
         if error:
-            raise UpstreamProblem(error_text(error) or "it reported an error")
+            raise ModelResponseError(error_text(error) or "it reported an error")
         self._count(chunk.get_object("usage"))
         choice = JsonObject.of(next(iter(chunk.array("choices")), None))
         whole = choice.object_or_none("message")
@@ -123,7 +123,7 @@ class Assembly:
             self.done = True
         delta = JsonObject.of(choice.get("message") or choice.get("delta"))
         yield from self._reason(delta)
-        yield from self._say(delta)
+        yield from self._add_text(delta)
         for fragment in delta.array("tool_calls"):
             self._call(JsonObject.of(fragment))
         self.finish = choice.text("finish_reason") or self.finish
@@ -137,7 +137,7 @@ class Assembly:
             self._reasoning.append(text)
             yield ReasoningDelta(text)
 
-    def _say(self, delta: JsonObject) -> Iterator[Delta]:
+    def _add_text(self, delta: JsonObject) -> Iterator[Delta]:
         text = content_as_text(delta.get("content")) or content_as_text(delta.get("refusal"))
         text = text[: MAX_TEXT - self._text_size]
         if text:
@@ -158,10 +158,10 @@ class Assembly:
         if arguments:
             self._argument_size += len(arguments)
             if self._argument_size > MAX_TEXT:
-                raise UpstreamProblem(f"it wrote more than {MAX_TEXT} characters of arguments")
+                raise ModelResponseError(f"it wrote more than {MAX_TEXT} characters of arguments")
             call.pieces.append(arguments)
 
-    def _slot(self, index: int | None, identity: str, name: str) -> Fragment:
+    def _slot(self, index: int | None, identity: str, name: str) -> PartialToolCall:
         """The call that a fragment belongs to: that of its index, unless its id is another's; else the latest."""
         place = len(self.calls) - 1
         if index is not None:
@@ -174,8 +174,8 @@ class Assembly:
             if not (other or begins):
                 return known
         if len(self.calls) >= MAX_CALLS:
-            raise UpstreamProblem(f"it asked for more than {MAX_CALLS} tools at once")
-        fresh = Fragment()
+            raise ModelResponseError(f"it asked for more than {MAX_CALLS} tools at once")
+        fresh = PartialToolCall()
         self.calls.append(fresh)
         if index is not None:
             self._places[index] = len(self.calls) - 1
@@ -187,7 +187,7 @@ class Assembly:
         self.output_tokens = self.output_tokens if made is None else made
 
 
-class _Mould:
+class _ChunkTemplate:
     """What stands around the words of a chunk: as a rule the same in the next one, which need not be parsed then.
 
     With any one string in the place of another a JSON text has the same structure, so only the words are looked at.
@@ -197,7 +197,7 @@ class _Mould:
 
     def __init__(self) -> None:
         self._before = self._after = ""
-        self._lessons = LESSONS
+        self._lessons = MAX_TEMPLATES
 
     def words(self, data: str) -> str:
         """The words of a chunk of this mould; empty if it has to be parsed."""

@@ -17,25 +17,25 @@ from svc_proto.engine.flow import Flow
 
 __all__ = [
     "Agent",
-    "ApprovalAsked",
-    "ApprovalGiven",
-    "Choice",
-    "ModelAnswered",
-    "ModelAsked",
-    "ModelRoute",
-    "NoteChange",
-    "NoteChanged",
+    "ApprovalRequested",
+    "ApprovalResolved",
+    "ApprovalChoice",
+    "ModelCallFinished",
+    "ModelCallStarted",
+    "ModelEndpoint",
+    "MemoryChange",
+    "MemoryChanged",
     "TurnOutcome",
     "ReasoningDelta",
     "TextDelta",
     "ToolCall",
-    "ToolFinished",
-    "ToolPending",
-    "ToolStarted",
+    "ToolCallFinished",
+    "ToolCallPending",
+    "ToolCallStarted",
     "Turn",
     "TurnEvent",
-    "TurnHost",
-    "Unkept",
+    "AgentHost",
+    "EphemeralText",
 ]
 
 Content: TypeAlias = "str | tuple[Mapping[str, object], ...]"  # text, or content parts of the chat-completions kind
@@ -45,7 +45,7 @@ Content: TypeAlias = "str | tuple[Mapping[str, object], ...]"  # text, or conten
 
 
 @frozen(kw_only=True)
-class ModelRoute:
+class ModelEndpoint:
     """An OpenAI-compatible endpoint: `POST {base_url}/chat/completions`."""
 
     base_url: str
@@ -63,7 +63,7 @@ class Turn:
     prompt: Content  # empty: the history ends with what is to be answered
     history: tuple[Mapping[str, object], ...] = ()  # earlier messages in the chat-completions form, whole
     system: str = ""  # the whole system prompt; the agent adds nothing but what its tools need
-    model: ModelRoute | None = None  # None: the built-in agent answers
+    model: ModelEndpoint | None = None  # None: the built-in agent answers
     max_calls: int = 90  # of the model, in this turn
     max_tokens: int | None = None  # of one answer
     options: Mapping[str, object] = field(factory=dict)  # more members of each request to the model
@@ -94,7 +94,7 @@ class TextDelta:
 
 
 @frozen
-class Unkept(TextDelta):
+class EphemeralText(TextDelta):
     """A piece of the answer for whoever reads it now: it is not stored, and nobody finds it later."""
 
 
@@ -106,12 +106,12 @@ class ReasoningDelta:
 
 
 @frozen
-class ModelAsked:
+class ModelCallStarted:
     """The model is being called: counts towards `api_calls`."""
 
 
 @frozen
-class ModelAnswered:
+class ModelCallFinished:
     """The model's answer is complete, and this is what it cost."""
 
     input_tokens: int = 0
@@ -119,21 +119,21 @@ class ModelAnswered:
 
 
 @frozen
-class ToolPending:
+class ToolCallPending:
     """A call waits, for an approval say. Told only if it really waits."""
 
     call: ToolCall
 
 
 @frozen
-class ToolStarted:
+class ToolCallStarted:
     """A call runs. Parallel calls may all start before the first finishes."""
 
     call: ToolCall
 
 
 @frozen(kw_only=True)
-class ToolFinished:
+class ToolCallFinished:
     """A call is over; its row is stored. `error` is None unless it failed."""
 
     call: ToolCall
@@ -144,7 +144,7 @@ class ToolFinished:
 
 
 @frozen(kw_only=True)
-class NoteChange:
+class MemoryChange:
     """What became of the agent's memory: a note added, removed, or one in the place of another."""
 
     target: str  # `memory` or `user`
@@ -154,15 +154,15 @@ class NoteChange:
 
 
 @frozen
-class NoteChanged:
+class MemoryChanged:
     """A call has changed the memory: told, so that it can be seen and undone."""
 
     call: ToolCall
-    change: NoteChange
+    change: MemoryChange
 
 
 @frozen(kw_only=True)
-class ApprovalAsked:
+class ApprovalRequested:
     """Someone has to allow a call (wire api 6.3 `approval.request`)."""
 
     call: ToolCall
@@ -173,7 +173,7 @@ class ApprovalAsked:
 
 
 @frozen(kw_only=True)
-class ApprovalGiven:
+class ApprovalResolved:
     """Someone did, or denied, or nobody in time (then `choice` is `deny`)."""
 
     call: ToolCall
@@ -184,51 +184,51 @@ class ApprovalGiven:
 TurnEvent: TypeAlias = (
     TextDelta
     | ReasoningDelta
-    | ModelAsked
-    | ModelAnswered
-    | ToolPending
-    | ToolStarted
-    | ToolFinished
-    | NoteChanged
-    | ApprovalAsked
-    | ApprovalGiven
+    | ModelCallStarted
+    | ModelCallFinished
+    | ToolCallPending
+    | ToolCallStarted
+    | ToolCallFinished
+    | MemoryChanged
+    | ApprovalRequested
+    | ApprovalResolved
 )
-Choice: TypeAlias = str  # once, session, always or deny
+ApprovalChoice: TypeAlias = str  # once, session, always or deny
 
 
 # --- who listens --------------------------------------------------------------------------------------------------
 
 
-class TurnHost(Protocol):
+class AgentHost(Protocol):
     """Whoever runs an agent. Nothing here raises; an agent that is no longer wanted is cancelled."""
 
     @property
-    def full(self) -> bool:
-        """A reader is behind: read no more from where the answer comes until `drained`."""
+    def reader_behind(self) -> bool:
+        """A reader is behind: read no more from where the answer comes until `wait_drained`."""
         ...
 
     @property
-    def may_ask(self) -> bool:
+    def can_request_approval(self) -> bool:
         """Whether whoever began the turn can be asked something."""
         ...
 
-    def tell(self, event: TurnEvent) -> None:
+    def emit(self, event: TurnEvent) -> None:
         """An event of the turn has happened; it is passed on to whoever reads."""
         ...
 
-    def drained(self) -> Flow[None]:
+    def wait_drained(self) -> Flow[None]:
         """Wait until the readers have caught up, or have gone."""
         ...
 
-    def keep_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
+    def store_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
         """Store the assistant row of one model answer that calls tools, before any of them runs."""
         ...
 
-    def keep_result(self, call: ToolCall, output: str) -> Flow[None]:
-        """Store the tool row of one call, before `ToolFinished` is told."""
+    def store_result(self, call: ToolCall, output: str) -> Flow[None]:
+        """Store the tool row of one call, before `ToolCallFinished` is told."""
         ...
 
-    def approve(self, asked: ApprovalAsked) -> Flow[Choice]:
+    def request_approval(self, asked: ApprovalRequested) -> Flow[ApprovalChoice]:
         """Tell of the question, wait for the answer, tell of it, and return it; `deny` when nobody answers in time."""
         ...
 
@@ -250,6 +250,6 @@ class TurnOutcome:
 class Agent(Protocol):
     """What answers the turns of a chat: a model with tools, or the built-in one."""
 
-    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
+    def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn."""
         ...

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.agent.interface import TextDelta, Turn, TurnHost, TurnOutcome
+from svc_proto.agent.interface import AgentHost, TextDelta, Turn, TurnOutcome
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import content_text
 
 if TYPE_CHECKING:
     from svc_proto.agent.mcp_servers import McpServers
 
-__all__ = ["is_meant", "run"]
+__all__ = ["matches", "run"]
 
 NAME = "/mcp"
 RELOAD = "reload"
@@ -20,7 +20,7 @@ NONE = "No MCP server is configured: name some under `mcp_servers` in config.yam
 HOW = "`/mcp` lists the MCP servers, `/mcp reload` starts them anew."
 
 
-def is_meant(turn: Turn) -> bool:
+def matches(turn: Turn) -> bool:
     """Whether a turn is this command."""
     prompt = turn.prompt
     if isinstance(prompt, str) and not prompt.lstrip().startswith("/"):
@@ -28,7 +28,7 @@ def is_meant(turn: Turn) -> bool:
     return content_text(prompt).lower().split()[:1] == [NAME]
 
 
-def run(servers: McpServers | None, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
+def run(servers: McpServers | None, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
     """Answer it."""
     words = content_text(turn.prompt).lower().split()[1:]
     if servers is None:
@@ -38,7 +38,7 @@ def run(servers: McpServers | None, turn: Turn, host: TurnHost) -> Flow[TurnOutc
     else:
         yield from servers.reload() if words else servers.ready()
         text = "\n".join(map(_line, servers.report())) or NONE
-    host.tell(TextDelta(text))
+    host.emit(TextDelta(text))
     return TurnOutcome()
 
 

@@ -22,7 +22,7 @@ from svc_proto.service_clients.mcp_http_transport import HttpParameters
 from svc_proto.service_clients.mcp_stdio_transport import StdioParameters
 from svc_proto.settings import http_address
 
-__all__ = ["MAX_SERVERS", "OFF", "ServerConfig", "read_servers"]
+__all__ = ["MAX_SERVERS", "OFF", "McpServerConfig", "parse_mcp_servers"]
 
 MAX_SERVERS = 32
 MAX_TIMEOUT = 3_600.0  # s
@@ -34,12 +34,12 @@ _VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 
 @frozen(kw_only=True)
-class ServerConfig:
+class McpServerConfig:
     """One server. `slug` has no underscore, so that no tool of one server is called like one of another."""
 
     name: str
     slug: str
-    way: StdioParameters | HttpParameters
+    transport: StdioParameters | HttpParameters
     timeout: float = 60.0  # s for a call
     connect_timeout: float = 60.0  # s for its start
     trust: bool = False  # what it says of its tools is believed: those that only read ask nobody
@@ -47,14 +47,14 @@ class ServerConfig:
     only: tuple[str, ...] | None = None  # tools that are wanted; None: all
     never: tuple[str, ...] = ()  # tools that are not
 
-    def wants(self, tool: str) -> bool:
+    def is_tool_enabled(self, tool: str) -> bool:
         """Whether a tool of this name is to be used."""
         return tool not in self.never and (self.only is None or tool in self.only)
 
 
-def read_servers(found: Mapping[str, object]) -> tuple[list[ServerConfig], dict[str, str]]:
+def parse_mcp_servers(found: Mapping[str, object]) -> tuple[list[McpServerConfig], dict[str, str]]:
     """The servers that can be used, and by name why the others cannot."""
-    servers: list[ServerConfig] = []
+    servers: list[McpServerConfig] = []
     problems: dict[str, str] = {}
     slugs: dict[str, None] = {}
     for given, value in found.items():
@@ -68,17 +68,17 @@ def read_servers(found: Mapping[str, object]) -> tuple[list[ServerConfig], dict[
     return servers, problems
 
 
-def _server(name: str, given: JsonObject, slugs: dict[str, None]) -> ServerConfig:
+def _server(name: str, given: JsonObject, slugs: dict[str, None]) -> McpServerConfig:
     enabled = given.get("enabled", True)
     if enabled is False or str(enabled).lower() in FALSE_WORDS:
         raise ValueError(OFF)
     way = _way(given)
     tools = given.get("tools")
     only = _names(tools if as_array(tools) is None else {"include": tools}, "include")
-    return ServerConfig(
+    return McpServerConfig(
         name=name,
         slug=_slug(name, slugs),
-        way=way,
+        transport=way,
         timeout=_seconds(given, "timeout"),
         connect_timeout=_seconds(given, "connect_timeout"),
         trust=given.get("trust") is True,

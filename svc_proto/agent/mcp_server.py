@@ -17,9 +17,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.agent.mcp_config import ServerConfig
-from svc_proto.agent.tools.mcp_tools import returned, tools_of
-from svc_proto.agent.tools.tool import Arguments, Returned, Tool
+from svc_proto.agent.mcp_config import McpServerConfig
+from svc_proto.agent.tools.mcp_tools import parse_tool_result, tools_of
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolResult
 from svc_proto.basics.errors import ToolError
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
@@ -32,14 +32,14 @@ from svc_proto.service_clients.mcp_stdio_transport import McpStdioTransport
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["LIFE", "ConfiguredServer", "ServerState", "ServerTrigger"]
+__all__ = ["MCP_SERVER_TABLE", "McpServer", "McpServerState", "McpServerTrigger"]
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0  # s between two attempts
-STEADY = 60.0  # s of service after which it counts as sound
+STABLE_AFTER = 60.0  # s of service after which it counts as sound
 LISTS_AGAIN = 5.0  # s at least between two lists of tools, however often a server says that they have changed
 
 
-class ServerState(Enum):
+class McpServerState(Enum):
     """Whether it can be used."""
 
     DOWN = "not started"
@@ -49,7 +49,7 @@ class ServerState(Enum):
     STOPPED = "stopped"
 
 
-class ServerTrigger(Enum):
+class McpServerTrigger(Enum):
     """What moves it."""
 
     START = "start"
@@ -58,22 +58,22 @@ class ServerTrigger(Enum):
     STOP = "stop"
 
 
-LIFE: Table[ServerState, ServerTrigger] = {
-    (ServerState.DOWN, ServerTrigger.START): ServerState.STARTING,
-    (ServerState.STARTING, ServerTrigger.UP): ServerState.READY,
-    (ServerState.STARTING, ServerTrigger.FAIL): ServerState.WAITING,
-    (ServerState.READY, ServerTrigger.FAIL): ServerState.WAITING,
-    (ServerState.WAITING, ServerTrigger.START): ServerState.STARTING,
-    **{(state, ServerTrigger.STOP): ServerState.STOPPED for state in ServerState},
+MCP_SERVER_TABLE: Table[McpServerState, McpServerTrigger] = {
+    (McpServerState.DOWN, McpServerTrigger.START): McpServerState.STARTING,
+    (McpServerState.STARTING, McpServerTrigger.UP): McpServerState.READY,
+    (McpServerState.STARTING, McpServerTrigger.FAIL): McpServerState.WAITING,
+    (McpServerState.READY, McpServerTrigger.FAIL): McpServerState.WAITING,
+    (McpServerState.WAITING, McpServerTrigger.START): McpServerState.STARTING,
+    **{(state, McpServerTrigger.STOP): McpServerState.STOPPED for state in McpServerState},
 }
 
 
-class ConfiguredServer:
+class McpServer:
     """See the module. `tools` are those of its last list."""
 
-    def __init__(self, engine: Engine, config: ServerConfig) -> None:
+    def __init__(self, engine: Engine, config: McpServerConfig) -> None:
         self.config = config
-        self.state = ServerState.DOWN
+        self.state = McpServerState.DOWN
         self.tools: tuple[Tool, ...] = ()
         self.left_out = 0  # tools that are too many, or too long
         self.problem = ""  # why it is not there
@@ -91,19 +91,19 @@ class ConfiguredServer:
     @property
     def ready(self) -> bool:
         """Whether its tools can be called."""
-        return self.state is ServerState.READY
+        return self.state is McpServerState.READY
 
     def start(self) -> None:
         """Start it, unless that is under way or done."""
-        if (self.state, ServerTrigger.START) in LIFE:
-            self._step(ServerTrigger.START)
+        if (self.state, McpServerTrigger.START) in MCP_SERVER_TABLE:
+            self._step(McpServerTrigger.START)
             self._again.cancel()
             self.attempts += 1
             self._task = self._engine.spawn(self._open())
 
     def stop(self) -> None:
         """It is not wanted any more."""
-        self._step(ServerTrigger.STOP)
+        self._step(McpServerTrigger.STOP)
         self._again.retire()
         self._lists.retire()
         if self._task is not None:
@@ -111,36 +111,36 @@ class ConfiguredServer:
         if self._client is not None:
             self._client.close()
 
-    def settled(self, until: float) -> Flow[None]:
+    def wait_settled(self, until: float) -> Flow[None]:
         """Wait until it is not starting any more, or it is so late."""
-        while self.state is ServerState.STARTING and self._engine.now.mono < until:
+        while self.state is McpServerState.STARTING and self._engine.now.mono < until:
             yield from self._bell.wait(until)
 
-    def call(self, name: str, arguments: Arguments) -> Flow[Returned]:
+    def call(self, name: str, arguments: Arguments) -> Flow[ToolResult]:
         """Call a tool by the name that the server has for it. Raises `ToolError`.
 
         A call that the server has not heard, since it had forgotten us, is made again.
         """
         try:
-            return (yield from self._ask(name, arguments))
+            return (yield from self._request(name, arguments))
         except McpError as failed:
             if not failed.unheard or self.ready:
                 raise self._failure(failed) from None
         self.start()
         try:
-            return (yield from self._ask(name, arguments))
+            return (yield from self._request(name, arguments))
         except McpError as failed:
             raise self._failure(failed) from None
 
     # --- helpers --------------------------------------------------------------------------------------------------
 
-    def _ask(self, name: str, arguments: Arguments) -> Flow[Returned]:
+    def _request(self, name: str, arguments: Arguments) -> Flow[ToolResult]:
         within = self.config.timeout
-        yield from self.settled(self._engine.now.mono + within)
+        yield from self.wait_settled(self._engine.now.mono + within)
         if self._client is None or not self.ready:
             raise ToolError(f"the MCP server {self.config.name} is not there: {self.problem or self.state.value}")
         asked = self._client.request("tools/call", {"name": name, "arguments": arguments}, within=within)
-        return returned((yield from asked))
+        return parse_tool_result((yield from asked))
 
     def _failure(self, failed: McpError) -> ToolError:
         return ToolError(f"the MCP server {self.config.name} did not do it: {failed}")
@@ -157,12 +157,12 @@ class ConfiguredServer:
             return
         self.problem = ""
         self._since = self._engine.now.mono
-        self._step(ServerTrigger.UP)
+        self._step(McpServerTrigger.UP)
         self._engine.log(Level.INFO, "MCP server ready", server=config.name, tools=len(self.tools))
         self._bell.notify_all()
 
     def _carry(self, client: McpClient) -> McpTransport:
-        way = self.config.way
+        way = self.config.transport
         if isinstance(way, HttpParameters):
             return McpHttpTransport(self._engine, way, client)
         return McpStdioTransport(self._engine, way, client)
@@ -175,15 +175,15 @@ class ConfiguredServer:
         self.tools, self.left_out = tools_of(self.config, rows, self.call)
 
     def _ended(self, why: McpError) -> None:
-        if self.state is ServerState.READY:
+        if self.state is McpServerState.READY:
             self._failed(why)
 
     def _failed(self, why: McpError) -> None:
         now = self._engine.now.mono
-        if self.state is ServerState.READY and now - self._since >= STEADY:
+        if self.state is McpServerState.READY and now - self._since >= STABLE_AFTER:
             self._pause = FIRST_PAUSE
         self.problem = str(why)
-        self._step(ServerTrigger.FAIL)
+        self._step(McpServerTrigger.FAIL)
         self._lists.cancel()
         self._again.set(now + self._pause)
         name, seconds = self.config.name, self._pause
@@ -192,7 +192,7 @@ class ConfiguredServer:
         self._bell.notify_all()
 
     def _changed(self) -> None:
-        if self.state is ServerState.READY and self._lists.when is None:
+        if self.state is McpServerState.READY and self._lists.when is None:
             self._lists.set(max(self._engine.now.mono, self._listed + LISTS_AGAIN))
 
     def _list_again(self) -> None:
@@ -204,5 +204,5 @@ class ConfiguredServer:
         except McpError as failed:
             self._engine.log(Level.WARNING, "MCP tools not listed", server=self.config.name, problem=str(failed))
 
-    def _step(self, trigger: ServerTrigger) -> None:
-        self.state = step(LIFE, self.state, trigger)
+    def _step(self, trigger: McpServerTrigger) -> None:
+        self.state = step(MCP_SERVER_TABLE, self.state, trigger)

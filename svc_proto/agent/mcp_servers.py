@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.mcp_config import OFF, read_servers
-from svc_proto.agent.mcp_server import ConfiguredServer, ServerState
+from svc_proto.agent.mcp_config import OFF, parse_mcp_servers
+from svc_proto.agent.mcp_server import McpServer, McpServerState
 from svc_proto.agent.tools.mcp_tools import GROUP
 from svc_proto.agent.tools.tool import Tool, Toolset
 from svc_proto.engine.flow import Flow
@@ -20,7 +20,7 @@ __all__ = ["McpServers"]
 
 MAX_TOOLS = 128  # that a model is told of, of all servers
 MAX_BYTES = 128 * 1024  # of what it is told of them
-READY_WITHIN = 20.0  # s that a turn waits for servers that were never there before
+READY_TIMEOUT = 20.0  # s that a turn waits for servers that were never there before
 
 
 class McpServers:
@@ -28,19 +28,19 @@ class McpServers:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._servers: dict[str, ConfiguredServer] = {}
+        self._servers: dict[str, McpServer] = {}
         self._problems: dict[str, str] = {}
 
     def configure(self, found: Mapping[str, object]) -> None:
         """The configuration says this now: servers that are said as before go on."""
-        configs, self._problems = read_servers(found)
+        configs, self._problems = parse_mcp_servers(found)
         before, self._servers = self._servers, {}
         for config in configs:
             known = before.get(config.name)
             if known is not None and known.config == config:
                 self._servers[config.name] = before.pop(config.name)
             else:
-                self._servers[config.name] = ConfiguredServer(self._engine, config)
+                self._servers[config.name] = McpServer(self._engine, config)
         for server in before.values():
             server.stop()
 
@@ -49,7 +49,7 @@ class McpServers:
         old, self._servers = self._servers, {}
         for name, server in old.items():
             server.stop()
-            self._servers[name] = ConfiguredServer(self._engine, server.config)
+            self._servers[name] = McpServer(self._engine, server.config)
         yield from self.ready()
 
     def stop(self) -> None:
@@ -62,13 +62,13 @@ class McpServers:
 
     def ready(self) -> Flow[None]:
         """Start those that were not started, and wait for them; one that has failed once is not waited for."""
-        until = self._engine.now.mono + READY_WITHIN
+        until = self._engine.now.mono + READY_TIMEOUT
         for server in self._servers.values():
-            if server.state is ServerState.DOWN:
+            if server.state is McpServerState.DOWN:
                 server.start()
         for server in list(self._servers.values()):
             if server.attempts == 1:
-                yield from server.settled(until)
+                yield from server.wait_settled(until)
 
     def tool(self, name: str) -> Tool | None:
         """A tool by its name, whether its server is there or not."""
@@ -81,7 +81,7 @@ class McpServers:
         left, room = MAX_TOOLS, MAX_BYTES
         for name, server in self._servers.items():
             tools: list[Tool] = []
-            for tool in server.tools if server.state is ServerState.READY else ():
+            for tool in server.tools if server.state is McpServerState.READY else ():
                 left, room = left - 1, room - len(tool.description) - len(repr(tool.parameters))
                 if left >= 0 and room >= 0:
                     tools.append(tool)
@@ -90,7 +90,7 @@ class McpServers:
                     name=f"{GROUP}-{server.config.slug}",
                     label=name,
                     description=f"Tools of the MCP server {name}",
-                    configured=server.state is ServerState.READY,
+                    configured=server.state is McpServerState.READY,
                     tools=tuple(tools),
                 )
             )
@@ -107,10 +107,10 @@ class McpServers:
             rows.append(
                 {
                     "name": name,
-                    "transport": "http" if isinstance(server.config.way, HttpParameters) else "stdio",
+                    "transport": "http" if isinstance(server.config.transport, HttpParameters) else "stdio",
                     "state": server.state.value,
                     "problem": server.problem or None,
-                    "tools": [{"name": tool.name, "asks": tool.asks is not None} for tool in tools],
+                    "tools": [{"name": tool.name, "asks": tool.needs_approval is not None} for tool in tools],
                     "left_out": server.left_out + len(server.tools) - len(tools) if server.ready else 0,
                 }
             )

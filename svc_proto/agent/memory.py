@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
 
-from svc_proto.agent.interface import NoteChange
+from svc_proto.agent.interface import MemoryChange
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
@@ -21,23 +21,23 @@ from svc_proto.facts import Failure
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["CAPS", "FILES", "Memory", "MemoryChange", "TARGETS", "usage_of"]
+__all__ = ["MAX_CHARS", "FILES", "AgentMemory", "MemoryChangeResult", "TARGETS", "usage_of"]
 
 TARGETS = ("memory", "user")
 FILES = {"memory": "memories/MEMORY.md", "user": "memories/USER.md"}
-CAPS = {"memory": 2_200, "user": 1_375}  # characters of all entries together, wire api 8.3
+MAX_CHARS = {"memory": 2_200, "user": 1_375}  # characters of all entries together, wire api 8.3
 SEPARATOR = "\n§\n"
 MAX_SHOWN = 20  # entries that a refusal quotes
-_Edit: TypeAlias = "Callable[[tuple[str, ...]], MemoryChange | tuple[tuple[str, ...], str]]"
+_Edit: TypeAlias = "Callable[[tuple[str, ...]], MemoryChangeResult | tuple[tuple[str, ...], str]]"
 
 
 @frozen(kw_only=True)
-class MemoryChange:
+class MemoryChangeResult:
     """How a change went: `status` is that of the HTTP answer, `body` its JSON (wire api 8.3). `note`: what is other."""
 
     status: int
     body: dict[str, object]
-    note: NoteChange | None = None
+    note: MemoryChange | None = None
 
     @property
     def text(self) -> str:
@@ -45,7 +45,7 @@ class MemoryChange:
         return str(self.body.get("message") or self.body.get("error"))
 
 
-class Memory:
+class AgentMemory:
     """The two lists of notes, of the agent and of its user. Changes happen one after the other."""
 
     def __init__(self, engine: Engine) -> None:
@@ -59,11 +59,11 @@ class Memory:
             return text
         return tuple(entry.strip() for entry in (text or "").replace("\r\n", "\n").split(SEPARATOR) if entry.strip())
 
-    def add(self, target: str, content: str) -> Flow[MemoryChange]:
+    def add(self, target: str, content: str) -> Flow[MemoryChangeResult]:
         """Add an entry at the end. One that is there already is a success without a change."""
         entry = _plain(content)
 
-        def edit(entries: tuple[str, ...]) -> MemoryChange | tuple[tuple[str, ...], str]:
+        def edit(entries: tuple[str, ...]) -> MemoryChangeResult | tuple[tuple[str, ...], str]:
             if not entry:
                 return _refused("content must not be empty")
             if entry in entries:
@@ -72,33 +72,33 @@ class Memory:
 
         return self._change(target, edit)
 
-    def replace(self, target: str, old_text: str, content: str) -> Flow[MemoryChange]:
+    def replace(self, target: str, old_text: str, content: str) -> Flow[MemoryChangeResult]:
         """Replace the one entry that contains `old_text`."""
         entry = _plain(content)
 
-        def edit(entries: tuple[str, ...]) -> MemoryChange | tuple[tuple[str, ...], str]:
+        def edit(entries: tuple[str, ...]) -> MemoryChangeResult | tuple[tuple[str, ...], str]:
             if not entry:
                 return _refused("content must not be empty; use remove to delete an entry")
             found = _find(entries, old_text)
-            if isinstance(found, MemoryChange):
+            if isinstance(found, MemoryChangeResult):
                 return found
             kept = [entry if each == found else each for each in entries]
             return tuple(dict.fromkeys(kept)), "Entry replaced."
 
         return self._change(target, edit)
 
-    def remove(self, target: str, old_text: str) -> Flow[MemoryChange]:
+    def remove(self, target: str, old_text: str) -> Flow[MemoryChangeResult]:
         """Remove the one entry that contains `old_text`."""
 
-        def edit(entries: tuple[str, ...]) -> MemoryChange | tuple[tuple[str, ...], str]:
+        def edit(entries: tuple[str, ...]) -> MemoryChangeResult | tuple[tuple[str, ...], str]:
             found = _find(entries, old_text)
-            if isinstance(found, MemoryChange):
+            if isinstance(found, MemoryChangeResult):
                 return found
             return tuple(each for each in entries if each != found), "Entry removed."
 
         return self._change(target, edit)
 
-    def _change(self, target: str, edit: _Edit) -> Flow[MemoryChange]:
+    def _change(self, target: str, edit: _Edit) -> Flow[MemoryChangeResult]:
         if target not in TARGETS:
             return _refused("target must be memory or user")
         engine = self._engine
@@ -108,12 +108,12 @@ class Memory:
             if isinstance(entries, Failure):
                 return self._unavailable(entries)
             edited = edit(entries)
-            if isinstance(edited, MemoryChange):
+            if isinstance(edited, MemoryChangeResult):
                 return edited
             kept, message = edited
-            if _size(kept) > CAPS[target] and _size(kept) > _size(entries):
+            if _size(kept) > MAX_CHARS[target] and _size(kept) > _size(entries):
                 return _refused(
-                    f"{target} would hold {_size(kept):,} of {CAPS[target]:,} characters: "
+                    f"{target} would hold {_size(kept):,} of {MAX_CHARS[target]:,} characters: "
                     "shorten or remove other entries first",
                     current_entries=list(entries),
                     usage=usage_of(target, entries),
@@ -124,14 +124,14 @@ class Memory:
         finally:
             self._changing.release()
 
-    def _unavailable(self, failure: Failure) -> MemoryChange:
+    def _unavailable(self, failure: Failure) -> MemoryChangeResult:
         self._engine.log(Level.WARNING, "memory not available", problem=failure.kind.value)
-        return MemoryChange(status=503, body={"success": False, "error": "the memory store is not available"})
+        return MemoryChangeResult(status=503, body={"success": False, "error": "the memory store is not available"})
 
 
 def usage_of(target: str, entries: tuple[str, ...]) -> str:
     """How full a list is, as `12% - 264/2,200 chars`."""
-    size, cap = _size(entries), CAPS[target]
+    size, cap = _size(entries), MAX_CHARS[target]
     return f"{size * 100 // cap}% - {size:,}/{cap:,} chars"
 
 
@@ -144,7 +144,7 @@ def _size(entries: tuple[str, ...]) -> int:
     return sum(map(len, entries))
 
 
-def _find(entries: tuple[str, ...], old_text: str) -> str | MemoryChange:
+def _find(entries: tuple[str, ...], old_text: str) -> str | MemoryChangeResult:
     """The one distinct entry that contains a text."""
     wanted = old_text.strip()
     if not wanted:
@@ -159,7 +159,7 @@ def _find(entries: tuple[str, ...], old_text: str) -> str | MemoryChange:
     return found[0]
 
 
-def _done(target: str, before: tuple[str, ...], entries: tuple[str, ...], message: str) -> MemoryChange:
+def _done(target: str, before: tuple[str, ...], entries: tuple[str, ...], message: str) -> MemoryChangeResult:
     body: dict[str, object] = {
         "success": True,
         "target": target,
@@ -170,10 +170,10 @@ def _done(target: str, before: tuple[str, ...], entries: tuple[str, ...], messag
     added = next((entry for entry in entries if entry not in before), None)
     removed = next((entry for entry in before if entry not in entries), None)
     if added is None and removed is None:
-        return MemoryChange(status=200, body=body)
-    note = NoteChange(target=target, count=len(entries), added=added, removed=removed)
-    return MemoryChange(status=200, body=body, note=note)
+        return MemoryChangeResult(status=200, body=body)
+    note = MemoryChange(target=target, count=len(entries), added=added, removed=removed)
+    return MemoryChangeResult(status=200, body=body, note=note)
 
 
-def _refused(error: str, **more: object) -> MemoryChange:
-    return MemoryChange(status=400, body={"success": False, "error": error, **more})
+def _refused(error: str, **more: object) -> MemoryChangeResult:
+    return MemoryChangeResult(status=400, body={"success": False, "error": error, **more})

@@ -1,7 +1,7 @@
 """The agent that asks a model: call it, run the tools that it wants, call it again with the results.
 
-It ends when an answer wants no tools, after `max_calls` answers or `MAX_CARRIED` characters, or with an error of the
-model's server. Cancelled at any wait, it drops the connection to the server and every tool that runs.
+It ends when an answer wants no tools, after `max_calls` answers or `MAX_CONTEXT_BYTES` characters, or with an error of
+the model's server. Cancelled at any wait, it drops the connection to the server and every tool that runs.
 """
 
 from __future__ import annotations
@@ -9,15 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.agent.completion_assembler import Assembly, Fragment
-from svc_proto.agent.interface import ModelAnswered, ModelAsked, ModelRoute, ToolCall, Turn, TurnHost, TurnOutcome
-from svc_proto.agent.memory import TARGETS, Memory
-from svc_proto.agent.model_client import AnswerProblem, UpstreamLimits, ask_model
-from svc_proto.agent.skills import Skills
-from svc_proto.agent.system_prompt import MCP, NO_PHONE, PHONE, TOOLS, notes_part, skills_part, system_prompt
-from svc_proto.agent.tool_images import Pictures
-from svc_proto.agent.tool_selection import SMALL_CONTEXT, ToolOffer
-from svc_proto.agent.toolbox import Toolbox, WantedCall, call_preview
+from svc_proto.agent.completion_assembler import CompletionAssembler, PartialToolCall
+from svc_proto.agent.interface import (
+    AgentHost,
+    ModelCallFinished,
+    ModelCallStarted,
+    ModelEndpoint,
+    ToolCall,
+    Turn,
+    TurnOutcome,
+)
+from svc_proto.agent.memory import TARGETS, AgentMemory
+from svc_proto.agent.model_client import ModelCallFailure, ModelCallLimits, call_model
+from svc_proto.agent.skills import SkillLibrary
+from svc_proto.agent.system_prompt import MCP, NO_PHONE, PHONE, TOOLS, build_system_prompt, notes_part, skills_part
+from svc_proto.agent.tool_images import ToolImages
+from svc_proto.agent.tool_selection import SMALL_CONTEXT, ToolSelection
+from svc_proto.agent.toolbox import RequestedToolCall, Toolbox, call_preview
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
@@ -27,10 +35,10 @@ from svc_proto.schema.json_object import JsonObject
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["BETWEEN", "MAX_CARRIED", "ModelAgent"]
+__all__ = ["PARAGRAPH_BREAK", "MAX_CONTEXT_BYTES", "ModelAgent"]
 
-MAX_CARRIED = 4 * 1024 * 1024  # characters of answers and results that go back to the model: the turn is cut
-BETWEEN = "\n\n"  # told between the texts of two answers of one turn
+MAX_CONTEXT_BYTES = 4 * 1024 * 1024  # characters of answers and results that go back to the model: the turn is cut
+PARAGRAPH_BREAK = "\n\n"  # told between the texts of two answers of one turn
 NO_OBJECT = "the arguments are not a JSON object: {why}. Call the tool again with valid JSON."
 Row = Mapping[str, object]
 
@@ -39,7 +47,7 @@ class ModelAgent:
     """See the module."""
 
     def __init__(
-        self, engine: Engine, toolbox: Toolbox, memory: Memory, skills: Skills, limits: UpstreamLimits
+        self, engine: Engine, toolbox: Toolbox, memory: AgentMemory, skills: SkillLibrary, limits: ModelCallLimits
     ) -> None:
         self._engine = engine
         self._toolbox = toolbox
@@ -47,47 +55,47 @@ class ModelAgent:
         self._skills = skills
         self._limits = limits
 
-    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
+    def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn, whose `model` is set."""
         if turn.tools is not None:
             return (yield from self._run_for_client(turn, turn.tools, host))
-        route = cast("ModelRoute", turn.model)
-        tools = yield from self._toolbox.offered()
+        route = cast("ModelEndpoint", turn.model)
+        tools = yield from self._toolbox.visible_tools()
         choice = self._toolbox.choice
-        offer = ToolOffer(tools, few=choice.wants_few(route.context))
-        missing = NO_PHONE if choice.wants("phone") else ""
+        offer = ToolSelection(tools, few=choice.prefers_few(route.context))
+        missing = NO_PHONE if choice.includes("phone") else ""
         others = MCP if any(toolset.startswith("mcp-") for toolset in tools) else ""
         system = yield from self._system(turn, PHONE if "phone" in tools else missing, others)
         request, rows = _request(turn, system, offer.rows)
         ids = _ids_in(turn)
         spoken, carried = False, 0
-        pictures = Pictures(takes=route.context is None or route.context >= SMALL_CONTEXT)
+        pictures = ToolImages(takes=route.context is None or route.context >= SMALL_CONTEXT)
         has_read = self._toolbox.reads(
             call.get_object("function").text("name") for row in turn.history for call in _calls_of(row)
         )
         for _ in range(turn.max_calls):
-            host.tell(ModelAsked())
-            answer = yield from ask_model(
-                self._engine, route, request, host, self._limits, before_text=BETWEEN if spoken else ""
+            host.emit(ModelCallStarted())
+            answer = yield from call_model(
+                self._engine, route, request, host, self._limits, before_text=PARAGRAPH_BREAK if spoken else ""
             )
-            if isinstance(answer, AnswerProblem) and pictures.drop(answer.status):
-                answer = yield from ask_model(
-                    self._engine, route, request, host, self._limits, before_text=BETWEEN if spoken else ""
+            if isinstance(answer, ModelCallFailure) and pictures.retry_without_images(answer.status):
+                answer = yield from call_model(
+                    self._engine, route, request, host, self._limits, before_text=PARAGRAPH_BREAK if spoken else ""
                 )
-            if isinstance(answer, AnswerProblem):
+            if isinstance(answer, ModelCallFailure):
                 return TurnOutcome(finish="error", error=answer.text, code=answer.code)
-            host.tell(ModelAnswered(answer.input_tokens, answer.output_tokens))
+            host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
             if not answer.calls or answer.full or answer.finish in ("error", "content_filter"):
                 return _outcome(answer)
             spoken = spoken or bool(answer.text)
             calls = self._calls(answer.calls, ids)
-            yield from host.keep_calls(answer.text, answer.reasoning, tuple(wanted.call for wanted in calls))
+            yield from host.store_calls(answer.text, answer.reasoning, tuple(wanted.call for wanted in calls))
             results = yield from self._toolbox.run_calls(turn, host, calls, has_read=has_read)
-            offer.take(wanted.call for wanted in calls)
+            offer.expand(wanted.call for wanted in calls)
             has_read = has_read or self._toolbox.reads(wanted.call.name for wanted in calls)
             carried += len(answer.text) + sum(len(wanted.call.arguments) for wanted in calls)
             carried += sum(len(result.text) for result in results)
-            if carried > MAX_CARRIED:
+            if carried > MAX_CONTEXT_BYTES:
                 break
             rows.append(_assistant_row(answer.text, calls))
             rows += [
@@ -97,19 +105,19 @@ class ModelAgent:
             rows += pictures.rows(zip((wanted.call.name for wanted in calls), results, strict=True))
         return TurnOutcome(finish="length")
 
-    def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: TurnHost) -> Flow[TurnOutcome]:
+    def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: AgentHost) -> Flow[TurnOutcome]:
         """With tools that the client carries out: one answer, and nothing of ours in what the model is told."""
         request, _ = _request(turn, turn.system, list(tools))
-        host.tell(ModelAsked())
-        route = cast("ModelRoute", turn.model)
-        answer = yield from ask_model(self._engine, route, request, host, self._limits, needed=("tools",))
-        if isinstance(answer, AnswerProblem):
+        host.emit(ModelCallStarted())
+        route = cast("ModelEndpoint", turn.model)
+        answer = yield from call_model(self._engine, route, request, host, self._limits, needed=("tools",))
+        if isinstance(answer, ModelCallFailure):
             return TurnOutcome(finish="error", error=answer.text, code=answer.code)
-        host.tell(ModelAnswered(answer.input_tokens, answer.output_tokens))
+        host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
         if not answer.calls or answer.full or answer.finish in ("error", "content_filter", "length"):
             return _outcome(answer)
         calls = tuple(wanted.call for wanted in self._calls(answer.calls, _ids_in(turn)))
-        yield from host.keep_calls(answer.text, answer.reasoning, calls)
+        yield from host.store_calls(answer.text, answer.reasoning, calls)
         return TurnOutcome(finish="tool_calls", calls=calls)
 
     def _system(self, turn: Turn, *about: str) -> Flow[str]:
@@ -120,11 +128,11 @@ class ModelAgent:
                 notes[target] = entries
         skills = yield from self._skills.list()
         rows = [(skill.name, skill.description) for skill in skills]
-        return system_prompt(turn.system, *about, TOOLS, notes_part(notes), skills_part(rows))
+        return build_system_prompt(turn.system, *about, TOOLS, notes_part(notes), skills_part(rows))
 
-    def _calls(self, fragments: list[Fragment], ids: dict[str, None]) -> tuple[WantedCall, ...]:
+    def _calls(self, fragments: list[PartialToolCall], ids: dict[str, None]) -> tuple[RequestedToolCall, ...]:
         """The calls of an answer, each with an id that no other of the conversation has: clients match by it."""
-        calls: list[WantedCall] = []
+        calls: list[RequestedToolCall] = []
         for fragment in fragments:
             identity = fragment.id
             if not identity or identity in ids:
@@ -152,18 +160,18 @@ def _ids_in(turn: Turn) -> dict[str, None]:
     return {str(call.get("id")): None for row in turn.history for call in _calls_of(row)}
 
 
-def _wanted(identity: str, fragment: Fragment) -> WantedCall:
+def _wanted(identity: str, fragment: PartialToolCall) -> RequestedToolCall:
     arguments = fragment.arguments.strip() or "{}"
     try:
         args = JsonObject.load(arguments)
     except strict_json.JsonError as error:
         call = ToolCall(id=identity, name=fragment.name, args={}, arguments=arguments)
-        return WantedCall(call, NO_OBJECT.format(why=error))
+        return RequestedToolCall(call, NO_OBJECT.format(why=error))
     call = ToolCall(id=identity, name=fragment.name, args=args, arguments=arguments, preview=call_preview(args))
-    return WantedCall(call)
+    return RequestedToolCall(call)
 
 
-def _assistant_row(text: str, calls: tuple[WantedCall, ...]) -> Row:
+def _assistant_row(text: str, calls: tuple[RequestedToolCall, ...]) -> Row:
     """What the model is shown of its own answer. Arguments that were no JSON would be refused by some servers."""
     wanted = [
         {
@@ -196,7 +204,7 @@ def _mended_call(call: JsonObject) -> Row:
     return {**call, "function": {**function, "arguments": "{}"}}
 
 
-def _outcome(answer: Assembly) -> TurnOutcome:
+def _outcome(answer: CompletionAssembler) -> TurnOutcome:
     if answer.full or answer.finish == "length":
         return TurnOutcome(finish="length")
     if answer.finish == "content_filter":

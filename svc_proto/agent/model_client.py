@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from svc_proto.agent.completion_assembler import Assembly, UpstreamProblem
-from svc_proto.agent.interface import ModelRoute, TextDelta, TurnHost
+from svc_proto.agent.completion_assembler import CompletionAssembler, ModelResponseError
+from svc_proto.agent.interface import AgentHost, ModelEndpoint, TextDelta
 from svc_proto.basics import strict_json
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.basics.sanitize import is_printable_ascii
@@ -28,12 +28,12 @@ from svc_proto.schema.json_object import JsonObject, error_text
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["PATIENT", "AnswerProblem", "UpstreamLimits", "ask_model"]
+__all__ = ["DEFAULT_MODEL_LIMITS", "ModelCallFailure", "ModelCallLimits", "call_model"]
 
 JSON = (b"content-type", b"application/json")
 RETRIED = (408, 409, 425, 429)  # and every 5xx
 _NO_TOOLS = re.compile(r"(?:not|n't) support(?:ing)? (?:tool|function)", re.IGNORECASE)
-_RETELLINGS = {  # what some servers do not take, and what stands for it
+_FALLBACK_MEMBERS = {  # what some servers do not take, and what stands for it
     "tools": None,
     "stream_options": None,
     "max_tokens": "max_completion_tokens",
@@ -41,7 +41,7 @@ _RETELLINGS = {  # what some servers do not take, and what stands for it
 
 
 @frozen(kw_only=True)
-class UpstreamLimits:
+class ModelCallLimits:
     """Times in seconds."""
 
     connect: float = 15.0
@@ -54,52 +54,52 @@ class UpstreamLimits:
     longest_pause: float = 60.0  # a Retry-After beyond that is not waited for
 
 
-PATIENT = UpstreamLimits()
+DEFAULT_MODEL_LIMITS = ModelCallLimits()
 
 
 @frozen(kw_only=True)
-class AnswerProblem:
+class ModelCallFailure:
     """Why there is no answer, or no whole one. `text` is for people."""
 
     text: str
     code: str = "upstream_error"
     reason: str = ""  # the same for a log, where it differs: without what the server said
     pause: float | None = None  # s to wait before another try, as the server asks for
-    again: bool = False  # another try may help
+    retryable: bool = False  # another try may help
     unwanted: str | None = None  # it would take the request without this member
     status: int | None = None  # with which it refused
 
 
-def ask_model(
+def call_model(
     engine: Engine,
-    route: ModelRoute,
+    route: ModelEndpoint,
     request: Mapping[str, object],
-    host: TurnHost,
-    limits: UpstreamLimits,
+    host: AgentHost,
+    limits: ModelCallLimits,
     *,
     before_text: str = "",
     needed: tuple[str, ...] = (),
-) -> Flow[Assembly | AnswerProblem]:
+) -> Flow[CompletionAssembler | ModelCallFailure]:
     """Call the model and tell of its words. `before_text` is told before the first of them.
 
     A server that does not take a member is asked without it, but for those that are `needed`.
     """
     if not is_printable_ascii(route.api_key):
-        return AnswerProblem(text="the model's API key has characters that no header can carry")
+        return ModelCallFailure(text="the model's API key has characters that no header can carry")
     asked = {"model": route.model, "stream": True, "stream_options": {"include_usage": True}, **request}
     pause = limits.first_pause
     attempt = 0
     while True:
         attempt += 1
         answer = yield from _attempt(engine, route, asked, host, limits, before_text)
-        if isinstance(answer, Assembly):
+        if isinstance(answer, CompletionAssembler):
             return answer
         if answer.unwanted in asked and answer.unwanted not in needed:
             engine.log(Level.WARNING, "model asked without", member=answer.unwanted, model=route.model)
             asked = _retold(asked, answer.unwanted)
             continue
         wanted = answer.pause if answer.pause is not None else pause * (1.0 - engine.entropy(1)[0] / 512)
-        if not answer.again or attempt >= limits.attempts or wanted > limits.longest_pause:
+        if not answer.retryable or attempt >= limits.attempts or wanted > limits.longest_pause:
             where = {"url": route.base_url.partition("?")[0], "model": route.model}
             why = answer.reason or answer.text
             engine.log(Level.WARNING, "model failed", **where, status=answer.status, code=answer.code, why=why)
@@ -111,12 +111,12 @@ def ask_model(
 
 def _attempt(
     engine: Engine,
-    route: ModelRoute,
+    route: ModelEndpoint,
     asked: Mapping[str, object],
-    host: TurnHost,
-    limits: UpstreamLimits,
+    host: AgentHost,
+    limits: ModelCallLimits,
     before_text: str,
-) -> Flow[Assembly | AnswerProblem]:
+) -> Flow[CompletionAssembler | ModelCallFailure]:
     begun = engine.now.mono
     opened = yield from fetch(
         engine,
@@ -130,78 +130,82 @@ def _attempt(
     )
     if isinstance(opened, Failure):
         return _no_connection(opened, again=engine.now.mono - begun < limits.answer)
-    tale = _Tale(host, before_text)
+    tale = _AttemptProgress(host, before_text)
     try:
         if isinstance(opened, HttpResult):
             return (yield from _whole(opened, tale, route))
         return (yield from _stream(engine, opened, tale, limits))
-    except UpstreamProblem as problem:
+    except ModelResponseError as problem:
         text = f"the model's server failed: {safe_excerpt(str(problem), route.api_key)}"
-        return AnswerProblem(text=text, reason="the model's server failed", again=not tale.assembly.begun)
+        return ModelCallFailure(text=text, reason="the model's server failed", retryable=not tale.assembly.begun)
     finally:
         if isinstance(opened, EventReader):
             opened.abandon()
 
 
-class _Tale:
+class _AttemptProgress:
     """What has come of one attempt, and the telling of it."""
 
-    def __init__(self, host: TurnHost, before_text: str) -> None:
+    def __init__(self, host: AgentHost, before_text: str) -> None:
         self._host = host
         self._before_text = before_text
-        self.assembly = Assembly()
+        self.assembly = CompletionAssembler()
 
-    def take(self, data: str) -> None:
-        for delta in self.assembly.take(data):
+    def feed(self, data: str) -> None:
+        for delta in self.assembly.feed(data):
             if self._before_text and isinstance(delta, TextDelta):
-                self._host.tell(TextDelta(self._before_text))
+                self._host.emit(TextDelta(self._before_text))
                 self._before_text = ""
-            self._host.tell(delta)
+            self._host.emit(delta)
 
-    def breathe(self) -> Flow[None]:
-        if self._host.full:
-            yield from self._host.drained()
+    def yield_to_loop(self) -> Flow[None]:
+        if self._host.reader_behind:
+            yield from self._host.wait_drained()
 
 
-def _stream(engine: Engine, reader: EventReader, tale: _Tale, limits: UpstreamLimits) -> Flow[Assembly | AnswerProblem]:
+def _stream(
+    engine: Engine, reader: EventReader, tale: _AttemptProgress, limits: ModelCallLimits
+) -> Flow[CompletionAssembler | ModelCallFailure]:
     assembly, latest = tale.assembly, engine.now.mono + limits.whole
-    while not assembly.over:
+    while not assembly.is_finished:
         if engine.now.mono >= latest:
-            return AnswerProblem(
+            return ModelCallFailure(
                 text=f"the model's answer was not over after {limits.whole:g} s", code="upstream_timeout"
             )
         batch = yield from reader.read(within=limits.trailer if assembly.finish else limits.silence)
         if isinstance(batch, tuple):
             for event in batch:
-                if not assembly.over:
-                    tale.take(event.data)
-            yield from tale.breathe()
+                if not assembly.is_finished:
+                    tale.feed(event.data)
+            yield from tale.yield_to_loop()
             continue
         if assembly.finish:
             break  # the answer is whole: only the usage may be missing
         if batch is not None and batch.kind is FailureKind.TIMED_OUT:
-            return AnswerProblem(
+            return ModelCallFailure(
                 text=f"the model's server was silent for {limits.silence:g} s", code="upstream_timeout"
             )
-        return AnswerProblem(text="the model's answer broke off: the connection ended", again=not assembly.begun)
+        return ModelCallFailure(text="the model's answer broke off: the connection ended", retryable=not assembly.begun)
     return assembly
 
 
-def _whole(answer: HttpResult, tale: _Tale, route: ModelRoute) -> Flow[Assembly | AnswerProblem]:
+def _whole(
+    answer: HttpResult, tale: _AttemptProgress, route: ModelEndpoint
+) -> Flow[CompletionAssembler | ModelCallFailure]:
     """An answer that is no event stream: a refusal, or a completion in one piece."""
     body = answer.body.decode("utf-8", "replace")
     if answer.status != 200:
         return _refusal(answer, body, route)
     if not body.lstrip().startswith("{"):
-        return AnswerProblem(text="the model's server sent neither an event stream nor JSON; is the base URL right?")
-    tale.take(body)
+        return ModelCallFailure(text="the model's server sent neither an event stream nor JSON; is the base URL right?")
+    tale.feed(body)
     if not tale.assembly.done:
-        return AnswerProblem(text="the model's server sent JSON without an answer; is the base URL right?")
-    yield from tale.breathe()
+        return ModelCallFailure(text="the model's server sent JSON without an answer; is the base URL right?")
+    yield from tale.yield_to_loop()
     return tale.assembly
 
 
-def _refusal(answer: HttpResult, body: str, route: ModelRoute) -> AnswerProblem:
+def _refusal(answer: HttpResult, body: str, route: ModelEndpoint) -> ModelCallFailure:
     status = answer.status
     members = JsonObject.parse_or_empty(body)
     said = safe_excerpt(error_text(members), route.api_key)
@@ -216,9 +220,9 @@ def _refusal(answer: HttpResult, body: str, route: ModelRoute) -> AnswerProblem:
             what = "the model's server redirects, which is not followed since a key would go along"
         case _:
             what = "the model's server refused the request" if status < 500 else "the model's server failed"
-    return AnswerProblem(
+    return ModelCallFailure(
         text=f"{what}: {status}{f', {said}' if said else ''}",
-        again=status in RETRIED or status >= 500,
+        retryable=status in RETRIED or status >= 500,
         pause=_retry_after(answer),
         unwanted=_unwanted(said) if status in (400, 422) else None,
         status=status,
@@ -236,7 +240,7 @@ def _unwanted(said: str) -> str | None:
 
 
 def _retold(asked: Mapping[str, object], unwanted: str) -> dict[str, object]:
-    instead = _RETELLINGS[unwanted]
+    instead = _FALLBACK_MEMBERS[unwanted]
     rest = {name: value for name, value in asked.items() if name != unwanted}
     return rest if instead is None else {**rest, instead: asked[unwanted]}
 
@@ -246,15 +250,17 @@ def _retry_after(answer: HttpResult) -> float | None:
     return float(wanted) if wanted.isdigit() else None
 
 
-def _no_connection(failure: Failure, *, again: bool) -> AnswerProblem:
+def _no_connection(failure: Failure, *, again: bool) -> ModelCallFailure:
     match failure.kind:
         case FailureKind.TIMED_OUT:
-            return AnswerProblem(text="the model's server did not answer in time", code="upstream_timeout", again=again)
+            return ModelCallFailure(
+                text="the model's server did not answer in time", code="upstream_timeout", retryable=again
+            )
         case FailureKind.TLS:
-            return AnswerProblem(text="the model's server has no certificate that can be trusted")
+            return ModelCallFailure(text="the model's server has no certificate that can be trusted")
         case FailureKind.INVALID:
-            return AnswerProblem(text=f"the model's server cannot be used: {safe_excerpt(failure.detail)}")
+            return ModelCallFailure(text=f"the model's server cannot be used: {safe_excerpt(failure.detail)}")
         case FailureKind.TOO_LARGE:
-            return AnswerProblem(text="the model's server sent too much")
+            return ModelCallFailure(text="the model's server sent too much")
         case _:
-            return AnswerProblem(text="the model's server cannot be reached (SVC_MODEL_BASE_URL)", again=True)
+            return ModelCallFailure(text="the model's server cannot be reached (SVC_MODEL_BASE_URL)", retryable=True)

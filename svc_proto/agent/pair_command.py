@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.agent.interface import TextDelta, Turn, TurnHost, TurnOutcome, Unkept
+from svc_proto.agent.interface import AgentHost, EphemeralText, TextDelta, Turn, TurnOutcome
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.commands import Compute
 from svc_proto.engine.flow import Flow, run_operation
@@ -42,14 +42,14 @@ class PairCommand:
         self._brand = brand
 
     @staticmethod
-    def is_meant(turn: Turn) -> bool:
+    def matches(turn: Turn) -> bool:
         """Whether a turn is this command."""
         return content_text(turn.prompt).strip().lower() in COMMANDS
 
-    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
+    def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """The answer to `/svc-relay-pair`: a fresh code, or why there is none."""
         if turn.operator is None:
-            host.tell(TextDelta(NOT_HERE))
+            host.emit(TextDelta(NOT_HERE))
             return TurnOutcome()
         try:
             fields = (*turn.operator, JSON)
@@ -60,13 +60,13 @@ class PairCommand:
         code, qr, invite, relay = (made.get(name) for name in ("code", "qr_payload", "pairing_url", "relay_url"))
         if not (isinstance(code, str) and isinstance(qr, str)):
             why = why or made.text("error") or "it said nothing of use"
-            host.tell(TextDelta(f"The relay makes no pairing code: {why}."))
+            host.emit(TextDelta(f"The relay makes no pairing code: {why}."))
             return TurnOutcome()
         rows = yield from run_operation(self._engine, Compute(self._engine.new_op(), "qr.rows", (qr,)))
         drawn = [] if not isinstance(rows, list) else ["```", *_drawn(cast("list[str]", rows)), "```", ""]
         words = f"For {self._brand.reader}; by hand: **{code}** at `{relay}`"
-        host.tell(Unkept("\n".join([*drawn, words, "", f"`{invite}`", "", ""])))
-        host.tell(TextDelta(NOT_KEPT))
+        host.emit(EphemeralText("\n".join([*drawn, words, "", f"`{invite}`", "", ""])))
+        host.emit(TextDelta(NOT_KEPT))
         return TurnOutcome()
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 from svc_proto.schema.json_object import JsonObject, as_array, as_text
 
-__all__ = ["MAX_FILE", "MAX_SKILLS", "Skill", "Skills"]
+__all__ = ["MAX_FILE", "MAX_SKILLS", "Skill", "SkillLibrary"]
 
 MAX_SKILLS = 200  # further ones are not looked at
 MAX_FOLDERS = 500  # folders that are looked into in one walk
@@ -57,7 +57,7 @@ class Skill:
         return {"name": self.name, "description": self.description, "category": self.category}
 
 
-class Skills:
+class SkillLibrary:
     """The skills of one home folder."""
 
     def __init__(self, engine: Engine, home: str) -> None:

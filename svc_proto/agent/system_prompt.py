@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from svc_proto.agent.memory import CAPS, TARGETS
+from svc_proto.agent.memory import MAX_CHARS, TARGETS
 
-__all__ = ["MCP", "NO_PHONE", "PHONE", "TOOLS", "notes_part", "skills_part", "system_prompt"]
+__all__ = ["MCP", "NO_PHONE", "PHONE", "TOOLS", "notes_part", "skills_part", "build_system_prompt"]
 
 MAX_SKILLS_SHOWN = 50  # the tool lists the rest
 MAX_DESCRIPTION = 160  # characters of one skill's
@@ -27,7 +27,7 @@ acts; when a call was denied or its answer says that it is final, stop, tell the
 other means."""
 
 
-def system_prompt(base: str, *parts: str) -> str:
+def build_system_prompt(base: str, *parts: str) -> str:
     """The whole system prompt."""
     return "\n\n".join(part.strip() for part in (base, *parts) if part.strip())
 
@@ -38,7 +38,7 @@ def notes_part(entries: Mapping[str, Sequence[str]]) -> str:
     for target in TARGETS:
         notes = "\n".join(f"- {entry}" for entry in entries.get(target, ()))
         if notes:
-            pieces.append(f"{TITLES[target]} (tool memory, target {target}):\n{notes[: 2 * CAPS[target]]}")
+            pieces.append(f"{TITLES[target]} (tool memory, target {target}):\n{notes[: 2 * MAX_CHARS[target]]}")
     return "\n\n".join(pieces)
 
 

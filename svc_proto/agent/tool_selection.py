@@ -16,11 +16,11 @@ from svc_proto.agent.interface import ToolCall
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.engine.flow import Flow
 
-__all__ = ["MORE", "SMALL_CONTEXT", "TOOLSETS", "ToolOffer", "ToolChoice", "more_tools"]
+__all__ = ["MORE_TOOLS", "SMALL_CONTEXT", "TOOLSETS", "ToolSelection", "ToolPolicy", "more_tools"]
 
 SMALL_CONTEXT = 16_384  # tokens; below it a model is told of a few tools
 TOOLSETS = ("phone", "memory", "skills", "mcp")
-MORE = "more_tools"
+MORE_TOOLS = "more_tools"
 GROUPS = {  # by name: what its tools are for
     "look": "search the screen, one node in detail, what changed, the app in front, events",
     "touch": "long press, drag, swipe, wait",
@@ -32,22 +32,22 @@ GROUPS = {  # by name: what its tools are for
 
 
 @frozen(kw_only=True)
-class ToolChoice:
+class ToolPolicy:
     """What the operator wants. `few` None: by the model's context. `only` None: all toolsets, else those named."""
 
     few: bool | None = None
     only: tuple[str, ...] | None = None
 
-    def wants(self, toolset: str) -> bool:
+    def includes(self, toolset: str) -> bool:
         """Whether the operator wants a toolset; `mcp-…` is that of one MCP server."""
         return self.only is None or toolset.partition("-")[0] in self.only
 
-    def wants_few(self, context: int | None) -> bool:
+    def prefers_few(self, context: int | None) -> bool:
         """Whether a model with a context of so many tokens, if it is known, is told of a few tools."""
         return self.few if self.few is not None else context is not None and context < SMALL_CONTEXT
 
 
-class ToolOffer:
+class ToolSelection:
     """The tools of one turn. `rows` is the list that goes to the model; it grows."""
 
     def __init__(self, toolsets: Mapping[str, tuple[Tool, ...]], *, few: bool) -> None:
@@ -57,19 +57,22 @@ class ToolOffer:
             if few and tool.group:
                 self._groups.setdefault(tool.group, []).append(tool)
             else:
-                self.rows.append(_told(tool, short=few))
+                self.rows.append(_tool_definition(tool, short=few))
         if self._groups:
             self.rows.append(_function(*_more(self._groups)))
 
-    def take(self, calls: Iterable[ToolCall]) -> None:
+    def expand(self, calls: Iterable[ToolCall]) -> None:
         """The model has made these calls: what it asked for is told from its next request on."""
         for call in calls:
-            if call.name == MORE:
-                self.rows += [_told(tool, short=True) for tool in self._groups.pop(str(call.args.get("group")), ())]
+            if call.name == MORE_TOOLS:
+                self.rows += [
+                    _tool_definition(tool, short=True) for tool in self._groups.pop(str(call.args.get("group")), ())
+                ]
 
 
 def more_tools(toolsets: tuple[Toolset, ...]) -> Toolset:
-    """The tool `more_tools`, as the toolbox has it: an `ToolOffer` tells of it, where there is something to bring."""
+    """The tool `more_tools`, as the toolbox has it: an `ToolSelection` tells of it, where there is something to
+    bring."""
     names: dict[str, list[str]] = {}
     for tool in (tool for toolset in toolsets for tool in toolset.tools if tool.group):
         names.setdefault(tool.group, []).append(tool.name)
@@ -80,7 +83,7 @@ def more_tools(toolsets: tuple[Toolset, ...]) -> Toolset:
         return f"until this answer is done you have: {', '.join(names.get(group, (GROUPS[group],)))}"
 
     name, description, parameters = _more(GROUPS)
-    tool = Tool(name=name, description=description, parameters=parameters, run=run, reads=False)
+    tool = Tool(name=name, description=description, parameters=parameters, run=run, reads_foreign_content=False)
     return Toolset(name="more", label="More", description="Brings groups of tools", tools=(tool,), offered=False)
 
 
@@ -88,10 +91,10 @@ def _more(groups: Iterable[str]) -> tuple[str, str, Mapping[str, object]]:
     """The tool that brings a group of tools: its name, description and parameters."""
     lines = "; ".join(f"{group}: {GROUPS[group]}" for group in groups)
     parameters = schema(("group",), group={"type": "string", "enum": list(groups)})
-    return MORE, f"Bring more tools, by group. {lines}.", parameters
+    return MORE_TOOLS, f"Bring more tools, by group. {lines}.", parameters
 
 
-def _told(tool: Tool, *, short: bool) -> Mapping[str, object]:
+def _tool_definition(tool: Tool, *, short: bool) -> Mapping[str, object]:
     """A tool as a model is told. Short: its first sentence, and of its arguments the types."""
     description, parameters = tool.description, tool.parameters
     if short:
@@ -102,7 +105,7 @@ def _told(tool: Tool, *, short: bool) -> Mapping[str, object]:
             "properties": {
                 name: {key: value for key, value in member.items() if key != "description"}
                 for name, member in properties.items()
-                if name not in tool.seldom
+                if name not in tool.hidden_by_default
             },
         }
     return _function(tool.name, description, parameters)

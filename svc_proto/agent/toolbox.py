@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import frozen
 
-from svc_proto.agent.approval_memory import ApprovalMemory, pattern_of, question_about
+from svc_proto.agent.approval_memory import ApprovalMemory, build_approval_request, pattern_of
 from svc_proto.agent.interface import (
-    ApprovalAsked,
-    NoteChanged,
+    AgentHost,
+    ApprovalRequested,
+    MemoryChanged,
     ToolCall,
-    ToolFinished,
-    ToolPending,
-    ToolStarted,
+    ToolCallFinished,
+    ToolCallPending,
+    ToolCallStarted,
     Turn,
-    TurnHost,
 )
-from svc_proto.agent.tool_selection import ToolChoice, more_tools
+from svc_proto.agent.tool_selection import ToolPolicy, more_tools
 from svc_proto.agent.tools import arguments
-from svc_proto.agent.tools.tool import Arguments, Noted, Picture, Returned, Tool, Toolset
+from svc_proto.agent.tools.tool import Arguments, MemoryToolResult, Tool, ToolImage, ToolResult, Toolset
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock, gather
@@ -36,9 +36,18 @@ from svc_proto.schema.redact import summary
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["DENIED", "MAX_OUTPUT", "NOBODY", "MoreTools", "Toolbox", "WantedCall", "call_preview", "preview_of"]
+__all__ = [
+    "DENIED",
+    "MAX_OUTPUT",
+    "NOBODY",
+    "DynamicToolSource",
+    "Toolbox",
+    "RequestedToolCall",
+    "call_preview",
+    "preview_of",
+]
 
-ALL = ToolChoice()
+ALL = ToolPolicy()
 MAX_OUTPUT = 64 * 1024  # characters that the model gets of one result
 MAX_PREVIEW = 120  # characters of what people see of a call or a result
 CUT = "\n[cut: the rest is too long]"
@@ -50,14 +59,14 @@ DENIED = ("The user did not allow this call.", "Respect that: do not try to do t
 
 
 @frozen
-class WantedCall:
+class RequestedToolCall:
     """A call that a model made, and what is wrong with it already."""
 
     call: ToolCall
     problem: str | None = None
 
 
-class MoreTools(Protocol):
+class DynamicToolSource(Protocol):
     """Tools that come and go: those of MCP servers."""
 
     def ready(self) -> Flow[None]:
@@ -74,12 +83,12 @@ class MoreTools(Protocol):
 
 
 class Toolbox:
-    """The tools of an agent. `more` come besides."""
+    """The tools of an agent. `dynamic_tools` come besides."""
 
-    more: MoreTools | None = None
+    dynamic_tools: DynamicToolSource | None = None
 
     def __init__(
-        self, engine: Engine, toolsets: tuple[Toolset, ...], approvals: ApprovalMemory, choice: ToolChoice = ALL
+        self, engine: Engine, toolsets: tuple[Toolset, ...], approvals: ApprovalMemory, choice: ToolPolicy = ALL
     ) -> None:
         self._engine = engine
         self._toolsets = (*toolsets, more_tools(toolsets))
@@ -89,13 +98,13 @@ class Toolbox:
 
     def toolsets(self) -> list[dict[str, object]]:
         """The rows of `GET /v1/toolsets` (wire api 8.2)."""
-        more = () if self.more is None else self.more.toolsets()
+        more = () if self.dynamic_tools is None else self.dynamic_tools.toolsets()
         return [
             {
                 "name": toolset.name,
                 "label": toolset.label,
                 "description": toolset.description,
-                "enabled": self.choice.wants(toolset.name),
+                "enabled": self.choice.includes(toolset.name),
                 "configured": toolset.configured,
                 "tools": [tool.name for tool in toolset.tools],
                 "descriptions": {tool.name: tool.description for tool in toolset.tools},
@@ -104,25 +113,25 @@ class Toolbox:
             if toolset.offered
         ]
 
-    def offered(self) -> Flow[dict[str, tuple[Tool, ...]]]:
+    def visible_tools(self) -> Flow[dict[str, tuple[Tool, ...]]]:
         """The tools that a model is told of now, by toolset. Those that cannot be used would only fill its memory."""
         found: dict[str, tuple[Tool, ...]] = {}
         for toolset in self._toolsets:
-            wanted = toolset.offered and self.choice.wants(toolset.name)
-            if wanted and (toolset.there is None or (yield from toolset.there())):
+            wanted = toolset.offered and self.choice.includes(toolset.name)
+            if wanted and (toolset.available is None or (yield from toolset.available())):
                 found[toolset.name] = toolset.tools
-        if self.more is not None and self.choice.wants("mcp"):
-            yield from self.more.ready()
-            found |= {toolset.name: toolset.tools for toolset in self.more.toolsets() if toolset.tools}
+        if self.dynamic_tools is not None and self.choice.includes("mcp"):
+            yield from self.dynamic_tools.ready()
+            found |= {toolset.name: toolset.tools for toolset in self.dynamic_tools.toolsets() if toolset.tools}
         return found
 
     def reads(self, names: Iterable[str]) -> bool:
         """Whether the results of these tools hold what others wrote. Of an unknown one nobody knows."""
-        return any(name not in self.tools or self.tools[name].reads for name in names)
+        return any(name not in self.tools or self.tools[name].reads_foreign_content for name in names)
 
     def run_calls(
-        self, turn: Turn, host: TurnHost, calls: tuple[WantedCall, ...], *, has_read: bool = False
-    ) -> Flow[list[Returned]]:
+        self, turn: Turn, host: AgentHost, calls: tuple[RequestedToolCall, ...], *, has_read: bool = False
+    ) -> Flow[list[ToolResult]]:
         """Run the calls of one answer. Each is stored and told of; none of them raises.
 
         `has_read`: whoever made them had read what others wrote (see `reads`).
@@ -131,11 +140,13 @@ class Toolbox:
         flows = [self._run(turn, host, wanted, queue, has_read) for wanted in calls]
         return (yield from gather(self._engine, flows))
 
-    def _run(self, turn: Turn, host: TurnHost, wanted: WantedCall, queue: Lock, has_read: bool) -> Flow[Returned]:
+    def _run(
+        self, turn: Turn, host: AgentHost, wanted: RequestedToolCall, queue: Lock, has_read: bool
+    ) -> Flow[ToolResult]:
         tool = self.tools.get(wanted.call.name)
-        if tool is None and self.more is not None:
-            tool = self.more.tool(wanted.call.name)
-        if tool is None or not tool.in_order:
+        if tool is None and self.dynamic_tools is not None:
+            tool = self.dynamic_tools.tool(wanted.call.name)
+        if tool is None or not tool.sequential:
             return (yield from self._attempt(turn, host, wanted, tool, has_read))
         yield from queue.acquire()
         try:
@@ -144,30 +155,30 @@ class Toolbox:
             queue.release()
 
     def _attempt(
-        self, turn: Turn, host: TurnHost, wanted: WantedCall, tool: Tool | None, has_read: bool
-    ) -> Flow[Returned]:
+        self, turn: Turn, host: AgentHost, wanted: RequestedToolCall, tool: Tool | None, has_read: bool
+    ) -> Flow[ToolResult]:
         """One call from its check to its end."""
         engine, call = self._engine, wanted.call
         begun = engine.now.mono
         error: str | None = None
         told = False  # there is something that may fail
-        pictures: tuple[Picture, ...] = ()
+        pictures: tuple[ToolImage, ...] = ()
         try:
             able, given = _checked(wanted, tool)
             question, given = yield from self._question(turn, host, call, able, given, has_read)
             if question is not None:
                 told = True
-                host.tell(ToolPending(call))
-                if not (yield from self._approvals.ask(turn.session_id, question, host)):
+                host.emit(ToolCallPending(call))
+                if not (yield from self._approvals.request(turn.session_id, question, host)):
                     raise ToolError(*DENIED)
             told = True
-            host.tell(ToolStarted(call))
+            host.emit(ToolCallStarted(call))
             begun = engine.now.mono
             result = yield from able.run(given)
-            if isinstance(result, Noted):
-                host.tell(NoteChanged(call, result.change))
+            if isinstance(result, MemoryToolResult):
+                host.emit(MemoryChanged(call, result.change))
                 result = result.text
-            elif isinstance(result, Returned):
+            elif isinstance(result, ToolResult):
                 pictures, result = result.pictures, result.text
             output = result
         except ToolError as failure:
@@ -175,13 +186,13 @@ class Toolbox:
         except Exception as bug:  # the turn goes on without this call
             output = error = f"the tool has a bug, logged as {engine.log_bug(bug)}"
         if not told:
-            host.tell(ToolStarted(call))
+            host.emit(ToolCallStarted(call))
         if len(output) > MAX_OUTPUT:
             output = output[: MAX_OUTPUT - len(CUT)] + CUT
         text = output if error is None else f"error: {output}"
-        yield from host.keep_result(call, text)
-        host.tell(
-            ToolFinished(
+        yield from host.store_result(call, text)
+        host.emit(
+            ToolCallFinished(
                 call=call,
                 output=text,
                 preview=preview_of(error or output),
@@ -189,29 +200,31 @@ class Toolbox:
                 error=error,
             )
         )
-        return Returned(text, pictures)
+        return ToolResult(text, pictures)
 
     def _question(
-        self, turn: Turn, host: TurnHost, call: ToolCall, tool: Tool, given: Arguments, has_read: bool
-    ) -> Flow[tuple[ApprovalAsked | None, Arguments]]:
+        self, turn: Turn, host: AgentHost, call: ToolCall, tool: Tool, given: Arguments, has_read: bool
+    ) -> Flow[tuple[ApprovalRequested | None, Arguments]]:
         """What somebody has to be asked first, if anything, and what the tool is given. Raises `ToolError` if not."""
-        why = tool.asks_having_read if tool.asks is None and has_read else tool.asks
+        why = tool.needs_approval_after_reading if tool.needs_approval is None and has_read else tool.needs_approval
         if why is None or (yield from self._approvals.remembers(turn.session_id, pattern_of(tool, given))):
             return None, given
-        bound = None if tool.asks_itself is None else (yield from tool.asks_itself(given))
+        bound = None if tool.requests_own_approval is None else (yield from tool.requests_own_approval(given))
         if bound is not None:
             return None, bound
-        if not host.may_ask:
+        if not host.can_request_approval:
             raise ToolError(*NOBODY)
-        return question_about(tool, call, given, why), given
+        return build_approval_request(tool, call, given, why), given
 
 
-def _checked(wanted: WantedCall, tool: Tool | None) -> tuple[Tool, Arguments]:
+def _checked(wanted: RequestedToolCall, tool: Tool | None) -> tuple[Tool, Arguments]:
     if tool is None:
         raise ToolError(f"there is no tool {wanted.call.name[:MAX_PREVIEW]!r}")
     if wanted.problem is not None:
         raise ToolError(wanted.problem)
-    return tool, dict(wanted.call.args) if tool.passes else arguments.check(tool.parameters, wanted.call.args)
+    return tool, dict(wanted.call.args) if tool.pass_through else arguments.check_arguments(
+        tool.parameters, wanted.call.args
+    )
 
 
 def preview_of(output: str) -> str:

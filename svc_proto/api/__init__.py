@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from svc_proto.api.chat.store_requests import SearchMessages as SearchMessages
     from svc_proto.api.chat.store_requests import UpdateChat as UpdateChat
     from svc_proto.api.config import ApiConfig as ApiConfig
-    from svc_proto.api.config import api_config as api_config
+    from svc_proto.api.config import parse_api_config as parse_api_config
     from svc_proto.api.service import Api as Api
     from svc_proto.settings import ConfigError as ConfigError
 else:
@@ -34,7 +34,7 @@ else:
         __name__,
         {
             "svc_proto.api.service": "Api",
-            "svc_proto.api.config": "ApiConfig api_config",
+            "svc_proto.api.config": "ApiConfig parse_api_config",
             "svc_proto.settings": "ConfigError",
             "svc_proto.api.chat.store_requests": (
                 "AddMessages BeginTurn CreateChat DeleteChat ForkChat GetChat ListChats ListMessages ListTitles "

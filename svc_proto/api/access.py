@@ -24,24 +24,24 @@ from svc_proto.wire.events import Headers
 
 __all__ = [
     "BRANDED",
-    "EVERYWHERE",
-    "MAIN",
+    "EXPOSED_HEADERS",
+    "MAIN_KEY_PRINCIPAL",
     "SESSION_ID",
     "SESSION_KEY",
     "TOOL_PROGRESS",
-    "Access",
+    "ApiAccess",
     "Cors",
-    "KeyGuesses",
+    "KeyGuessLimiter",
     "authorize",
-    "branded_header",
-    "shows",
+    "find_branded_header",
+    "has_bearer",
 ]
 
-MAIN = "main key"  # the holder of what the main key lets in; others are hashes of keys
+MAIN_KEY_PRINCIPAL = "main key"  # the holder of what the main key lets in; others are hashes of keys
 SESSION_ID = "Session-Id"  # continues a stored session, wire api 5.3
 SESSION_KEY = "Session-Key"  # scopes the long-term memory
 TOOL_PROGRESS = "Tool-Progress"  # asks for the named events of wire api 5.3 in a stream of chunks
-SECURITY = (
+SECURITY_HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -50,7 +50,7 @@ SECURITY = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 )
 # RFC 6797 section 7.2: "MUST NOT include the STS header field in HTTP responses conveyed over non-secure transport".
-SECURE = (*SECURITY, (b"strict-transport-security", b"max-age=31536000"))  # s, one year
+TLS_SECURITY_HEADERS = (*SECURITY_HEADERS, (b"strict-transport-security", b"max-age=31536000"))  # s, one year
 VARY = (b"vary", b"Origin")
 ALLOW = (b"allow", b"GET, HEAD, POST, PATCH, DELETE, OPTIONS")  # of the server as a whole, RFC 9110 section 9.3.7
 PREFLIGHT = (
@@ -60,18 +60,18 @@ PREFLIGHT = (
 )
 
 
-class Access(Enum):
+class ApiAccess(Enum):
     """A policy of the route table."""
 
     PUBLIC = "public"  # anybody
     MONITOR = "monitor"  # programs of this host, or the monitor's token: see `openapi.monitor`
-    HERE_OR_KEY = "here or key"  # programs of this host, else as KEY
+    LOCAL_OR_KEY = "here or key"  # programs of this host, else as KEY
     KEY = "key"  # the bearer or a pairing's own, if the server has a key; else anybody
     MAIN_KEY = "main key"  # the bearer alone, and it does not end with the key
 
 
 def authorize(
-    access: Access, request: Request, key: str, names: tuple[str, ...], device: Callable[[str], str | None]
+    access: ApiAccess, request: Request, key: str, names: tuple[str, ...], device: Callable[[str], str | None]
 ) -> AnonymousType | str | None:
     """Apply a policy: `ANONYMOUS` where anybody may call, and does from elsewhere. Raises `Refused` 401 or 403.
 
@@ -79,29 +79,29 @@ def authorize(
     holder that it names.
     """
     match access:
-        case Access.PUBLIC:
+        case ApiAccess.PUBLIC:
             return ANONYMOUS
-        case Access.MONITOR:
+        case ApiAccess.MONITOR:
             raise LocalProtocolError("a monitor has a gate of its own")
-        case Access.HERE_OR_KEY if is_local(request):
+        case ApiAccess.LOCAL_OR_KEY if is_local(request):
             return None
-        case Access.KEY | Access.HERE_OR_KEY if key:
+        case ApiAccess.KEY | ApiAccess.LOCAL_OR_KEY if key:
             return _check_bearer(request.headers, key, device)
-        case Access.MAIN_KEY if key:
+        case ApiAccess.MAIN_KEY if key:
             return _check_bearer(request.headers, key, lambda other: None)
-        case Access.KEY | Access.HERE_OR_KEY | Access.MAIN_KEY:
+        case ApiAccess.KEY | ApiAccess.LOCAL_OR_KEY | ApiAccess.MAIN_KEY:
             _check_keyless(request, names)
             return None if is_loopback_address(request.peer.host) else ANONYMOUS
         case _:
             assert_never(access)
 
 
-def shows(headers: Headers, key: str) -> bool:
+def has_bearer(headers: Headers, key: str) -> bool:
     """Whether this key is the bearer."""
     return hmac.compare_digest(_bearer(headers), key.encode("utf-8"))
 
 
-class KeyGuesses:
+class KeyGuessLimiter:
     """Wrong keys are counted by address, as wrong codes are. A block never keeps the right key out.
 
     A caller without any key is no guess.
@@ -110,11 +110,11 @@ class KeyGuesses:
     def __init__(self, limiter: AuthRateLimiter) -> None:
         self.limiter = limiter
 
-    def right(self, request: Request, now: Moment) -> None:
+    def record_success(self, request: Request, now: Moment) -> None:
         """The key was right."""
         self.limiter.success(request.peer.host, now)
 
-    def wrong(self, request: Request, now: Moment) -> Refused | None:
+    def record_failure(self, request: Request, now: Moment) -> Refused | None:
         """The key was not: 429 in place of 401 for an address that is blocked."""
         if request.headers.get(b"authorization") is None:
             return None
@@ -126,8 +126,8 @@ class KeyGuesses:
         return refused
 
 
-def branded_header(headers: Headers, name: str) -> str | None:
-    """A header that bears the product's name, in either spelling: `branded_header(headers, SESSION_ID)`."""
+def find_branded_header(headers: Headers, name: str) -> str | None:
+    """A header that bears the product's name, in either spelling: `find_branded_header(headers, SESSION_ID)`."""
     for field_name in _SPELLINGS[name]:
         value = headers.get(field_name)
         if value is not None:
@@ -153,7 +153,7 @@ class Cors:
 
     def fields(self, headers: Headers, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """The header fields of every answer, a stream's included."""
-        common = SECURE if secure else SECURITY
+        common = TLS_SECURITY_HEADERS if secure else SECURITY_HEADERS
         if not self.origins:
             return common
         if ANY_ORIGIN in self.origins:
@@ -169,11 +169,14 @@ _SPELLINGS = {
     for name in (SESSION_ID, SESSION_KEY, TOOL_PROGRESS)
 }
 BRANDED = tuple(spelling for spellings in _SPELLINGS.values() for spelling in spellings)
-EVERYWHERE = (*(name for name, _ in (*SECURE, VARY)), b"access-control-allow-origin")  # names of `Cors.fields`
+EXPOSED_HEADERS = (
+    *(name for name, _ in (*TLS_SECURITY_HEADERS, VARY)),
+    b"access-control-allow-origin",
+)  # names of `Cors.fields`
 
 
 def _check_bearer(headers: Headers, key: str, device: Callable[[str], str | None]) -> str | None:
-    if shows(headers, key):
+    if has_bearer(headers, key):
         return None
     token = _bearer(headers)
     holder = device(token.decode("latin-1")) if token else None
@@ -190,7 +193,7 @@ def _bearer(headers: Headers) -> bytes:
 
 def _check_keyless(request: Request, names: tuple[str, ...]) -> None:
     for name in (SESSION_ID, SESSION_KEY):
-        if branded_header(request.headers, name) is not None:
+        if find_branded_header(request.headers, name) is not None:
             text = f"the {name} header needs a server with an API key: set API_SERVER_KEY"
             raise Refused(403, "", text)
     host = request.headers.get(b"host")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
-from svc_proto.agent.interface import ModelRoute
+from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import Brand
 from svc_proto.commands import Level
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentSettings",
-    "SettingsReader",
-    "agent_settings",
+    "AgentSettingsReader",
+    "build_agent_settings",
     "file_base_url",
-    "misspelt",
+    "find_misspelled",
     "origin_of",
-    "product",
+    "product_id",
     "sends_key_to_main_host",
-    "usable_base_url",
+    "is_usable_base_url",
 ]
 
 UNNAMED_MODEL = "default"  # for endpoints that serve one model and do not care
@@ -57,19 +57,19 @@ FILE_MEMBERS = (  # of the configuration file, by whoever of this system reads t
     "tts",
     "voice_output",
 )
-LIKENESS = 0.8  # of two names, from 0 to 1: one letter of five may differ, or two of five be swapped
-LONGEST_MEMBER = 40  # characters of a name that is compared
+SIMILARITY_THRESHOLD = 0.8  # of two names, from 0 to 1: one letter of five may differ, or two of five be swapped
+MAX_KEY_CHARS = 40  # characters of a name that is compared
 
 
 @frozen(kw_only=True)
 class AgentSettings:
     """Everything that is configured about the agent. `shown` is the part of the file that clients may see."""
 
-    route: ModelRoute | None  # None: the built-in agent answers
+    route: ModelEndpoint | None  # None: the built-in agent answers
     name: str  # what the server calls itself in /v1/models
     personalities: Mapping[str, str]  # their whole prompts
     personality: str | None = None  # of the server, unless a turn names another
-    aliases: Mapping[str, ModelRoute] = field(factory=dict)  # `model_routes`
+    aliases: Mapping[str, ModelEndpoint] = field(factory=dict)  # `model_routes`
     system: str = ""  # `agent.system_prompt`
     max_tokens: int | None = None  # of one answer
     model: str = ""  # these four as configured, "" if unset
@@ -87,7 +87,7 @@ class AgentSettings:
         return self.personalities.get(name, "")
 
 
-class SettingsReader:
+class AgentSettingsReader:
     """Reads the configuration file. What says the same as the last time comes to the same."""
 
     def __init__(self, engine: Engine) -> None:
@@ -110,11 +110,11 @@ class SettingsReader:
             engine.log(Level.WARNING, "configuration not used", path=config.config_path, problem=unused)
         last, said = self._last, repr(found)  # which, unlike ==, tells a boolean from a number
         if last is None or last[0] is not config or last[1] != said:
-            last = self._last = config, said, agent_settings(config, found)
+            last = self._last = config, said, build_agent_settings(config, found)
         return last[2]
 
 
-def agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSettings:
+def build_agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSettings:
     """The settings, from the start-up configuration and the parsed file."""
     found = JsonObject.of(found)
     model, agent, display = _model(found), found.get_object("agent"), found.get_object("display")
@@ -124,7 +124,7 @@ def agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSetti
     default = display.first_text("personality")
     return AgentSettings(
         route=route,
-        name=config.model_name or extra.first_text("model_name") or product(config.brand),
+        name=config.model_name or extra.first_text("model_name") or product_id(config.brand),
         personalities={name: _prompt(value) for name, value in personalities.items()},
         personality=None if default.lower() in SERVER_DEFAULT else default,
         aliases=_aliases(extra.get_object("model_routes"), route),
@@ -143,27 +143,27 @@ def agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSetti
     )
 
 
-def misspelt(found: Mapping[str, object]) -> dict[str, str]:
+def find_misspelled(found: Mapping[str, object]) -> dict[str, str]:
     """Members of the file that hardly differ from one that is read and is not there: by their name, that one.
 
     Other programs keep theirs in the same file, so what is like none of ours is nobody's mistake.
     """
     missing = [name for name in FILE_MEMBERS if name not in found]
-    strange = [name for name in found if name not in FILE_MEMBERS and len(name) <= LONGEST_MEMBER]
+    strange = [name for name in found if name not in FILE_MEMBERS and len(name) <= MAX_KEY_CHARS]
     if not strange:
         return {}
     from difflib import get_close_matches
 
-    near = {name: get_close_matches(name.lower(), missing, 1, LIKENESS) for name in strange}
+    near = {name: get_close_matches(name.lower(), missing, 1, SIMILARITY_THRESHOLD) for name in strange}
     return {name: match[0] for name, match in near.items() if match}
 
 
-def product(brand: Brand) -> str:
+def product_id(brand: Brand) -> str:
     """The product id: the platform, and the name of the agent unless it was given one."""
     return f"{brand.name}-agent"
 
 
-def usable_base_url(url: str) -> bool:
+def is_usable_base_url(url: str) -> bool:
     """Whether it is an endpoint: http or https, no password, nothing after the path."""
     return http_address(url) is not None and not urlsplit(url).query and not urlsplit(url).fragment
 
@@ -171,7 +171,7 @@ def usable_base_url(url: str) -> bool:
 def file_base_url(found: Mapping[str, object]) -> str:
     """The endpoint that the file names; "" for none, or one that cannot be used."""
     url = _model(found).first_text("base_url").rstrip("/")
-    return url if usable_base_url(url) else ""
+    return url if is_usable_base_url(url) else ""
 
 
 def origin_of(url: str) -> tuple[str, str]:
@@ -219,7 +219,7 @@ def _extra(found: Mapping[str, object]) -> JsonObject:
     return JsonObject.of(found).get_object("platforms", "api_server", "extra")
 
 
-def _route(config: ApiConfig, model: JsonObject) -> ModelRoute | None:
+def _route(config: ApiConfig, model: JsonObject) -> ModelEndpoint | None:
     own, theirs = config.model_base_url, file_base_url({"model": model})
     if not (own or theirs):
         return None
@@ -228,26 +228,26 @@ def _route(config: ApiConfig, model: JsonObject) -> ModelRoute | None:
         key = model.first_text("api_key")
     name = config.model or model.first_text("default") or UNNAMED_MODEL
     context = config.model_context or model.integer("context_length", 1, MAX_TOKENS)
-    return ModelRoute(base_url=own or theirs, model=name, api_key=key, context=context)
+    return ModelEndpoint(base_url=own or theirs, model=name, api_key=key, context=context)
 
 
-def _aliases(routes: JsonObject, main: ModelRoute | None) -> dict[str, ModelRoute]:
+def _aliases(routes: JsonObject, main: ModelEndpoint | None) -> dict[str, ModelEndpoint]:
     """`alias -> {model, base_url?, api_key?, context_length?}`; address and key are the main route's where left out.
 
     Its key goes to its host only.
     """
-    aliases: dict[str, ModelRoute] = {}
+    aliases: dict[str, ModelEndpoint] = {}
     for alias in routes:
         wanted = routes.get_object(alias)
         base_url = wanted.first_text("base_url").rstrip("/") or (main.base_url if main is not None else "")
         model = wanted.first_text("model")
-        if not model or not usable_base_url(base_url):
+        if not model or not is_usable_base_url(base_url):
             continue
         key = wanted.first_text("api_key")
         if not key and main is not None and origin_of(base_url) == origin_of(main.base_url):
             key = main.api_key
         context = wanted.integer("context_length", 1, MAX_TOKENS)
-        aliases[alias] = ModelRoute(base_url=base_url, model=model, api_key=key, context=context)
+        aliases[alias] = ModelEndpoint(base_url=base_url, model=model, api_key=key, context=context)
     return aliases
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.api.config import ApiConfig, api_key
+from svc_proto.api.config import ApiConfig, parse_api_key
 from svc_proto.basics.dotenv import parse_own_settings
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine
@@ -36,7 +36,7 @@ def read_key(engine: Engine, config: ApiConfig) -> Flow[str]:
     elif lines.kind is not FailureKind.NOT_FOUND:
         raise _kept("key_not_read", ".env cannot be read")
     try:
-        key = api_key(SettingsSource(found, {}), config.host)
+        key = parse_api_key(SettingsSource(found, {}), config.host)
     except ConfigError as error:
         raise _kept("key_not_usable", str(error)) from None
     if not key:

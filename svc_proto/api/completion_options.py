@@ -11,11 +11,11 @@ from typing import cast
 
 from attrs import field, frozen
 
-from svc_proto.api.errors import invalid
+from svc_proto.api.errors import invalid_request
 from svc_proto.basics.validate import boolean, integer, number, optional
 from svc_proto.schema.json_object import JsonObject, as_array, as_text
 
-__all__ = ["ModelOptions", "read_model_options"]
+__all__ = ["CompletionOptions", "parse_completion_options"]
 
 RANGES = {  # as OpenAI's reference has them
     "temperature": (0.0, 2.0),
@@ -34,11 +34,11 @@ REFUSED = {  # what nobody answers here
     "function_call": "function_call is what tool_choice was once: send tool_choice",
     "audio": "audio cannot be answered here",
 }
-HARMLESS: Mapping[str, tuple[object, ...]] = {"n": (1,), "logprobs": (False,)}  # values that ask for nothing
+IGNORED_VALUES: Mapping[str, tuple[object, ...]] = {"n": (1,), "logprobs": (False,)}  # values that ask for nothing
 
 
 @frozen(kw_only=True)
-class ModelOptions:
+class CompletionOptions:
     """`members` go into each request to the model. `tools` are the client's, None where it has none."""
 
     members: Mapping[str, object] = field(factory=dict)
@@ -51,11 +51,11 @@ class ModelOptions:
         return self.members.get("tool_choice", "auto") not in ("auto", "none")
 
 
-def read_model_options(body: Mapping[str, object]) -> ModelOptions:
+def parse_completion_options(body: Mapping[str, object]) -> CompletionOptions:
     """The options of a body. Refuses 400 with the member's name."""
     for name, why in REFUSED.items():
-        if body.get(name) is not None and body[name] not in HARMLESS.get(name, ()):
-            raise invalid(why, param=name)
+        if body.get(name) is not None and body[name] not in IGNORED_VALUES.get(name, ()):
+            raise invalid_request(why, param=name)
     members: dict[str, object] = {}
     for name, (low, high) in RANGES.items():
         if body.get(name) is not None:
@@ -70,19 +70,19 @@ def read_model_options(body: Mapping[str, object]) -> ModelOptions:
     given = [integer(body[name], name, 1, MAX_SEED) for name in LIMITS if body.get(name) is not None]
     tools = _tools(body.get("tools"))
     members |= _choice(body, tools)
-    return ModelOptions(members=members, max_tokens=min(given, default=None), tools=tools)
+    return CompletionOptions(members=members, max_tokens=min(given, default=None), tools=tools)
 
 
 def _stop(value: object) -> object:
     words = as_array(value)
     if not all(map(as_text, [value] if words is None else words or [""])):
-        raise invalid("stop must be a text, or a list of texts", param="stop")
+        raise invalid_request("stop must be a text, or a list of texts", param="stop")
     return value
 
 
 def _response_format(value: object) -> object:
     if JsonObject.of(value).string("type") is None:
-        raise invalid("response_format must be an object with a type", param="response_format")
+        raise invalid_request("response_format must be an object with a type", param="response_format")
     return value
 
 
@@ -91,16 +91,16 @@ def _tools(value: object) -> tuple[Mapping[str, object], ...] | None:
         return None
     tools = as_array(value)
     if tools is None or len(tools) > MAX_TOOLS:
-        raise invalid(f"tools must be a list of at most {MAX_TOOLS} functions", param="tools")
+        raise invalid_request(f"tools must be a list of at most {MAX_TOOLS} functions", param="tools")
     for place, tool in enumerate(map(JsonObject.of, tools)):
         function = tool.object_or_none("function") if tool.get("type") == "function" else None
         if function is None:
-            raise invalid("a tool must be an object of the type function", param=f"tools[{place}]")
+            raise invalid_request("a tool must be an object of the type function", param=f"tools[{place}]")
         if not function.text("name"):
-            raise invalid("a function must have a name", param=f"tools[{place}].function.name")
+            raise invalid_request("a function must have a name", param=f"tools[{place}].function.name")
         if "parameters" in function and function.object_or_none("parameters") is None:
             text = "the parameters of a function must be a JSON schema"
-            raise invalid(text, param=f"tools[{place}].function.parameters")
+            raise invalid_request(text, param=f"tools[{place}].function.parameters")
     return tuple(cast("list[Mapping[str, object]]", tools))
 
 
@@ -108,10 +108,10 @@ def _choice(body: Mapping[str, object], tools: tuple[Mapping[str, object], ...] 
     """`tool_choice` and `parallel_tool_calls`, which say something of a client's own tools only."""
     choice, parallel = body.get("tool_choice"), optional(body, "parallel_tool_calls", boolean)
     if choice is not None and choice not in CHOICES and JsonObject.of_or_none(choice) is None:
-        raise invalid(f"tool_choice must be one of {', '.join(CHOICES)}, or name a tool", param="tool_choice")
+        raise invalid_request(f"tool_choice must be one of {', '.join(CHOICES)}, or name a tool", param="tool_choice")
     if tools is None:
         if choice not in (None, "none", "auto"):
-            raise invalid("tool_choice needs tools", param="tool_choice")
+            raise invalid_request("tool_choice needs tools", param="tool_choice")
         return {}
     given = {"tool_choice": choice, "parallel_tool_calls": parallel}
     return {name: value for name, value in given.items() if value is not None}

@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
-from svc_proto.agent.tool_selection import TOOLSETS, ToolChoice
+from svc_proto.agent.tool_selection import TOOLSETS, ToolPolicy
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, RedisAddress, SettingsSource, http_address
 
-__all__ = ["ANY_ORIGIN", "ApiConfig", "api_config", "api_key"]
+__all__ = ["ANY_ORIGIN", "ApiConfig", "parse_api_config", "parse_api_key"]
 
 ANY_ORIGIN = "*"
 MIN_KEY = 16  # characters of a key that other hosts can guess at; nothing slows them down
@@ -52,7 +52,7 @@ class ApiConfig:
     model: str | None = None
     model_api_key: str = field(default="", repr=False)
     model_context: int | None = None  # tokens that the model can hold
-    tools: ToolChoice = field(factory=ToolChoice)  # that a model is told of
+    tools: ToolPolicy = field(factory=ToolPolicy)  # that a model is told of
     cluster: RedisAddress | None = None  # where the nodes of a service meet; None: this process is alone
     node_url: str = ""  # where the others of them reach this one; empty: this process is alone
     relay_url: str = "http://127.0.0.1:8767"  # for the tools that use the phone
@@ -66,7 +66,7 @@ class ApiConfig:
         return self.ssl_cert is not None
 
 
-def api_config(
+def parse_api_config(
     env: Mapping[str, str], options: Mapping[str, object] | None = None, *, home: str = "~/.svc"
 ) -> ApiConfig:
     """Read the settings of the API server from an environment and from start options (None or absent: not given).
@@ -86,7 +86,7 @@ def api_config(
         ssl_cert=cert,
         ssl_key=key,
         root_path=source.prefix("API_SERVER_ROOT_PATH"),
-        key=api_key(source, host),
+        key=parse_api_key(source, host),
         cors_origins=_origins(source, "API_SERVER_CORS_ORIGINS"),
         model_name=source.text("API_SERVER_MODEL_NAME", None),
         home=home,
@@ -111,7 +111,7 @@ def api_config(
     )
 
 
-def api_key(source: SettingsSource, host: str) -> str:
+def parse_api_key(source: SettingsSource, host: str) -> str:
     """The key that a server which listens there may have; empty for none. Raises `ConfigError`."""
     variable = "API_SERVER_KEY"
     key = source.text(variable, None) or ""
@@ -122,7 +122,7 @@ def api_key(source: SettingsSource, host: str) -> str:
     return key
 
 
-def _tools(source: SettingsSource, variable: str) -> ToolChoice:
+def _tools(source: SettingsSource, variable: str) -> ToolPolicy:
     """`auto`, `all` or `few`, and the toolsets that are wanted, or `none`; with commas between."""
     words = [word for word in (source.text(variable, None) or "").lower().replace(",", " ").split() if word != "auto"]
     amounts = [word == "few" for word in words if word in ("all", "few")]
@@ -131,7 +131,7 @@ def _tools(source: SettingsSource, variable: str) -> ToolChoice:
     if known < len(words) or len(amounts) > 1 or ("none" in words and len(words) > 1):
         names = ", ".join(TOOLSETS)
         raise ConfigError(f"{variable} must be auto, all or few, and may name toolsets ({names}); or none")
-    return ToolChoice(few=amounts[0] if amounts else None, only=only if only or "none" in words else None)
+    return ToolPolicy(few=amounts[0] if amounts else None, only=only if only or "none" in words else None)
 
 
 def _node(source: SettingsSource) -> tuple[RedisAddress | None, str]:

@@ -14,11 +14,19 @@ from itertools import takewhile
 from attrs import frozen
 
 from svc_proto.api.chat.records import Content
-from svc_proto.api.errors import invalid
+from svc_proto.api.errors import invalid_request
 from svc_proto.basics.errors import Refused
 from svc_proto.schema.json_object import JsonObject, as_array, as_text, content_text
 
-__all__ = ["MAX_MESSAGES", "MAX_PARTS", "MessageList", "read_conversation", "read_history", "read_prompt", "read_text"]
+__all__ = [
+    "MAX_MESSAGES",
+    "MAX_PARTS",
+    "MessageList",
+    "parse_conversation",
+    "parse_history",
+    "parse_prompt",
+    "parse_text",
+]
 
 MAX_PARTS = 1_000  # content parts of one message, wire api 2.5, and its attachments; more are refused
 MAX_MESSAGES = 10_000  # of a conversation in a body; the same
@@ -41,7 +49,7 @@ class MessageList:
     results: tuple[Mapping[str, object], ...] = ()
 
 
-def read_prompt(body: Mapping[str, object], *, names: Sequence[str] = ("message", "input")) -> Content:
+def parse_prompt(body: Mapping[str, object], *, names: Sequence[str] = ("message", "input")) -> Content:
     """The message of a chat body (wire api 4.1), with the images of `attachments`. Refuses 400 `missing_message`."""
     name = next((name for name in names if body.get(name) is not None), names[0])
     value = body.get(name)
@@ -49,27 +57,27 @@ def read_prompt(body: Mapping[str, object], *, names: Sequence[str] = ("message"
     parts += _attached(body.get("attachments"))
     content = _content(parts)
     if not _is_visible(content):
-        raise invalid("the message has no visible text and no image", code="missing_message", param=name)
+        raise invalid_request("the message has no visible text and no image", code="missing_message", param=name)
     return content
 
 
-def read_text(body: Mapping[str, object], names: Sequence[str], *, code: str | None = None) -> str:
+def parse_text(body: Mapping[str, object], names: Sequence[str], *, code: str | None = None) -> str:
     """A text that may be given under any of these names; empty if it is not. Refuses 400 with `code`."""
     name = next((name for name in names if body.get(name) is not None), "")
     text = as_text(body.get(name, ""))
     if text is None:
-        raise invalid(f"{name} must be a string", code=code, param=name)
+        raise invalid_request(f"{name} must be a string", code=code, param=name)
     return text.strip()
 
 
-def read_conversation(value: object, name: str, *, whole: bool = False) -> MessageList:
+def parse_conversation(value: object, name: str, *, whole: bool = False) -> MessageList:
     """`messages` of chat completions (wire api 5.3): the last entry of user or assistant is the prompt.
 
     `whole`: calls of tools and their results are kept, since they are the client's.
     """
     entries = as_array(value)
     if not entries:
-        raise invalid(f"{name} must be a list of messages", param=name)
+        raise invalid_request(f"{name} must be a list of messages", param=name)
     system: list[str] = []
     kept: list[tuple[str, Content, Mapping[str, object]]] = []
     for place, entry in _entries(entries, name):
@@ -82,33 +90,33 @@ def read_conversation(value: object, name: str, *, whole: bool = False) -> Messa
         elif role == "tool" and whole:
             kept.append((place, "", _result(entry, place)))
         elif role not in ("tool", "function") or whole:
-            raise invalid("the role is none that is known", param=f"{place}.role")
+            raise invalid_request("the role is none that is known", param=f"{place}.role")
     if not kept:
-        raise invalid("there is no message of the user", param=name)
+        raise invalid_request("there is no message of the user", param=name)
     place, prompt, last = kept[-1]
     results = tuple(takewhile(_is_result, (row for _, _, row in reversed(kept))))[::-1]
     if not results:
         kept.pop()
         if "tool_calls" in last:
-            raise invalid("the results of these calls are missing", param=f"{place}.tool_calls")
+            raise invalid_request("the results of these calls are missing", param=f"{place}.tool_calls")
         if not _is_visible(prompt):
-            raise invalid("the last message has no visible text and no image", param=f"{place}.content")
+            raise invalid_request("the last message has no visible text and no image", param=f"{place}.content")
     history = tuple(row for _, content, row in kept if _is_visible(content) or "tool_calls" in row or _is_result(row))
     return MessageList(system="\n".join(filter(None, system)), history=history, prompt=prompt, results=results)
 
 
-def read_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:
+def parse_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:
     """`conversation_history` (wire api 6.1): a malformed entry is a 400."""
     entries = as_array(value)
     if entries is None:
-        raise invalid(f"{name} must be a list of messages", param=name)
+        raise invalid_request(f"{name} must be a list of messages", param=name)
     messages: list[Mapping[str, object]] = []
     for place, entry in _entries(entries, name):
         role, content = _entry(entry, place)
         if role not in ("user", "assistant", "system"):
-            raise invalid("the role must be user, assistant or system", param=f"{place}.role")
+            raise invalid_request("the role must be user, assistant or system", param=f"{place}.role")
         if role != "assistant" and JsonObject.of(entry).get("content") is None:
-            raise invalid("a message must have a content", param=f"{place}.content")
+            raise invalid_request("a message must have a content", param=f"{place}.content")
         if _is_visible(content):
             messages.append(_message(role, content))
     return tuple(messages)
@@ -119,17 +127,17 @@ def read_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:
 
 def _entries(value: Sequence[object], name: str) -> list[tuple[str, object]]:
     if len(value) > MAX_MESSAGES:
-        raise invalid(f"a conversation may have at most {MAX_MESSAGES} messages", param=name)
+        raise invalid_request(f"a conversation may have at most {MAX_MESSAGES} messages", param=name)
     return [(f"{name}[{index}]", entry) for index, entry in enumerate(value)]
 
 
 def _entry(entry: object, place: str) -> tuple[str, Content]:
     members = JsonObject.of_or_none(entry)
     if members is None:
-        raise invalid("a message must be an object", param=place)
+        raise invalid_request("a message must be an object", param=place)
     role, content = members.string("role"), members.get("content")
     if role is None:
-        raise invalid("a message must have a role", param=f"{place}.role")
+        raise invalid_request("a message must have a role", param=f"{place}.role")
     if role in ("tool", "function") or content is None:  # dropped, or a message that only calls tools
         return role, ""
     return role, _content(_parts(content, f"{place}.content"))
@@ -142,7 +150,7 @@ def _calls(entry: object, place: str) -> Mapping[str, object]:
         return {}
     calls = members.array_or_none("tool_calls")
     if calls is None or not all(map(_is_call, calls)):
-        raise invalid("calls must have an id, and a function with its arguments", param=f"{place}.tool_calls")
+        raise invalid_request("calls must have an id, and a function with its arguments", param=f"{place}.tool_calls")
     return {"tool_calls": calls}
 
 
@@ -156,7 +164,7 @@ def _result(entry: object, place: str) -> Mapping[str, object]:
     members = JsonObject.of(entry)
     identity = members.text("tool_call_id")
     if not identity:
-        raise invalid("a result must say whose it is", param=f"{place}.tool_call_id")
+        raise invalid_request("a result must say whose it is", param=f"{place}.tool_call_id")
     content = content_text(_content(_parts(members.get("content"), f"{place}.content")))
     return {"role": "tool", "tool_call_id": identity, "content": content}
 
@@ -174,14 +182,14 @@ def _parts(value: object, place: str) -> list[Mapping[str, object]]:
     if text is not None:
         return [_text_part(text)]
     if parts is None:
-        raise invalid("the content must be text or a list of parts", code="invalid_content_part", param=place)
+        raise invalid_request("the content must be text or a list of parts", code="invalid_content_part", param=place)
     _check_count(parts, place)
     return [_part(part, f"{place}[{index}]") for index, part in enumerate(parts)]
 
 
 def _check_count(parts: Sequence[object], place: str) -> None:
     if len(parts) > MAX_PARTS:
-        raise invalid(f"a message may have at most {MAX_PARTS} parts", code="invalid_content_part", param=place)
+        raise invalid_request(f"a message may have at most {MAX_PARTS} parts", code="invalid_content_part", param=place)
 
 
 def _part(part: object, place: str) -> Mapping[str, object]:
@@ -189,19 +197,19 @@ def _part(part: object, place: str) -> Mapping[str, object]:
     if text is not None:
         return _text_part(text)
     if members is None:
-        raise invalid("a content part must be text or an object", code="invalid_content_part", param=place)
+        raise invalid_request("a content part must be text or an object", code="invalid_content_part", param=place)
     kind = members.string("type")
     if kind in TEXT_TYPES:
         text = members.string("text")
         if text is None:
-            raise invalid("a text part must have a text", code="invalid_content_part", param=f"{place}.text")
+            raise invalid_request("a text part must have a text", code="invalid_content_part", param=f"{place}.text")
         return _text_part(text)
     if kind in IMAGE_TYPES:
         return _image_part(members.get("image_url"), f"{place}.image_url")
     if kind is None:
-        raise invalid("a content part must have a type", code="invalid_content_part", param=f"{place}.type")
+        raise invalid_request("a content part must have a type", code="invalid_content_part", param=f"{place}.type")
     message = "only text and images can be sent"
-    raise invalid(message, code="unsupported_content_type", param=f"{place}.type")
+    raise invalid_request(message, code="unsupported_content_type", param=f"{place}.type")
 
 
 def _text_part(text: str) -> Mapping[str, object]:
@@ -223,7 +231,7 @@ def _image_part(value: object, place: str) -> Mapping[str, object]:
 
 def _bad_image(place: str) -> Refused:
     message = "an image must be an http or https address, or a data:image/ URL"
-    return invalid(message, code="invalid_image_url", param=place)
+    return invalid_request(message, code="invalid_image_url", param=place)
 
 
 def _attached(value: object) -> list[Mapping[str, object]]:
@@ -238,7 +246,7 @@ def _attached(value: object) -> list[Mapping[str, object]]:
             continue
         if not _BASE64.fullmatch(packed):
             message = "the content of an attachment must be base64"
-            raise invalid(message, code="invalid_image_url", param=f"attachments[{index}].content")
+            raise invalid_request(message, code="invalid_image_url", param=f"attachments[{index}].content")
         found.append({"type": "image_url", "image_url": {"url": f"data:{kind};base64,{packed}"}})
     return found
 

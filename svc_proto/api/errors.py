@@ -13,21 +13,21 @@ from svc_proto.engine.message import Response, json_response
 
 __all__ = [
     "MANAGEMENT",
-    "draining",
+    "shutting_down",
     "error_response",
-    "invalid",
-    "no_such_model",
-    "no_such_session",
+    "invalid_request",
+    "model_not_found",
+    "session_not_found",
     "not_found",
     "store_unavailable",
 ]
 
 MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")  # wire api 8: the short form
 NAMELESS = ("", "invalid_json", "invalid_body", "invalid_field")  # refusals whose code is null in wire api 2.1
-MOST_SHOWN = 80  # characters of an id in a message
+MAX_ID_CHARS = 80  # characters of an id in a message
 
 
-def invalid(message: str, *, code: str | None = None, param: str | None = None, status: int = 400) -> Refused:
+def invalid_request(message: str, *, code: str | None = None, param: str | None = None, status: int = 400) -> Refused:
     """The refusal to raise for a bad request; `code` None is null in the answer."""
     return Refused(status, code or "", message, extra={} if param is None else {"field": param})
 
@@ -37,15 +37,15 @@ def not_found(message: str, *, code: str | None = None) -> Refused:
     return Refused(404, code or "", message)
 
 
-def no_such_session(identity: str) -> Refused:
+def session_not_found(identity: str) -> Refused:
     """404 `session_not_found`: the relay makes a new session when it sees that code (wire api 2.1)."""
-    return not_found(f"No such session: {identity[:MOST_SHOWN]}", code="session_not_found")
+    return not_found(f"No such session: {identity[:MAX_ID_CHARS]}", code="session_not_found")
 
 
-def no_such_model(identity: str) -> Refused:
+def model_not_found(identity: str) -> Refused:
     """404, as OpenAI says it."""
-    return invalid(
-        f"the model {identity[:MOST_SHOWN]!r} does not exist", code="model_not_found", param="model", status=404
+    return invalid_request(
+        f"the model {identity[:MAX_ID_CHARS]!r} does not exist", code="model_not_found", param="model", status=404
     )
 
 
@@ -54,7 +54,7 @@ def store_unavailable() -> Refused:
     return Refused(503, "session_db_unavailable", "the session store is unavailable")
 
 
-def draining() -> Refused:
+def shutting_down() -> Refused:
     """503: the server is shutting down. Phones look for the code at the start of the message (wire api 2.3)."""
     text = "gateway_draining: the server is shutting down, try again in a moment"
     return Refused(503, "gateway_draining", text, headers=((b"retry-after", b"1"),))

@@ -11,21 +11,21 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.interface import TextDelta, ToolStarted
+from svc_proto.agent.interface import TextDelta, ToolCallStarted
 from svc_proto.agent.tools.tool import Arguments, Tool, schema
 from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.store_requests import GetChat, ListChats, ListMessages
 from svc_proto.api.chat.views import iso
-from svc_proto.api.projections.turn_events import StoryEvent
+from svc_proto.api.projections.turn_events import TurnStreamEvent
 from svc_proto.api.runs.run import Run
-from svc_proto.api.runs.streaming import system_of
-from svc_proto.api.runs.turn_execution import TurnOrder
+from svc_proto.api.runs.streaming import join_system_prompt
+from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.engine.flow import Flow
-from svc_proto.mcp.server_features import Content, Offer, OfferedTool, Telling, Template
-from svc_proto.mcp.streamable_http import McpServer
+from svc_proto.mcp.server_features import Content, ProgressCallback, ResourceTemplate, ServerFeatures, ServerTool
+from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.mcp.subscriptions import Resource
 from svc_proto.schema.json_object import content_text
 from svc_proto.version import VERSION
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from svc_proto.api.service import Api
     from svc_proto.engine.core import Engine
 
-__all__ = ["agent_offer", "agent_server"]
+__all__ = ["agent_features", "agent_server"]
 
 LISTED = 100  # chats
 SHOWN = 200  # messages of a chat, the newest
-EVERY = 0.5  # s between two notes of progress
+PROGRESS_INTERVAL = 0.5  # s between two notes of progress
 URI = "chat://sessions"
 JSON = "application/json"
 INSTRUCTIONS = (
@@ -50,15 +50,15 @@ INSTRUCTIONS = (
 _CHAT = re.compile(re.escape(URI) + r"/([^/?#]{1,200})")
 
 
-def agent_server(api: Api) -> McpServer:
+def agent_server(api: Api) -> McpHttpServer:
     """What answers at `/mcp`."""
-    offer = agent_offer(api)
-    return McpServer(api.engine, lambda principal: offer)
+    offer = agent_features(api)
+    return McpHttpServer(api.engine, lambda principal: offer)
 
 
-def agent_offer(api: Api) -> Offer:
+def agent_features(api: Api) -> ServerFeatures:
     """What clients get of the agent."""
-    agent = _Agent(api)
+    agent = _AgentTools(api)
     tool = Tool(
         name="ask",
         description="Ask the agent, or have it do something. It answers when it is done, which may take minutes.",
@@ -67,16 +67,18 @@ def agent_offer(api: Api) -> Offer:
             message={"type": "string", "description": "what to say to the agent"},
             session={"type": "string", "description": "the chat to go on in; a new one unless given"},
         ),
-        run=agent.told,
+        run=agent.answer_tool,
     )
-    asking = OfferedTool(tool=tool, title="Ask", reads_only=False, destructive=True, run=agent.run, follow=agent.run)
+    asking = ServerTool(
+        tool=tool, title="Ask", reads_only=False, destructive=True, run=agent.run, run_with_progress=agent.run
+    )
     chats = Resource(
         uri=URI, name="sessions", description="The chats, last active first.", media_type=JSON, read=agent.chats
     )
-    chat = Template(
+    chat = ResourceTemplate(
         uri=f"{URI}/{{id}}", name="session", description="The messages of a chat.", media_type=JSON, find=agent.find
     )
-    return Offer(
+    return ServerFeatures(
         name=f"{api.config.brand.name}-agent",
         title="Agent",
         version=VERSION,
@@ -87,26 +89,26 @@ def agent_offer(api: Api) -> Offer:
     )
 
 
-class _Agent:
+class _AgentTools:
     def __init__(self, api: Api) -> None:
         self._api = api
 
     # --- asking ---
 
-    def told(self, arguments: Arguments) -> Flow[str]:
+    def answer_tool(self, arguments: Arguments) -> Flow[str]:
         """The answer alone."""
         return str((yield from self.run(arguments))[0]["text"])
 
-    def run(self, arguments: Arguments, telling: Telling = lambda text: None) -> Flow[Sequence[Content]]:
+    def run(self, arguments: Arguments, telling: ProgressCallback = lambda text: None) -> Flow[Sequence[Content]]:
         """One turn; `telling` hears its words as they come."""
         api = self._api
-        told = _Told(api.engine, telling)
+        told = _ProgressReporter(api.engine, telling)
         try:
             order = yield from self._order(str(arguments["message"]), str(arguments.get("session", "")))
-            run = yield from api.runs.begin(order)
+            run = yield from api.runs.start(order)
             assert isinstance(run, Run)  # there is no request that could be passed on
-            run.watch(told.take)
-            ended = yield from run.end_of()
+            run.observe(told.add_event)
+            ended = yield from run.wait_ended()
         except Refused as refused:
             raise ToolError(refused.message) from None
         finally:
@@ -116,21 +118,21 @@ class _Agent:
         words = [ended.content, f"(session: {order.session_id})"]
         return [{"type": "text", "text": text} for text in words]
 
-    def _order(self, message: str, session: str) -> Flow[TurnOrder]:
+    def _order(self, message: str, session: str) -> Flow[TurnRequest]:
         api = self._api
         settings = yield from api.settings()
-        known = (yield from api.query(GetChat(id=session))) if session else None
+        known = (yield from api.run_store_request(GetChat(id=session))) if session else None
         if session and known is None:
             raise ToolError("there is no such session")
         now = api.engine.now.wall
         identity = session or new_uuid(api.engine.entropy)
         new = ChatSession(id=identity, started_at=now, updated_at=now, last_active=now, model=settings.name)
         chat = known or new
-        return TurnOrder(
+        return TurnRequest(
             run_id=api.runs.new_id(),
             session_id=identity,
             prompt=message,
-            system=system_of(chat.system_prompt or settings.system, settings.prompt_for(None)),
+            system=join_system_prompt(chat.system_prompt or settings.system, settings.prompt_for(None)),
             route=settings.route,
             model=settings.name,
             max_tokens=settings.max_tokens,
@@ -143,7 +145,7 @@ class _Agent:
 
     def chats(self) -> Flow[str]:
         """The list."""
-        page = yield from self._api.query(ListChats(limit=LISTED))
+        page = yield from self._api.run_store_request(ListChats(limit=LISTED))
         rows = [{"id": chat.id, "title": chat.title, "last_active": iso(chat.last_active)} for chat in page.sessions]
         return strict_json.dumps({"sessions": rows, "total": page.total})
 
@@ -156,30 +158,30 @@ class _Agent:
         return Resource(uri=uri, name=named[1], description="", media_type=JSON, read=read)
 
     def _messages(self, session: str) -> Flow[str]:
-        rows = yield from self._api.query(ListMessages(session_id=session, limit=SHOWN, latest=True))
+        rows = yield from self._api.run_store_request(ListMessages(session_id=session, limit=SHOWN, latest=True))
         if rows is None:
             raise ToolError("there is no such session")
         told = [{"role": row.role, "content": content_text(row.content), "at": iso(row.timestamp)} for row in rows]
         return strict_json.dumps({"session": session, "messages": told})
 
 
-class _Told:
+class _ProgressReporter:
     """What a turn says, a piece every half second."""
 
-    def __init__(self, engine: Engine, telling: Telling) -> None:
+    def __init__(self, engine: Engine, telling: ProgressCallback) -> None:
         self._engine = engine
         self._telling = telling
         self._closed = False
         self._pieces: list[str] = []
         self._timer = engine.timers.timer(self._round)
 
-    def take(self, event: StoryEvent) -> None:
+    def add_event(self, event: TurnStreamEvent) -> None:
         """It goes on."""
         if self._closed:  # a turn that is stopped may say more before its end
             return
         if isinstance(event, TextDelta):
             self._pieces.append(event.text)
-        elif isinstance(event, ToolStarted):
+        elif isinstance(event, ToolCallStarted):
             self._pieces.append(f"[{event.call.name}]")
         if self._timer.when is None:
             self._round()
@@ -192,5 +194,5 @@ class _Told:
     def _round(self) -> None:
         pieces, self._pieces = self._pieces, []
         if pieces:
-            self._timer.set(self._engine.now.mono + EVERY)
+            self._timer.set(self._engine.now.mono + PROGRESS_INTERVAL)
             self._telling("".join(pieces))

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.metrics import MetricFamily, counter, gauge
 
 if TYPE_CHECKING:
-    from svc_proto.api.runs.run_manager import Runs
+    from svc_proto.api.runs.run_manager import RunManager
 
-__all__ = ["families"]
+__all__ = ["api_metrics"]
 
 
-def families(runs: Runs) -> list[MetricFamily]:
+def api_metrics(runs: RunManager) -> list[MetricFamily]:
     """Turns that there are, and what they have come to."""
     usage = runs.usage
     tokens = {"input": usage.input_tokens, "output": usage.output_tokens}
     return [
         gauge("svc_runs", "Turns that are not over, by what they are at.", runs.states(), "state"),
         counter("svc_turns", "Turns that are over, by how they ended.", runs.outcomes, "outcome"),
-        runs.took.family(
+        runs.durations.family(
             "svc_turn_duration_seconds", "From the order of a turn to its end, its wait in line included."
         ),
         counter("svc_model_calls", "Requests to the model of turns that are over.", runs.model_calls),

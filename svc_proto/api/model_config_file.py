@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from svc_proto.api.agent_settings import file_base_url, origin_of, sends_key_to_main_host, usable_base_url
+from svc_proto.api.agent_settings import file_base_url, is_usable_base_url, origin_of, sends_key_to_main_host
 from svc_proto.api.config import ApiConfig
-from svc_proto.api.errors import invalid
+from svc_proto.api.errors import invalid_request
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import single_line
 from svc_proto.commands import Level
@@ -19,7 +19,7 @@ from svc_proto.schema.json_object import JsonObject
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ConfigFile", "parse_change"]
+__all__ = ["ModelConfigFile", "parse_change"]
 
 FIELDS = ("model", "provider", "base_url")  # wire api 8.1
 MAX_TEXT = 256  # characters of each
@@ -30,17 +30,17 @@ def parse_change(body: Mapping[str, object]) -> dict[str, str]:
     change: dict[str, str] = {}
     for name, value in body.items():
         if name not in FIELDS:
-            raise invalid(f"these fields can be changed: {', '.join(FIELDS)}")
+            raise invalid_request(f"these fields can be changed: {', '.join(FIELDS)}")
         change[name] = single_line(value, name, MAX_TEXT)
     url = change.get("base_url", "").rstrip("/")
-    if url and not usable_base_url(url):
-        raise invalid("base_url must be an http:// or https:// URL with a host, without a password or a query")
+    if url and not is_usable_base_url(url):
+        raise invalid_request("base_url must be an http:// or https:// URL with a host, without a password or a query")
     if "base_url" in change:
         change["base_url"] = url
     return change
 
 
-class ConfigFile:
+class ModelConfigFile:
     """The configuration file of one server."""
 
     def __init__(self, engine: Engine, config: ApiConfig) -> None:
@@ -74,7 +74,7 @@ def _edits(config: ApiConfig, found: object, change: Mapping[str, str]) -> dict[
     before, after = file_base_url(there), change.get("base_url", "")
     if after and origin_of(after) != origin_of(before) and sends_key_to_main_host(config, there):
         # Whoever may call the API may not learn the model's key by naming a host of their own.
-        raise invalid("base_url cannot move to another host while a model key is set: edit the file by hand")
+        raise invalid_request("base_url cannot move to another host while a model key is set: edit the file by hand")
     plain = there.string("model")
     if list(change) == ["model"] and plain is not None:
         return {"model": change["model"]}

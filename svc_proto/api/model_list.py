@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from svc_proto.agent.interface import ModelRoute
+from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import bearer_header, fetch
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelList"]
 
-PATIENCE = 5.0  # s for the upstream's answer
-KEPT = 60.0  # s that an answer is good for
-KEPT_FAILURE = 5.0  # s until the upstream is asked again after it failed
+FETCH_TIMEOUT = 5.0  # s for the upstream's answer
+CACHE_TTL = 60.0  # s that an answer is good for
+FAILURE_CACHE_TTL = 5.0  # s until the upstream is asked again after it failed
 MAX_MODELS = 1_000
 MAX_NAME = 256  # characters
 
 
 @frozen
-class _Found:
-    route: ModelRoute
+class _CachedModels:
+    route: ModelEndpoint
     models: tuple[str, ...] | None
     until: float  # monotonic
 
@@ -38,26 +38,26 @@ class ModelList:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._asking = Lock(engine)
-        self._found: _Found | None = None
+        self._found: _CachedModels | None = None
 
-    def of(self, route: ModelRoute) -> Flow[tuple[str, ...] | None]:
+    def list_models(self, route: ModelEndpoint) -> Flow[tuple[str, ...] | None]:
         """The ids, in the order of the upstream; None when it does not say."""
         yield from self._asking.acquire()
         try:
             now = self._engine.now.mono
             found = self._found
             if found is None or found.route != route or found.until <= now:
-                models = yield from self._ask(route)
-                until = self._engine.now.mono + (KEPT_FAILURE if models is None else KEPT)
-                found = self._found = _Found(route, models, until)
+                models = yield from self._fetch(route)
+                until = self._engine.now.mono + (FAILURE_CACHE_TTL if models is None else CACHE_TTL)
+                found = self._found = _CachedModels(route, models, until)
             return found.models
         finally:
             self._asking.release()
 
-    def _ask(self, route: ModelRoute) -> Flow[tuple[str, ...] | None]:
+    def _fetch(self, route: ModelEndpoint) -> Flow[tuple[str, ...] | None]:
         headers = ((b"accept", b"application/json"), *bearer_header(route.api_key))
         url = f"{route.base_url}/models"
-        answer = yield from fetch(self._engine, "GET", url, headers=headers, within=PATIENCE)
+        answer = yield from fetch(self._engine, "GET", url, headers=headers, within=FETCH_TIMEOUT)
         problem = answer.kind.value if isinstance(answer, Failure) else f"status {answer.status}"
         if not isinstance(answer, Failure) and answer.status == 200:
             if answer.members.array_or_none("data") is not None:

@@ -10,19 +10,28 @@ from attrs import evolve
 
 from svc_proto.agent.agent_factory import AgentConfig, build_agent
 from svc_proto.agent.interface import Agent
-from svc_proto.api.access import ALLOW, MAIN, PREFLIGHT, Access, Cors, KeyGuesses, authorize, shows
-from svc_proto.api.agent_settings import AgentSettings, SettingsReader
+from svc_proto.api.access import (
+    ALLOW,
+    MAIN_KEY_PRINCIPAL,
+    PREFLIGHT,
+    ApiAccess,
+    Cors,
+    KeyGuessLimiter,
+    authorize,
+    has_bearer,
+)
+from svc_proto.api.agent_settings import AgentSettings, AgentSettingsReader
 from svc_proto.api.api_key_files import read_key
 from svc_proto.api.chat.store_requests import ListMessages
-from svc_proto.api.cluster.local_session_ownership import Ownership
+from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.config import ApiConfig
-from svc_proto.api.errors import draining, error_response, store_unavailable
-from svc_proto.api.metrics import families
-from svc_proto.api.model_config_file import ConfigFile
+from svc_proto.api.errors import error_response, shutting_down, store_unavailable
+from svc_proto.api.metrics import api_metrics
+from svc_proto.api.model_config_file import ModelConfigFile
 from svc_proto.api.model_list import ModelList
 from svc_proto.api.routes import chat, completions, management, mcp, responses, runs, sessions, status
-from svc_proto.api.runs.history import MAX_ROWS, Row, history_of
-from svc_proto.api.runs.run_manager import Runs
+from svc_proto.api.runs.history import MAX_ROWS, Row, build_history
+from svc_proto.api.runs.run_manager import RunManager
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
@@ -42,15 +51,17 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from svc_proto.mcp.streamable_http import McpServer
+    from svc_proto.mcp.streamable_http import McpHttpServer
     from svc_proto.openapi.operation_doc import ApiDoc
 
 __all__ = ["BODY_LIMIT", "Api"]
 
 BODY_LIMIT = 10_000_000  # bytes, wire api 2.5
 BODILESS = ("GET", "HEAD")
-STORE_PATIENCE = 30.0  # s
-LOOK_EVERY = 1.0  # s between two looks whether the keys that let requests in are still good, while there are such
+STORE_TIMEOUT = 30.0  # s
+KEY_CHECK_INTERVAL = (
+    1.0  # s between two looks whether the keys that let requests in are still good, while there are such
+)
 NO_ROUTE = "not_found"  # the code of the router's 404
 
 T = TypeVar("T")
@@ -75,17 +86,17 @@ class Api:
         self.cors = Cors(config.cors_origins)
         self.started = Moment(0.0, 0.0)
         self.ownership = _ownership(self)
-        self._guesses = KeyGuesses(self.ownership.limiter)
+        self._guesses = KeyGuessLimiter(self.ownership.limiter)
         self._monitor = MonitoringRoutes(config.metrics_token, self._guesses.limiter)
         self._mentions = LogThrottle()
         self._keys = keys or PairingApiKeys()
         self._replaced = ""  # the key before the one that is good now
         self._agent = agent
-        self._mcp: McpServer | None = None
+        self._mcp: McpHttpServer | None = None
         themes = (status, sessions, management, chat, completions, runs, responses, mcp)
         rows = [row for theme in themes for row in theme.routes(self)]
-        rows += self._monitor.routes(Access.MONITOR, Access.PUBLIC)
-        rows += OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(Access.HERE_OR_KEY)
+        rows += self._monitor.routes(ApiAccess.MONITOR, ApiAccess.PUBLIC)
+        rows += OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(ApiAccess.LOCAL_OR_KEY)
         self.router = ApiRouter(rows, config.root_path)
 
     # --- Service ---
@@ -94,7 +105,7 @@ class Api:
         """Keep the engine; make the parts."""
         self.engine, config = engine, self.config
         self._door = AdmissionControl(engine, self, self.limits)
-        self._monitor.bind(engine, self._door, lambda: [*families(self.runs), *self.ownership.families()])
+        self._monitor.bind(engine, self._door, lambda: [*api_metrics(self.runs), *self.ownership.metrics()])
         self.parts = build_agent(
             engine,
             AgentConfig(
@@ -106,11 +117,11 @@ class Api:
             ),
         )
         self.agent = self._agent or self.parts.agent
-        self.config_file = ConfigFile(engine, config)
+        self.config_file = ModelConfigFile(engine, config)
         self.model_list = ModelList(engine)
-        self._settings = SettingsReader(engine)
+        self._settings = AgentSettingsReader(engine)
         self._servers: Mapping[str, object] | None = None
-        self.runs = Runs(self)
+        self.runs = RunManager(self)
         self.responses = self.ownership.responses()
         self.forks = Lock(engine)
         self._holder_timer = engine.timers.timer(self._end_holders)
@@ -142,11 +153,11 @@ class Api:
 
     def authorize(self, access: Enum, request: Request) -> AnonymousType | str | None:
         """See `svc_proto.api.access`."""
-        if not isinstance(access, Access):
+        if not isinstance(access, ApiAccess):
             raise TypeError("the API's routes name an Access")
         if not self.cors.allows(request.headers):
             raise Refused(403, "", "this web page may not call the API")
-        if access is Access.MONITOR:
+        if access is ApiAccess.MONITOR:
             self._monitor.check(request)
             return None
         now = self.engine.now
@@ -155,25 +166,25 @@ class Api:
                 access, request, self.config.key, self.config.names, lambda key: self._keys.accepts(key, now)
             )
         except Refused as refused:
-            guess = self._guesses.wrong(request, now) if refused.status == 401 else None
+            guess = self._guesses.record_failure(request, now) if refused.status == 401 else None
             if refused.status == 401:
-                self._mention(request, blocked=guess is not None)
+                self._log_refusal(request, blocked=guess is not None)
             raise guess or refused from None
-        if access in (Access.KEY, Access.MAIN_KEY):
-            self._guesses.right(request, now)
+        if access in (ApiAccess.KEY, ApiAccess.MAIN_KEY):
+            self._guesses.record_success(request, now)
         if isinstance(caller, str):
             request.credential_id = caller
             if self._holder_timer.when is None:
-                self._holder_timer.set(now.mono + LOOK_EVERY)
-        elif access is Access.KEY and self.config.key:
-            request.credential_id = MAIN
+                self._holder_timer.set(now.mono + KEY_CHECK_INTERVAL)
+        elif access is ApiAccess.KEY and self.config.key:
+            request.credential_id = MAIN_KEY_PRINCIPAL
         return caller
 
-    def _mention(self, request: Request, *, blocked: bool) -> None:
+    def _log_refusal(self, request: Request, *, blocked: bool) -> None:
         address, engine = request.peer.host, self.engine
         if request.headers.get(b"authorization") is None or not self._mentions.is_due(address, engine.now.mono):
             return
-        if self._replaced and shows(request.headers, self._replaced):  # it will look, or be paired, anew
+        if self._replaced and has_bearer(request.headers, self._replaced):  # it will look, or be paired, anew
             engine.log(Level.INFO, "replaced API key refused", address=address, blocked=blocked)
         else:
             engine.log(Level.WARNING, "wrong API key", address=address, blocked=blocked)
@@ -192,9 +203,9 @@ class Api:
 
     # --- for routes ---
 
-    def query(self, request: StoreRequest[T]) -> Flow[T]:
+    def run_store_request(self, request: StoreRequest[T]) -> Flow[T]:
         """Ask the store. Raises `Refused` 503 if it does not answer, or cannot."""
-        answer = yield from run_operation(self.engine, Query(self.engine.new_op(), request), within=STORE_PATIENCE)
+        answer = yield from run_operation(self.engine, Query(self.engine.new_op(), request), within=STORE_TIMEOUT)
         if isinstance(answer, Failure):
             problem = {"problem": answer.kind.value, "why": answer.detail}
             self.engine.log(Level.ERROR, "store failed", request=type(request).__name__, **problem)
@@ -220,21 +231,21 @@ class Api:
         self._replaced, self.config = self.config.key, evolve(self.config, key=key)
         self._keys.replaced += 1
         self.engine.log(Level.INFO, "API key replaced")
-        self._end_holder(MAIN, "this API key was replaced")
+        self._revoke_credential(MAIN_KEY_PRINCIPAL, "this API key was replaced")
         return True
 
     def history(self, session_id: str, *, limit: int = MAX_ROWS) -> Flow[tuple[Row, ...]]:
         """What a model is given of a session, from its newest `limit` rows; nothing of one that is not there."""
-        rows = yield from self.query(ListMessages(session_id=session_id, limit=limit, latest=True))
-        return history_of(rows or ())
+        rows = yield from self.run_store_request(ListMessages(session_id=session_id, limit=limit, latest=True))
+        return build_history(rows or ())
 
-    def refuse_while_stopping(self) -> None:
+    def check_not_stopping(self) -> None:
         """Raise `Refused` 503 `gateway_draining` while the server is shutting down: for whatever begins a turn."""
         if self.engine.stopping:
-            raise draining()
+            raise shutting_down()
 
     @property
-    def mcp(self) -> McpServer:
+    def mcp(self) -> McpHttpServer:
         """What answers at `/mcp`."""
         if self._mcp is None:
             from svc_proto.api.mcp_agent import agent_server  # noqa: PLC0415, RUF100 - few ask for it
@@ -244,19 +255,19 @@ class Api:
 
     # --- helpers ---
 
-    def _end_holder(self, holder: str, why: str) -> None:
+    def _revoke_credential(self, holder: str, why: str) -> None:
         self.engine.revoke_credential(holder, Refused(401, "invalid_api_key", why))
         if self._mcp is not None:
-            self._mcp.end_of(holder)
+            self._mcp.close_principal_sessions(holder)
 
     def _end_holders(self) -> None:
         """Cut what a key let in that is good no more. It ended in another core, which cannot say so here: look."""
         held = self.engine.revocables
-        for holder in [holder for holder in dict.fromkeys(held.values()) if holder != MAIN]:
+        for holder in [holder for holder in dict.fromkeys(held.values()) if holder != MAIN_KEY_PRINCIPAL]:
             if not self._keys.is_valid(holder, self.engine.now):
-                self._end_holder(holder, "the session of this API key is over")
-        if any(holder != MAIN for holder in held.values()):
-            self._holder_timer.set(self.engine.now.mono + LOOK_EVERY)
+                self._revoke_credential(holder, "the session of this API key is over")
+        if any(holder != MAIN_KEY_PRINCIPAL for holder in held.values()):
+            self._holder_timer.set(self.engine.now.mono + KEY_CHECK_INTERVAL)
 
 
 class ApiRouter(Router):
@@ -274,18 +285,18 @@ class ApiRouter(Router):
         return _PREFLIGHT if method == "OPTIONS" else super().match(method, path)
 
 
-def _ownership(api: Api) -> Ownership:
+def _ownership(api: Api) -> LocalSessionOwnership:
     if api.config.cluster is None:
-        return Ownership(api)
-    from svc_proto.api.cluster.session_ownership import SharedOwnership  # noqa: PLC0415, RUF100 - who is alone pays nothing
+        return LocalSessionOwnership(api)
+    from svc_proto.api.cluster.session_ownership import ClusterSessionOwnership  # noqa: PLC0415, RUF100 - who is alone pays nothing
 
-    return SharedOwnership(api, api.config.cluster)
+    return ClusterSessionOwnership(api, api.config.cluster)
 
 
 def _manual() -> ApiDoc:
-    from svc_proto.api.openapi.operations import MANUAL  # noqa: PLC0415, RUF100 - few ask for it
+    from svc_proto.api.openapi.operations import API_DOC  # noqa: PLC0415, RUF100 - few ask for it
 
-    return MANUAL
+    return API_DOC
 
 
 def _preflight(request: Request) -> Response:
@@ -293,5 +304,5 @@ def _preflight(request: Request) -> Response:
 
 
 _PREFLIGHT = RouteMatch(
-    Route(method="OPTIONS", pattern="*", access=Access.PUBLIC, handler=_preflight, body_limit=0), {}
+    Route(method="OPTIONS", pattern="*", access=ApiAccess.PUBLIC, handler=_preflight, body_limit=0), {}
 )

@@ -95,22 +95,22 @@ class RemoteNode:
 class NodeHandler(Protocol):
     """The service that is spread over the nodes."""
 
-    def state(self) -> dict[str, object]:
+    def export_state(self) -> dict[str, object]:
         """All that others have to know of what is here."""
 
-    def take_state(self, node: str, state: JsonObject) -> None:
+    def apply_state(self, node: str, state: JsonObject) -> None:
         """What is at another node, all of it."""
 
-    def take(self, node: str, word: str, body: JsonObject) -> None:
+    def on_message(self, node: str, word: str, body: JsonObject) -> None:
         """Another node has told something, to all or to this one."""
 
-    def answer(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
+    def on_request(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
         """Another node asks something."""
 
-    def missed(self) -> None:
+    def on_messages_missed(self) -> None:
         """Something that was told to all was not heard here: ask what lasts, not those who told it."""
 
-    def lost(self, node: str) -> None:
+    def on_node_lost(self, node: str) -> None:
         """A node is gone, or not to be reached."""
 
 
@@ -221,7 +221,7 @@ class Node(RedisHandler):
         self.redis.send("TIME", take=self._timed)
         self._publish(self._all, "hello", {})
         self._timer.set(self._engine.now.mono + HEARTBEAT_INTERVAL)
-        self._fellow.missed()
+        self._fellow.on_messages_missed()
 
     def on_down(self) -> None:
         """Nobody can be reached."""
@@ -273,7 +273,7 @@ class Node(RedisHandler):
 
     def _ask_state(self, node: str) -> None:
         self.send_to(node, "which", {})
-        self._fellow.missed()
+        self._fellow.on_messages_missed()
 
     def _dispatch(self, node: str, word: str, body: JsonObject) -> None:
         match word:
@@ -282,18 +282,18 @@ class Node(RedisHandler):
                 if member is not None and since is not None and load is not None:
                     member.pulse = Heartbeat(name=body.text("name") or node, since=since, load=load)
             case "hello" | "which":
-                self.send_to(node, "state", self._fellow.state())
+                self.send_to(node, "state", self._fellow.export_state())
             case "state":
-                self._fellow.take_state(node, body)
+                self._fellow.apply_state(node, body)
             case "asks":
-                answer = self._fellow.answer(node, body.text("word"), JsonObject.of(body.get("body")))
+                answer = self._fellow.on_request(node, body.text("word"), JsonObject.of(body.get("body")))
                 self.send_to(node, "says", {"ticket": body.get("ticket"), "body": answer})
             case "says":
                 ticket = body.integer("ticket")
                 if ticket is not None and self._asked.get(OperationId(ticket)) == node:
                     self._engine.resume(OperationId(ticket), JsonObject.of(body.get("body")))
             case _:
-                self._fellow.take(node, word, body)
+                self._fellow.on_message(node, word, body)
 
     # --- who lives ---
 
@@ -334,4 +334,4 @@ class Node(RedisHandler):
         for ticket, asked in list(self._asked.items()):
             if asked == node:
                 self._engine.resume(ticket, _GONE)
-        self._fellow.lost(node)
+        self._fellow.on_node_lost(node)

@@ -21,10 +21,12 @@ from svc_proto.engine.security_headers import page_security_headers
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.wire.events import Headers
 
-__all__ = ["FIELDS", "OTHER_SITE", "Access", "Gate"]
+__all__ = ["FIELDS", "CROSS_SITE_TEXT", "DashboardAccess", "DashboardAuthorizer"]
 
 CHALLENGE = ((b"www-authenticate", b'Basic realm="svc-relay dashboard", charset="UTF-8"'),)  # RFC 7617
-OTHER_SITE = "another web site may not call the dashboard; a proxy in front of it has to pass Host with its port on"
+CROSS_SITE_TEXT = (
+    "another web site may not call the dashboard; a proxy in front of it has to pass Host with its port on"
+)
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     b"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -36,7 +38,7 @@ FIELDS = (
 """What every answer carries. No script runs but the page's own files, and none of them can make markup of text."""
 
 
-class Access(Enum):
+class DashboardAccess(Enum):
     """The policies of the route table."""
 
     OWNER = "owner"  # whoever may see the dashboard
@@ -44,7 +46,7 @@ class Access(Enum):
     PUBLIC = "public"  # anybody
 
 
-class Gate:
+class DashboardAuthorizer:
     """The policy, and who has guessed too often."""
 
     def __init__(self, config: DashboardConfig) -> None:
@@ -59,7 +61,7 @@ class Gate:
         if not is_trusted_host_name(request.headers.get(b"host") or b"", self._names):
             raise Refused(403, "host_not_allowed", "the dashboard does not go by this name: see SVC_DASHBOARD_NAMES")
         if is_foreign_page(request) and not (request.path in self._page and _is_link(request)):
-            raise Refused(403, "origin_not_allowed", OTHER_SITE)
+            raise Refused(403, "origin_not_allowed", CROSS_SITE_TEXT)
         if self._password:
             self._check_password(request, now)
         elif not is_from_this_host(request):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.dashboard.access import Access
+from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow
@@ -42,7 +42,7 @@ NO_CHAT = "the dashboard was started without an API server, so there is no chat"
 
 def routes(dashboard: Dashboard) -> list[Route]:
     """What a chat needs, and nothing else of the API."""
-    calls = _AgentCalls(dashboard)
+    calls = _AgentProxy(dashboard)
     one = "/api/sessions/{id}"
     rows: list[tuple[str, str, str]] = [  # method, our path behind the prefix, the path there
         ("GET", "/sessions", "/api/sessions"),
@@ -60,22 +60,27 @@ def routes(dashboard: Dashboard) -> list[Route]:
     turn = Route(
         method="POST",
         pattern=f"{PREFIX}/sessions/{{id}}/chat/stream",
-        access=Access.OWNER,
+        access=DashboardAccess.OWNER,
         handler=calls.turn,
         body_limit=LARGEST_TURN,
     )
     return [
         turn,
-        Route(method="GET", pattern=f"{PREFIX}/sessions/search", access=Access.OWNER, handler=calls.search),
-        Route(method="GET", pattern=f"{PREFIX}/model", access=Access.OWNER, handler=calls.model),
+        Route(method="GET", pattern=f"{PREFIX}/sessions/search", access=DashboardAccess.OWNER, handler=calls.search),
+        Route(method="GET", pattern=f"{PREFIX}/model", access=DashboardAccess.OWNER, handler=calls.model),
         *(
-            Route(method=method, pattern=PREFIX + ours, access=Access.OWNER, handler=calls.passing(method, theirs))
+            Route(
+                method=method,
+                pattern=PREFIX + ours,
+                access=DashboardAccess.OWNER,
+                handler=calls.passing(method, theirs),
+            )
             for method, ours, theirs in rows
         ),
     ]
 
 
-class _AgentCalls:
+class _AgentProxy:
     def __init__(self, dashboard: Dashboard) -> None:
         self._dashboard = dashboard
         config = dashboard.config
@@ -115,11 +120,11 @@ class _AgentCalls:
         operator = yield from operator_headers(engine, api.peer.url, secret=bool(self._dashboard.config.password))
         path = f"/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
         fields = (JSON, *operator)
-        answer = yield from api.told(
+        answer = yield from api.result_of(
             api.peer.request(engine, "POST", path, request.body, into=event_stream(), fields=fields)
         )
         if isinstance(answer, HttpResult):
-            return api.judge(answer)
+            return api.check_response(answer)
         return StreamedResponse(200, STREAM, _telling(answer, api))
 
     def _find_key(self, known: str) -> Flow[str]:

@@ -11,7 +11,7 @@ from svc_proto.commands import Level
 from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import ConfigError, SettingsSource
 
-__all__ = ["DashboardConfig", "dashboard_config"]
+__all__ = ["DashboardConfig", "parse_dashboard_config"]
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")  # RFC 6761 6.3: the name means nothing else
 DEFAULT_RELAY_PORT = 8767
@@ -41,7 +41,7 @@ class DashboardConfig:
     patience: float = 5.0  # spec "Limits": dashboard proxy time-out
 
 
-def dashboard_config(
+def parse_dashboard_config(
     env: Mapping[str, str], options: Mapping[str, object] | None = None, *, relay_port: int | None = None
 ) -> DashboardConfig:
     """Read the settings of the dashboard itself from an environment and from start options (None or absent: not given).

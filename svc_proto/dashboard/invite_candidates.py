@@ -18,20 +18,20 @@ from svc_proto.client.routes import (
     prefer,
     public_route,
 )
-from svc_proto.dashboard.validation import text_of, unprocessable
+from svc_proto.dashboard.validation import pop_text, unprocessable
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.advertised_address import advertised_host, lan_address, relay_address
 
-__all__ = ["Wish", "find_endpoints", "take_wish"]
+__all__ = ["InviteRequest", "find_candidates", "pop_invite_request"]
 
 MODES = {**{mode.value: mode for mode in Mode}, **{brand.mesh_role: Mode.MESH for brand in BRANDS.values()}}
 
 
 @frozen(kw_only=True)
-class Wish:
+class InviteRequest:
     """Which routes an invite is to hold. `host`, `port` and `tls` are those of the API server; None: as configured."""
 
     mode: Mode
@@ -42,9 +42,9 @@ class Wish:
     tls: bool | None
 
 
-def take_wish(body: JsonObject) -> Wish | None:
+def pop_invite_request(body: JsonObject) -> InviteRequest | None:
     """Take `mode`, `public_url` and `prefer` out of a request; None if it names no mode. Raises `Refused` 400, 422."""
-    word, public_url, first = text_of(body, "mode"), text_of(body, "public_url"), text_of(body, "prefer")
+    word, public_url, first = pop_text(body, "mode"), pop_text(body, "public_url"), pop_text(body, "prefer")
     if word is None:
         return None
     mode = MODES.get(word.lower())
@@ -59,10 +59,10 @@ def take_wish(body: JsonObject) -> Wish | None:
         raise unprocessable("int_type", "must be a port", "body", "port")
     if tls != body.get("tls"):
         raise unprocessable("bool_type", "must be true or false", "body", "tls")
-    return Wish(mode=mode, public_url=public_url, prefer=first, host=host, port=port, tls=tls)
+    return InviteRequest(mode=mode, public_url=public_url, prefer=first, host=host, port=port, tls=tls)
 
 
-def find_endpoints(engine: Engine, config: RelayConfig, wish: Wish) -> Flow[list[dict[str, object]]]:
+def find_candidates(engine: Engine, config: RelayConfig, wish: InviteRequest) -> Flow[list[dict[str, object]]]:
     """The candidates, best first. Raises `Refused` 400."""
     public = None
     if wish.public_url is not None:
@@ -86,7 +86,7 @@ def find_endpoints(engine: Engine, config: RelayConfig, wish: Wish) -> Flow[list
     return [candidate(route, place) for place, route in enumerate(ordered)]
 
 
-def _own_route(config: RelayConfig, wish: Wish, address: str) -> HostRoute:
+def _own_route(config: RelayConfig, wish: InviteRequest, address: str) -> HostRoute:
     """The route over the local network."""
     configured = config.webapi
     api = ApiRoute(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level
-from svc_proto.dashboard.access import FIELDS, POLICY, Access
+from svc_proto.dashboard.access import FIELDS, POLICY, DashboardAccess
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
@@ -32,8 +32,8 @@ LARGEST = 4_096  # bytes of a form
 MAX_CODE = 16  # characters of a word that is passed on
 DAY = 86_400  # s
 DAYS = {"1": "a day", "7": "a week", "30": "30 days", "365": "a year"}
-USUAL = "30"
-DOES = {
+DEFAULT_DAYS = "30"
+SCOPE_LABELS = {
     SCOPE_ACT: "Look at the phone and act on it",
     SCOPE_READ: "Only look: screen, notifications, clipboard, contacts, location",
 }
@@ -46,14 +46,14 @@ PAGE_FIELDS = (
 
 def routes(dashboard: Dashboard, relay: Upstream) -> list[Route]:
     """`GET` shows, `POST` answers."""
-    desk = _Desk(dashboard, relay)
+    desk = _ConsentPage(dashboard, relay)
     return [
-        Route(method="GET", pattern=PATH, access=Access.OWNER, handler=desk.show),
-        Route(method="POST", pattern=PATH, access=Access.OWNER, handler=desk.answer, body_limit=LARGEST),
+        Route(method="GET", pattern=PATH, access=DashboardAccess.OWNER, handler=desk.show),
+        Route(method="POST", pattern=PATH, access=DashboardAccess.OWNER, handler=desk.answer, body_limit=LARGEST),
     ]
 
 
-class _Desk:
+class _ConsentPage:
     def __init__(self, dashboard: Dashboard, relay: Upstream) -> None:
         self._dashboard = dashboard
         self._relay = relay
@@ -70,22 +70,25 @@ class _Desk:
         allow = form.get("answer") == "allow"
         said: dict[str, object] = {"ballot": form.get("ballot", ""), "allow": allow}
         if allow:
-            days = form.get("days", USUAL)
-            said |= {"scope": form.get("scope", SCOPE_READ), "ttl_seconds": int(days if days in DAYS else USUAL) * DAY}
+            days = form.get("days", DEFAULT_DAYS)
+            said |= {
+                "scope": form.get("scope", SCOPE_READ),
+                "ttl_seconds": int(days if days in DAYS else DEFAULT_DAYS) * DAY,
+            }
         problem, found = yield from self._call("POST", form.get("code", "")[:MAX_CODE], strict_json.dumps_bytes(said))
         if problem:
             return _page(_ask_for_the_word(problem))
         self._dashboard.engine.log(Level.INFO, "agent answered by the dashboard", allowed=allow)
-        return _page(_told(found.text("client_name"), allow))
+        return _page(_result_page(found.text("client_name"), allow))
 
     def _call(self, method: str, code: str, body: bytes = b"") -> Flow[tuple[str, JsonObject]]:
         """What is wrong, if anything is; and what the relay says."""
         engine, relay = self._dashboard.engine, self._relay
         path = f"/mcp/questions/{encode_segment(code)}"
-        answer = yield from relay.told(relay.peer.request(engine, method, path, body))
+        answer = yield from relay.result_of(relay.peer.request(engine, method, path, body))
         if 400 <= answer.status < 500:
             return error_message_in(answer.body) or "the relay refuses", JsonObject()
-        relay.judge(answer)
+        relay.check_response(answer)
         return "", answer.members
 
 
@@ -105,11 +108,12 @@ def _question(found: JsonObject) -> str:
     scopes = (SCOPE_ACT, SCOPE_READ) if found.text("scope") == SCOPE_ACT else (SCOPE_READ,)
     radios = "".join(
         f'<p><label><input type="radio" name="scope" value="{scope}"{" checked" if scope == scopes[0] else ""}> '
-        f"{DOES[scope]} <code>{scope}</code></label></p>"
+        f"{SCOPE_LABELS[scope]} <code>{scope}</code></label></p>"
         for scope in scopes
     )
     options = "".join(
-        f'<option value="{days}"{" selected" if days == USUAL else ""}>{text}</option>' for days, text in DAYS.items()
+        f'<option value="{days}"{" selected" if days == DEFAULT_DAYS else ""}>{text}</option>'
+        for days, text in DAYS.items()
     )
     hidden = "".join(
         f'<input type="hidden" name="{name}" value="{escape(found.text(name))}">' for name in ("code", "ballot")
@@ -126,7 +130,7 @@ def _question(found: JsonObject) -> str:
     )
 
 
-def _told(name: str, allowed: bool) -> str:
+def _result_page(name: str, allowed: bool) -> str:
     shown = escape(name)
     done = f"{shown} comes in now; it is listed among the devices." if allowed else f"{shown} is told no."
     return f'<p role="status">{done}</p>'

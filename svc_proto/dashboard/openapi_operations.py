@@ -8,7 +8,7 @@ from enum import Enum
 from svc_proto.api.openapi import run_types as turns
 from svc_proto.api.openapi import types as api
 from svc_proto.dashboard import openapi_types
-from svc_proto.dashboard.access import Access
+from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.agent_proxy import PREFIX as AGENT
 from svc_proto.dashboard.phone_proxy import PREFIX as PHONE
 from svc_proto.dashboard.relay_proxy import PREFIXES
@@ -18,94 +18,127 @@ from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc
 from svc_proto.relay.openapi import types as relay
 from svc_proto.schema.chat_events import EVENTS
 
-__all__ = ["manual"]
+__all__ = ["build_api_doc"]
 
-BEHIND = {502: "The server behind the dashboard cannot be reached, or failed."}
-NO_CHAT = {**BEHIND, 404: "Chat is not available, or no object has this id."}
-NO_PHONE = {**BEHIND, 404: "No reference phone runs on this host."}
-CHECKED = {**BEHIND, 422: "The input is invalid."}
+UPSTREAM_RESPONSES = {502: "The server behind the dashboard cannot be reached, or failed."}
+NO_CHAT = {**UPSTREAM_RESPONSES, 404: "Chat is not available, or no object has this id."}
+NO_PHONE = {**UPSTREAM_RESPONSES, 404: "No reference phone runs on this host."}
+VALIDATED_RESPONSES = {**UPSTREAM_RESPONSES, 422: "The input is invalid."}
 PICTURE = dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), bytes)
 
 RELAY = {
     "GET /overview": OperationDoc(
-        "Return version, capabilities and load of the relay", relay.InfoJson, error_responses=BEHIND
+        "Return version, capabilities and load of the relay", relay.InfoJson, error_responses=UPSTREAM_RESPONSES
     ),
-    "GET /sessions": OperationDoc("List the paired devices", relay.DeviceSessionsJson, error_responses=BEHIND),
-    "DELETE /sessions/{prefix}": OperationDoc("Revoke a session", relay.RevokedJson, error_responses=CHECKED),
+    "GET /sessions": OperationDoc(
+        "List the paired devices", relay.DeviceSessionsJson, error_responses=UPSTREAM_RESPONSES
+    ),
+    "DELETE /sessions/{prefix}": OperationDoc(
+        "Revoke a session", relay.RevokedJson, error_responses=VALIDATED_RESPONSES
+    ),
     "GET /bridge-activity": OperationDoc(
-        "List recent commands", relay.ActivityJson, query=openapi_types.LimitQuery, error_responses=CHECKED
+        "List recent commands",
+        relay.ActivityJson,
+        query=openapi_types.LimitQueryJson,
+        error_responses=VALIDATED_RESPONSES,
     ),
-    "GET /phones": OperationDoc("List the phones that can be controlled", relay.PhonesJson, error_responses=BEHIND),
+    "GET /phones": OperationDoc(
+        "List the phones that can be controlled", relay.PhonesJson, error_responses=UPSTREAM_RESPONSES
+    ),
     "GET /media": OperationDoc(
-        "List the registered files", relay.MediaEntriesJson, query=openapi_types.ExpiredQuery, error_responses=CHECKED
+        "List the registered files",
+        relay.MediaEntriesJson,
+        query=openapi_types.ExpiredQueryJson,
+        error_responses=VALIDATED_RESPONSES,
     ),
     "GET /media/{token}": OperationDoc(
-        "Return a picture by its token", PICTURE, error_responses={**BEHIND, 415: "The file is not a picture."}
+        "Return a picture by its token",
+        PICTURE,
+        error_responses={**UPSTREAM_RESPONSES, 415: "The file is not a picture."},
     ),
     "POST /media": OperationDoc(
         "Register a picture of this host",
         relay.MediaRegisteredJson,
-        body=openapi_types.PicturePath,
-        error_responses={**CHECKED, 415: "The file is not a picture."},
+        body=openapi_types.PicturePathJson,
+        error_responses={**VALIDATED_RESPONSES, 415: "The file is not a picture."},
     ),
-    "GET /push": OperationDoc("Report that push messages are not supported", openapi_types.Push),
+    "GET /push": OperationDoc("Report that push messages are not supported", openapi_types.PushJson),
     "POST /pairing": OperationDoc(
-        "Create a pairing code and its invite", relay.InviteJson, body=openapi_types.Wish, error_responses=CHECKED
+        "Create a pairing code and its invite",
+        relay.InviteJson,
+        body=openapi_types.InviteRequestJson,
+        error_responses=VALIDATED_RESPONSES,
     ),
 }
 CHAT = {
-    "GET /sessions": OperationDoc("List chats", api.SessionPage, error_responses=NO_CHAT),
+    "GET /sessions": OperationDoc("List chats", api.SessionPageJson, error_responses=NO_CHAT),
     "POST /sessions": OperationDoc(
-        "Create a chat", api.SessionAnswer, 201, body=api.NewSession, error_responses=NO_CHAT
+        "Create a chat", api.SessionAnswerJson, 201, body=api.NewSessionJson, error_responses=NO_CHAT
     ),
     "PATCH /sessions/{id}": OperationDoc(
-        "Change a chat", api.SessionAnswer, body=api.SessionChange, error_responses=NO_CHAT
+        "Change a chat", api.SessionAnswerJson, body=api.SessionChangeJson, error_responses=NO_CHAT
     ),
     "DELETE /sessions/{id}": OperationDoc("Delete a chat", None, 204, error_responses=NO_CHAT),
-    "GET /sessions/{id}/messages": OperationDoc("List the messages of a chat", api.Messages, error_responses=NO_CHAT),
+    "GET /sessions/{id}/messages": OperationDoc(
+        "List the messages of a chat", api.MessagesJson, error_responses=NO_CHAT
+    ),
     "GET /sessions/search": OperationDoc(
-        "Search messages", api.Hits, query=openapi_types.WordsQuery, error_responses=NO_CHAT
+        "Search messages", api.HitsJson, query=openapi_types.WordsQueryJson, error_responses=NO_CHAT
     ),
     "POST /sessions/{id}/chat/stream": OperationDoc(
         "Send a message and stream the events of the turn",
         {STREAM: str},
-        body=turns.Turn,
+        body=turns.TurnRequestJson,
         error_responses=NO_CHAT,
         events=EVENTS,
         details="The data of each event starts with `session_id`, `run_id`, `seq` and `ts`.",
     ),
-    "GET /model": OperationDoc("Return the model that answers", openapi_types.ChatModel, error_responses=BEHIND),
+    "GET /model": OperationDoc(
+        "Return the model that answers", openapi_types.ChatModelJson, error_responses=UPSTREAM_RESPONSES
+    ),
     "GET /mcp-servers": OperationDoc(
-        "List the MCP servers that the agent uses", api.McpServers, error_responses=NO_CHAT
+        "List the MCP servers that the agent uses", api.McpServersJson, error_responses=NO_CHAT
     ),
-    "POST /mcp-servers/reload": OperationDoc("Reconnect to all MCP servers", api.McpServers, error_responses=NO_CHAT),
-    "GET /runs/{id}": OperationDoc("Return the state of a run", turns.Run, error_responses=NO_CHAT),
-    "POST /runs/{id}/stop": OperationDoc("Stop a run", turns.RunStopping, error_responses=NO_CHAT),
+    "POST /mcp-servers/reload": OperationDoc(
+        "Reconnect to all MCP servers", api.McpServersJson, error_responses=NO_CHAT
+    ),
+    "GET /runs/{id}": OperationDoc("Return the state of a run", turns.RunJson, error_responses=NO_CHAT),
+    "POST /runs/{id}/stop": OperationDoc("Stop a run", turns.RunStoppingJson, error_responses=NO_CHAT),
     "POST /runs/{id}/approval": OperationDoc(
-        "Answer an approval request of a run", turns.ApprovalAnswer, body=turns.ApprovalBody, error_responses=NO_CHAT
+        "Answer an approval request of a run",
+        turns.ApprovalAnswerJson,
+        body=turns.ApprovalBodyJson,
+        error_responses=NO_CHAT,
     ),
-    "POST /memory": OperationDoc("Add a note", api.MemoryChanged, body=api.Note, error_responses=NO_CHAT),
-    "PATCH /memory": OperationDoc("Replace a note", api.MemoryChanged, body=api.NoteChange, error_responses=NO_CHAT),
-    "DELETE /memory": OperationDoc("Remove a note", api.MemoryChanged, body=api.NoteGone, error_responses=NO_CHAT),
+    "POST /memory": OperationDoc("Add a note", api.MemoryChangedJson, body=api.NoteJson, error_responses=NO_CHAT),
+    "PATCH /memory": OperationDoc(
+        "Replace a note", api.MemoryChangedJson, body=api.NoteChangeJson, error_responses=NO_CHAT
+    ),
+    "DELETE /memory": OperationDoc(
+        "Remove a note", api.MemoryChangedJson, body=api.NoteRemovalJson, error_responses=NO_CHAT
+    ),
 }
 SCREEN = {
     "GET /screen": OperationDoc(
         "Return the screen of the phone",
-        openapi_types.PhoneScreen,
-        query=openapi_types.SeenQuery,
+        openapi_types.PhoneScreenJson,
+        query=openapi_types.SeenQueryJson,
         error_responses=NO_PHONE,
     ),
     "POST /touch": OperationDoc(
-        "Touch the screen", openapi_types.Accepted, body=openapi_types.Touch, error_responses=NO_PHONE
+        "Touch the screen", openapi_types.OkJson, body=openapi_types.TouchRequestJson, error_responses=NO_PHONE
     ),
     "POST /answer": OperationDoc(
-        "Answer a confirmation", openapi_types.Accepted, body=openapi_types.Word, error_responses=NO_PHONE
+        "Answer a confirmation",
+        openapi_types.OkJson,
+        body=openapi_types.ConfirmationAnswerJson,
+        error_responses=NO_PHONE,
     ),
     "POST /toggle": OperationDoc(
-        "Switch Device Control", openapi_types.Accepted, body=openapi_types.Toggle, error_responses=NO_PHONE
+        "Switch Device Control", openapi_types.OkJson, body=openapi_types.ToggleJson, error_responses=NO_PHONE
     ),
     "POST /say": OperationDoc(
-        "Send a message to the agent", openapi_types.Accepted, body=openapi_types.Said, error_responses=NO_PHONE
+        "Send a message to the agent", openapi_types.OkJson, body=openapi_types.SayRequestJson, error_responses=NO_PHONE
     ),
 }
 PAGE = {"text/html": str}
@@ -113,33 +146,33 @@ OWN = {
     "GET /allow": OperationDoc(
         "Return the page on which the owner decides about an agent",
         PAGE,
-        query=openapi_types.CodeQuery,
-        error_responses=BEHIND,
+        query=openapi_types.CodeQueryJson,
+        error_responses=UPSTREAM_RESPONSES,
     ),
     "POST /allow": OperationDoc(
         "Send the decision of the owner",
         PAGE,
-        body={"application/x-www-form-urlencoded": openapi_types.Ballot},
-        error_responses=BEHIND,
+        body={"application/x-www-form-urlencoded": openapi_types.ConsentAnswerFormJson},
+        error_responses=UPSTREAM_RESPONSES,
     ),
-    "GET /api/vitals": OperationDoc("Return measurements of the servers", openapi_types.Vitals),
+    "GET /api/vitals": OperationDoc("Return measurements of the servers", openapi_types.ServerStatsJson),
     "POST /api/qr": OperationDoc(
         "Draw a QR code",
-        openapi_types.Rows,
+        openapi_types.QrRowsJson,
         body={"text/plain": str},
         error_responses={422: "The body is not text, or it is too long for a QR code."},
     ),
 }
-DOORS: Mapping[Enum, AccessDoc] = {
-    Access.OWNER: AccessDoc(
+ACCESS_DOCS: Mapping[Enum, AccessDoc] = {
+    DashboardAccess.OWNER: AccessDoc(
         "Requires the password of the dashboard; without a configured password, for this host only.", ("", "password")
     ),
-    Access.MONITOR: AccessDoc("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
-    Access.PUBLIC: AccessDoc("No credential is required."),
+    DashboardAccess.MONITOR: AccessDoc("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
+    DashboardAccess.PUBLIC: AccessDoc("No credential is required."),
 }
 
 
-def manual(files: Iterable[str], prefix: str = "") -> ApiDoc:
+def build_api_doc(files: Iterable[str], prefix: str = "") -> ApiDoc:
     """Return the manual, with one route for each file of the page."""
     page = {
         "GET /" if name == INDEX else f"GET /page/{name}": OperationDoc(
@@ -160,7 +193,7 @@ def manual(files: Iterable[str], prefix: str = "") -> ApiDoc:
             "Reference phone": {_under(PHONE, label): says for label, says in SCREEN.items()},
             "Page": {**OWN, **page},
         },
-        access_docs=DOORS,
+        access_docs=ACCESS_DOCS,
         schemes={
             "password": {
                 "type": "http",
@@ -174,7 +207,7 @@ def manual(files: Iterable[str], prefix: str = "") -> ApiDoc:
             "prefix": "prefix of a session token, or the whole token",
             "token": "token of the file",
         },
-        refusal=lambda path: ("Refusal", openapi_types.Refusal),
+        refusal=lambda path: ("Refusal", openapi_types.RefusalJson),
     )
 
 

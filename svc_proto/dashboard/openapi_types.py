@@ -10,7 +10,7 @@ from svc_proto.relay.openapi.types import MintRequestJson
 from svc_proto.schema.json_schema import schema_keywords
 
 
-class Problem(TypedDict):
+class ValidationProblemJson(TypedDict):
     """An error in the input."""
 
     type: str
@@ -18,32 +18,32 @@ class Problem(TypedDict):
     msg: str
 
 
-class Refusal(TypedDict):
+class RefusalJson(TypedDict):
     """A refusal, with the detail of another server where that server refused."""
 
-    detail: str | list[Problem] | dict[str, object]
+    detail: str | list[ValidationProblemJson] | dict[str, object]
 
 
-class Rows(TypedDict):
+class QrRowsJson(TypedDict):
     """A QR, without a margin."""
 
     rows: list[Annotated[str, schema_keywords(pattern="^[01]+$")]]
 
 
-class Push(TypedDict):
+class PushJson(TypedDict):
     """State of push messages, which are not supported."""
 
     configured: Literal[False]
     reason: str
 
 
-class PicturePath(TypedDict):
+class PicturePathJson(TypedDict):
     """Path of a picture on this host."""
 
     path: str
 
 
-class Wish(MintRequestJson, total=False):
+class InviteRequestJson(MintRequestJson, total=False):
     """Properties and routes of an invite."""
 
     mode: Annotated[str | None, "auto, lan, mesh or public"]
@@ -51,38 +51,38 @@ class Wish(MintRequestJson, total=False):
     prefer: str | None
 
 
-class LimitQuery(TypedDict, total=False):
+class LimitQueryJson(TypedDict, total=False):
     """Maximum number of rows."""
 
     limit: int
 
 
-class ExpiredQuery(TypedDict, total=False):
+class ExpiredQueryJson(TypedDict, total=False):
     """Whether expired files are included."""
 
     include_expired: bool
 
 
-class ChatModel(TypedDict):
+class ChatModelJson(TypedDict):
     """Whether chat is available, and the model that answers."""
 
     chat: bool
     model: Annotated[str | None, "null for the built-in agent"]
 
 
-class WordsQuery(TypedDict, total=False):
+class WordsQueryJson(TypedDict, total=False):
     """Search words."""
 
     q: str
 
 
-class SeenQuery(TypedDict, total=False):
+class SeenQueryJson(TypedDict, total=False):
     """Tag of the screen that the page shows now."""
 
     seen: Annotated[str, "a tag; the answer is sent when the tag changes"]
 
 
-class Vitals(TypedDict):
+class ServerStatsJson(TypedDict):
     """Measurements of the servers, now and in the last hour, in the order of `names`; null where there is no value."""
 
     every: Annotated[float, "seconds between two rows"]
@@ -93,7 +93,7 @@ class Vitals(TypedDict):
     answers: Annotated[dict[str, bool], "whether each server can be reached"]
 
 
-class PhoneScreen(TypedDict):
+class PhoneScreenJson(TypedDict):
     """Screen and state of the reference phone."""
 
     name: str
@@ -111,7 +111,7 @@ class PhoneScreen(TypedDict):
     seconds_left: Annotated[dict[str, float], "seconds left of each question"]
 
 
-class Touch(TypedDict, total=False):
+class TouchRequestJson(TypedDict, total=False):
     """A gesture on the screen."""
 
     kind: Required[Annotated[str, "wake, tap, long_press, swipe and so on"]]
@@ -119,7 +119,7 @@ class Touch(TypedDict, total=False):
     y: NotRequired[int]
 
 
-class Word(TypedDict, total=False):
+class ConfirmationAnswerJson(TypedDict, total=False):
     """Answer to a confirmation on the phone."""
 
     question: Required[str]
@@ -127,32 +127,32 @@ class Word(TypedDict, total=False):
     remember: bool
 
 
-class Toggle(TypedDict):
+class ToggleJson(TypedDict):
     """State of Device Control."""
 
     on: bool
 
 
-class Said(TypedDict, total=False):
+class SayRequestJson(TypedDict, total=False):
     """A message to the agent."""
 
     text: Required[str]
     aloud: bool
 
 
-class Accepted(TypedDict):
+class OkJson(TypedDict):
     """The action was accepted."""
 
     ok: Literal[True]
 
 
-class CodeQuery(TypedDict, total=False):
+class CodeQueryJson(TypedDict, total=False):
     """Code of the agent that waits."""
 
     code: Annotated[str, "the code that the page of the agent shows"]
 
 
-class Ballot(TypedDict, total=False):
+class ConsentAnswerFormJson(TypedDict, total=False):
     """The owner's decision about the agent."""
 
     code: Required[str]

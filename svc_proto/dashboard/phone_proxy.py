@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
-from svc_proto.dashboard.access import Access
+from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
@@ -35,7 +35,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
         Route(
             method=method,
             pattern=PREFIX + path,
-            access=Access.OWNER,
+            access=DashboardAccess.OWNER,
             handler=_passing(dashboard, method, path) if chats or path != "/say" else _no_chat,
         )
         for method, path in rows

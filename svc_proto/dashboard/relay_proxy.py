@@ -9,10 +9,10 @@ from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
 from svc_proto.dashboard import oauth_consent_page
-from svc_proto.dashboard.access import Access
-from svc_proto.dashboard.invite_candidates import find_endpoints, take_wish
+from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.dashboard.invite_candidates import find_candidates, pop_invite_request
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
-from svc_proto.dashboard.validation import body_of, flag_of, prefix_of, text_of, whole_of
+from svc_proto.dashboard.validation import parse_body, parse_boolean, parse_integer, parse_prefix, pop_text
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Handler, Route
@@ -36,7 +36,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
     config = dashboard.config
     # The secret of this host is shown on behalf of somebody who has proved who they are, and of nobody else.
     relay = Upstream(RelayClient("relay", config.relay_url, patience=config.patience, local=bool(config.password)))
-    calls = _RelayCalls(dashboard, relay)
+    calls = _RelayProxy(dashboard, relay)
     rows: list[tuple[str, str, Handler]] = [
         ("GET", "/overview", calls.overview),
         ("GET", "/sessions", calls.sessions),
@@ -52,14 +52,14 @@ def routes(dashboard: Dashboard) -> list[Route]:
     return [
         *oauth_consent_page.routes(dashboard, relay),
         *(
-            Route(method=method, pattern=f"{prefix}{path}", access=Access.OWNER, handler=handler)
+            Route(method=method, pattern=f"{prefix}{path}", access=DashboardAccess.OWNER, handler=handler)
             for prefix in PREFIXES
             for method, path, handler in rows
         ),
     ]
 
 
-class _RelayCalls:
+class _RelayProxy:
     def __init__(self, dashboard: Dashboard, relay: Upstream) -> None:
         self._dashboard = dashboard
         self._relay = relay
@@ -71,17 +71,17 @@ class _RelayCalls:
         return self._get("/sessions")
 
     def revoke(self, request: Request) -> Flow[Response]:
-        prefix = prefix_of(request)
+        prefix = parse_prefix(request)
         answer = yield from self._relay.call(self._dashboard.engine, "DELETE", f"/sessions/{encode_segment(prefix)}")
         self._dashboard.engine.log(Level.INFO, "session revoked by the dashboard", session=prefix[:8])
         return answer
 
     def activity(self, request: Request) -> Flow[Response]:
-        limit = whole_of(request, "limit")
+        limit = parse_integer(request, "limit")
         return self._get("/bridge/activity" if limit is None else f"/bridge/activity?limit={limit}")
 
     def media(self, request: Request) -> Flow[Response]:
-        expired = flag_of(request, "include_expired")
+        expired = parse_boolean(request, "include_expired")
         more = "" if expired is None else f"?include_expired={'true' if expired else 'false'}"
         return self._get(f"/media/inspect{more}")
 
@@ -94,7 +94,7 @@ class _RelayCalls:
 
     def hand_out(self, request: Request) -> Flow[Response]:
         """A token for a picture of this host; the relay judges its `path` as that of any file that is handed out."""
-        path = text_of(body_of(request), "path") or ""
+        path = pop_text(parse_body(request), "path") or ""
         name = path.rpartition("/")[2]
         kind = KINDS.get("".join(name.lower().rpartition(".")[1:]))
         if kind is None:
@@ -106,12 +106,12 @@ class _RelayCalls:
         return json_response(200, NO_PUSH, (PRIVATE,))
 
     def pair(self, request: Request) -> Flow[Response]:
-        dashboard, body = self._dashboard, body_of(request)
+        dashboard, body = self._dashboard, parse_body(request)
         engine, config = dashboard.engine, dashboard.config
         until = engine.now.mono + config.patience
-        wish = take_wish(body)
+        wish = pop_invite_request(body)
         if wish is not None:
-            body["endpoints"] = yield from find_endpoints(engine, config.relay, wish)
+            body["endpoints"] = yield from find_candidates(engine, config.relay, wish)
         sent = strict_json.dumps_bytes(body)
         return (yield from self._relay.call(engine, "POST", "/pairing/mint", sent, until=until))
 

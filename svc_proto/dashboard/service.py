@@ -11,9 +11,9 @@ from attrs import evolve
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, Ready
 from svc_proto.dashboard import agent_proxy, oauth_consent_page, phone_proxy, relay_proxy, static_files
-from svc_proto.dashboard.access import FIELDS, Access, Gate
+from svc_proto.dashboard.access import FIELDS, DashboardAccess, DashboardAuthorizer
 from svc_proto.dashboard.config import DashboardConfig
-from svc_proto.dashboard.stats_routes import VitalsWatch
+from svc_proto.dashboard.stats_routes import StatsCollector
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.validation import unprocessable
 from svc_proto.engine.admission import AdmissionControl
@@ -35,7 +35,7 @@ __all__ = ["LIMITS", "Dashboard"]
 
 LIMITS = evolve(DEFAULT_LIMITS, max_connections=512)  # browsers of a few people, and a call of ours for each request
 MAX_QR = 2_953  # bytes that the largest QR holds, ISO/IEC 18004
-QR_WITHIN = 5.0  # s
+QR_TIMEOUT = 5.0  # s
 
 
 class Dashboard:
@@ -46,18 +46,20 @@ class Dashboard:
     def __init__(self, config: DashboardConfig, files: Mapping[str, bytes], *, limits: Limits = LIMITS) -> None:
         self.config = config
         self.limits = limits
-        self._gate = Gate(config)
+        self._gate = DashboardAuthorizer(config)
         self._monitor = MonitoringRoutes(
             config.metrics_token, self._gate.limiter, address=self._gate.address, store=False
         )
-        self._watch = VitalsWatch(config)
-        drawing = Route(method="POST", pattern="/api/qr", access=Access.OWNER, handler=self._draw, body_limit=MAX_QR)
+        self._watch = StatsCollector(config)
+        drawing = Route(
+            method="POST", pattern="/api/qr", access=DashboardAccess.OWNER, handler=self._draw, body_limit=MAX_QR
+        )
         calls = (relay_proxy, agent_proxy, phone_proxy)
         rows = [
             *static_files.routes(files, config.root_path),
-            *self._monitor.routes(Access.MONITOR, Access.PUBLIC),
+            *self._monitor.routes(DashboardAccess.MONITOR, DashboardAccess.PUBLIC),
             *OpenApiRoutes(lambda: _manual((*files,), config.root_path), lambda: self.router, config.root_path).routes(
-                Access.OWNER
+                DashboardAccess.OWNER
             ),
             drawing,
             *self._watch.routes(),
@@ -100,11 +102,11 @@ class Dashboard:
 
     def authorize(self, access: Enum, request: Request) -> AnonymousType | None:
         """See `svc_proto.dashboard.access`."""
-        if not isinstance(access, Access):
+        if not isinstance(access, DashboardAccess):
             raise TypeError("the dashboard's routes name an Access")
-        if access is Access.PUBLIC:
+        if access is DashboardAccess.PUBLIC:
             return ANONYMOUS
-        if access is Access.MONITOR:
+        if access is DashboardAccess.MONITOR:
             self._monitor.check(request)
             return None
         try:
@@ -136,7 +138,7 @@ class Dashboard:
         if not text:
             raise unprocessable("string_type", "must be text in UTF-8", "body")
         rows = yield from run_operation(
-            self.engine, Compute(self.engine.new_op(), "qr.rows", (text,)), within=QR_WITHIN
+            self.engine, Compute(self.engine.new_op(), "qr.rows", (text,)), within=QR_TIMEOUT
         )
         if isinstance(rows, Failure):
             raise unprocessable("value_error", "cannot be drawn as a QR", "body")
@@ -144,6 +146,6 @@ class Dashboard:
 
 
 def _manual(files: Iterable[str], prefix: str) -> ApiDoc:
-    from svc_proto.dashboard.openapi_operations import manual  # noqa: PLC0415, RUF100 - few ask for it
+    from svc_proto.dashboard.openapi_operations import build_api_doc  # noqa: PLC0415, RUF100 - few ask for it
 
-    return manual(files, prefix)
+    return build_api_doc(files, prefix)

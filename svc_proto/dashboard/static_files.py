@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from svc_proto.dashboard.access import Access
+from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route
 from svc_proto.engine.static_asset import StaticAsset
@@ -30,13 +30,13 @@ def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
         Route(
             method="GET",
             pattern="/" if name == INDEX else f"/page/{name}",
-            access=Access.OWNER,
+            access=DashboardAccess.OWNER,
             handler=StaticAsset(KINDS[name.rpartition(".")[2]], body).answer,
         )
         for name, body in files.items()
     ]
     if prefix:
-        found.append(Route(method="GET", pattern=prefix, access=Access.OWNER, handler=_lead_to(f"{prefix}/")))
+        found.append(Route(method="GET", pattern=prefix, access=DashboardAccess.OWNER, handler=_lead_to(f"{prefix}/")))
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.dashboard.access import Access
+from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.engine.flow import Flow, Task
@@ -28,10 +28,10 @@ from svc_proto.service_clients.service_client import ServiceCallError, ServiceCl
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["VitalsWatch"]
+__all__ = ["StatsCollector"]
 
 
-class VitalsWatch:
+class StatsCollector:
     """The looks, and the route that shows them."""
 
     def __init__(self, config: DashboardConfig) -> None:
@@ -56,7 +56,9 @@ class VitalsWatch:
         answer, each with a number or null for every name of `names` (`peers.vitals.Vitals`). `answers` says of each
         server whether it is there, and tells its numbers.
         """
-        return [Route(method="GET", pattern="/api/vitals", access=Access.OWNER, handler=self._show, body_limit=0)]
+        return [
+            Route(method="GET", pattern="/api/vitals", access=DashboardAccess.OWNER, handler=self._show, body_limit=0)
+        ]
 
     def start(self) -> None:
         """Look from now on."""
@@ -71,13 +73,13 @@ class VitalsWatch:
     def _due(self) -> None:
         self.start()
         if self._task is None:
-            self._task = self._engine.spawn(self._look(), on_done=self._looked)
+            self._task = self._engine.spawn(self._poll(), on_done=self._looked)
 
     def _looked(self, found: object) -> None:
         self._task = None
 
     def _show(self, request: Request) -> Flow[Response]:
-        now, servers = yield from self._look()
+        now, servers = yield from self._poll()
         body = {
             "every": SAMPLE_INTERVAL,
             "span": SPAN,
@@ -88,7 +90,7 @@ class VitalsWatch:
         }
         return json_response(200, body, (PRIVATE,))
 
-    def _look(self) -> Flow[tuple[ServerStats, dict[str, MetricSamples]]]:
+    def _poll(self) -> Flow[tuple[ServerStats, dict[str, MetricSamples]]]:
         engine, servers = self._engine, dict[str, MetricSamples]()
         begun = engine.now
         for role, peer in self._peers.items():

@@ -30,7 +30,7 @@ from svc_proto.wire.urls import parse_url
 __all__ = ["PRIVATE", "Upstream"]
 
 T = TypeVar("T")
-MOST_SHOWN = 200  # characters of a body that is no JSON, wire core 9
+MAX_BODY_CHARS = 200  # characters of a body that is no JSON, wire core 9
 PRIVATE = (b"cache-control", b"no-store")
 WRONG_KEY = "it does not know the key that the dashboard was given"
 NO_KEY = "it asks for a key, and the dashboard was given none: set API_SERVER_KEY"
@@ -48,26 +48,28 @@ class Upstream:
     ) -> Flow[Response]:
         """Make one request, to be over at the monotonic second `until`. Raises `Refused`."""
         within = None if until is None else max(until - engine.now.mono, 0.0)
-        return self.judge((yield from self.told(self.peer.request(engine, method, path, body, within=within))))
+        return self.check_response(
+            (yield from self.result_of(self.peer.request(engine, method, path, body, within=within)))
+        )
 
     def picture(self, engine: Engine, path: str) -> Flow[Response]:
         """A picture that the server has. Raises `Refused`, for a file of any other kind as well."""
-        answer = yield from self.told(self.peer.request(engine, "GET", path))
+        answer = yield from self.result_of(self.peer.request(engine, "GET", path))
         if answer.status != 200:
-            return self.judge(answer)
+            return self.check_response(answer)
         kind = answer.headers.get(b"content-type") or b""
         if kind not in PICTURES:
             raise Refused(415, "no_picture", "this file is no picture")
         return Response(200, Headers(((b"content-type", kind), PRIVATE)), answer.body)
 
-    def told(self, call: Flow[T]) -> Flow[T]:
+    def result_of(self, call: Flow[T]) -> Flow[T]:
         """What a call returns. Raises `Refused`."""
         try:
             return (yield from call)
         except ServiceCallError as error:
             raise self.unreachable(self.reason(cast("Failure", error.failure))) from None
 
-    def judge(self, answer: HttpResult) -> Response:
+    def check_response(self, answer: HttpResult) -> Response:
         """The answer for the browser. Raises `Refused`."""
         value = json_value(answer.body, answer)
         if answer.status >= 500:
@@ -100,4 +102,4 @@ class Upstream:
 
 
 def _text(body: bytes) -> str:
-    return " ".join(body[: 4 * MOST_SHOWN].decode("utf-8", "replace").split())[:MOST_SHOWN]
+    return " ".join(body[: 4 * MAX_BODY_CHARS].decode("utf-8", "replace").split())[:MAX_BODY_CHARS]

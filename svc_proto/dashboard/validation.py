@@ -7,7 +7,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request, parse_json
 from svc_proto.schema.json_object import JsonObject
 
-__all__ = ["body_of", "flag_of", "prefix_of", "text_of", "unprocessable", "whole_of"]
+__all__ = ["parse_body", "parse_boolean", "parse_prefix", "pop_text", "unprocessable", "parse_integer"]
 
 MAX_PREFIX = 64  # characters, wire core 9
 MAX_DIGITS = 9
@@ -23,7 +23,7 @@ def unprocessable(kind: str, message: str, *place: str) -> Refused:
     return Refused(422, "invalid", message, extra={"detail": [{"type": kind, "loc": list(place), "msg": message}]})
 
 
-def prefix_of(request: Request) -> str:
+def parse_prefix(request: Request) -> str:
     """The token prefix in the path, 1 to 64 characters."""
     prefix = request.params["prefix"]
     if len(prefix) > MAX_PREFIX:
@@ -31,7 +31,7 @@ def prefix_of(request: Request) -> str:
     return prefix
 
 
-def whole_of(request: Request, name: str) -> int | None:
+def parse_integer(request: Request, name: str) -> int | None:
     """A whole number of the query; None if it is not given."""
     text = request.query.get(name)
     if text is None:
@@ -42,7 +42,7 @@ def whole_of(request: Request, name: str) -> int | None:
     return int(text)
 
 
-def flag_of(request: Request, name: str) -> bool | None:
+def parse_boolean(request: Request, name: str) -> bool | None:
     """A truth value of the query; None if it is not given."""
     text = request.query.get(name)
     if text is None:
@@ -53,7 +53,7 @@ def flag_of(request: Request, name: str) -> bool | None:
     return flag
 
 
-def body_of(request: Request) -> JsonObject:
+def parse_body(request: Request) -> JsonObject:
     """The body as a JSON object; no body is an empty one."""
     if not request.body:
         return JsonObject()
@@ -67,7 +67,7 @@ def body_of(request: Request) -> JsonObject:
     return found
 
 
-def text_of(body: JsonObject, name: str) -> str | None:
+def pop_text(body: JsonObject, name: str) -> str | None:
     """Take a text out of a body; None if it is absent, null or blank."""
     text, given = body.string(name), body.pop(name, None)
     if text != given or len(text or "") > MAX_TEXT:

@@ -59,7 +59,7 @@ class Revocable(Protocol):
     """What ends with its holder: an exchange, if the policy has named one in `Request.credential_id`, a run, a
     socket."""
 
-    def withdraw(self, refused: Refused) -> None:
+    def revoke(self, refused: Refused) -> None:
         """The holder is gone: stop, and say so as long as that can be said."""
         ...
 
@@ -230,7 +230,7 @@ class Engine:
     def revoke_credential(self, holder: str, refused: Refused) -> None:
         """Somebody is gone, and with it all that it holds. To look through it all is rare, requests are not."""
         for held in [held for held, mine in self.revocables.items() if mine == holder]:
-            held.withdraw(refused)
+            held.revoke(refused)
 
     def log_bug(self, error: Exception) -> str:
         """Log an unforeseen exception and return the reference under which it can be found."""

@@ -161,7 +161,7 @@ class Exchange:
         self.lost()
         self.channel.close_gracefully()
 
-    def withdraw(self, refused: Refused) -> None:
+    def revoke(self, refused: Refused) -> None:
         """Who it was admitted for is gone, in this very `handle`. A handler that has done that itself may say so."""
         acts = (
             self.state in (ExchangeState.RUNNING, ExchangeState.STREAMING)

@@ -65,7 +65,7 @@ def sleep(engine: Engine, seconds: float) -> Flow[None]:
 
 
 class Deferred:
-    """What waits for one call, and needs no flow: a handler returns it in place of its answer, which `made` makes.
+    """What waits for one call, and needs no flow: a handler returns it in place of its answer, which `to_result` makes.
 
     Whoever keeps it keeps its deadline, too.
     """
@@ -87,13 +87,13 @@ class Deferred:
         if take is None:
             return False
         try:
-            made = self.made(outcome)
+            made = self.to_result(outcome)
         except Exception as error:  # whoever gives it is not to blame
             made = error
         take(made)
         return True
 
-    def made(self, outcome: Any) -> object:
+    def to_result(self, outcome: Any) -> object:
         """What an outcome comes to; what this raises is given in its place."""
         return outcome
 

@@ -16,16 +16,16 @@ from svc_proto.wire.sse import encode_comment, encode_event
 if TYPE_CHECKING:
     from svc_proto.engine.body_streams import ResponseWriter
     from svc_proto.engine.core import Engine
-    from svc_proto.mcp.pending_request import Said
+    from svc_proto.mcp.pending_request import OutgoingMessage
 
-__all__ = ["Notices", "ReplayLog"]
+__all__ = ["NotificationStore", "EventStore"]
 
 MAX_EVENTS = 64  # of one request: a reader who is further behind cannot go on
-KEEPALIVE_EVERY = 15.0  # s of silence
+KEEPALIVE_INTERVAL = 15.0  # s of silence
 KEEPALIVE = encode_comment("keepalive")
 
 
-class ReplayLog:
+class EventStore:
     """What was said, oldest first."""
 
     __slots__ = ("_bell", "_dropped", "_engine", "_said", "number", "over", "reader")
@@ -46,7 +46,7 @@ class ReplayLog:
         """Bytes that are kept."""
         return sum(map(len, self._said))
 
-    def put(self, said: Said) -> None:
+    def append(self, said: OutgoingMessage) -> None:
         """Add what was said to the list, and wake who waits for it."""
         if said.text:
             self._said.append(said.text)
@@ -63,7 +63,7 @@ class ReplayLog:
 
     # --- for the answer ---
 
-    def tell(self, writer: ResponseWriter, after: int, *, greet: bool = False) -> Flow[None]:
+    def stream_to(self, writer: ResponseWriter, after: int, *, greet: bool = False) -> Flow[None]:
         """Write what comes after the event of that number, until all was said or another reader comes."""
         at = after
         mine = self.reader = object()
@@ -80,7 +80,7 @@ class ReplayLog:
                     yield from writer.drained()
                 elif self.over:
                     return
-                elif isinstance((yield from self._wait(KEEPALIVE_EVERY)), Failure):
+                elif isinstance((yield from self._wait(KEEPALIVE_INTERVAL)), Failure):
                     writer.write(KEEPALIVE)
         finally:
             if self.reader is mine:
@@ -100,7 +100,7 @@ class ReplayLog:
         return self._bell.wait(self._engine.now.mono + within)
 
 
-class Notices(ReplayLog):
+class NotificationStore(EventStore):
     """What is said for as long as somebody listens. Each note is kept once, at its last place: a slow reader misses
     none, and no reader at all costs no more than each of them once.
     """
@@ -113,7 +113,7 @@ class Notices(ReplayLog):
         self._count = 0
         self._notes: dict[bytes, int] = {}  # numbers, oldest first
 
-    def put(self, said: Said) -> None:
+    def append(self, said: OutgoingMessage) -> None:
         """Keep a note at the end, and wake who waits for it."""
         self._count += 1
         self._notes.pop(said.text, None)

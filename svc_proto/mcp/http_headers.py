@@ -12,7 +12,13 @@ from typing import Final
 
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request
-from svc_proto.mcp.pending_request import CAPABILITIES, MODERN, Context, modern_context, unsupported
+from svc_proto.mcp.pending_request import (
+    CAPABILITIES,
+    STATELESS_VERSION,
+    RequestContext,
+    modern_context,
+    unsupported_version_error,
+)
 from svc_proto.mcp.pending_request import VERSION as OF_BODY
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError
 from svc_proto.schema.mcp_messages import (
@@ -27,7 +33,16 @@ from svc_proto.schema.mcp_messages import (
 )
 from svc_proto.wire.events import Headers
 
-__all__ = ["EVENT_STREAM", "JSON", "SESSION_ID", "STATUSES", "USUAL", "accept", "stateless_context", "with_handshake"]
+__all__ = [
+    "EVENT_STREAM",
+    "JSON",
+    "SESSION_ID",
+    "STATUSES",
+    "USUAL",
+    "require_accept",
+    "stateless_context",
+    "require_session_version",
+]
 
 SESSION_ID: Final = b"mcp-session-id"
 VERSION: Final = b"mcp-protocol-version"
@@ -35,9 +50,9 @@ METHOD: Final = b"mcp-method"
 NAME: Final = b"mcp-name"
 JSON: Final = b"application/json"
 EVENT_STREAM: Final = b"text/event-stream"
-_A_NOTE = Context(MODERN, elicits=False, modern=True)
+_A_NOTE = RequestContext(STATELESS_VERSION, elicits=False, modern=True)
 AGAIN = (VERSION, METHOD, NAME)  # what the head says again of the body
-BY_ITSELF: Final = MODERN.encode("ascii")
+STATELESS_VERSION_BYTES: Final = STATELESS_VERSION.encode("ascii")
 WITH_SESSIONS = frozenset(version.encode("ascii") for version in HANDSHAKE_VERSIONS)
 USUAL: Final = JSON + b", " + EVENT_STREAM  # what clients of MCP say as a rule
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # what `Mcp-Name` says again
@@ -52,7 +67,7 @@ STATUSES = {
 ENCODED = ("=?base64?", "?=")  # around a name that no header could carry
 
 
-def accept(headers: Headers, *types: bytes) -> None:
+def require_accept(headers: Headers, *types: bytes) -> None:
     """Refuse with 406 whoever does not take these types of answer."""
     taken = {token.partition(b";")[0].strip() for token in headers.tokens(b"accept")}
     for wanted in types:
@@ -60,16 +75,16 @@ def accept(headers: Headers, *types: bytes) -> None:
             raise Refused(406, "not_acceptable", f"Accept must have {b' and '.join(types).decode()}")
 
 
-def with_handshake(headers: Headers) -> None:
+def require_session_version(headers: Headers) -> None:
     """Refuse a version that has no sessions (405), or that is not known (400)."""
     version = headers.get(VERSION)
-    if version == BY_ITSELF:
+    if version == STATELESS_VERSION_BYTES:
         raise Refused(405, "method_not_allowed", "this version takes POST", headers=((b"allow", b"POST"),))
     if version is not None and version not in WITH_SESSIONS:
         raise Refused(400, "unsupported_version", "this MCP-Protocol-Version is not spoken here")
 
 
-def stateless_context(request: Request, message: Message) -> Context | None:
+def stateless_context(request: Request, message: Message) -> RequestContext | None:
     """What it is carried out under in the version without sessions; None: it speaks another.
 
     Raises `RpcError` where head and body disagree.
@@ -86,8 +101,8 @@ def stateless_context(request: Request, message: Message) -> Context | None:
         return modern_context(asked)
     if isinstance(message, RpcResponse):
         raise RpcError(INVALID_REQUEST, "there is nothing to answer in this version")
-    if version != BY_ITSELF:
-        raise unsupported((version or b"").decode("latin-1"))
+    if version != STATELESS_VERSION_BYTES:
+        raise unsupported_version_error((version or b"").decode("latin-1"))
     return _A_NOTE
 
 

@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
-from svc_proto.mcp.event_store import Notices, ReplayLog
-from svc_proto.mcp.session import Conversation
+from svc_proto.mcp.event_store import EventStore, NotificationStore
+from svc_proto.mcp.session import McpSession
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.mcp.server_features import Answers
+    from svc_proto.mcp.server_features import RequestHandlers
 
-__all__ = ["HttpSession", "HttpSessions"]
+__all__ = ["HttpSession", "HttpSessionRegistry"]
 
 MAX_SESSIONS = 1024
-MAX_OF_CALLER = 32
+MAX_PER_PRINCIPAL = 32
 IDLE = 1800.0  # s after which a session ends
-EXACT = 1.0  # s within which one use is like another
-MAX_KEPT = 16 * 1024 * 1024  # bytes of answers that were told as events, of all sessions together
-GREETED = "2025-11-25"  # from this version on clients take an event without data, which only has a number
+TIMER_PRECISION = 1.0  # s within which one use is like another
+MAX_STORED_BYTES = 16 * 1024 * 1024  # bytes of answers that were told as events, of all sessions together
+FIRST_RESUMABLE_VERSION = (
+    "2025-11-25"  # from this version on clients take an event without data, which only has a number
+)
 OWN = 0  # number of the stream of what a server says by itself
 
 
@@ -38,17 +40,17 @@ class HttpSession:
     def __init__(
         self,
         engine: Engine,
-        answers: Answers,
+        answers: RequestHandlers,
         *,
         caller: str,
         identity: str,
-        on_told: Callable[[HttpSession, ReplayLog], None],
+        on_told: Callable[[HttpSession, EventStore], None],
     ) -> None:
-        self.notices = Notices(engine, OWN)
-        self.conversation = Conversation(engine, answers, self.notices.put)
+        self.notices = NotificationStore(engine, OWN)
+        self.conversation = McpSession(engine, answers, self.notices.append)
         self.caller = caller
         self.identity = identity
-        self.logs: dict[int, ReplayLog] = {OWN: self.notices}  # which readers may come back to
+        self.logs: dict[int, EventStore] = {OWN: self.notices}  # which readers may come back to
         self._count = OWN
         self.used = 0.0  # monotonic seconds
         self._on_told = on_told
@@ -58,14 +60,14 @@ class HttpSession:
         """Whether something is under way, or somebody listens."""
         return self.conversation.busy or any(log.reader is not None for log in self.logs.values())
 
-    def number(self, log: ReplayLog) -> bool:
+    def number(self, log: EventStore) -> bool:
         """It is told as events from now on, to which readers may come back; whether the first has a number only."""
         self._count += 1
         log.number = self._count
         self.logs[self._count] = log
-        return self.conversation.version >= GREETED
+        return self.conversation.version >= FIRST_RESUMABLE_VERSION
 
-    def told(self, log: ReplayLog) -> None:
+    def on_stream_ended(self, log: EventStore) -> None:
         """All was said in it."""
         self._on_told(self, log)
 
@@ -77,7 +79,7 @@ class HttpSession:
             log.end()
 
 
-class HttpSessions:
+class HttpSessionRegistry:
     """All of them, those that were not used for longest first."""
 
     def __init__(self, engine: Engine) -> None:
@@ -93,15 +95,15 @@ class HttpSessions:
     def __contains__(self, identity: str) -> bool:
         return identity in self._sessions
 
-    def open(self, caller: str, answers: Answers) -> HttpSession:
+    def open(self, caller: str, answers: RequestHandlers) -> HttpSession:
         """A new one. `Refused` 429 where its caller has too many that are busy, 503 where all have."""
         mine = [session for session in self._sessions.values() if session.caller == caller]
-        if len(mine) >= MAX_OF_CALLER:
-            self._make_room(mine, Refused(429, "too_many_sessions", f"{MAX_OF_CALLER} sessions of yours are busy"))
+        if len(mine) >= MAX_PER_PRINCIPAL:
+            self._make_room(mine, Refused(429, "too_many_sessions", f"{MAX_PER_PRINCIPAL} sessions of yours are busy"))
         elif len(self) >= MAX_SESSIONS:
             self._make_room(self._sessions.values(), Refused(503, "too_many_sessions", "all sessions are busy"))
         identity = self._engine.entropy(16).hex()
-        session = HttpSession(self._engine, answers, caller=caller, identity=identity, on_told=self._keep)
+        session = HttpSession(self._engine, answers, caller=caller, identity=identity, on_told=self._store_stream)
         self._use(session)
         self._watch()
         return session
@@ -124,7 +126,7 @@ class HttpSessions:
         self.kept = sum(size for _, _, size in self._kept)
         self._watch()
 
-    def end_of(self, caller: str | None = None) -> None:
+    def close_principal_sessions(self, caller: str | None = None) -> None:
         """All of a caller, or of everybody."""
         for session in self._sessions.values():
             if caller in (None, session.caller):
@@ -140,7 +142,7 @@ class HttpSessions:
     def _use(self, session: HttpSession) -> None:
         """It is the one that was used last, to the second."""
         now = self._engine.now.mono
-        if now >= session.used + EXACT or session.identity not in self._sessions:
+        if now >= session.used + TIMER_PRECISION or session.identity not in self._sessions:
             session.used = now
             self._sessions.put(session.identity, session, now + IDLE)
 
@@ -159,11 +161,11 @@ class HttpSessions:
         else:
             self._timer.set(when)
 
-    def _keep(self, session: HttpSession, log: ReplayLog) -> None:
+    def _store_stream(self, session: HttpSession, log: EventStore) -> None:
         size = log.size
         self._kept.append((session, cast("int", log.number), size))
         self.kept += size
-        while self.kept > MAX_KEPT or len(self._kept) > MAX_SESSIONS:
+        while self.kept > MAX_STORED_BYTES or len(self._kept) > MAX_SESSIONS:
             old, number, gone = self._kept.popleft()
             self.kept -= gone
             old.logs.pop(number, None)

@@ -1,7 +1,7 @@
 """One request of a client, carried out: what is said about it, its answer last, goes to whoever has asked.
 
 Since 2026-07-28 each request says by itself which version it speaks (`_meta`), and there is nothing else to know; what
-a handshake has agreed on is a `Context`, too.
+a handshake has agreed on is a `RequestContext`, too.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.engine.flow import Deferred, Flow, Task, sleep
-from svc_proto.mcp.server_features import Asking, InputRequired, Result, Telling
-from svc_proto.mcp.subscriptions import Listening
+from svc_proto.mcp.server_features import ConfirmCallback, InputRequired, ProgressCallback, Result
+from svc_proto.mcp.subscriptions import ListenRequest
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import (
     INVALID_PARAMS,
@@ -37,23 +37,23 @@ from svc_proto.schema.mcp_messages import (
 if TYPE_CHECKING:
     from svc_proto.agent.tools.tool import Arguments
     from svc_proto.engine.core import Engine
-    from svc_proto.mcp.server_features import Answers, Handler
+    from svc_proto.mcp.server_features import Handler, RequestHandlers
 
 __all__ = [
     "META",
-    "MODERN",
+    "STATELESS_VERSION",
     "VERSION",
-    "Call",
-    "Context",
-    "Said",
-    "Say",
-    "failed",
+    "PendingRequest",
+    "RequestContext",
+    "OutgoingMessage",
+    "SendCallback",
+    "error_message",
     "modern_context",
-    "unheard",
-    "unsupported",
+    "discard_message",
+    "unsupported_version_error",
 ]
 
-MODERN: Final = "2026-07-28"
+STATELESS_VERSION: Final = "2026-07-28"
 META = "io.modelcontextprotocol/"
 VERSION: Final = f"{META}protocolVersion"
 CAPABILITIES: Final = f"{META}clientCapabilities"
@@ -69,12 +69,12 @@ _FRESH = {  # for how long (ms) a client may keep an answer (CacheableResult)
 _HAS_KIND = '{"resultType":'  # a result that is not complete
 LISTEN: Final = "subscriptions/listen"
 SUBSCRIPTION: Final = f"{META}subscriptionId"  # which it is that a note is for: the request that listens
-EVERY = 5.0  # s between two notes of progress
+PROGRESS_INTERVAL = 5.0  # s between two notes of progress
 NO_FORM = {"type": "object", "properties": {}}  # a question that is answered by accepting it
 
 
 @fast_frozen
-class Context:
+class RequestContext:
     """What a request is carried out under."""
 
     version: str
@@ -83,7 +83,7 @@ class Context:
 
 
 @fast_frozen
-class Said:
+class OutgoingMessage:
     """A message of ours, or that there is none: a `final` one without a text is for a request that was cancelled."""
 
     text: bytes
@@ -92,15 +92,17 @@ class Said:
     notes: bool = False  # one of those that last, of which equal ones count once
 
 
-Say: TypeAlias = "Callable[[Said], object]"
+SendCallback: TypeAlias = "Callable[[OutgoingMessage], object]"
 
 
-class Call:
-    """It is under way from `begin` on, and until its answer is said, or it is cancelled."""
+class PendingRequest:
+    """It is under way from `start` on, and until its answer is said, or it is cancelled."""
 
     __slots__ = ("_answers", "_context", "_engine", "_held", "_progress", "_say", "request")
 
-    def __init__(self, engine: Engine, answers: Answers, request: RpcRequest, context: Context, say: Say) -> None:
+    def __init__(
+        self, engine: Engine, answers: RequestHandlers, request: RpcRequest, context: RequestContext, say: SendCallback
+    ) -> None:
         self.request = request
         self._engine = engine
         self._answers = answers
@@ -109,7 +111,7 @@ class Call:
         self._held: Task | Deferred | None = None  # what it waits for
         self._progress: _Progress | None = None
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Carry it out, as far as that goes without waiting."""
         request = self.request
         try:
@@ -128,12 +130,12 @@ class Call:
             self._held = self._engine.spawn(found, on_done=self._found, on_error=self._failed)
         else:
             self._found(cast("Result", found))
-        if self._say is unheard:
+        if self._say is discard_message:
             self.cancel()  # by what it has done itself, before it could be
 
     def cancel(self) -> None:
         """Nobody waits for an answer any more; what the phone has been told, it does."""
-        self._say = unheard
+        self._say = discard_message
         if self._progress is not None:
             self._progress.task.cancel()
         if self._held is not None:
@@ -142,14 +144,14 @@ class Call:
     # --- for those who carry it out ---
 
     @property
-    def asking(self) -> Asking | None:
+    def confirm(self) -> ConfirmCallback | None:
         """How the client's user is asked; None: he cannot be."""
-        return self._ask if self._context.elicits else None
+        return self._confirm if self._context.elicits else None
 
     @property
-    def telling(self) -> Telling | None:
+    def report_progress(self) -> ProgressCallback | None:
         """How the client is told of progress; None: it does not want to hear of it."""
-        return None if self._progress is None else self._progress.tell
+        return None if self._progress is None else self._progress.report
 
     def _other(self, method: str) -> Handler:
         """What carries out a method that is not the same in all versions."""
@@ -159,10 +161,10 @@ class Call:
             return self._listen
         raise RpcError(METHOD_NOT_FOUND, f"no method {method[:100]!r}")
 
-    def _discover(self, params: JsonObject, call: Call) -> Result:
-        return {"supportedVersions": [MODERN, *HANDSHAKE_VERSIONS], **self._answers.about()}
+    def _discover(self, params: JsonObject, call: PendingRequest) -> Result:
+        return {"supportedVersions": [STATELESS_VERSION, *HANDSHAKE_VERSIONS], **self._answers.capabilities()}
 
-    def _listen(self, params: JsonObject, call: Call) -> Deferred:
+    def _listen(self, params: JsonObject, call: PendingRequest) -> Deferred:
         """Tell of changes from now on; what cannot be told of is left out of what is acknowledged."""
         wanted = params.object_or_none("notifications")
         asked = JsonObject.of(wanted).get("resourceSubscriptions") or []
@@ -172,12 +174,14 @@ class Call:
         meta = {SUBSCRIPTION: self.request.identity}
 
         def note(method: str, **said: object) -> None:
-            self._say(Said(write_notification(f"notifications/{method}", {**said, "_meta": meta}), notes=True))
+            self._say(
+                OutgoingMessage(write_notification(f"notifications/{method}", {**said, "_meta": meta}), notes=True)
+            )
 
         answers = self._answers
-        found = answers.watched(uris)
+        found = answers.subscribable_resources(uris)
         last = {"resultType": "complete", "_meta": {**meta, f"{META}serverInfo": answers.info}}
-        listening = Listening(
+        listening = ListenRequest(
             self._engine,
             found.values(),
             lambda uri: note("resources/updated", uri=uri),
@@ -187,15 +191,15 @@ class Call:
         note("subscriptions/acknowledged", notifications={"resourceSubscriptions": [*found]} if found else {})
         return listening
 
-    def _ask(self, name: str, arguments: Arguments, text: str) -> Flow[bool]:
+    def _confirm(self, name: str, arguments: Arguments, text: str) -> Flow[bool]:
         """The call comes again, with the answer and with what only we can have made."""
         yield from ()
         params = self.request.params
-        if self._answers.was_asked(params.text("requestState"), name, arguments):
+        if self._answers.consume_question(params.text("requestState"), name, arguments):
             return params.get_object("inputResponses", "confirm").get("action") == "accept"
         question = {"mode": "form", "message": text, "requestedSchema": NO_FORM}
         requests = {"confirm": {"method": "elicitation/create", "params": question}}
-        state = self._answers.note(name, arguments)
+        state = self._answers.remember_question(name, arguments)
         raise InputRequired({"resultType": "input_required", "inputRequests": requests, "requestState": state})
 
     # --- the answer ---
@@ -209,11 +213,11 @@ class Call:
             text = result if isinstance(result, str) else strict_json.dumps(result)
             if self._context.modern:
                 text = self._dressed(text)
-            said = Said(write_result_text(self.request.identity, text), final=True)
+            said = OutgoingMessage(write_result_text(self.request.identity, text), final=True)
         except Exception as error:
             self._failed(error)
             return
-        self._over(said)
+        self._finish(said)
 
     def _dressed(self, text: str) -> str:
         """A result with what each has since 2026-07-28."""
@@ -230,21 +234,21 @@ class Call:
             error = RpcError(INTERNAL, error.message)
         elif not isinstance(error, RpcError):  # the client waits for an answer, whatever happens
             error = RpcError(INTERNAL, f"internal error, reference {self._engine.log_bug(error)}")
-        self._over(failed(error, self.request.identity))
+        self._finish(error_message(error, self.request.identity))
 
-    def _over(self, said: Said) -> None:
+    def _finish(self, said: OutgoingMessage) -> None:
         if self._progress is not None:
             self._progress.task.cancel()
         self._answer(said)
 
-    def _answer(self, said: Said) -> None:
+    def _answer(self, said: OutgoingMessage) -> None:
         self._say(said)
 
 
 class _Progress:
     """Notes of progress on one request: what its tool says, and that it lasts when that says nothing."""
 
-    def __init__(self, engine: Engine, token: RequestId, say: Say) -> None:
+    def __init__(self, engine: Engine, token: RequestId, say: SendCallback) -> None:
         self._engine = engine
         self._token = token
         self._say = say
@@ -252,41 +256,44 @@ class _Progress:
         self._last = 0
         self.task = engine.spawn(self._wait())
 
-    def tell(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Say so. "The progress value MUST increase with each notification"."""
         self._last = max(self._last + 1, round(self._engine.now.mono - self._begun))
         params = {"progressToken": self._token, "progress": self._last, "message": text}
-        self._say(Said(write_notification("notifications/progress", params)))
+        self._say(OutgoingMessage(write_notification("notifications/progress", params)))
 
     def _wait(self) -> Flow[None]:
         while True:
-            yield from sleep(self._engine, EVERY)
-            self.tell("waiting")
+            yield from sleep(self._engine, PROGRESS_INTERVAL)
+            self.report("waiting")
 
 
-def modern_context(meta: Mapping[str, object]) -> Context:
+def modern_context(meta: Mapping[str, object]) -> RequestContext:
     """Of a request that says by itself what it speaks. Raises `RpcError`."""
-    if meta.get(VERSION) != MODERN:
-        raise unsupported(meta.get(VERSION))
+    if meta.get(VERSION) != STATELESS_VERSION:
+        raise unsupported_version_error(meta.get(VERSION))
     capabilities = JsonObject.of_or_none(meta.get(CAPABILITIES))
     if capabilities is None:
         raise RpcError(INVALID_PARAMS, f"_meta needs {CAPABILITIES}")
     return _ASKABLE if "elicitation" in capabilities else _MUTE
 
 
-_ASKABLE, _MUTE = Context(MODERN, elicits=True, modern=True), Context(MODERN, elicits=False, modern=True)
+_ASKABLE, _MUTE = (
+    RequestContext(STATELESS_VERSION, elicits=True, modern=True),
+    RequestContext(STATELESS_VERSION, elicits=False, modern=True),
+)
 
 
-def unsupported(version: object) -> RpcError:
+def unsupported_version_error(version: object) -> RpcError:
     """A version was asked for that is not spoken."""
-    data = {"supported": [MODERN, *HANDSHAKE_VERSIONS], "requested": str(version)[:100]}
+    data = {"supported": [STATELESS_VERSION, *HANDSHAKE_VERSIONS], "requested": str(version)[:100]}
     return RpcError(UNSUPPORTED_VERSION, "this version of the protocol is not spoken here", data=data)
 
 
-def unheard(said: Said) -> None:
+def discard_message(said: OutgoingMessage) -> None:
     """Nobody is there."""
 
 
-def failed(error: RpcError, identity: RequestId) -> Said:
+def error_message(error: RpcError, identity: RequestId) -> OutgoingMessage:
     """An error as the answer."""
-    return Said(write_error(error, identity), final=True, code=error.code)
+    return OutgoingMessage(write_error(error, identity), final=True, code=error.code)

@@ -8,15 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from svc_proto.agent.tools.phone_result import body_of, text_of
-from svc_proto.agent.tools.phone_tools import ROWS, ToolRow, path_of, perform, tools_of
+from svc_proto.agent.tools.phone_tools import PHONE_TOOLS, PhoneTool, path_of, run_phone_tool, tools_of
 from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import SVC
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type
-from svc_proto.mcp.polling import watch_by_looking
-from svc_proto.mcp.server_features import Direct, Found, Offer, OfferedTool, Prompt
+from svc_proto.mcp.polling import watch_by_polling
+from svc_proto.mcp.server_features import DirectTool, Prompt, ServerFeatures, ServerTool, ToolContent
 from svc_proto.mcp.subscriptions import Resource
 from svc_proto.version import VERSION
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
 
-__all__ = ["LOOKS", "looking", "phone_offer"]
+__all__ = ["READ_ROUTES", "poll_for_changes", "phone_features"]
 
 INSTRUCTIONS = (
     "These tools drive the Android phone that is paired with this host. Look first (phone_screen for texts and node "
@@ -38,8 +38,10 @@ DEVICES, NOTIFICATIONS = "/bridge/devices", "/notifications/recent"
 OF_A_DEVICE = ("device_id", "device_name", "aliases", "active")  # what tells one from another, and does not age
 OF_A_COMMAND = ("path", "params", "sent_at", "decision", "error", "response_status", "device_name")
 READS_TOO = ("diff_screen", "find_nodes", "describe_node", "search_contacts")  # by POST, and change nothing
-_READING = tuple(row for row in ROWS if not row.acts and (row.method == "GET" or row.name in READS_TOO))
-LOOKS = frozenset({*((row.method, row.path) for row in _READING), ("GET", DEVICES), ("GET", NOTIFICATIONS)})
+_READING = tuple(
+    row for row in PHONE_TOOLS if not row.changes_screen and (row.method == "GET" or row.name in READS_TOO)
+)
+READ_ROUTES = frozenset({*((row.method, row.path) for row in _READING), ("GET", DEVICES), ("GET", NOTIFICATIONS)})
 """The routes that change nothing."""
 PROMPTS = (
     Prompt(
@@ -61,22 +63,23 @@ PROMPTS = (
 )
 
 
-def phone_offer(
+def phone_features(
     link: PhoneControl,
     watch: Watch | None = None,
     may_act: Callable[[], bool] = lambda: True,
     begin: Begin | None = None,
-) -> Offer:
+) -> ServerFeatures:
     """What MCP clients get of the phone behind this link, and of changes if somebody can watch for them.
 
     Whoever may not act has what is told to be read-only. `begin` is the link's `call` for those who need no flow.
     """
-    return Offer(
+    return ServerFeatures(
         name="svc-relay",
         title="Phone",
         version=VERSION,
         instructions=INSTRUCTIONS,
-        tools=tuple(_offered(tool, row, link, begin) for tool, row in zip(tools_of(link, SVC), ROWS, strict=True)),
+        tools=tuple(_offered(tool, row, link, begin) for tool, row in zip(tools_of(link, SVC), PHONE_TOOLS,
+        strict=True)),
         resources=(
             Resource(
                 uri="phone://screen", name="screen", description="What is on the screen: texts, controls, node ids.",
@@ -114,21 +117,21 @@ def phone_offer(
     )  # fmt: skip
 
 
-def looking(engine: Engine, link: PhoneControl) -> Watch:
+def poll_for_changes(engine: Engine, link: PhoneControl) -> Watch:
     """Watching for changes over a link that is told of none."""
     readers = {DEVICES: partial(_devices, link), NOTIFICATIONS: partial(_read, link, NOTIFICATIONS)}
-    return lambda path, tell: watch_by_looking(engine, readers[path], tell)
+    return lambda path, tell: watch_by_polling(engine, readers[path], tell)
 
 
-def _offered(tool: Tool, row: ToolRow, link: PhoneControl, begin: Begin | None) -> OfferedTool:
-    def shown(arguments: Arguments) -> Flow[Found]:
+def _offered(tool: Tool, row: PhoneTool, link: PhoneControl, begin: Begin | None) -> ServerTool:
+    def shown(arguments: Arguments) -> Flow[ToolContent]:
         kind, data = yield from _picture(link, arguments)
         return [{"type": "image", "data": b64encode(data).decode("ascii"), "mimeType": kind}]
 
-    def perform_it(arguments: Arguments) -> Flow[Found]:
-        return found(arguments, (yield from perform(row, link, SVC, arguments)))
+    def perform_it(arguments: Arguments) -> Flow[ToolContent]:
+        return found(arguments, (yield from run_phone_tool(row, link, SVC, arguments)))
 
-    def found(arguments: Arguments, answer: PhoneResponse) -> Found:
+    def found(arguments: Arguments, answer: PhoneResponse) -> ToolContent:
         return text_of(row.name, answer, bounds=arguments.get("include_bounds") is True)
 
     def begun(arguments: Arguments, tell: Callable[[PhoneResponse], bool]) -> PhoneResponse | None:
@@ -136,14 +139,14 @@ def _offered(tool: Tool, row: ToolRow, link: PhoneControl, begin: Begin | None) 
         return begin(row.method, path, {**arguments, **row.always}, tell)
 
     path = path_of(row, SVC)
-    run: Callable[[Arguments], Flow[Found]] | Direct = shown if row.name == "screenshot" else perform_it
+    run: Callable[[Arguments], Flow[ToolContent]] | DirectTool = shown if row.name == "screenshot" else perform_it
     if begin is not None and run is perform_it and row.prepare is None:
-        run = Direct(begun if row.always else partial(begin, row.method, path), found)
-    return OfferedTool(
+        run = DirectTool(begun if row.always else partial(begin, row.method, path), found)
+    return ServerTool(
         tool=tool,
         title=row.name.replace("_", " ").capitalize(),
         reads_only=row in _READING,
-        destructive=row.asks is not None,
+        destructive=row.needs_approval is not None,
         run=run,
     )
 

@@ -11,12 +11,12 @@ from svc_proto.engine.flow import Flow, sleep
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["watch_by_looking"]
+__all__ = ["watch_by_polling"]
 
-EVERY = 2.0  # s between two looks
+POLL_INTERVAL = 2.0  # s between two looks
 
 
-def watch_by_looking(engine: Engine, read: Callable[[], Flow[str]], tell: Callable[[], None]) -> Callable[[], None]:
+def watch_by_polling(engine: Engine, read: Callable[[], Flow[str]], tell: Callable[[], None]) -> Callable[[], None]:
     """Have `tell` called when what is read is another than at the last look, until what this returns is called.
 
     What cannot be read at the moment (`ToolError`) is as it was.
@@ -33,6 +33,6 @@ def watch_by_looking(engine: Engine, read: Callable[[], Flow[str]], tell: Callab
                 if last not in (None, found):
                     tell()
                 last = found
-            yield from sleep(engine, EVERY)
+            yield from sleep(engine, POLL_INTERVAL)
 
     return engine.spawn(look()).cancel

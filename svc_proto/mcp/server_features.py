@@ -14,49 +14,49 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from attrs import frozen
 
-from svc_proto.agent.approval_memory import shown_call
-from svc_proto.agent.tools.arguments import check
+from svc_proto.agent.approval_memory import describe_call
+from svc_proto.agent.tools.arguments import check_arguments
 from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.flow import Deferred, Flow, wait
 from svc_proto.engine.sync import Lock
-from svc_proto.mcp.subscriptions import Listening, Resource
+from svc_proto.mcp.subscriptions import ListenRequest, Resource
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 from svc_proto.schema.mcp_messages import NOT_FOUND
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.mcp.pending_request import Call
+    from svc_proto.mcp.pending_request import PendingRequest
 
 __all__ = [
-    "Answers",
-    "Asking",
+    "RequestHandlers",
+    "ConfirmCallback",
     "Content",
-    "Direct",
-    "Found",
+    "DirectTool",
+    "ToolContent",
     "InputRequired",
-    "Offer",
-    "OfferedTool",
+    "ServerFeatures",
+    "ServerTool",
     "Prompt",
     "Result",
-    "Telling",
-    "Template",
+    "ProgressCallback",
+    "ResourceTemplate",
 ]
 
 Content: TypeAlias = Mapping[str, object]  # a content block: `{"type": "text", ...}`, `{"type": "image", ...}`
 Result: TypeAlias = Mapping[str, object] | str  # of a request: its members, or JSON with at least one
-Found: TypeAlias = (
+ToolContent: TypeAlias = (
     "Sequence[Content] | str"  # what a tool gives: blocks, or an object as JSON, told as text and as itself
 )
-Asking: TypeAlias = (
+ConfirmCallback: TypeAlias = (
     "Callable[[str, Arguments, str], Flow[bool]]"  # tool, arguments, question: whether the user says yes
 )
-Telling: TypeAlias = "Callable[[str], None]"  # says how a call is getting on
+ProgressCallback: TypeAlias = "Callable[[str], None]"  # says how a call is getting on
 Row = TypeVar("Row")
-Handler: TypeAlias = "Callable[[JsonObject, Call], Flow[Result] | Deferred | Result]"
+Handler: TypeAlias = "Callable[[JsonObject, PendingRequest], Flow[Result] | Deferred | Result]"
 
 NOBODY = (
     "This needs the user's word, and nobody can be asked: the phone does not ask about it by itself, and this client "
@@ -71,7 +71,7 @@ DENIED = "The user denied this, or did not answer. Stop here and tell the user; 
 
 
 @frozen
-class Direct:
+class DirectTool:
     """How a tool is run that waits for one thing only, and so needs no flow.
 
     `begin` has the arguments, and whom to tell once; it is not told what `begin` returns, if that is over at once.
@@ -79,23 +79,25 @@ class Direct:
     """
 
     begin: Callable[[Arguments, Callable[[Any], bool]], Any]
-    found: Callable[[Arguments, Any], Found]
+    found: Callable[[Arguments, Any], ToolContent]
 
 
 @frozen(kw_only=True)
-class OfferedTool:
+class ServerTool:
     """A tool and what clients are told of its effects; `run` raises `ToolError` as the tool itself does."""
 
     tool: Tool
     title: str
     reads_only: bool
     destructive: bool
-    run: Callable[[Arguments], Flow[Found]] | Direct
-    follow: Callable[[Arguments, Telling], Flow[Found]] | None = None  # the same, for who wants to hear of it
+    run: Callable[[Arguments], Flow[ToolContent]] | DirectTool
+    run_with_progress: Callable[[Arguments, ProgressCallback], Flow[ToolContent]] | None = (
+        None  # the same, for who wants to hear of it
+    )
 
 
 @frozen(kw_only=True)
-class Template:
+class ResourceTemplate:
     """Resources of one kind: `find` gives that of a URI, if it can be one."""
 
     uri: str  # with `{blanks}`, RFC 6570
@@ -116,16 +118,16 @@ class Prompt:
 
 
 @frozen(kw_only=True)
-class Offer:
+class ServerFeatures:
     """All of it."""
 
     name: str
     title: str
     version: str
     instructions: str
-    tools: Sequence[OfferedTool] = ()
+    tools: Sequence[ServerTool] = ()
     resources: Sequence[Resource] = ()
-    templates: Sequence[Template] = ()
+    templates: Sequence[ResourceTemplate] = ()
     prompts: Sequence[Prompt] = ()
     may_act: Callable[[], bool] = lambda: True  # asked with each call: if not, only tools that read are there
 
@@ -138,15 +140,15 @@ class InputRequired(Exception):  # noqa: N818 - an answer, not an error
         self.result = result
 
 
-class Answers:
+class RequestHandlers:
     """The methods by name, for one client, and what it was asked in the stateless way."""
 
-    def __init__(self, engine: Engine, offer: Offer) -> None:
+    def __init__(self, engine: Engine, offer: ServerFeatures) -> None:
         self.offer = offer
         self.info = {"name": offer.name, "title": offer.title, "version": offer.version}
         self.meta = strict_json.dumps({"io.modelcontextprotocol/serverInfo": self.info})  # of each result, 2026-07-28
         self._engine = engine
-        self.listening: dict[Listening, None] = {}  # in the stateless way
+        self.listening: dict[ListenRequest, None] = {}  # in the stateless way
         self._pending: ExpiringMap[str, tuple[str, Arguments]] = ExpiringMap(MAX_ASKED)  # asked about, by its state
         self._tools = {offered.tool.name: offered for offered in offer.tools}
         self._resources = {resource.uri: resource for resource in offer.resources}
@@ -162,7 +164,7 @@ class Answers:
             "prompts/get": self._prompt,
         }
 
-    def about(self) -> dict[str, object]:
+    def capabilities(self) -> dict[str, object]:
         """What a client is told at first."""
         offer = self.offer
         offered = {"tools": offer.tools, "resources": offer.resources, "prompts": offer.prompts}
@@ -173,15 +175,15 @@ class Answers:
 
     # --- updates in the stateless way ---
 
-    def watched(self, uris: Iterable[str]) -> dict[str, Resource]:
+    def subscribable_resources(self, uris: Iterable[str]) -> dict[str, Resource]:
         """Those of the resources whose changes can be told, by URI."""
         found = (self._resources.get(uri) for uri in uris)
         return {resource.uri: resource for resource in found if resource is not None and resource.watch is not None}
 
-    def hold(self, holding: bool) -> None:
+    def set_paused(self, holding: bool) -> None:
         """Those who listen do not read as fast as they are told, or do again."""
         for each in self.listening:
-            each.hold(holding)
+            each.set_paused(holding)
 
     def stop(self) -> None:
         """Nobody is told of changes any more: those who listen have their answer."""
@@ -190,24 +192,24 @@ class Answers:
 
     # --- questions in the stateless way ---
 
-    def note(self, name: str, arguments: Arguments) -> str:
+    def remember_question(self, name: str, arguments: Arguments) -> str:
         """A call is asked about: the state under which it comes again."""
         state = self._engine.entropy(16).hex()
         self._pending.put(state, (name, arguments), None)
         return state
 
-    def was_asked(self, state: str, name: str, arguments: Arguments) -> bool:
+    def consume_question(self, state: str, name: str, arguments: Arguments) -> bool:
         """Whether it was about this very call. A state is good once."""
         return self._pending.pop(state, 0.0) == (name, arguments)
 
     # --- tools ---
 
-    def _list_tools(self, params: JsonObject, call: Call) -> Result:
+    def _list_tools(self, params: JsonObject, call: PendingRequest) -> Result:
         acts = self.offer.may_act()
         rows = [row for row in self.offer.tools if acts or row.reads_only]
         return _list("tools", _shown_tool, rows, params, call)
 
-    def _call(self, params: JsonObject, call: Call) -> Flow[Result] | Deferred | Result:
+    def _call(self, params: JsonObject, call: PendingRequest) -> Flow[Result] | Deferred | Result:
         offered = self._tools.get(params.text("name"))
         if offered is None:
             raise RpcError(INVALID_PARAMS, f"no tool {str(params.get('name'))[:100]!r}")
@@ -218,53 +220,59 @@ class Answers:
         try:
             if not offered.reads_only and not self.offer.may_act():
                 raise ToolError(READ_ONLY)
-            arguments: Arguments = check(tool.parameters, given)
-            if type(run) is not Direct or tool.asks is not None or (tool.in_order and not self._line.try_acquire()):
+            arguments: Arguments = check_arguments(tool.parameters, given)
+            if (
+                type(run) is not DirectTool
+                or tool.needs_approval is not None
+                or (tool.sequential and not self._line.try_acquire())
+            ):
                 return self._carry_out(offered, arguments, call)
-            begun = _Begun(run, arguments, self._line if tool.in_order else None)
+            begun = _PendingToolCall(run, arguments, self._line if tool.sequential else None)
             try:
                 outcome = run.begin(arguments, begun.resolve)
             except Exception:
                 begun.cancel()
                 raise
-            return begun if outcome is None else begun.made(outcome)
+            return begun if outcome is None else begun.to_result(outcome)
         except ToolError as failed:
             return _refusal(failed)
 
-    def _carry_out(self, offered: OfferedTool, arguments: Arguments, call: Call) -> Flow[Result]:
+    def _carry_out(self, offered: ServerTool, arguments: Arguments, call: PendingRequest) -> Flow[Result]:
         tool = offered.tool
         try:
-            if tool.asks is not None:
-                arguments = yield from self._allow(offered, tool.asks, arguments, call.asking)
-            if tool.in_order:
+            if tool.needs_approval is not None:
+                arguments = yield from self._allow(offered, tool.needs_approval, arguments, call.confirm)
+            if tool.sequential:
                 yield from self._line.acquire()
             try:
-                return _result_of((yield from self._run(offered, arguments, call.telling)))
+                return _result_of((yield from self._run(offered, arguments, call.report_progress)))
             finally:
-                if tool.in_order:
+                if tool.sequential:
                     self._line.release()
         except ToolError as failed:
             return _refusal(failed)
 
-    def _run(self, offered: OfferedTool, arguments: Arguments, telling: Telling | None) -> Flow[Found]:
+    def _run(self, offered: ServerTool, arguments: Arguments, telling: ProgressCallback | None) -> Flow[ToolContent]:
         run = offered.run
-        if telling is not None and offered.follow is not None:
-            return (yield from offered.follow(arguments, telling))
-        if not isinstance(run, Direct):
+        if telling is not None and offered.run_with_progress is not None:
+            return (yield from offered.run_with_progress(arguments, telling))
+        if not isinstance(run, DirectTool):
             return (yield from run(arguments))
         ticket = self._engine.new_op()
         outcome = run.begin(arguments, partial(self._engine.resume, ticket))
         return run.found(arguments, (yield from wait(ticket, inf)) if outcome is None else outcome)
 
-    def _allow(self, offered: OfferedTool, why: str, arguments: Arguments, asking: Asking | None) -> Flow[Arguments]:
+    def _allow(
+        self, offered: ServerTool, why: str, arguments: Arguments, asking: ConfirmCallback | None
+    ) -> Flow[Arguments]:
         """What it is given. Raises `ToolError` unless it may be done: a phone that asks by itself is left to do so."""
         tool = offered.tool
-        bound = None if tool.asks_itself is None else (yield from tool.asks_itself(arguments))
+        bound = None if tool.requests_own_approval is None else (yield from tool.requests_own_approval(arguments))
         if bound is not None:
             return bound
         if asking is None:
             raise ToolError(NOBODY)
-        if not (yield from asking(tool.name, arguments, f"{offered.title}? {shown_call(tool, arguments)}\n{why}")):
+        if not (yield from asking(tool.name, arguments, f"{offered.title}? {describe_call(tool, arguments)}\n{why}")):
             raise ToolError(DENIED)
         return arguments
 
@@ -279,7 +287,7 @@ class Answers:
             raise RpcError(NOT_FOUND, "there is no such resource", data={"uri": str(params.get("uri"))[:300]})
         return resource
 
-    def _read(self, params: JsonObject, call: Call) -> Flow[Result]:
+    def _read(self, params: JsonObject, call: PendingRequest) -> Flow[Result]:
         resource = self.resource(params)
         try:
             found = yield from resource.read()
@@ -290,7 +298,7 @@ class Answers:
 
     # --- prompts ---
 
-    def _prompt(self, params: JsonObject, call: Call) -> Result:
+    def _prompt(self, params: JsonObject, call: PendingRequest) -> Result:
         prompt, given = self._prompts.get(params.text("name")), params.get_object("arguments")
         if prompt is None:
             raise RpcError(INVALID_PARAMS, f"no prompt {str(params.get('name'))[:100]!r}")
@@ -305,21 +313,21 @@ class Answers:
         return {"description": prompt.description, "messages": [message]}
 
 
-class _Begun(Deferred):
+class _PendingToolCall(Deferred):
     """A tool that was begun; what acts on the screen has its place in the line until then."""
 
     __slots__ = ("_arguments", "_line", "_run")
 
-    def __init__(self, run: Direct, arguments: Arguments, line: Lock | None) -> None:
+    def __init__(self, run: DirectTool, arguments: Arguments, line: Lock | None) -> None:
         self._take = None
         self._run = run
         self._arguments = arguments
         self._line = line
 
-    def made(self, outcome: object) -> Result:
+    def to_result(self, outcome: object) -> Result:
         """What came of it."""
         if self._line is not None:
-            self._leave()
+            self._release_lock()
         try:
             return _result_of(self._run.found(self._arguments, outcome))
         except ToolError as failed:
@@ -328,15 +336,15 @@ class _Begun(Deferred):
     def cancel(self) -> None:
         """Nobody waits for it any more."""
         if self._line is not None:
-            self._leave()
+            self._release_lock()
         super().cancel()
 
-    def _leave(self) -> None:
+    def _release_lock(self) -> None:
         line, self._line = cast("Lock", self._line), None
         line.release()
 
 
-def _result_of(found: Found) -> Result:
+def _result_of(found: ToolContent) -> Result:
     if not isinstance(found, str):
         return {"content": list(found), "isError": False}
     text = strict_json.quoted(found)
@@ -352,7 +360,7 @@ def _list(
     show: Callable[[Row], Result],
     rows: Sequence[Row],
     params: JsonObject,
-    call: Call,
+    call: PendingRequest,
 ) -> Result:
     """Lists are whole: there is no second page, and no cursor to one."""
     if params.get("cursor") is not None:
@@ -360,7 +368,7 @@ def _list(
     return {name: [show(row) for row in rows]}
 
 
-def _shown_tool(offered: OfferedTool) -> Result:
+def _shown_tool(offered: ServerTool) -> Result:
     hints = {
         "title": offered.title,
         "readOnlyHint": offered.reads_only,
@@ -378,7 +386,7 @@ def _shown_resource(resource: Resource) -> Result:
     return {**about, "mimeType": resource.media_type}
 
 
-def _shown_template(template: Template) -> Result:
+def _shown_template(template: ResourceTemplate) -> Result:
     about = {"uriTemplate": template.uri, "name": template.name, "description": template.description}
     return {**about, "mimeType": template.media_type}
 

@@ -22,7 +22,17 @@ from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
 from svc_proto.machines.transitions import Table
 from svc_proto.machines.transitions import step as follow
-from svc_proto.mcp.pending_request import NO_FORM, VERSION, Call, Context, Said, Say, failed, modern_context, unheard
+from svc_proto.mcp.pending_request import (
+    NO_FORM,
+    VERSION,
+    OutgoingMessage,
+    PendingRequest,
+    RequestContext,
+    SendCallback,
+    discard_message,
+    error_message,
+    modern_context,
+)
 from svc_proto.mcp.server_features import Result
 from svc_proto.mcp.subscriptions import Subscriptions
 from svc_proto.schema.json_object import JsonObject
@@ -49,17 +59,17 @@ from svc_proto.schema.mcp_messages import (
 if TYPE_CHECKING:
     from svc_proto.agent.tools.tool import Arguments
     from svc_proto.engine.core import Engine
-    from svc_proto.mcp.server_features import Answers, Handler
+    from svc_proto.mcp.server_features import Handler, RequestHandlers
 
-__all__ = ["LIFE", "Conversation", "State", "Trigger"]
+__all__ = ["MCP_SESSION_TABLE", "McpSession", "McpSessionState", "McpSessionTrigger"]
 
 ELICITS = HANDSHAKE_VERSIONS[2:]  # those in which a server may ask
 MAX_CALLS = 32  # under way for one client
-PATIENCE = 180.0  # s for a person to answer
-NOTHING_AGREED = Context("", elicits=False)
+ELICITATION_TIMEOUT = 180.0  # s for a person to answer
+NOTHING_AGREED = RequestContext("", elicits=False)
 
 
-class State(IntEnum):
+class McpSessionState(IntEnum):
     """Of the handshake."""
 
     NEW = auto()
@@ -67,23 +77,24 @@ class State(IntEnum):
     OPEN = auto()
 
 
-class Trigger(IntEnum):
+class McpSessionTrigger(IntEnum):
     """What moves it."""
 
     INITIALIZE = auto()
     INITIALIZED = auto()
 
 
-LIFE: Table[State, Trigger] = {
-    (State.NEW, Trigger.INITIALIZE): State.ASKED,
-    (State.ASKED, Trigger.INITIALIZED): State.OPEN,
-    (State.ASKED, Trigger.INITIALIZE): State.ASKED,
-    (State.OPEN, Trigger.INITIALIZED): State.OPEN,
+MCP_SESSION_TABLE: Table[McpSessionState, McpSessionTrigger] = {
+    (McpSessionState.NEW, McpSessionTrigger.INITIALIZE): McpSessionState.ASKED,
+    (McpSessionState.ASKED, McpSessionTrigger.INITIALIZED): McpSessionState.OPEN,
+    (McpSessionState.ASKED, McpSessionTrigger.INITIALIZE): McpSessionState.ASKED,
+    (McpSessionState.OPEN, McpSessionTrigger.INITIALIZED): McpSessionState.OPEN,
 }
 
 
-class Conversation:
-    """Give it messages with `heard`, `take` or `ask`; it gives its own to `say`. `close` when the client has gone.
+class McpSession:
+    """Give it messages with `receive`, `handle_message` or `handle_request`; it gives its own to `say`. `close` when
+    the client has gone.
 
     Several may share their `answers`, if they are one client's.
     """
@@ -91,8 +102,8 @@ class Conversation:
     def __init__(
         self,
         engine: Engine,
-        answers: Answers,
-        say: Say,
+        answers: RequestHandlers,
+        say: SendCallback,
         *,
         on_idle: Callable[[], None] = lambda: None,
     ) -> None:
@@ -100,9 +111,9 @@ class Conversation:
         self._say = say
         self._on_idle = on_idle
         self._answers = answers
-        self._state = State.NEW
+        self._state = McpSessionState.NEW
         self._agreed = NOTHING_AGREED  # by the handshake
-        self._calls: dict[RequestId, _Kept] = {}
+        self._calls: dict[RequestId, _SessionRequest] = {}
         self._questions: dict[RequestId, OperationId] = {}  # that we have asked by a request: who waits for the answer
         self._asked = 0
         self._subscriptions: Subscriptions | None = None
@@ -117,25 +128,25 @@ class Conversation:
         """What the handshake has agreed on; empty without one."""
         return self._agreed.version
 
-    def heard(self, data: bytes) -> None:
+    def receive(self, data: bytes) -> None:
         """Take one message, as bytes."""
         try:
             message = parse_mcp_message(data)
         except RpcError as error:
-            self._say(Said(write_error(error)))
+            self._say(OutgoingMessage(write_error(error)))
             return
-        self.take(message)
+        self.handle_message(message)
 
-    def take(self, message: Message) -> None:
+    def handle_message(self, message: Message) -> None:
         """Take one message."""
         if isinstance(message, RpcRequest):
-            self.ask(message, self._say)
+            self.handle_request(message, self._say)
         elif isinstance(message, RpcNotification):
             self._note(message)
         else:
             self._answered(message)
 
-    def ask(self, request: RpcRequest, say: Say) -> None:
+    def handle_request(self, request: RpcRequest, say: SendCallback) -> None:
         """Take a request; what is said about it goes to `say`."""
         identity, calls = request.identity, self._calls
         try:
@@ -145,21 +156,21 @@ class Conversation:
                 raise RpcError(TOO_MANY, f"{MAX_CALLS} requests are under way")
             context = self._context(request)
         except RpcError as error:
-            say(failed(error, identity))
+            say(error_message(error, identity))
             return
-        call = calls[identity] = _Kept(self._engine, self._answers, request, context, say)
+        call = calls[identity] = _SessionRequest(self._engine, self._answers, request, context, say)
         call.home = self
-        call.begin()
+        call.start()
 
-    def asks(self, identity: RequestId) -> bool:
+    def has_pending(self, identity: RequestId) -> bool:
         """Whether a request of that number is under way."""
         return identity in self._calls
 
-    def hold(self, holding: bool) -> None:
+    def set_paused(self, holding: bool) -> None:
         """The client does not read as fast as it is told, or does again: updates wait for it."""
-        self._answers.hold(holding)
+        self._answers.set_paused(holding)
         if self._subscriptions is not None:
-            self._subscriptions.hold(holding)
+            self._subscriptions.set_paused(holding)
 
     def close(self) -> None:
         """Nobody waits for an answer any more."""
@@ -167,19 +178,19 @@ class Conversation:
             self._subscriptions.close()
         calls, self._calls = self._calls, {}
         for call in reversed(calls.values()):  # or one that waits for another would begin when that ends
-            call.drop()
-        self._say = unheard  # who has gone keeps this no more, nor this him
+            call.discard()
+        self._say = discard_message  # who has gone keeps this no more, nor this him
 
     # --- requests -------------------------------------------------------------------------------------------------
 
-    def over(self, identity: RequestId, say: Say, said: Said) -> None:
+    def request_finished(self, identity: RequestId, say: SendCallback, said: OutgoingMessage) -> None:
         """The answer to a request."""
         self._calls.pop(identity, None)
         say(said)
         if not self._calls:
             self._on_idle()
 
-    def own(self, method: str) -> Handler | None:
+    def own_handler(self, method: str) -> Handler | None:
         """What carries out a method of the versions with the handshake."""
         match method:
             case "initialize":
@@ -190,33 +201,36 @@ class Conversation:
                 return partial(self._subscribe, method)
         return None
 
-    def _context(self, request: RpcRequest) -> Context:
+    def _context(self, request: RpcRequest) -> RequestContext:
         params = request.params
         meta = params.get_object("_meta") if "_meta" in params else params
         if VERSION in meta and meta is not params:
             return modern_context(meta)
-        if self._state is State.NEW and request.method not in ("initialize", "ping"):
+        if self._state is McpSessionState.NEW and request.method not in ("initialize", "ping"):
             raise RpcError(INVALID_REQUEST, "initialize comes first, or _meta with the version of the protocol")
         return self._agreed
 
-    def _initialize(self, params: JsonObject, call: Call) -> Result:
-        if (self._state, Trigger.INITIALIZE) not in LIFE:
+    def _initialize(self, params: JsonObject, call: PendingRequest) -> Result:
+        if (self._state, McpSessionTrigger.INITIALIZE) not in MCP_SESSION_TABLE:
             raise RpcError(INVALID_REQUEST, "this was initialized already")
         wanted = params.string("protocolVersion")
         if wanted is None:
             raise RpcError(INVALID_PARAMS, "protocolVersion must be a string")
         version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
         elicits = version in ELICITS and "elicitation" in params.get_object("capabilities")
-        self._agreed = Context(version, elicits=elicits)
-        self._state = follow(LIFE, self._state, Trigger.INITIALIZE)
-        about = self._answers.about()
+        self._agreed = RequestContext(version, elicits=elicits)
+        self._state = follow(MCP_SESSION_TABLE, self._state, McpSessionTrigger.INITIALIZE)
+        about = self._answers.capabilities()
         return {"protocolVersion": version, "serverInfo": self._answers.info, **about}
 
     # --- notes and answers ----------------------------------------------------------------------------------------
 
     def _note(self, note: RpcNotification) -> None:
-        if note.method == "notifications/initialized" and (self._state, Trigger.INITIALIZED) in LIFE:
-            self._state = follow(LIFE, self._state, Trigger.INITIALIZED)
+        if (
+            note.method == "notifications/initialized"
+            and (self._state, McpSessionTrigger.INITIALIZED) in MCP_SESSION_TABLE
+        ):
+            self._state = follow(MCP_SESSION_TABLE, self._state, McpSessionTrigger.INITIALIZED)
         elif note.method == "notifications/cancelled":
             self._cancelled(request_id(note.params.get("requestId")))
 
@@ -224,7 +238,7 @@ class Conversation:
         """Its call ends here, and is not answered; what the phone has been told, it does."""
         call = None if identity is None else self._calls.pop(identity, None)
         if call is not None:
-            call.drop()
+            call.discard()
             if not self._calls:
                 self._on_idle()
 
@@ -235,7 +249,7 @@ class Conversation:
 
     # --- subscriptions --------------------------------------------------------------------------------------------
 
-    def _subscribe(self, method: str, params: JsonObject, call: Call) -> Result:
+    def _subscribe(self, method: str, params: JsonObject, call: PendingRequest) -> Result:
         resource = self._answers.resource(params)
         if self._subscriptions is None:
             self._subscriptions = Subscriptions(self._engine, self._updated)
@@ -246,52 +260,52 @@ class Conversation:
         return {}
 
     def _updated(self, uri: str) -> None:
-        self._say(Said(write_notification("notifications/resources/updated", {"uri": uri})))
+        self._say(OutgoingMessage(write_notification("notifications/resources/updated", {"uri": uri})))
 
     # --- questions ------------------------------------------------------------------------------------------------
 
-    def question(self, text: str, say: Say) -> Flow[bool]:
+    def elicit(self, text: str, say: SendCallback) -> Flow[bool]:
         """Ask the client's user by a request."""
         self._asked += 1
         identity = f"ask-{self._asked}"
         ticket = self._questions[identity] = self._engine.new_op()
         question = {"message": text, "requestedSchema": NO_FORM}
-        say(Said(write_request(identity, "elicitation/create", question)))
+        say(OutgoingMessage(write_request(identity, "elicitation/create", question)))
         try:
-            answer = yield from wait(ticket, self._engine.now.mono + PATIENCE)
+            answer = yield from wait(ticket, self._engine.now.mono + ELICITATION_TIMEOUT)
         finally:
             if self._questions.pop(identity, None) is not None:
                 told = {"requestId": identity, "reason": "nobody waits for it any more"}
-                say(Said(write_notification("notifications/cancelled", told)))
+                say(OutgoingMessage(write_notification("notifications/cancelled", told)))
         return JsonObject.of(answer).get("action") == "accept"
 
 
-class _Kept(Call):
+class _SessionRequest(PendingRequest):
     """A request of a conversation."""
 
     __slots__ = ("home",)
 
-    home: Conversation
+    home: McpSession
 
-    def drop(self) -> None:
+    def discard(self) -> None:
         """It is not answered."""
         say = self._say
         self.cancel()
-        say(Said(b"", final=True))
+        say(OutgoingMessage(b"", final=True))
 
     def _other(self, method: str) -> Handler:
-        own = None if self._context.modern else self.home.own(method)
+        own = None if self._context.modern else self.home.own_handler(method)
         return own or super()._other(method)
 
-    def _ask(self, name: str, arguments: Arguments, text: str) -> Flow[bool]:
+    def _confirm(self, name: str, arguments: Arguments, text: str) -> Flow[bool]:
         if self._context.modern:
-            return super()._ask(name, arguments, text)
-        return self.home.question(text, self._say)
+            return super()._confirm(name, arguments, text)
+        return self.home.elicit(text, self._say)
 
-    def _answer(self, said: Said) -> None:
-        if self._say is not unheard:
-            self.home.over(self.request.identity, self._say, said)
+    def _answer(self, said: OutgoingMessage) -> None:
+        if self._say is not discard_message:
+            self.home.request_finished(self.request.identity, self._say, said)
 
 
-def _pong(params: JsonObject, call: Call) -> Result:
+def _pong(params: JsonObject, call: PendingRequest) -> Result:
     return {}

@@ -1,8 +1,8 @@
 """Streamable HTTP of the Model Context Protocol: POST brings a message, GET tells events, DELETE ends a session.
 
-An answer is JSON, unless something is said before it (progress, a question) or it takes longer than `DEFER`: then it is
-a stream of server-sent events. A connection that ends cancels a call in the stateless way (2026-07-28); with a
-session the call goes on, and its events may be read on by GET with `Last-Event-ID`.
+An answer is JSON, unless something is said before it (progress, a question) or it takes longer than `STREAM_AFTER`:
+then it is a stream of server-sent events. A connection that ends cancels a call in the stateless way (2026-07-28); with
+a session the call goes on, and its events may be read on by GET with `Last-Event-ID`.
 
 A request's `holder` says whose a session is; the policy has set it.
 """
@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, TypeAlias
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Deferred, Flow
 from svc_proto.engine.message import JSON_ALONE, Request, Response, StreamedResponse, empty_response
-from svc_proto.mcp.event_store import Notices, ReplayLog
+from svc_proto.mcp.event_store import EventStore, NotificationStore
 from svc_proto.mcp.http_headers import (
     EVENT_STREAM,
     JSON,
     SESSION_ID,
     STATUSES,
     USUAL,
-    accept,
+    require_accept,
+    require_session_version,
     stateless_context,
-    with_handshake,
 )
-from svc_proto.mcp.http_sessions import HttpSession, HttpSessions
-from svc_proto.mcp.pending_request import Call, Said
-from svc_proto.mcp.server_features import Answers, Offer
+from svc_proto.mcp.http_sessions import HttpSession, HttpSessionRegistry
+from svc_proto.mcp.pending_request import OutgoingMessage, PendingRequest
+from svc_proto.mcp.server_features import RequestHandlers, ServerFeatures
 from svc_proto.schema.json_rpc import INVALID_REQUEST, RpcError, write_error
 from svc_proto.schema.mcp_messages import RequestId, RpcRequest, parse_mcp_message
 from svc_proto.wire.events import Headers
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from svc_proto.engine.body_streams import ResponseWriter
     from svc_proto.engine.core import Engine
 
-__all__ = ["McpServer"]
+__all__ = ["McpHttpServer"]
 
-DEFER = 5.0  # s after which an answer becomes a stream, so that nobody on the way takes the connection for dead
-MAX_CALLERS = 64  # whose offers are kept ready
+STREAM_AFTER = 5.0  # s after which an answer becomes a stream, so that nobody on the way takes the connection for dead
+MAX_PRINCIPALS = 64  # whose offers are kept ready
 EVENTS = (
     (b"content-type", EVENT_STREAM),
     (b"cache-control", b"no-cache"),
@@ -53,16 +53,16 @@ _EVENT_ID = re.compile(rb"([0-9]{1,9})-([0-9]{1,9})")
 Answered: TypeAlias = Response | StreamedResponse | Deferred
 
 
-class McpServer:
+class McpHttpServer:
     """The three methods of one path. `offer` is what a caller gets, by the principal of his request."""
 
-    def __init__(self, engine: Engine, offer: Callable[[object], Offer]) -> None:
+    def __init__(self, engine: Engine, offer: Callable[[object], ServerFeatures]) -> None:
         self._engine = engine
         self._make_offer = offer
-        self._answers: dict[str, Answers] = {}  # by caller, those who called last at the end
-        self._waiting: dict[_Reply, float] = {}  # until when, oldest first
+        self._answers: dict[str, RequestHandlers] = {}  # by caller, those who called last at the end
+        self._waiting: dict[_PendingReply, float] = {}  # until when, oldest first
         self._timer = engine.timers.timer(self._defer)
-        self.sessions = HttpSessions(engine)
+        self.sessions = HttpSessionRegistry(engine)
 
     # --- routes ---
 
@@ -70,7 +70,7 @@ class McpServer:
         """`POST`: take one message, and answer it if it is a request."""
         fields = request.fields
         if fields.get(b"accept") != USUAL:
-            accept(request.headers, JSON, EVENT_STREAM)
+            require_accept(request.headers, JSON, EVENT_STREAM)
         kind = fields.get(b"content-type", b"")
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
             raise Refused(415, "unsupported_media_type", "a message is application/json")
@@ -81,28 +81,28 @@ class McpServer:
             context = stateless_context(request, message)
         except RpcError as error:
             return _failed(error, None if asked is None else asked.identity)
-        reply = _Reply(self._engine, self._waiting)
+        reply = _PendingReply(self._engine, self._waiting)
         if context is not None:
             if asked is None:
                 return empty_response(202)  # there is nothing that a note could be about
-            call = Call(self._engine, self._answers_for(request), asked, context, reply.hear)
+            call = PendingRequest(self._engine, self._answers_for(request), asked, context, reply.receive)
             reply.call = call
-            call.begin()
+            call.start()
         else:
             identity = fields.get(SESSION_ID)
             if identity is None and asked is not None and asked.method == "initialize":
                 return self._open(request, asked)
             session = self.sessions.find(request.credential_id, identity)
             if asked is None:
-                session.conversation.take(message)
+                session.conversation.handle_message(message)
                 return empty_response(202)
-            if session.conversation.asks(asked.identity):
+            if session.conversation.has_pending(asked.identity):
                 return _failed(RpcError(INVALID_REQUEST, "a request of this id is under way"), asked.identity)
             reply.session = session
-            session.conversation.ask(asked, reply.hear)
+            session.conversation.handle_request(asked, reply.receive)
         if reply.answer is not None:
             return reply.answer
-        self._waiting[reply] = until = self._engine.now.mono + DEFER
+        self._waiting[reply] = until = self._engine.now.mono + STREAM_AFTER
         if self._timer.when is None:
             self._timer.set(until)
         return reply
@@ -110,45 +110,45 @@ class McpServer:
     def get(self, request: Request) -> StreamedResponse:
         """What is said without a request; or with `Last-Event-ID` what comes after that event."""
         headers = request.headers
-        with_handshake(headers)
-        accept(headers, EVENT_STREAM)
+        require_session_version(headers)
+        require_accept(headers, EVENT_STREAM)
         session = self.sessions.find(request.credential_id, headers.get(SESSION_ID))
         last = headers.get(b"last-event-id", b"0-%d" % session.notices.told)
         named = _EVENT_ID.fullmatch(last or b"")
         log = None if named is None else session.logs.get(int(named[1]))
         if named is None or log is None:
             raise Refused(400, "unknown_event", "this event is not known, or not any more")
-        return StreamedResponse(200, Headers(EVENTS), partial(log.tell, after=int(named[2])))
+        return StreamedResponse(200, Headers(EVENTS), partial(log.stream_to, after=int(named[2])))
 
     def delete(self, request: Request) -> Response:
         """The caller has had enough."""
-        with_handshake(request.headers)
+        require_session_version(request.headers)
         self.sessions.end(self.sessions.find(request.credential_id, request.headers.get(SESSION_ID)))
         return empty_response(204)
 
     # --- for the service ---
 
-    def end_of(self, caller: str) -> None:
+    def close_principal_sessions(self, caller: str) -> None:
         """What let a caller in is over."""
         answers = self._answers.pop(caller, None)
         if answers is not None:
             answers.stop()
-        self.sessions.end_of(caller)
+        self.sessions.close_principal_sessions(caller)
 
     def stop(self) -> None:
         """The process will end."""
         for answers in self._answers.values():
             answers.stop()
-        self.sessions.end_of()
+        self.sessions.close_principal_sessions()
 
     # --- helpers ---
 
-    def _answers_for(self, request: Request) -> Answers:
+    def _answers_for(self, request: Request) -> RequestHandlers:
         answers = self._answers.pop(request.credential_id, None)
         if answers is None:
-            answers = Answers(self._engine, self._make_offer(request.principal))
+            answers = RequestHandlers(self._engine, self._make_offer(request.principal))
         self._answers[request.credential_id] = answers
-        if len(self._answers) > MAX_CALLERS:
+        if len(self._answers) > MAX_PRINCIPALS:
             others = [*self._answers][:-1]
             silent = (caller for caller in others if not self._answers[caller].listening)
             self._answers.pop(next(silent, others[0])).stop()
@@ -156,8 +156,8 @@ class McpServer:
 
     def _open(self, request: Request, message: RpcRequest) -> Response:
         session = self.sessions.open(request.credential_id, self._answers_for(request))
-        told: list[Said] = []
-        session.conversation.ask(message, told.append)
+        told: list[OutgoingMessage] = []
+        session.conversation.handle_request(message, told.append)
         (said,) = told
         if said.code:
             self.sessions.end(session)
@@ -173,22 +173,22 @@ class McpServer:
             reply.stream()
 
 
-class _Reply(Deferred):
+class _PendingReply(Deferred):
     """What is said about one request, to the connection that has brought it: in one piece, or as events."""
 
     __slots__ = ("_engine", "_gone", "_log", "_waiting", "answer", "call", "session")
 
-    def __init__(self, engine: Engine, waiting: dict[_Reply, float]) -> None:
+    def __init__(self, engine: Engine, waiting: dict[_PendingReply, float]) -> None:
         self._take = None
         self.answer: Response | StreamedResponse | None = None
-        self.call: Call | None = None  # which ends with the connection
+        self.call: PendingRequest | None = None  # which ends with the connection
         self.session: HttpSession | None = None  # else: its caller may come back to what is said
         self._engine = engine
         self._waiting = waiting
-        self._log: ReplayLog | None = None
+        self._log: EventStore | None = None
         self._gone = False
 
-    def hear(self, said: Said) -> None:
+    def receive(self, said: OutgoingMessage) -> None:
         """Something is said."""
         log = self._log
         if said.final:
@@ -196,22 +196,22 @@ class _Reply(Deferred):
         if self._gone:
             return
         if log is not None:
-            log.put(said)
+            log.append(said)
             if said.final and self.session is not None:
-                self.session.told(log)
+                self.session.on_stream_ended(log)
         elif not said.final:
-            self.stream(Notices if said.notes else ReplayLog).put(said)
+            self.stream(NotificationStore if said.notes else EventStore).append(said)
         elif not said.text:
-            self._say(empty_response(202))  # it was cancelled
+            self._send(empty_response(202))  # it was cancelled
         else:  # in a session what is wrong with a request is said in its answer alone
             good = not said.code or self.session is not None
-            self._say(Response(200 if good else STATUSES.get(said.code, 200), JSON_ALONE, said.text))
+            self._send(Response(200 if good else STATUSES.get(said.code, 200), JSON_ALONE, said.text))
 
-    def stream(self, kind: type[ReplayLog] = ReplayLog) -> ReplayLog:
+    def stream(self, kind: type[EventStore] = EventStore) -> EventStore:
         """It is told as events from now on."""
         log = self._log = kind(self._engine)
         greet = self.session is not None and self.session.number(log)
-        self._say(StreamedResponse(200, Headers(EVENTS), partial(self._tell, log, greet)))
+        self._send(StreamedResponse(200, Headers(EVENTS), partial(self._stream, log, greet)))
         return log
 
     def cancel(self) -> None:
@@ -221,7 +221,7 @@ class _Reply(Deferred):
         super().cancel()
         self._left()
 
-    def _say(self, answer: Response | StreamedResponse) -> None:
+    def _send(self, answer: Response | StreamedResponse) -> None:
         take, self._take = self._take, None
         if take is None:  # nobody waits yet
             self.answer = answer
@@ -229,9 +229,9 @@ class _Reply(Deferred):
             del self._waiting[self]
             take(answer)
 
-    def _tell(self, log: ReplayLog, greet: bool, writer: ResponseWriter) -> Flow[None]:
+    def _stream(self, log: EventStore, greet: bool, writer: ResponseWriter) -> Flow[None]:
         try:
-            yield from log.tell(writer, 0, greet=greet)
+            yield from log.stream_to(writer, 0, greet=greet)
         finally:
             self._left()
 

@@ -15,9 +15,9 @@ from svc_proto.schema.mcp_messages import TOO_MANY
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Listening", "Resource", "Subscriptions"]
+__all__ = ["ListenRequest", "Resource", "Subscriptions"]
 
-EVERY = 1.0  # s between two rounds of telling
+UPDATE_INTERVAL = 1.0  # s between two rounds of telling
 MAX_LISTENING = 32  # `subscriptions/listen` of one caller
 
 
@@ -63,7 +63,7 @@ class Subscriptions:
             self._stops.pop(uri)()
             self._changed.pop(uri, None)
 
-    def hold(self, holding: bool) -> None:
+    def set_paused(self, holding: bool) -> None:
         """The client does not read as fast as it is told, or does again."""
         self._held = holding
         if self._timer.when is None:
@@ -84,12 +84,12 @@ class Subscriptions:
         if self._held or not self._changed:
             return
         changed, self._changed = self._changed, {}
-        self._timer.set(self._engine.now.mono + EVERY)
+        self._timer.set(self._engine.now.mono + UPDATE_INTERVAL)
         for uri in changed:
             self._tell(uri)
 
 
-class Listening(Deferred):
+class ListenRequest(Deferred):
     """What a request is told until it is cancelled, or we have nothing to tell any more: that is its answer (`last`).
 
     `among` are those of its caller. `RpcError` where they are too many.
@@ -103,7 +103,7 @@ class Listening(Deferred):
         resources: Iterable[Resource],
         tell: Callable[[str], None],
         last: str,
-        among: dict[Listening, None],
+        among: dict[ListenRequest, None],
     ) -> None:
         if len(among) >= MAX_LISTENING:
             raise RpcError(TOO_MANY, f"{MAX_LISTENING} requests listen")
@@ -115,9 +115,9 @@ class Listening(Deferred):
         for resource in resources:
             self._subscriptions.add(resource)
 
-    def hold(self, holding: bool) -> None:
+    def set_paused(self, holding: bool) -> None:
         """The client does not read as fast as it is told, or does again."""
-        self._subscriptions.hold(holding)
+        self._subscriptions.set_paused(holding)
 
     def stop(self) -> None:
         """There is nothing to tell any more."""

@@ -17,9 +17,9 @@ from svc_proto.engine.flow import Flow, wait
 from svc_proto.machines.inbox import NotificationBuffer
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.phone_registry import ASKS_ITS_USER, split_selector
-from svc_proto.mcp.phone_features import LOOKS, phone_offer
-from svc_proto.mcp.server_features import Offer
-from svc_proto.mcp.streamable_http import McpServer
+from svc_proto.mcp.phone_features import READ_ROUTES, phone_features
+from svc_proto.mcp.server_features import ServerFeatures
+from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.relay.access import may_read_phone, require_bridge_grant
 from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS
 from svc_proto.relay.routes.device_control import send_command
@@ -38,14 +38,14 @@ MAX_PICTURE = 16 * 1024 * 1024  # bytes: it is sent as base64 in one message
 PICTURE_PROBLEMS = {413: "is too large", 503: "cannot be read"}
 
 
-def mcp_server(relay: Relay) -> McpServer:
+def mcp_server(relay: Relay) -> McpHttpServer:
     """What answers the relay's bearers."""
 
-    def offer(session: object) -> Offer:
+    def offer(session: object) -> ServerFeatures:
         phones = LocalPhoneControl(relay, cast("PairedSession", session))
-        return phone_offer(phones, phones.watch, phones.may_act, phones.begin)
+        return phone_features(phones, phones.watch, phones.may_act, phones.begin)
 
-    return McpServer(relay.engine, offer)
+    return McpHttpServer(relay.engine, offer)
 
 
 class LocalPhoneControl:
@@ -70,7 +70,7 @@ class LocalPhoneControl:
         if method == "GET" and arguments:
             query, given = {name: query_text(value) for name, value in arguments.items()}, NOTHING
         try:
-            require_bridge_grant(self._session, relay.engine.now, looks=(method, path) in LOOKS)
+            require_bridge_grant(self._session, relay.engine.now, looks=(method, path) in READ_ROUTES)
             if path == DEVICES:
                 relay.drop_lapsed_phones()
                 return PhoneResponse(200, relay.phones.devices_report(relay.engine.now))

@@ -56,7 +56,7 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from svc_proto.mcp.streamable_http import McpServer
+    from svc_proto.mcp.streamable_http import McpHttpServer
     from svc_proto.openapi.operation_doc import ApiDoc
     from svc_proto.relay.oauth.authorization_server import AuthorizationServer
     from svc_proto.relay.voice.subsystem import VoiceSubsystem
@@ -124,7 +124,7 @@ class Relay:
             },
         )
         self._oauth: AuthorizationServer | None = None
-        self._mcp: McpServer | None = None
+        self._mcp: McpHttpServer | None = None
         self._voice: VoiceSubsystem | None = None
 
     # --- Service ---
@@ -245,7 +245,7 @@ class Relay:
     def grants_changed(self, session: PairedSession) -> None:
         """Close what a grant of a session let in that has ended now. Everything else asks with each message."""
         if self._mcp is not None and not may_read_phone(session, self.engine.now):
-            self._mcp.end_of(session.token_hash)
+            self._mcp.close_principal_sessions(session.token_hash)
         if self._voice is not None:
             for holder in session.credential_ids:
                 self._voice.recheck(holder)
@@ -272,7 +272,7 @@ class Relay:
         for holder in session.credential_ids:
             self.engine.revoke_credential(holder, Refused(401, "unauthorized", reason))
         if self._mcp is not None:
-            self._mcp.end_of(session.token_hash)
+            self._mcp.close_principal_sessions(session.token_hash)
         for client in self.clients_of(session):
             self.forget(client)
             client.close_for(reason)
@@ -453,7 +453,7 @@ class Relay:
         return self._voice
 
     @property
-    def mcp(self) -> McpServer:
+    def mcp(self) -> McpHttpServer:
         """What answers at `/mcp`."""
         if self._mcp is None:
             from svc_proto.relay.mcp_phone_control import mcp_server  # noqa: PLC0415, RUF100 - a tenth of the start

@@ -18,19 +18,19 @@ from runtimes.sim.process import Process
 from runtimes.sim.world import World
 from svc_proto.agent.agent_factory import AgentConfig, AgentParts, build_agent
 from svc_proto.agent.interface import (
-    ApprovalAsked,
-    ApprovalGiven,
+    ApprovalRequested,
+    ApprovalResolved,
     Content,
-    ModelAnswered,
-    ModelAsked,
-    ModelRoute,
-    NoteChanged,
+    MemoryChanged,
+    ModelCallFinished,
+    ModelCallStarted,
+    ModelEndpoint,
     ReasoningDelta,
     TextDelta,
     ToolCall,
-    ToolFinished,
-    ToolPending,
-    ToolStarted,
+    ToolCallFinished,
+    ToolCallPending,
+    ToolCallStarted,
     Turn,
     TurnEvent,
     TurnOutcome,
@@ -48,12 +48,12 @@ from tests.support.servers.model_server import MODEL_PORT, ModelAnswer, Scripted
 
 T = TypeVar("T")
 KEY = "sk-secret-of-the-test"
-ROUTE = ModelRoute(base_url=f"http://model:{MODEL_PORT}/v1", model="small", api_key=KEY)
+ROUTE = ModelEndpoint(base_url=f"http://model:{MODEL_PORT}/v1", model="small", api_key=KEY)
 HOME = "/home/user/.svc"
 TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)
 
 
-class Listener:
+class RecordingAgentHost:
     """A TurnHost that keeps what it is told. `choices` answer approvals in order, then `deny`."""
 
     engine: Engine  # of the turn that it is told of
@@ -61,41 +61,41 @@ class Listener:
     def __init__(self) -> None:
         self.events: list[TurnEvent] = []
         self.rows: list[object] = []
-        self.asked: list[ApprovalAsked] = []
+        self.asked: list[ApprovalRequested] = []
         self.choices: list[str] = []
-        self.may_ask = True
-        self.behind = False  # until `drained` was waited for
+        self.can_request_approval = True
+        self.behind = False  # until `wait_drained` was waited for
         self.always_behind = False
         self.drains = 0
         self.at: list[float] = []
 
     @property
-    def full(self) -> bool:
+    def reader_behind(self) -> bool:
         return self.behind or self.always_behind
 
-    def tell(self, event: TurnEvent) -> None:
+    def emit(self, event: TurnEvent) -> None:
         self.events.append(event)
         self.at.append(self.engine.now.mono)
 
-    def drained(self) -> Flow[None]:
+    def wait_drained(self) -> Flow[None]:
         self.drains += 1
         yield from sleep(self.engine, 1.0)
         self.behind = False
 
-    def keep_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
+    def store_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
         yield from sleep(self.engine, 0.01)
         self.rows.append((text, reasoning, [(call.id, call.name, dict(call.args)) for call in calls]))
 
-    def keep_result(self, call: ToolCall, output: str) -> Flow[None]:
+    def store_result(self, call: ToolCall, output: str) -> Flow[None]:
         yield from sleep(self.engine, 0.01)
         self.rows.append((call.id, output))
 
-    def approve(self, asked: ApprovalAsked) -> Flow[str]:
+    def request_approval(self, asked: ApprovalRequested) -> Flow[str]:
         self.asked.append(asked)
-        self.tell(asked)
+        self.emit(asked)
         yield from sleep(self.engine, 0.01)
         choice = self.choices.pop(0) if self.choices else "deny"
-        self.tell(ApprovalGiven(call=asked.call, choice=choice))
+        self.emit(ApprovalResolved(call=asked.call, choice=choice))
         return choice
 
     # --- what was told ---
@@ -109,16 +109,16 @@ class Listener:
         return "".join(event.text for event in self.events if isinstance(event, ReasoningDelta))
 
     @property
-    def finished(self) -> list[ToolFinished]:
-        return [event for event in self.events if isinstance(event, ToolFinished)]
+    def finished(self) -> list[ToolCallFinished]:
+        return [event for event in self.events if isinstance(event, ToolCallFinished)]
 
     @property
     def usage(self) -> list[tuple[int, int]]:
-        answered = [event for event in self.events if isinstance(event, ModelAnswered)]
+        answered = [event for event in self.events if isinstance(event, ModelCallFinished)]
         return [(event.input_tokens, event.output_tokens) for event in answered]
 
     @property
-    def story(self) -> list[str]:
+    def event_names(self) -> list[str]:
         """The events in short; words in a row are one."""
         short: list[str] = []
         for event in self.events:
@@ -134,25 +134,25 @@ def _short(event: TurnEvent) -> str:
             return "text"
         case ReasoningDelta():
             return "reasoning"
-        case ModelAsked():
+        case ModelCallStarted():
             return "asked"
-        case ModelAnswered():
+        case ModelCallFinished():
             return "answered"
-        case ToolPending(call=call):
+        case ToolCallPending(call=call):
             return f"pending {call.name}"
-        case ToolStarted(call=call):
+        case ToolCallStarted(call=call):
             return f"started {call.name}"
-        case ToolFinished(call=call, error=error):
+        case ToolCallFinished(call=call, error=error):
             return f"{'failed' if error else 'finished'} {call.name}"
-        case NoteChanged(change=change):
+        case MemoryChanged(change=change):
             return f"noted {change.target}"
-        case ApprovalAsked(call=call):
+        case ApprovalRequested(call=call):
             return f"asks {call.name}"
-        case ApprovalGiven(choice=choice):
+        case ApprovalResolved(choice=choice):
             return f"given {choice}"
 
 
-class AgentWorld:
+class AgentHarness:
     """See the module. The agent's disk outlives its processes."""
 
     def __init__(
@@ -169,7 +169,7 @@ class AgentWorld:
         self.disk = self.agent_host.disk
         self.config = AgentConfig(**{"home": HOME, "pace": 0.0, **config})
         self.model = ScriptedModel(model)
-        self.host = Listener()
+        self.host = RecordingAgentHost()
         self.processes: list[Process] = []
         self.news: list[Notify] = []  # of the phone
         self.serve(self.model, MODEL_PORT, self.sim.host("model", "10.0.0.2"))
@@ -224,7 +224,7 @@ class AgentWorld:
         assert all("/tests/" in str(bug["at"]) for bug in bugs), bugs  # only those that a test made
         return result  # type: ignore[no-any-return]  # what the plan returned
 
-    def answer(self, prompt: Content, *, model: ModelRoute | None = ROUTE, **turn: Any) -> TurnOutcome:
+    def answer(self, prompt: Content, *, model: ModelEndpoint | None = ROUTE, **turn: Any) -> TurnOutcome:
         """One turn, to its end, told to `host`."""
 
         return self.run(lambda parts, engine: self.turn(parts, prompt, model=model, **turn))

@@ -6,7 +6,7 @@ from svc_proto.agent.agent_factory import AgentConfig, AgentParts
 from svc_proto.agent.interface import Agent
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from tests.agent.harness import AgentWorld
+from tests.agent.harness import AgentHarness
 from tests.support.servers.model_server import plain
 
 
@@ -21,11 +21,11 @@ def test_it_does_nothing_by_itself() -> None:
         assert agent is not None
         return engine.flow_count
 
-    assert AgentWorld().run(plan) == 1  # this plan
+    assert AgentHarness().run(plan) == 1  # this plan
 
 
 def test_a_model_answers_where_there_is_one() -> None:
-    world = AgentWorld(model=[plain("From the model")])
+    world = AgentHarness(model=[plain("From the model")])
     world.answer("Hi")
     world.command("/echo Built in")
     assert world.host.text == "From the modelBuilt in"

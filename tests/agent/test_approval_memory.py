@@ -9,15 +9,22 @@ import pytest
 
 from svc_proto.agent import approval_memory
 from svc_proto.agent.agent_factory import AgentParts
-from svc_proto.agent.approval_memory import FILE, MAX_PATTERN, MAX_SHOWN, ApprovalMemory, pattern_of, question_about
-from svc_proto.agent.interface import ApprovalAsked, ToolCall
+from svc_proto.agent.approval_memory import (
+    FILE,
+    MAX_PATTERN,
+    MAX_SHOWN,
+    ApprovalMemory,
+    build_approval_request,
+    pattern_of,
+)
+from svc_proto.agent.interface import ApprovalRequested, ToolCall
 from svc_proto.agent.toolbox import DENIED
 from svc_proto.agent.tools.tool import Arguments, Tool, schema
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import gather
-from tests.agent.harness import HOME, AgentWorld
+from tests.agent.harness import HOME, AgentHarness
 
 PATH = f"{HOME}/{FILE}"
 
@@ -28,7 +35,12 @@ def nothing(arguments: Arguments) -> Flow[str]:
 
 
 CALL = Tool(
-    name="phone_call", description="", parameters=schema(), run=nothing, asks="Costs money.", asks_by=("number",)
+    name="phone_call",
+    description="",
+    parameters=schema(),
+    run=nothing,
+    needs_approval="Costs money.",
+    asks_by=("number",),
 )
 INTENT = Tool(
     name="phone_send_intent", description="", parameters=schema(), run=nothing, asks_by=("action", "data", "package")
@@ -36,8 +48,8 @@ INTENT = Tool(
 A_CALL = ToolCall(id="c", name="phone_call", args={"whatever": "the model wrote"})
 
 
-def about(**given: Any) -> ApprovalAsked:
-    return question_about(CALL, A_CALL, given, "Costs money.")
+def about(**given: Any) -> ApprovalRequested:
+    return build_approval_request(CALL, A_CALL, given, "Costs money.")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +63,7 @@ def about(**given: Any) -> ApprovalAsked:
     ],
 )
 def test_what_a_choice_means_in_one_chat(choices: list[str], asked: int, ends: list[str]) -> None:
-    world = AgentWorld()
+    world = AgentHarness()
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
         for _ in range(2):
@@ -60,14 +72,14 @@ def test_what_a_choice_means_in_one_chat(choices: list[str], asked: int, ends: l
     world.host.choices = choices
     world.run(plan)
     assert len(world.host.asked) == asked
-    assert [word.split()[0] for word in world.host.story if word.endswith(" demo_ask") and word[0] == "f"] == ends
+    assert [word.split()[0] for word in world.host.event_names if word.endswith(" demo_ask") and word[0] == "f"] == ends
     if "failed" in ends:
         shown = {(each.error, each.preview) for each in world.host.finished if each.error is not None}
         assert shown == {(DENIED[0], DENIED[0])}  # without the advice for the model
 
 
 def test_always_outlives_the_process_session_does_not() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.host.choices = ["session", "always"]
     for _ in range(3):
         world.command("/approve")
@@ -79,18 +91,18 @@ def test_another_chat_is_asked_anew() -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[bool, bool, bool]]:
         known = ApprovalMemory(engine)
         world.host.engine = engine
-        yield from known.ask("s1", about(number="5"), world.host)
+        yield from known.request("s1", about(number="5"), world.host)
         return (
             (yield from known.remembers("s1", "phone_call 5")),
             (yield from known.remembers("s1", "phone_call 6")),
             (yield from known.remembers("s2", "phone_call 5")),
         )
 
-    world = AgentWorld()
+    world = AgentHarness()
     world.host.choices = ["session"]
     assert world.run(plan) == (True, False, False)
     (asked,) = world.host.asked
-    assert asked == ApprovalAsked(
+    assert asked == ApprovalRequested(
         call=A_CALL, command='phone_call {"number":"5"}', description="Costs money.", pattern="phone_call 5"
     )
 
@@ -145,18 +157,18 @@ def test_nobody_is_asked_about_what_would_not_be_shown(given: dict[str, object])
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MAX_ALWAYS", "MAX_SESSIONS", "MAX_PER_SESSION"):
         monkeypatch.setattr(approval_memory, name, 2)
-    world = AgentWorld()
+    world = AgentHarness()
     world.host.choices = ["session"] * 5 + ["always"] * 3
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[bool]]:
         known = ApprovalMemory(engine)
         world.host.engine = engine
         for session, number in (("a", 1), ("a", 2), ("a", 3), ("b", 1), ("c", 1)):
-            yield from known.ask(session, about(number=number), world.host)
+            yield from known.request(session, about(number=number), world.host)
         found = []
         for session, number in (("a", 3), ("b", 1), ("c", 1)):
             found.append((yield from known.remembers(session, f"phone_call {number}")))
-        yield from gather(engine, [known.ask("d", about(number=number), world.host) for number in (7, 8, 9)])
+        yield from gather(engine, [known.request("d", about(number=number), world.host) for number in (7, 8, 9)])
         yield from known._write("phone_call 9")  # it is there already
         return found
 
@@ -169,7 +181,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         world.host.engine = engine
         world.host.choices = ["session"] * 3
         for number in (1, 2, 3):
-            yield from known.ask("a", about(number=number), world.host)
+            yield from known.request("a", about(number=number), world.host)
         sessions.extend(known._sessions.values())
 
     world.run(again)
@@ -178,7 +190,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("text", [b"\xff", b"{", b"[]", b'{"always": 5}'])
 def test_a_file_that_cannot_be_read_allows_nothing(text: bytes) -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.disk.put(PATH, text)
     world.command("/approve")
     assert len(world.host.asked) == 1
@@ -187,7 +199,7 @@ def test_a_file_that_cannot_be_read_allows_nothing(text: bytes) -> None:
 
 @pytest.mark.parametrize("fault", ["disk", "text"])
 def test_a_file_that_cannot_be_read_is_not_written_over(fault: str) -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     there = b'{"always": ["phone_call 1"]}' if fault == "disk" else b'{"always": ["phone_call 1",]}'
     world.disk.put(PATH, there)
     if fault == "disk":
@@ -200,16 +212,16 @@ def test_a_file_that_cannot_be_read_is_not_written_over(fault: str) -> None:
 
 
 def test_entries_that_are_none_are_passed_over() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.disk.put(PATH, b'{"always": [5, "demo_ask"]}')
     world.command("/approve")
     assert world.host.asked == []
 
 
 def test_a_choice_that_cannot_be_stored_counts_for_the_chat() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.disk.capacity = 0
     world.host.choices = ["always"]
     world.command("/approve")
-    assert world.host.story[-4] == "finished demo_ask"
+    assert world.host.event_names[-4] == "finished demo_ask"
     assert ("approval not stored", {"problem": "no_space"}) in world.logs

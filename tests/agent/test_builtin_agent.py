@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.agent.builtin_agent import GREETING, MAX_SHOWN, _shown
+from svc_proto.agent.builtin_agent import GREETING, MAX_SHOWN, _displayed_result
 from svc_proto.agent.interface import ReasoningDelta, TextDelta, ToolCall, TurnOutcome
 from svc_proto.agent.toolbox import DENIED
 from svc_proto.basics.errors import ToolError
-from tests.agent.harness import HOME, AgentWorld
+from tests.agent.harness import HOME, AgentHarness
 
 
 def test_it_says_how_to_connect_a_model() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     assert world.command("Hello?", system="a b", history=({"role": "user", "content": "c d e"}, {"content": None})) == (
         TurnOutcome()
     )
-    assert world.host.story == ["asked", "text", "answered"]
+    assert world.host.event_names == ["asked", "text", "answered"]
     assert world.host.text == GREETING
     assert {"SVC_MODEL_BASE_URL", "SVC_MODEL", "SVC_MODEL_API_KEY"} <= set(
         GREETING.replace("`", " ").replace(",", " ").split()
@@ -26,7 +26,7 @@ def test_it_says_how_to_connect_a_model() -> None:
 
 
 def test_word_by_word_at_its_pace() -> None:
-    world = AgentWorld(pace=0.02)
+    world = AgentHarness(pace=0.02)
     world.command("/count 5")
     words = [event.text for event in world.host.events if isinstance(event, TextDelta)]
     assert words == ["1 ", "2 ", "3 ", "4 ", "5"]
@@ -34,7 +34,7 @@ def test_word_by_word_at_its_pace() -> None:
 
 
 def test_it_waits_for_its_readers() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.host.behind = True
     world.command("/count 3")
     assert world.host.drains == 1
@@ -42,23 +42,23 @@ def test_it_waits_for_its_readers() -> None:
 
 
 def test_content_parts() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.command(({"type": "text", "text": "/echo Hi"}, {"type": "image_url", "image_url": {}}))
     assert world.host.text == "Hi"
 
 
 def test_reasoning() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.command("/think")
-    assert world.host.story == ["asked", "reasoning", "text", "answered"]
+    assert world.host.event_names == ["asked", "reasoning", "text", "answered"]
     assert all(event.text for event in world.host.events if isinstance(event, ReasoningDelta))
     assert world.host.usage == [(1, 15)]
 
 
 def test_a_tool() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     assert world.command("/memory add Likes tea") == TurnOutcome()
-    assert world.host.story == [
+    assert world.host.event_names == [
         "asked", "answered", "started memory", "noted memory", "finished memory", "asked", "text", "answered",
     ]  # fmt: skip
     assert world.host.text.startswith('`memory` answered:\n\n```\n{"success":true')
@@ -68,7 +68,7 @@ def test_a_tool() -> None:
 
 
 def test_it_shows_the_notes() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.command("/memory add Likes tea")
     world.host.events.clear()
     world.command("/memory")
@@ -91,36 +91,36 @@ def test_it_shows_the_notes() -> None:
     ],
 )
 def test_tool_events(line: str, story: list[str]) -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     assert world.command(line) == TurnOutcome()
-    assert world.host.story == ["asked", "answered", *story, "asked", "text", "answered"]
+    assert world.host.event_names == ["asked", "answered", *story, "asked", "text", "answered"]
 
 
 def test_several_at_once() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.command("/parallel")
-    assert world.host.story[2:5] == ["started demo_wait", "started demo_wait", "started skills_list"]
+    assert world.host.event_names[2:5] == ["started demo_wait", "started demo_wait", "started skills_list"]
     assert world.host.text.count("answered:") == 3
 
 
 def test_one_call_of_a_model_is_not_enough_for_a_tool() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     assert world.command("/fail", max_calls=1) == TurnOutcome(finish="length")
     assert world.command("/fail", max_calls=2) == world.command("/fail") != TurnOutcome(finish="length")
 
 
 def test_a_long_result_is_cut_in_the_text() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.disk.put(f"{HOME}/skills/long/SKILL.md", b"x" * 10_000)
     world.command("/skill long")
     assert len(world.host.text) < MAX_SHOWN + 100
-    whole = _shown(call := ToolCall(id="c", name="x", args={}), "x" * 4_000)
-    assert ("…" in whole, "…" in _shown(call, "x" * 4_001)) == (False, True)
+    whole = _displayed_result(call := ToolCall(id="c", name="x", args={}), "x" * 4_000)
+    assert ("…" in whole, "…" in _displayed_result(call, "x" * 4_001)) == (False, True)
 
 
 def test_a_note_to_the_model_is_not_read_to_the_person() -> None:
     call = ToolCall(id="c", name="phone_screenshot", args={})
-    assert _shown(call, "The picture was taken.\nMEDIA:svc-relay://t0ken") == "MEDIA:svc-relay://t0ken"
+    assert _displayed_result(call, "The picture was taken.\nMEDIA:svc-relay://t0ken") == "MEDIA:svc-relay://t0ken"
     error = f"error: {ToolError(*DENIED)}"
-    assert _shown(call, error).endswith(f"```\nerror: {DENIED[0]}\n```")
+    assert _displayed_result(call, error).endswith(f"```\nerror: {DENIED[0]}\n```")
     assert DENIED[1] in error

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.builtin_commands import HELP, Plan, plan_for
+from svc_proto.agent.builtin_commands import HELP, Plan, parse_command
 from svc_proto.agent.tools.tool import Tool, schema
 from svc_proto.engine.flow import Flow
 
@@ -43,21 +43,21 @@ TOOLS = {
 
 
 def call(line: str) -> tuple[str, dict[str, object]]:
-    (found,) = plan_for(line, TOOLS).calls
+    (found,) = parse_command(line, TOOLS).calls
     return found[0], dict(found[1])
 
 
 @pytest.mark.parametrize("line", ["/help", "/", "/HELP me"])
 def test_help(line: str) -> None:
-    assert plan_for(line, TOOLS) == Plan(say=HELP)
+    assert parse_command(line, TOOLS) == Plan(say=HELP)
 
 
 def test_tools() -> None:
-    assert "- `phone_ping`: Does phone_ping" in plan_for("/tools", TOOLS).say.splitlines()
+    assert "- `phone_ping`: Does phone_ping" in parse_command("/tools", TOOLS).say.splitlines()
 
 
 def test_one_that_nobody_knows() -> None:
-    assert plan_for("/dance now", TOOLS).say == "I know no command /dance. `/help` lists those there are."
+    assert parse_command("/dance now", TOOLS).say == "I know no command /dance. `/help` lists those there are."
 
 
 @pytest.mark.parametrize(
@@ -101,13 +101,13 @@ def test_calls(line: str, name: str, arguments: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("line", ["/phone", "/phone dance", "/phone dance x=1"])
 def test_a_phone_action_that_is_none(line: str) -> None:
-    plan = plan_for(line, TOOLS)
+    plan = parse_command(line, TOOLS)
     assert plan.calls == ()
     assert "ACTION is one of ping, tap, tap_text, send_sms, share_media, wait" in plan.say
 
 
 def test_several_calls() -> None:
-    assert [name for name, _ in plan_for("/parallel", TOOLS).calls] == ["demo_wait", "demo_wait", "skills_list"]
+    assert [name for name, _ in parse_command("/parallel", TOOLS).calls] == ["demo_wait", "demo_wait", "skills_list"]
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def test_several_calls() -> None:
     ],
 )
 def test_words(line: str, said: str) -> None:
-    assert plan_for(line, TOOLS) == Plan(say=said)
+    assert parse_command(line, TOOLS) == Plan(say=said)
 
 
 def test_thinking_and_notes() -> None:
-    assert plan_for("/think", TOOLS).think.startswith("First")
-    assert plan_for("/memory", TOOLS).show_memory
+    assert parse_command("/think", TOOLS).think.startswith("First")
+    assert parse_command("/memory", TOOLS).show_memory

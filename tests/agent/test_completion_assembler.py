@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.agent.completion_assembler import MAX_CALLS, MAX_TEXT, Assembly, UpstreamProblem
+from svc_proto.agent.completion_assembler import MAX_CALLS, MAX_TEXT, CompletionAssembler, ModelResponseError
 from svc_proto.agent.interface import ReasoningDelta, TextDelta
 
 
@@ -17,10 +17,10 @@ def delta(**members: object) -> str:
     return json.dumps({"choices": [{"index": 0, "delta": members}]})
 
 
-def fed(*data: str) -> Assembly:
-    assembly = Assembly()
+def fed(*data: str) -> CompletionAssembler:
+    assembly = CompletionAssembler()
     for each in data:
-        list(assembly.take(each))
+        list(assembly.feed(each))
     return assembly
 
 
@@ -40,7 +40,7 @@ def fragment(
     return delta(tool_calls=[call])
 
 
-def wanted(assembly: Assembly) -> list[tuple[str, str, str]]:
+def wanted(assembly: CompletionAssembler) -> list[tuple[str, str, str]]:
     return [(call.id, call.name, call.arguments) for call in assembly.calls]
 
 
@@ -60,8 +60,8 @@ def wanted(assembly: Assembly) -> list[tuple[str, str, str]]:
     ],
 )
 def test_words(members: dict[str, object], told: list[object]) -> None:
-    assembly = Assembly()
-    assert list(assembly.take(delta(**members))) == told
+    assembly = CompletionAssembler()
+    assert list(assembly.feed(delta(**members))) == told
     assert assembly.begun is bool(told)
 
 
@@ -71,12 +71,12 @@ def test_words(members: dict[str, object], told: list[object]) -> None:
 def test_chunks_that_say_nothing(data: str) -> None:
     assembly = fed(data)
     assert not assembly.begun
-    assert not assembly.over
+    assert not assembly.is_finished
 
 
 def test_the_end() -> None:
     assembly = fed(delta(content="a"), '{"choices": [{"delta": {}, "finish_reason": "stop"}]}', " [DONE] ")
-    assert (assembly.text, assembly.finish, assembly.done, assembly.over) == ("a", "stop", True, True)
+    assert (assembly.text, assembly.finish, assembly.done, assembly.is_finished) == ("a", "stop", True, True)
     assert fed('{"choices": [{"finish_reason": 4}]}').finish is None
 
 
@@ -169,14 +169,14 @@ def test_a_whole_answer() -> None:
 def test_too_many_calls() -> None:
     fragments = [fragment("{}", name="tap", index=place) for place in range(MAX_CALLS)]
     assert len(fed(*fragments).calls) == MAX_CALLS
-    with pytest.raises(UpstreamProblem, match=f"more than {MAX_CALLS} tools"):
+    with pytest.raises(ModelResponseError, match=f"more than {MAX_CALLS} tools"):
         fed(*fragments, fragment("{}", name="tap", index=MAX_CALLS))
 
 
 def test_arguments_that_are_too_long() -> None:
     half = "x" * (MAX_TEXT // 2)
     fed(fragment(half, name="tap", index=0), fragment(half, index=0))
-    with pytest.raises(UpstreamProblem, match="characters of arguments"):
+    with pytest.raises(ModelResponseError, match="characters of arguments"):
         fed(fragment(half, name="tap", index=0), fragment(half, index=0), fragment("y", index=0))
 
 
@@ -184,10 +184,10 @@ def test_arguments_that_are_too_long() -> None:
 def test_a_text_that_is_too_long_is_cut(name: str) -> None:
     part = "x" * (MAX_TEXT // 2)
     assembly = fed(delta(**{name: part}))
-    assert (assembly.full, assembly.over) == (False, False)
-    assert sum(len(told.text) for told in assembly.take(delta(**{name: part + "yy"}))) == MAX_TEXT // 2
-    assert (assembly.full, assembly.over) == (True, True)
-    assert list(assembly.take(delta(**{name: "z"}))) == []
+    assert (assembly.full, assembly.is_finished) == (False, False)
+    assert sum(len(told.text) for told in assembly.feed(delta(**{name: part + "yy"}))) == MAX_TEXT // 2
+    assert (assembly.full, assembly.is_finished) == (True, True)
+    assert list(assembly.feed(delta(**{name: "z"}))) == []
     assert len(assembly.text + assembly.reasoning) == MAX_TEXT
 
 
@@ -215,10 +215,10 @@ JSON = st.recursive(
 def test_whatever_comes_is_an_answer_or_a_problem(deltas: list[object]) -> None:
     for data in deltas:
         for value in (data, {"choices": [{"delta": data}]}, {"choices": [{"delta": {"tool_calls": [data]}}]}):
-            assembly = Assembly()
+            assembly = CompletionAssembler()
             try:
-                told = list(assembly.take(json.dumps(value)))
-            except UpstreamProblem:
+                told = list(assembly.feed(json.dumps(value)))
+            except ModelResponseError:
                 continue
             assert all(each.text for each in told)
             assert assembly.text == "".join(each.text for each in told if isinstance(each, TextDelta))
@@ -226,7 +226,7 @@ def test_whatever_comes_is_an_answer_or_a_problem(deltas: list[object]) -> None:
 
 
 def test_an_error_without_words() -> None:
-    with pytest.raises(UpstreamProblem, match="it reported an error"):
+    with pytest.raises(ModelResponseError, match="it reported an error"):
         fed('{"error": {"code": 500}}')
     assert not fed('{"error": null}').begun
 
@@ -236,11 +236,11 @@ def test_an_error_without_words() -> None:
 def test_a_chunk_that_is_only_text_says_the_same_as_one_that_is_looked_at_closer(
     content: object, more: dict[str, object]
 ) -> None:
-    plain, closer = Assembly(), Assembly()
+    plain, closer = CompletionAssembler(), CompletionAssembler()
     plain_chunk = {"choices": [{"delta": {"content": content}, "finish_reason": None}], **more}
     closer_chunk = {"choices": [{"delta": {"content": content, "role": "assistant"}}], **more}
     for _ in range(2):
-        told = [list(each.take(json.dumps(data))) for each, data in ((plain, plain_chunk), (closer, closer_chunk))]
+        told = [list(each.feed(json.dumps(data))) for each, data in ((plain, plain_chunk), (closer, closer_chunk))]
         assert told[0] == told[1]
     assert (plain.text, plain.full, plain.input_tokens) == (closer.text, closer.full, closer.input_tokens)
 
@@ -264,12 +264,12 @@ def same_as_parsed(chunks: list[str]) -> list[object]:
     """What comes of chunks, which is what comes of them if each is parsed."""
     told = []
     for lessons in (8, 0):
-        assembly, found = Assembly(), list[object]()
+        assembly, found = CompletionAssembler(), list[object]()
         assembly._mould._lessons = lessons
         try:
             for chunk in chunks:
-                found += assembly.take(chunk)
-        except UpstreamProblem as problem:
+                found += assembly.feed(chunk)
+        except ModelResponseError as problem:
             found.append(str(problem))
         told.append((found, assembly.text, assembly.finish, assembly.done))
     assert told[0] == told[1]
@@ -289,11 +289,11 @@ def test_what_is_no_chunk_is_none_behind_chunks(drawn: list[str]) -> None:
 
 @pytest.mark.parametrize("around", [AROUND, ODD_AROUND[1], ODD_AROUND[2]])
 def test_one_chunk_is_parsed_and_the_next_is_not(around: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assembly = Assembly()
+    assembly = CompletionAssembler()
     before, after = around
-    assert list(assembly.take(f"{before}one{after}")) == [TextDelta("one")]
+    assert list(assembly.feed(f"{before}one{after}")) == [TextDelta("one")]
     monkeypatch.setattr("svc_proto.agent.completion_assembler.strict_json.loads", pytest.fail)
-    assert list(assembly.take(f"{before} two{after}")) == [TextDelta(" two")]
+    assert list(assembly.feed(f"{before} two{after}")) == [TextDelta(" two")]
 
 
 def test_the_same_limits_count() -> None:
@@ -305,8 +305,8 @@ def test_the_same_limits_count() -> None:
 
 
 def test_chunks_that_have_nothing_in_common_are_looked_at_a_few_times_only() -> None:
-    assembly = Assembly()
+    assembly = CompletionAssembler()
     for number in range(20):
-        list(assembly.take(f'{{"n":{number},{AROUND[0][1:]}a{AROUND[1]}'))
+        list(assembly.feed(f'{{"n":{number},{AROUND[0][1:]}a{AROUND[1]}'))
     assert assembly.text == "a" * 20
     assert assembly._mould._lessons == 0

@@ -6,11 +6,11 @@ from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.mcp_command import HOW, NONE
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from tests.agent.harness import ROUTE, AgentWorld
+from tests.agent.harness import ROUTE, AgentHarness
 from tests.support.servers.mcp_program import READ, WRITE, McpProgram, install, tool
 
 
-def said(world: AgentWorld, *lines: str, found: dict[str, object] | None = None) -> list[str]:
+def said(world: AgentHarness, *lines: str, found: dict[str, object] | None = None) -> list[str]:
     """What is answered to each line, with a model as without one."""
     answers: list[str] = []
 
@@ -28,14 +28,14 @@ def said(world: AgentWorld, *lines: str, found: dict[str, object] | None = None)
 
 
 def test_without_servers() -> None:
-    assert said(AgentWorld(), "/mcp", " /MCP\n", "/mcp reload") == [NONE] * 3
+    assert said(AgentHarness(), "/mcp", " /MCP\n", "/mcp reload") == [NONE] * 3
 
 
 def test_the_list() -> None:
     class Shop(McpProgram):
         tools = (READ, WRITE, *[tool(f"t{number}", "x" * 800) for number in range(70)])
 
-    world = AgentWorld()
+    world = AgentHarness()
     shops = install(world.agent_host, Shop)
     found = {"shop": {"command": "/bin/shop", "auto": ["read"]}, "lost": {"command": "/bin/lost"}, "bad": {}}
     first, second, third = said(world, "/mcp", "/mcp reload", "/mcp what", found=found)
@@ -52,11 +52,11 @@ def test_the_list() -> None:
 
 @pytest.mark.parametrize("line", ["mcp", "/mcpx", "/svc mcp", "tell me of /mcp"])
 def test_other_lines_are_none(line: str) -> None:
-    assert NONE not in said(AgentWorld(), line)
+    assert NONE not in said(AgentHarness(), line)
 
 
 def test_nothing_is_configured_any_more() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
         parts.use_servers({"a": {}})

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.mcp_config import MAX_SERVERS, OFF, ServerConfig, read_servers
+from svc_proto.agent.mcp_config import MAX_SERVERS, OFF, McpServerConfig, parse_mcp_servers
 from svc_proto.service_clients.mcp_http_transport import HttpParameters
 from svc_proto.service_clients.mcp_stdio_transport import StdioParameters
 
 
-def read(**given: Any) -> ServerConfig:
-    (server,), problems = read_servers({"shop": given})
+def read(**given: Any) -> McpServerConfig:
+    (server,), problems = parse_mcp_servers({"shop": given})
     assert problems == {}
     return server
 
 
 def problem(**given: Any) -> str:
-    servers, problems = read_servers({"shop": given})
+    servers, problems = parse_mcp_servers({"shop": given})
     assert servers == []
     return problems["shop"]
 
@@ -26,16 +26,18 @@ def problem(**given: Any) -> str:
 def test_a_program() -> None:
     env = {"TOKEN": "t", "PORT": 7, "VERBOSE": True}
     server = read(command="npx", args=["-y", "pkg", 8], env=env, cwd="/srv", timeout=5, connect_timeout=120)
-    assert server.way == StdioParameters(
+    assert server.transport == StdioParameters(
         argv=("npx", "-y", "pkg", "8"), env=(("TOKEN", "t"), ("PORT", "7"), ("VERBOSE", "true")), cwd="/srv"
     )
     assert (server.name, server.slug, server.timeout, server.connect_timeout) == ("shop", "shop", 5.0, 120.0)
-    assert read(command="x") == ServerConfig(name="shop", slug="shop", way=StdioParameters(argv=("x",)))
+    assert read(command="x") == McpServerConfig(name="shop", slug="shop", transport=StdioParameters(argv=("x",)))
 
 
 def test_an_address() -> None:
     server = read(url="https://a.example/mcp?x=1", headers={"Authorization": "Bearer t"}, transport="http")
-    assert server.way == HttpParameters(url="https://a.example/mcp?x=1", headers=((b"authorization", b"Bearer t"),))
+    assert server.transport == HttpParameters(
+        url="https://a.example/mcp?x=1", headers=((b"authorization", b"Bearer t"),)
+    )
     assert "Bearer" not in repr(server)
 
 
@@ -54,7 +56,7 @@ def test_an_address() -> None:
 )
 def test_which_tools(given: dict[str, Any], wanted: str) -> None:
     server = read(command="x", **given)
-    assert [name for name in "abc" if server.wants(name)] == list(wanted)
+    assert [name for name in "abc" if server.is_tool_enabled(name)] == list(wanted)
 
 
 def test_who_asks_nobody() -> None:
@@ -94,14 +96,14 @@ def test_what_cannot_be_used(given: dict[str, Any], why: str) -> None:
 
 def test_names_of_servers_do_not_meet() -> None:
     names = ["My Files", "my_files", "a_b", "a", "…", "x" * 100, "a\u202e\nb"]
-    servers, _ = read_servers({name: {"command": "x"} for name in names})
+    servers, _ = parse_mcp_servers({name: {"command": "x"} for name in names})
     slugs = [server.slug for server in servers]
     assert slugs == ["my-files", "my-files-2", "a-b", "a", "server", "x" * 24, "a-b-2"]
     assert servers[-1].name == "a b"
 
 
 def test_too_many() -> None:
-    servers, problems = read_servers({f"s{number}": {"command": "x"} for number in range(MAX_SERVERS + 1)})
+    servers, problems = parse_mcp_servers({f"s{number}": {"command": "x"} for number in range(MAX_SERVERS + 1)})
     assert len(servers) == MAX_SERVERS
     assert problems == {f"s{MAX_SERVERS}": f"there are more than {MAX_SERVERS}"}
-    assert read_servers({"a": 7})[1] == {"a": "it needs a command or a url, and not both"}
+    assert parse_mcp_servers({"a": 7})[1] == {"a": "it needs a command or a url, and not both"}

@@ -11,21 +11,21 @@ import pytest
 from attrs import evolve
 
 from svc_proto.agent.agent_factory import AgentParts
-from svc_proto.agent.interface import ModelRoute, NoteChanged
-from svc_proto.agent.mcp_server import LIFE, ServerState, ServerTrigger
+from svc_proto.agent.interface import MemoryChanged, ModelEndpoint
+from svc_proto.agent.mcp_server import MCP_SERVER_TABLE, McpServerState, McpServerTrigger
 from svc_proto.agent.mcp_servers import McpServers
 from svc_proto.agent.tools.mcp_tools import MAX_TOOLS
-from svc_proto.agent.tools.tool import Returned
+from svc_proto.agent.tools.tool import ToolResult
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from tests.agent.harness import ROUTE, AgentWorld
+from tests.agent.harness import ROUTE, AgentHarness
 from tests.support.servers.mcp_program import READ, McpProgram, install, tool
 from tests.support.servers.model_server import calls, last_result, plain
 
 READING: dict[str, Any] = {"auto": ["read"]}
 
 
-class Kept(AgentWorld):
+class Kept(AgentHarness):
     """Whose agent has a server `shop`; it lives on between the turns of one plan."""
 
     def __init__(self, kind: type[McpProgram] = McpProgram, *, model: Any = (), **given: Any) -> None:
@@ -33,7 +33,7 @@ class Kept(AgentWorld):
         self.shops = install(self.agent_host, kind)
         self.found = {"shop": {"command": "/bin/shop", **given}}
 
-    def once(self, route: ModelRoute = ROUTE) -> str:
+    def once(self, route: ModelEndpoint = ROUTE) -> str:
         """One turn; what was said."""
 
         def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
@@ -64,15 +64,15 @@ def echo(request: Any) -> Any:
 
 
 def test_the_table_is_what_it_says() -> None:
-    assert {(state.name, trigger.name): to.name for (state, trigger), to in LIFE.items()} == {
+    assert {(state.name, trigger.name): to.name for (state, trigger), to in MCP_SERVER_TABLE.items()} == {
         ("DOWN", "START"): "STARTING",
         ("STARTING", "UP"): "READY",
         ("STARTING", "FAIL"): "WAITING",
         ("READY", "FAIL"): "WAITING",
         ("WAITING", "START"): "STARTING",
-        **{(state.name, "STOP"): "STOPPED" for state in ServerState},
+        **{(state.name, "STOP"): "STOPPED" for state in McpServerState},
     }
-    assert len(ServerTrigger) == 4
+    assert len(McpServerTrigger) == 4
 
 
 def test_a_turn_with_a_tool() -> None:
@@ -99,7 +99,7 @@ def test_a_tool_that_may_write_asks_first() -> None:
     world.host.choices = ["once"]
     assert world.once() == 'write {"a": 1}'
     world = Kept(model=asking, **READING)
-    world.host.may_ask = False
+    world.host.can_request_approval = False
     assert "cannot be requested here" in world.once()
 
 
@@ -127,7 +127,7 @@ def test_what_it_returns_taints_the_turn() -> None:
     world = Kept(Shop, model=[calls(("mcp_shop_read", {})), calls(note), echo], **READING)
     world.once()
     assert [asked.call.name for asked in world.host.asked] == ["memory"]
-    assert not [event for event in world.host.events if isinstance(event, NoteChanged)]
+    assert not [event for event in world.host.events if isinstance(event, MemoryChanged)]
 
 
 @pytest.mark.parametrize("why", ["exits", "is silent", "is endless", "answers others", "floods"])
@@ -157,7 +157,7 @@ def test_a_bad_server_costs_its_call_alone(why: str) -> None:
         "exits": "error: the MCP server shop did not do it: it has exited with status 1",
         "is endless": "error: the MCP server shop did not do it: it said more than 8388608 bytes in one line",
     }.get(why, "error: the MCP server shop did not do it: there was no answer in 10 s")
-    assert world.host.story[-2:] == ["text", "answered"]
+    assert world.host.event_names[-2:] == ["text", "answered"]
     if why == "is silent":
         seen = world.shops[0].seen
         called = next(message["id"] for message in seen if message["method"] == "tools/call")
@@ -326,7 +326,7 @@ def test_a_call_waits_for_a_server_that_is_starting() -> None:
         parts.stop()
         return result
 
-    assert world.run(plan) == Returned("read {}")
+    assert world.run(plan) == ToolResult("read {}")
 
 
 def test_no_secret_is_told() -> None:

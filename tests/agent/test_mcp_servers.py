@@ -10,12 +10,12 @@ import pytest
 from svc_proto.agent import mcp_servers
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.mcp_servers import McpServers
-from svc_proto.agent.tool_selection import ToolChoice
-from svc_proto.agent.tools.tool import Returned
+from svc_proto.agent.tool_selection import ToolPolicy
+from svc_proto.agent.tools.tool import ToolResult
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, empty_response, json_response
-from tests.agent.harness import AgentWorld
+from tests.agent.harness import AgentHarness
 from tests.service_clients.test_mcp_http_transport import PORT, Server
 from tests.support.servers.mcp_program import McpProgram, install, tool
 
@@ -27,12 +27,12 @@ class Pair(McpProgram):
 
 
 def run(plan: Callable[[McpServers, Engine], Flow[Any]], kind: type[McpProgram] = McpProgram) -> Any:
-    world = AgentWorld()
+    world = AgentHarness()
     install(world.agent_host, kind, "/bin/a")
     return run_in(world, plan)
 
 
-def run_in(world: AgentWorld, plan: Callable[[McpServers, Engine], Flow[Any]]) -> Any:
+def run_in(world: AgentHarness, plan: Callable[[McpServers, Engine], Flow[Any]]) -> Any:
     def both(parts: AgentParts, engine: Engine) -> Flow[Any]:
         parts.use_servers({"nothing": {}})
         assert parts.servers is not None
@@ -44,7 +44,7 @@ def run_in(world: AgentWorld, plan: Callable[[McpServers, Engine], Flow[Any]]) -
 
 
 def test_a_change_restarts_what_it_is_about() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     ones, others = [install(world.agent_host, McpProgram, f"/bin/{name}") for name in "ab"]
 
     def plan(servers: McpServers, engine: Engine) -> Flow[None]:
@@ -125,18 +125,18 @@ def test_the_report() -> None:
 
 
 def test_toolsets_of_the_api_and_the_operators_choice() -> None:
-    world = AgentWorld(tools=ToolChoice(only=("memory",)))
+    world = AgentHarness(tools=ToolPolicy(only=("memory",)))
     started = install(world.agent_host, McpProgram, "/bin/a")
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
         parts.use_servers({"a": A})
-        offered = yield from parts.toolbox.offered()
+        offered = yield from parts.toolbox.visible_tools()
         row = parts.toolbox.toolsets()[-1]
         parts.stop()
         return list(offered), (row["name"], row["label"], row["enabled"], row["configured"]), len(started)
 
     assert world.run(plan) == (["memory"], ("mcp-a", "a", False, False), 0)
-    assert ToolChoice(only=("mcp",)).wants("mcp-a")
+    assert ToolPolicy(only=("mcp",)).includes("mcp-a")
 
 
 def test_without_servers_there_is_nothing() -> None:
@@ -144,9 +144,9 @@ def test_without_servers_there_is_nothing() -> None:
         parts.use_servers({})
         parts.stop()
         yield from ()
-        return parts.servers, parts.toolbox.more
+        return parts.servers, parts.toolbox.dynamic_tools
 
-    assert AgentWorld().run(plan) == (None, None)
+    assert AgentHarness().run(plan) == (None, None)
 
 
 def test_a_session_that_was_forgotten_is_begun_anew_and_the_call_made() -> None:
@@ -171,7 +171,7 @@ def test_a_session_that_was_forgotten_is_begun_anew_and_the_call_made() -> None:
         read = parts.servers.tool("mcp_a_read")
         assert read is not None
         try:
-            return cast("Returned", (yield from read.run({}))).text
+            return cast("ToolResult", (yield from read.run({}))).text
         except Exception as failed:  # for the second case
             return str(failed)
         finally:
@@ -183,7 +183,7 @@ def test_a_session_that_was_forgotten_is_begun_anew_and_the_call_made() -> None:
     ):
         server = Forgetful()
         server.forgets = forgets
-        world = AgentWorld()
+        world = AgentHarness()
         world.serve(server, PORT)
         assert world.run(plan) == result
         assert server.methods.count("initialize") == 2

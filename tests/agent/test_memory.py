@@ -8,32 +8,32 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.agent_factory import AgentParts
-from svc_proto.agent.interface import NoteChange
-from svc_proto.agent.memory import CAPS, FILES, Memory, MemoryChange, usage_of
+from svc_proto.agent.interface import MemoryChange
+from svc_proto.agent.memory import FILES, MAX_CHARS, AgentMemory, MemoryChangeResult, usage_of
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure
-from tests.agent.harness import HOME, AgentWorld
+from tests.agent.harness import HOME, AgentHarness
 
 PATH = f"{HOME}/{FILES['memory']}"
 
 
-def with_memory(world: AgentWorld, plan: Callable[[Memory], Flow[Any]]) -> Any:
+def with_memory(world: AgentHarness, plan: Callable[[AgentMemory], Flow[Any]]) -> Any:
     return world.run(lambda parts, engine: plan(parts.memory))
 
 
-def world_with(text: str | None) -> AgentWorld:
-    world = AgentWorld()
+def world_with(text: str | None) -> AgentHarness:
+    world = AgentHarness()
     if text is not None:
         world.disk.put(PATH, text.encode())
     return world
 
 
 def test_adding() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     change = with_memory(world, lambda memory: memory.add("memory", "  Tea\r\nGreen § \n"))
-    assert change == MemoryChange(
+    assert change == MemoryChangeResult(
         status=200,
         body={
             "success": True,
@@ -42,7 +42,7 @@ def test_adding() -> None:
             "usage": "0% - 9/2,200 chars",
             "message": "Entry added.",
         },
-        note=NoteChange(target="memory", count=1, added="Tea\nGreen"),
+        note=MemoryChange(target="memory", count=1, added="Tea\nGreen"),
     )
     assert change.text == "Entry added."
     with_memory(world, lambda memory: memory.add("memory", "Coffee"))
@@ -98,10 +98,10 @@ def test_replacing_by_what_is_there_leaves_one() -> None:
         (lambda memory: memory.add("moods", "x"), {"error": "target must be memory or user"}),
     ],
 )
-def test_refusals(plan: Callable[[Memory], Flow[MemoryChange]], body: dict[str, object]) -> None:
+def test_refusals(plan: Callable[[AgentMemory], Flow[MemoryChangeResult]], body: dict[str, object]) -> None:
     world = world_with("green tea\n§\nblack tea\n")
     change = with_memory(world, plan)
-    assert change == MemoryChange(status=400, body={"success": False, **body})
+    assert change == MemoryChangeResult(status=400, body={"success": False, **body})
     assert change.text == body["error"]
     assert world.disk.get(PATH) == "green tea\n§\nblack tea\n".encode()
 
@@ -125,9 +125,9 @@ def test_a_list_that_a_person_made_too_long_may_shrink() -> None:
 
 
 def test_two_at_once_lose_nothing() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
 
-    def plan(parts: AgentParts, engine: Engine) -> Flow[list[MemoryChange]]:
+    def plan(parts: AgentParts, engine: Engine) -> Flow[list[MemoryChangeResult]]:
         flows = [parts.memory.add("user", f"entry {number}") for number in range(8)]
         return (yield from gather(engine, flows))
 
@@ -135,12 +135,14 @@ def test_two_at_once_lose_nothing() -> None:
 
 
 def test_a_store_that_cannot_be_read_or_written() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.disk.put(PATH, b"\xff")
     assert isinstance(with_memory(world, lambda memory: memory.entries("memory")), Failure)
     change = with_memory(world, lambda memory: memory.add("memory", "Tea"))
-    assert change == MemoryChange(status=503, body={"success": False, "error": "the memory store is not available"})
-    world = AgentWorld()
+    assert change == MemoryChangeResult(
+        status=503, body={"success": False, "error": "the memory store is not available"}
+    )
+    world = AgentHarness()
     world.disk.capacity = 1
     assert with_memory(world, lambda memory: memory.add("memory", "Tea")).status == 503
     assert ("memory not available", {"problem": "no_space"}) in world.logs
@@ -148,18 +150,18 @@ def test_a_store_that_cannot_be_read_or_written() -> None:
 
 def test_usage() -> None:
     assert usage_of("memory", ("x" * 264,)) == "12% - 264/2,200 chars"
-    assert usage_of("user", ()) == f"0% - 0/{CAPS['user']:,} chars"
+    assert usage_of("user", ()) == f"0% - 0/{MAX_CHARS['user']:,} chars"
 
 
 def test_what_has_become_of_the_notes() -> None:
     """What there is to undo, and that it can be undone though one entry is a part of another."""
     world = world_with("Tea\n§\nTea and milk\n§\nHoney")
     change = with_memory(world, lambda memory: memory.replace("memory", "Honey", "Sugar"))
-    assert change.note == NoteChange(target="memory", count=3, added="Sugar", removed="Honey")
+    assert change.note == MemoryChange(target="memory", count=3, added="Sugar", removed="Honey")
     change = with_memory(world, lambda memory: memory.replace("memory", "Sugar", "Tea"))  # which is there already
-    assert change.note == NoteChange(target="memory", count=2, removed="Sugar")
+    assert change.note == MemoryChange(target="memory", count=2, removed="Sugar")
     change = with_memory(world, lambda memory: memory.replace("memory", "Tea", "Tea"))
     assert (change.status, change.note) == (200, None)
     change = with_memory(world, lambda memory: memory.remove("memory", "Tea"))
-    assert change.note == NoteChange(target="memory", count=1, removed="Tea")
+    assert change.note == MemoryChange(target="memory", count=1, removed="Tea")
     assert world.disk.get(PATH).decode() == "Tea and milk\n"

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from svc_proto.agent import model_agent
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.completion_assembler import MAX_TEXT
-from svc_proto.agent.interface import ModelRoute, TextDelta, TurnOutcome
+from svc_proto.agent.interface import ModelEndpoint, TextDelta, TurnOutcome
 from svc_proto.agent.system_prompt import NO_PHONE, PHONE, TOOLS
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from tests.agent.harness import HOME, KEY, AgentWorld
+from tests.agent.harness import HOME, KEY, AgentHarness
 from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, huge, plain, refusal, usage, whole
 
 
 def test_a_plain_answer() -> None:
-    world = AgentWorld(model=[plain("Hello there, friend")])
+    world = AgentHarness(model=[plain("Hello there, friend")])
     assert world.answer("Hi", system="Be kind.", max_tokens=50) == TurnOutcome()
-    assert world.host.story == ["asked", "text", "answered"]
+    assert world.host.event_names == ["asked", "text", "answered"]
     assert [event.text for event in world.host.events if isinstance(event, TextDelta)] == [
         "Hello ",
         "there, ",
@@ -45,7 +45,7 @@ def test_a_plain_answer() -> None:
 
 
 def test_the_phone_is_there_when_it_is() -> None:
-    world = AgentWorld(model=[plain("Ok")], phone=True)
+    world = AgentHarness(model=[plain("Ok")], phone=True)
     world.answer("Hi")
     asked = world.model.seen[0]
     assert asked["messages"][0]["content"].startswith(PHONE)
@@ -57,8 +57,8 @@ def test_the_phone_is_there_when_it_is() -> None:
 def test_history_and_pictures_are_passed_on() -> None:
     history = ({"role": "user", "content": "One"}, {"role": "assistant", "content": "Two"})
     parts = ({"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": "data:,x"}})
-    world = AgentWorld(model=[plain("A cat")])
-    world.answer(parts, history=history, model=ModelRoute(base_url="http://model:9000/v1/", model="m"))
+    world = AgentHarness(model=[plain("A cat")])
+    world.answer(parts, history=history, model=ModelEndpoint(base_url="http://model:9000/v1/", model="m"))
     assert world.model.seen[0]["messages"][1:] == [*history, {"role": "user", "content": list(parts)}]
     assert world.model.keys == [None]
 
@@ -69,7 +69,7 @@ def test_a_history_with_arguments_that_no_server_takes_is_mended() -> None:
         return {"role": "assistant", "content": "", "tool_calls": calls}
 
     odd = {"role": "assistant", "tool_calls": [{"id": "call_9"}]}
-    world = AgentWorld(model=[calls(("skills_list", {})), plain("Ok")])
+    world = AgentHarness(model=[calls(("skills_list", {})), plain("Ok")])
     world.answer("Hi", history=(row('{"a": 1}', "{", "[]"), odd))
     assert world.model.seen[0]["messages"][1:3] == [row('{"a": 1}', "{}", "{}"), odd]
     (finished,) = world.host.finished
@@ -77,7 +77,7 @@ def test_a_history_with_arguments_that_no_server_takes_is_mended() -> None:
 
 
 def test_memory_and_skills_are_in_the_prompt() -> None:
-    world = AgentWorld(model=[plain("Ok")])
+    world = AgentHarness(model=[plain("Ok")])
     world.disk.put(f"{HOME}/memories/USER.md", "Likes tea\n§\nLives in Bern\n".encode())
     world.disk.put(f"{HOME}/skills/brew/SKILL.md", b"---\ndescription: Make tea\n---\n# Brew\n")
     world.answer("Hi")
@@ -89,25 +89,25 @@ def test_memory_and_skills_are_in_the_prompt() -> None:
 
 
 def test_a_memory_that_cannot_be_read_is_left_out() -> None:
-    world = AgentWorld(model=[plain("Ok")])
+    world = AgentHarness(model=[plain("Ok")])
     world.disk.put(f"{HOME}/memories/USER.md", b"\xff\xfe")
     assert world.answer("Hi") == TurnOutcome()
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "thinking"])
 def test_reasoning(name: str) -> None:
-    world = AgentWorld(model=[plain("Yes", reasoning="let me see", name=name)])
+    world = AgentHarness(model=[plain("Yes", reasoning="let me see", name=name)])
     world.answer("Really?")
-    assert world.host.story == ["asked", "reasoning", "text", "answered"]
+    assert world.host.event_names == ["asked", "reasoning", "text", "answered"]
     assert (world.host.reasoning, world.host.text) == ("let me see ", "Yes")
 
 
 def test_a_tool_and_the_answer_after_it() -> None:
-    world = AgentWorld(
+    world = AgentHarness(
         model=[calls(("memory", {"action": "add", "content": "Tea"}), text="I note it."), plain("Noted, friend.")]
     )
     assert world.answer("I like tea") == TurnOutcome()
-    assert world.host.story == [
+    assert world.host.event_names == [
         "asked", "text", "answered",
         "started memory", "noted memory", "finished memory", "asked", "text", "answered",
     ]  # fmt: skip
@@ -142,7 +142,7 @@ ADD = {"type": "function", "function": {"name": "add", "parameters": {"type": "o
 
 
 def test_calls_of_a_client_s_tools_are_the_client_s() -> None:
-    world = AgentWorld(model=[calls(("add", {"a": 2}), text="Let me add."), plain("Four.")])
+    world = AgentHarness(model=[calls(("add", {"a": 2}), text="Let me add."), plain("Four.")])
     turn: dict[str, Any] = {"tools": (ADD,), "options": {"temperature": 0.2}, "system": "Add."}
     outcome = world.answer("2 + 2?", **turn)
     (call,) = outcome.calls
@@ -158,7 +158,7 @@ def test_calls_of_a_client_s_tools_are_the_client_s() -> None:
 
 
 def test_a_server_that_takes_no_tools_is_not_asked_without_those_of_a_client() -> None:
-    world = AgentWorld(model=[refusal(400, "this model does not support tools")])
+    world = AgentHarness(model=[refusal(400, "this model does not support tools")])
     outcome = world.answer("2 + 2?", tools=(ADD,))
     assert (outcome.finish, outcome.code) == ("error", "upstream_error")
     assert outcome.error is not None
@@ -166,17 +166,17 @@ def test_a_server_that_takes_no_tools_is_not_asked_without_those_of_a_client() -
 
 
 def test_no_blank_lines_where_only_one_round_speaks() -> None:
-    world = AgentWorld(model=[calls(("skills_list", {})), plain("Nothing.")])
+    world = AgentHarness(model=[calls(("skills_list", {})), plain("Nothing.")])
     world.answer("Skills?")
     assert world.host.text == "Nothing."
 
 
 def test_parallel_tools_run_at_once_and_answer_in_order() -> None:
-    world = AgentWorld(
+    world = AgentHarness(
         model=[calls(("demo_wait", {"seconds": 5}), ("demo_wait", {"seconds": "2"}), ("demo_fail", {})), plain("Ok")]
     )
     world.answer("Go")
-    assert world.host.story[2:-3] == [
+    assert world.host.event_names[2:-3] == [
         "started demo_wait", "started demo_wait", "started demo_fail",
         "failed demo_fail", "finished demo_wait", "finished demo_wait",
     ]  # fmt: skip
@@ -196,9 +196,9 @@ def test_parallel_tools_run_at_once_and_answer_in_order() -> None:
     ],
 )
 def test_calls_that_cannot_run(name: str, arguments: str, error: str) -> None:
-    world = AgentWorld(model=[calls((name, arguments)), plain("Sorry")])
+    world = AgentHarness(model=[calls((name, arguments)), plain("Sorry")])
     assert world.answer("Go") == TurnOutcome()
-    assert world.host.story[2:4] == [f"started {name}", f"failed {name}"]
+    assert world.host.event_names[2:4] == [f"started {name}", f"failed {name}"]
     (finished,) = world.host.finished
     assert finished.error is not None
     assert finished.error.startswith(error)
@@ -209,13 +209,13 @@ def test_calls_that_cannot_run(name: str, arguments: str, error: str) -> None:
 
 def test_calls_without_ids_or_with_the_same_get_some() -> None:
     call = {"type": "function", "function": {"name": "skills_list", "arguments": "{}"}}
-    world = AgentWorld(model=[whole({"tool_calls": [call, call, {**call, "id": "a"}]}), plain("Ok")])
+    world = AgentHarness(model=[whole({"tool_calls": [call, call, {**call, "id": "a"}]}), plain("Ok")])
     world.answer("Go")
     ids = [call["id"] for call in world.model.seen[1]["messages"][2]["tool_calls"]]
     assert len(set(ids)) == 3
     assert ids[2] == "a"
     assert all(identity.startswith("call_") for identity in ids[:2])
-    same = AgentWorld(
+    same = AgentHarness(
         model=[
             ModelAnswer(
                 events=(
@@ -232,14 +232,14 @@ def test_calls_without_ids_or_with_the_same_get_some() -> None:
 
 
 def test_an_answer_that_is_not_streamed() -> None:
-    world = AgentWorld(model=[whole({"content": "All at once", "reasoning": "quick"})])
+    world = AgentHarness(model=[whole({"content": "All at once", "reasoning": "quick"})])
     assert world.answer("Hi") == TurnOutcome()
-    assert world.host.story == ["asked", "reasoning", "text", "answered"]
+    assert world.host.event_names == ["asked", "reasoning", "text", "answered"]
     assert world.host.usage == [(3, 4)]
 
 
 def test_the_most_calls_of_a_model() -> None:
-    world = AgentWorld(model=[calls(("skills_list", {})) for _ in range(5)])
+    world = AgentHarness(model=[calls(("skills_list", {})) for _ in range(5)])
     assert world.answer("Loop", max_calls=3) == TurnOutcome(finish="length")
     assert len(world.model.seen) == 3
     assert len(world.host.finished) == 3
@@ -247,8 +247,8 @@ def test_the_most_calls_of_a_model() -> None:
 
 @pytest.mark.parametrize(("most", "rounds"), [(47, 2), (48, 3), (71, 3)])  # 24 characters each
 def test_what_goes_back_to_the_model_has_a_bound(most: int, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_agent, "MAX_CARRIED", most)
-    world = AgentWorld(model=[calls(("demo_wait", {"seconds": 1})) for _ in range(9)])
+    monkeypatch.setattr(model_agent, "MAX_CONTEXT_BYTES", most)
+    world = AgentHarness(model=[calls(("demo_wait", {"seconds": 1})) for _ in range(9)])
     assert world.answer("Loop") == TurnOutcome(finish="length")
     assert len(world.model.seen) == rounds
 
@@ -273,11 +273,11 @@ def test_what_goes_back_to_the_model_has_a_bound(most: int, rounds: int, monkeyp
     ],
 )
 def test_how_an_answer_may_end(finish: str, text: str, outcome: TurnOutcome) -> None:
-    assert AgentWorld(model=[plain(text, finish=finish)]).answer("Hi") == outcome
+    assert AgentHarness(model=[plain(text, finish=finish)]).answer("Hi") == outcome
 
 
 def test_a_text_that_is_too_long_is_cut() -> None:
-    world = AgentWorld(model=[huge(40, 50_000)])
+    world = AgentHarness(model=[huge(40, 50_000)])
     assert world.answer("Write") == TurnOutcome(finish="length")
     assert len(world.host.text) == MAX_TEXT
     world.sim.run_for(1.0)
@@ -285,12 +285,12 @@ def test_a_text_that_is_too_long_is_cut() -> None:
 
 
 def test_a_reader_that_is_behind_stops_the_model() -> None:
-    world = AgentWorld(model=[huge(100, 10_000)])
+    world = AgentHarness(model=[huge(100, 10_000)])
     world.host.always_behind = True
     assert world.answer("Write") == TurnOutcome()
     assert 3 <= world.host.drains <= 40
     assert len(world.host.text) == 1_000_000
-    world = AgentWorld(model=[huge(100, 10_000)])
+    world = AgentHarness(model=[huge(100, 10_000)])
     world.host.always_behind = True
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[int]:
@@ -304,7 +304,7 @@ def test_a_reader_that_is_behind_stops_the_model() -> None:
 
 @pytest.mark.parametrize("when", [0.001, 0.5, 1.2, 3.0, 4.2])
 def test_being_stopped_at_any_wait(when: float) -> None:
-    world = AgentWorld(
+    world = AgentHarness(
         model=[plain("one two three").slow(0.4), calls(("demo_wait", {"seconds": 9}), text="Wait"), plain("x")],
     )
     world.model.answers.insert(0, calls(("skills_list", {}), ("demo_ask", {})).slow(0.1))
@@ -342,7 +342,7 @@ def test_every_chunking_of_a_stream_tells_the_same(cuts: list[int]) -> None:
     data = b"".join(STREAM)
     edges = [0, *sorted(set(cuts)), len(data)]
     pieces = tuple(data[left:right] for left, right in pairwise(edges) if left < right)
-    worlds = [AgentWorld(model=[ModelAnswer(events=events, pause=0.01), plain("Ok")]) for events in (STREAM, pieces)]
+    worlds = [AgentHarness(model=[ModelAnswer(events=events, pause=0.01), plain("Ok")]) for events in (STREAM, pieces)]
     for world in worlds:
         assert world.answer("Go") == TurnOutcome()
     assert [event for event in worlds[0].host.events if not hasattr(event, "seconds")] == [

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.interface import ModelRoute, TurnOutcome
-from svc_proto.agent.model_client import PATIENT, AnswerProblem, UpstreamLimits
-from tests.agent.harness import KEY, ROUTE, AgentWorld
+from svc_proto.agent.interface import ModelEndpoint, TurnOutcome
+from svc_proto.agent.model_client import DEFAULT_MODEL_LIMITS, ModelCallFailure, ModelCallLimits
+from tests.agent.harness import KEY, ROUTE, AgentHarness
 from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, event, plain, refusal, usage
 
 HELLO = plain("Hello there")
 UNREACHABLE = "the model's server cannot be reached (SVC_MODEL_BASE_URL)"
 
 
-def failing(*answers: ModelAnswer, route: ModelRoute = ROUTE, **config: Any) -> tuple[AgentWorld, TurnOutcome]:
-    world = AgentWorld(model=answers, **config)
+def failing(*answers: ModelAnswer, route: ModelEndpoint = ROUTE, **config: Any) -> tuple[AgentHarness, TurnOutcome]:
+    world = AgentHarness(model=answers, **config)
     outcome = world.answer("Hi", model=route)
     assert outcome.finish == "error"
     assert KEY not in str(outcome)
@@ -61,15 +61,15 @@ def test_a_refusal(answer: ModelAnswer, error: str) -> None:
     assert str(log["url"]).startswith("http")
     assert outcome == TurnOutcome(finish="error", error=error, code="upstream_error")
     assert len(world.model.seen) == 1
-    assert world.host.story == ["asked"]
+    assert world.host.event_names == ["asked"]
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
 def test_what_may_pass_is_tried_again(status: int) -> None:
-    world = AgentWorld(model=[refusal(status), refusal(status), HELLO])
+    world = AgentHarness(model=[refusal(status), refusal(status), HELLO])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "Hello there"
-    assert world.host.story == ["asked", "text", "answered"]
+    assert world.host.event_names == ["asked", "text", "answered"]
     pauses = [fields["seconds"] for name, fields in world.logs if name == "model asked again"]
     assert isinstance(pauses[0], float)
     assert isinstance(pauses[1], float)
@@ -80,12 +80,12 @@ def test_what_may_pass_is_tried_again(status: int) -> None:
 def test_not_for_ever() -> None:
     world, outcome = failing(*(refusal(503, "busy") for _ in range(9)))
     assert outcome.error == "the model's server failed: 503, busy"
-    assert len(world.model.seen) == PATIENT.attempts
+    assert len(world.model.seen) == DEFAULT_MODEL_LIMITS.attempts
 
 
 @pytest.mark.parametrize("wanted", ["17", "60", "0000017"])
 def test_it_waits_as_long_as_it_is_asked_to(wanted: str) -> None:
-    world = AgentWorld(model=[refusal(429, retry_after=wanted), HELLO])
+    world = AgentHarness(model=[refusal(429, retry_after=wanted), HELLO])
     world.answer("Hi")
     first = next(place for place, event in enumerate(world.host.events) if getattr(event, "text", ""))
     assert 0.0 <= world.host.at[first] - world.host.at[0] - float(wanted) <= 1.0
@@ -100,12 +100,12 @@ def test_a_retry_after_that_is_too_long_ends_the_call(wanted: str) -> None:
 
 @pytest.mark.parametrize("wanted", ["soon", "Wed, 21 Oct 2026 07:28:00 GMT"])
 def test_a_time_that_makes_no_sense(wanted: str) -> None:
-    world = AgentWorld(model=[refusal(429, retry_after=wanted), HELLO])
+    world = AgentHarness(model=[refusal(429, retry_after=wanted), HELLO])
     assert world.answer("Hi") == TurnOutcome()
 
 
 def test_a_model_that_takes_no_tools_is_asked_without() -> None:
-    world = AgentWorld(model=[refusal(400, "small does not support tools"), HELLO])
+    world = AgentHarness(model=[refusal(400, "small does not support tools"), HELLO])
     assert world.answer("Hi") == TurnOutcome()
     assert ["tools" in asked for asked in world.model.seen] == [True, False]
     world, _ = failing(*(refusal(400, "small does not support tools") for _ in range(3)))
@@ -124,7 +124,7 @@ def test_a_model_that_takes_no_tools_is_asked_without() -> None:
 )
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_server_that_does_not_know_a_member(said: str, gone: str, instead: str | None, status: int) -> None:
-    world = AgentWorld(model=[refusal(status, said), HELLO])
+    world = AgentHarness(model=[refusal(status, said), HELLO])
     assert world.answer("Hi", max_tokens=9) == TurnOutcome()
     asked = world.model.seen[1]
     assert gone not in asked
@@ -142,18 +142,18 @@ def test_a_server_that_does_not_know_a_member(said: str, gone: str, instead: str
     ],
 )
 def test_nobody_there(url: str, error: str) -> None:
-    _, outcome = failing(route=ModelRoute(base_url=url, model="m", api_key=KEY))
+    _, outcome = failing(route=ModelEndpoint(base_url=url, model="m", api_key=KEY))
     assert outcome == TurnOutcome(finish="error", error=error, code="upstream_error")
 
 
 def test_a_key_that_no_header_can_carry() -> None:
-    world, outcome = failing(route=ModelRoute(base_url=ROUTE.base_url, model="m", api_key="a\r\nb: c"))
+    world, outcome = failing(route=ModelEndpoint(base_url=ROUTE.base_url, model="m", api_key="a\r\nb: c"))
     assert outcome.error == "the model's API key has characters that no header can carry"
     assert world.model.seen == []
 
 
 def test_no_head_in_time() -> None:
-    world, outcome = failing(ModelAnswer(body=b"{}", before=50.0), limits=UpstreamLimits(answer=20.0, connect=1.0))
+    world, outcome = failing(ModelAnswer(body=b"{}", before=50.0), limits=ModelCallLimits(answer=20.0, connect=1.0))
     assert outcome == TurnOutcome(
         finish="error", error="the model's server did not answer in time", code="upstream_timeout"
     )
@@ -181,7 +181,7 @@ def test_an_error_in_the_middle(member: object) -> None:
 
 
 def test_an_error_before_the_first_word_is_tried_again() -> None:
-    world = AgentWorld(model=[ModelAnswer(events=(event({"error": {"type": "overloaded"}}),)), HELLO])
+    world = AgentHarness(model=[ModelAnswer(events=(event({"error": {"type": "overloaded"}}),)), HELLO])
     assert world.answer("Hi") == TurnOutcome()
 
 
@@ -212,7 +212,7 @@ def test_silence_before_the_first_word_is_silence() -> None:
 
 
 def test_it_breaks_off_before_the_first_word() -> None:
-    world = AgentWorld(model=[HELLO.dropped(1), HELLO.dropped(0), HELLO])
+    world = AgentHarness(model=[HELLO.dropped(1), HELLO.dropped(0), HELLO])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "Hello there"
 
@@ -224,21 +224,21 @@ def test_an_end_without_a_word_of_it() -> None:
 
 def test_the_end_of_an_answer_is_enough() -> None:
     for answer in (HELLO.dropped(4), HELLO.stuck(4), ModelAnswer(events=(HELLO.events or ())[:5])):
-        world = AgentWorld(model=[answer])
+        world = AgentHarness(model=[answer])
         assert world.answer("Hi") == TurnOutcome()
         assert world.host.at[-1] - world.host.at[0] < 10.0
 
 
 def test_done_is_the_end_whatever_follows() -> None:
     events = (chunk({"content": "Hi"}), usage(1, 1), DONE + chunk({"content": "never"}))
-    world = AgentWorld(model=[ModelAnswer(events=events)])
+    world = AgentHarness(model=[ModelAnswer(events=events)])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "Hi"
 
 
 def test_comments_keep_a_slow_model_alive() -> None:
     events = (chunk({"content": "a"}), *(b": wait\n\n" for _ in range(4)), chunk({"content": "b"}, "stop"), DONE)
-    world = AgentWorld(model=[ModelAnswer(events=events, pause=200.0)])
+    world = AgentHarness(model=[ModelAnswer(events=events, pause=200.0)])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "ab"
 
@@ -246,7 +246,7 @@ def test_comments_keep_a_slow_model_alive() -> None:
 def test_one_that_never_comes_to_an_end() -> None:
     world, outcome = failing(
         ModelAnswer(events=(chunk({"content": "a"}), *(chunk() for _ in range(200))), pause=20.0),
-        limits=UpstreamLimits(whole=100.0),
+        limits=ModelCallLimits(whole=100.0),
     )
     assert outcome == TurnOutcome(
         finish="error", error="the model's answer was not over after 100 s", code="upstream_timeout"
@@ -255,13 +255,13 @@ def test_one_that_never_comes_to_an_end() -> None:
 
 
 def test_the_second_round_fails() -> None:
-    world = AgentWorld(model=[calls(("skills_list", {}), text="Look."), *(refusal(500) for _ in range(4))])
+    world = AgentHarness(model=[calls(("skills_list", {}), text="Look."), *(refusal(500) for _ in range(4))])
     outcome = world.answer("Hi")
     assert outcome.error == "the model's server failed: 500, no"
     assert world.host.text == "Look."
 
 
 def test_a_problem_says_what_to_do() -> None:
-    assert AnswerProblem(text="no") == AnswerProblem(
-        text="no", code="upstream_error", again=False, pause=None, unwanted=None
+    assert ModelCallFailure(text="no") == ModelCallFailure(
+        text="no", code="upstream_error", retryable=False, pause=None, unwanted=None
     )

@@ -6,29 +6,29 @@ import re
 
 import pytest
 
-from svc_proto.agent.interface import TextDelta, Unkept
+from svc_proto.agent.interface import EphemeralText, TextDelta
 from svc_proto.engine.message import Response, json_response
 from svc_proto.relay_config import LocalTrustPolicy
 from svc_proto.service_clients.local_secret import HEADER
 from svc_proto.wire.events import Headers
-from tests.agent.harness import ROUTE, AgentWorld
+from tests.agent.harness import ROUTE, AgentHarness
 from tests.support.servers.scripted_service import ScriptedService, row
 
 HERE: tuple[tuple[bytes, bytes], ...] = ()
 
 
-def shown(world: AgentWorld) -> str:
-    return "".join(event.text for event in world.host.events if isinstance(event, Unkept))
+def shown(world: AgentHarness) -> str:
+    return "".join(event.text for event in world.host.events if isinstance(event, EphemeralText))
 
 
-def kept(world: AgentWorld) -> str:
+def kept(world: AgentHarness) -> str:
     return "".join(event.text for event in world.host.events if type(event) is TextDelta)
 
 
 @pytest.mark.parametrize("model", [None, ROUTE])
 @pytest.mark.parametrize("line", ["/svc-relay-pair", " /Hermes-relay-pair\n"])
 def test_the_operator_gets_a_code_and_its_qr_and_neither_is_kept(line: str, model: object) -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     outcome = world.answer(line, model=model, operator=HERE)  # type: ignore[arg-type]  # a route or none
     assert outcome.finish == "stop"
     text = shown(world)
@@ -46,7 +46,7 @@ def test_the_operator_gets_a_code_and_its_qr_and_neither_is_kept(line: str, mode
 
 
 def test_nobody_else_gets_one() -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     world.command("/svc-relay-pair")
     assert shown(world) == ""
     assert "svc pair" in kept(world)
@@ -56,7 +56,7 @@ def test_nobody_else_gets_one() -> None:
 
 
 def test_the_relay_asks_the_operator_for_the_local_secret() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.start_relay(local_trust=LocalTrustPolicy.SECRET)
     world.sim.run_for(1.0)
     world.command("/svc-relay-pair", operator=HERE)
@@ -78,7 +78,7 @@ def test_the_relay_asks_the_operator_for_the_local_secret() -> None:
     ],
 )
 def test_a_relay_that_makes_none(answer: Response | None, why: str) -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     if answer is not None:
         relay = ScriptedService([row("POST", "/pairing/mint", lambda request: answer)])
         world.serve(relay, 8767)
@@ -88,7 +88,7 @@ def test_a_relay_that_makes_none(answer: Response | None, why: str) -> None:
 
 
 def test_without_a_drawing_the_code_is_enough() -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     del world.agent_host.compute["qr.rows"]
     world.command("/svc-relay-pair", operator=HERE)
     assert "```" not in shown(world)

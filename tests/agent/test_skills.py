@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.skills import MAX_FILE, MAX_FOLDERS, MAX_SKILLS, Skill
-from tests.agent.harness import HOME, AgentWorld
+from tests.agent.harness import HOME, AgentHarness
 
 ROOT = f"{HOME}/skills"
 BATTERY = """\
@@ -24,8 +24,8 @@ See references/levels.md and `scripts/check.py`, again references/levels.md, not
 
 
 @pytest.fixture
-def world() -> AgentWorld:
-    world = AgentWorld()
+def world() -> AgentHarness:
+    world = AgentHarness()
     world.disk.put(f"{ROOT}/notes/SKILL.md", b"\xef\xbb\xbf# Take notes\r\n\r\nWrite down.")
     world.disk.put(f"{ROOT}/phone/battery/SKILL.md", BATTERY.encode())
     world.disk.put(f"{ROOT}/phone/battery/references/levels.md", b"80%")
@@ -37,15 +37,15 @@ def world() -> AgentWorld:
     return world
 
 
-def listed(world: AgentWorld) -> list[Skill]:
+def listed(world: AgentHarness) -> list[Skill]:
     return list(world.run(lambda parts, engine: parts.skills.list()))
 
 
-def read(world: AgentWorld, name: str, file_path: str | None = None) -> dict[str, Any]:
+def read(world: AgentHarness, name: str, file_path: str | None = None) -> dict[str, Any]:
     return world.run(lambda parts, engine: parts.skills.read(name, file_path))
 
 
-def test_the_list(world: AgentWorld) -> None:
+def test_the_list(world: AgentHarness) -> None:
     assert [skill.row for skill in listed(world)] == [
         {"name": "notes", "description": "Take notes", "category": None},
         {"name": "battery-care", "description": "Look after the battery", "category": "phone"},
@@ -53,10 +53,10 @@ def test_the_list(world: AgentWorld) -> None:
 
 
 def test_no_folder_of_skills() -> None:
-    assert listed(AgentWorld()) == []
+    assert listed(AgentHarness()) == []
 
 
-def test_a_skill(world: AgentWorld) -> None:
+def test_a_skill(world: AgentHarness) -> None:
     assert read(world, "battery-care") == {
         "success": True,
         "name": "battery-care",
@@ -74,7 +74,7 @@ def test_a_skill(world: AgentWorld) -> None:
     assert (notes["tags"], notes["related_skills"]) == ([], [])
 
 
-def test_one_that_is_not_there(world: AgentWorld) -> None:
+def test_one_that_is_not_there(world: AgentHarness) -> None:
     assert read(world, "cooking") == {
         "success": False,
         "error": "there is no skill 'cooking'",
@@ -91,7 +91,7 @@ def test_one_that_is_not_there(world: AgentWorld) -> None:
         ("references/../LICENSE", {"content": "MIT", "file_type": ""}),
     ],
 )
-def test_its_files(world: AgentWorld, path: str, members: dict[str, object]) -> None:
+def test_its_files(world: AgentHarness, path: str, members: dict[str, object]) -> None:
     assert read(world, "battery-care", path) == {"success": True, "name": "battery-care", "file": path, **members}
 
 
@@ -112,7 +112,7 @@ def test_its_files(world: AgentWorld, path: str, members: dict[str, object]) -> 
         "pipe",
     ],
 )
-def test_what_is_out_of_reach(world: AgentWorld, path: str) -> None:
+def test_what_is_out_of_reach(world: AgentHarness, path: str) -> None:
     world.disk.symlink(f"{ROOT}/phone/battery/link", f"{HOME}/config.yaml")
     world.disk.symlink(f"{ROOT}/phone/battery/links", HOME)
     world.disk.special(f"{ROOT}/phone/battery/pipe")
@@ -120,13 +120,13 @@ def test_what_is_out_of_reach(world: AgentWorld, path: str) -> None:
     assert found == {"success": False, "error": f"{path!r} is not a file of this skill"}
 
 
-def test_another_skill_is_out_of_reach_by_a_link_too(world: AgentWorld) -> None:
+def test_another_skill_is_out_of_reach_by_a_link_too(world: AgentHarness) -> None:
     world.disk.put("/srv/shared/SKILL.md", b"# Shared")
     world.disk.symlink(f"{ROOT}/shared", "/srv/shared")
     assert read(world, "battery-care", "../../shared/SKILL.md")["success"] is False
 
 
-def test_a_file_that_is_too_large(world: AgentWorld) -> None:
+def test_a_file_that_is_too_large(world: AgentHarness) -> None:
     world.disk.put(f"{ROOT}/phone/battery/big.txt", b"x" * (MAX_FILE + 1))
     assert read(world, "battery-care", "big.txt")["error"] == "'big.txt' is too large"
     world.disk.put(f"{ROOT}/phone/battery/big.txt", b"x" * MAX_FILE)
@@ -145,14 +145,14 @@ def test_a_file_that_is_too_large(world: AgentWorld) -> None:
     ],
 )
 def test_front_matter_of_every_kind(text: str, name: str, description: str) -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.disk.put(f"{ROOT}/x/SKILL.md", text.encode())
     (skill,) = listed(world)
     assert (skill.name, skill.description, skill.tags) == (name, description, ())
 
 
 def test_of_two_with_one_name_the_first_counts() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.disk.put(f"{ROOT}/a/SKILL.md", b"---\nname: same\n---\nFirst")
     world.disk.put(f"{ROOT}/b/SKILL.md", b"---\nname: same\n---\nSecond")
     (skill,) = listed(world)
@@ -160,24 +160,24 @@ def test_of_two_with_one_name_the_first_counts() -> None:
 
 
 def test_categories_in_categories_have_a_bound() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.disk.put(f"{ROOT}/a/b/c/d/SKILL.md", b"# Deep")
     world.disk.put(f"{ROOT}/a/b/c/d2/e/SKILL.md", b"# Too deep")
     assert [(skill.name, skill.category) for skill in listed(world)] == [("d", "a/b/c")]
 
 
 def test_so_many_and_no_more() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     for number in range(MAX_SKILLS + 1):
         world.disk.put(f"{ROOT}/s{number:03}/SKILL.md", b"# S")
     assert len(listed(world)) == MAX_SKILLS
-    world = AgentWorld()
+    world = AgentHarness()
     for number in range(MAX_FOLDERS):
         world.disk.folder(f"{ROOT}/a{number:03}")
     world.disk.put(f"{ROOT}/b/SKILL.md", b"# Late")
     assert listed(world) == []
 
 
-def test_a_folder_that_cannot_be_opened(world: AgentWorld) -> None:
+def test_a_folder_that_cannot_be_opened(world: AgentHarness) -> None:
     world.disk.denied.add(f"{ROOT}/notes")
     assert [skill.name for skill in listed(world)] == ["battery-care"]

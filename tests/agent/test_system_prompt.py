@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from svc_proto.agent.memory import CAPS
+from svc_proto.agent.memory import MAX_CHARS
 from svc_proto.agent.system_prompt import (
     MAX_SKILLS_SHOWN,
     NO_PHONE,
     PHONE,
     TOOLS,
+    build_system_prompt,
     notes_part,
     skills_part,
-    system_prompt,
 )
 
 
 def test_the_whole() -> None:
-    assert system_prompt("Be kind.\n", "", "  ", "Tools.") == "Be kind.\n\nTools."
-    assert system_prompt("", TOOLS) == TOOLS
+    assert build_system_prompt("Be kind.\n", "", "  ", "Tools.") == "Be kind.\n\nTools."
+    assert build_system_prompt("", TOOLS) == TOOLS
     assert len(TOOLS) + len(PHONE) < 1_000
     assert len(NO_PHONE) < 200
 
@@ -24,7 +24,7 @@ def test_the_whole() -> None:
 def test_notes() -> None:
     assert notes_part({}) == ""
     assert notes_part({"memory": ["a", "b"], "user": []}) == "Your notes (tool memory, target memory):\n- a\n- b"
-    assert len(notes_part({"user": ["x" * 100_000]})) < 3 * CAPS["user"]
+    assert len(notes_part({"user": ["x" * 100_000]})) < 3 * MAX_CHARS["user"]
 
 
 def test_skills() -> None:

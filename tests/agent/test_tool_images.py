@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.tool_images import ABOUT, MAX_PICTURES, NOT_TAKEN, TOO_OLD, Pictures
-from svc_proto.agent.tools.tool import Picture, Returned
+from svc_proto.agent.tool_images import ABOUT, MAX_PICTURES, NOT_TAKEN, TOO_OLD, ToolImages
+from svc_proto.agent.tools.tool import ToolImage, ToolResult
 from tests.agent.test_mcp_server import READING, Kept
 from tests.support.servers.mcp_program import McpProgram
 from tests.support.servers.model_server import calls, plain, refusal
@@ -54,22 +54,22 @@ def test_a_request_that_is_refused_with_words_too_has_failed() -> None:
 
 
 def test_a_model_that_is_known_to_take_none_has_words_at_once() -> None:
-    (row,) = Pictures(takes=False).rows([("look", Returned("x", (Picture("image/png", PNG),)))])
+    (row,) = ToolImages(takes=False).rows([("look", ToolResult("x", (ToolImage("image/png", PNG),)))])
     assert row["content"] == NOT_TAKEN.format(name="look")
 
 
 def test_older_pictures_make_room() -> None:
-    pictures, half = Pictures(takes=True), Picture("image/png", "A" * (MAX_PICTURES // 2))
-    first, other = pictures.rows([("one", Returned("", (half,))), ("two", Returned("", (half,)))])
+    pictures, half = ToolImages(takes=True), ToolImage("image/png", "A" * (MAX_PICTURES // 2))
+    first, other = pictures.rows([("one", ToolResult("", (half,))), ("two", ToolResult("", (half,)))])
     assert (first["content"], isinstance(other["content"], list)) == (TOO_OLD.format(name="one"), True)
-    (third,) = pictures.rows([("three", Returned("", (Picture("image/png", "A"),))), ("none", Returned(""))])
+    (third,) = pictures.rows([("three", ToolResult("", (ToolImage("image/png", "A"),))), ("none", ToolResult(""))])
     assert isinstance(other["content"], list)
     assert isinstance(third["content"], list)
-    assert pictures.drop(401) is False
-    assert pictures.drop(400) is True
+    assert pictures.retry_without_images(401) is False
+    assert pictures.retry_without_images(400) is True
     assert [row["content"] for row in (first, other, third)] == [
         TOO_OLD.format(name="one"),
         NOT_TAKEN.format(name="two"),
         NOT_TAKEN.format(name="three"),
     ]
-    assert pictures.drop(400) is False
+    assert pictures.retry_without_images(400) is False

@@ -6,15 +6,15 @@ from typing import Any, cast
 import pytest
 
 from svc_proto.agent.agent_factory import AgentParts
-from svc_proto.agent.interface import ModelRoute, ToolCall
+from svc_proto.agent.interface import ModelEndpoint, ToolCall
 from svc_proto.agent.system_prompt import NO_PHONE
-from svc_proto.agent.tool_selection import GROUPS, MORE, ToolChoice, ToolOffer
-from svc_proto.agent.tools.phone_tools import ON_DEMAND, ROWS
+from svc_proto.agent.tool_selection import GROUPS, MORE_TOOLS, ToolPolicy, ToolSelection
+from svc_proto.agent.tools.phone_tools import ON_DEMAND, PHONE_TOOLS
 from svc_proto.agent.tools.tool import Tool
 from svc_proto.basics import strict_json
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from tests.agent.harness import ROUTE, AgentWorld
+from tests.agent.harness import ROUTE, AgentHarness
 from tests.support.servers.model_server import calls, plain
 
 FEW = ("screen", "screenshot", "get_apps", "tap", "tap_text", "type", "scroll", "press_key", "open_app")
@@ -26,7 +26,7 @@ def all_tools() -> dict[str, tuple[Tool, ...]]:
         toolsets = parts.toolbox._toolsets
         return {toolset.name: toolset.tools for toolset in toolsets if toolset.offered}
 
-    return AgentWorld().run(plan)
+    return AgentHarness().run(plan)
 
 
 def names(rows: list[Mapping[str, object]]) -> list[str]:
@@ -34,12 +34,12 @@ def names(rows: list[Mapping[str, object]]) -> list[str]:
 
 
 def bring(group: object) -> ToolCall:
-    return ToolCall(id="c", name=MORE, args={"group": group})
+    return ToolCall(id="c", name=MORE_TOOLS, args={"group": group})
 
 
 def test_a_large_context_has_all_of_them_in_full() -> None:
     tools = all_tools()
-    offer = ToolOffer(tools, few=False)
+    offer = ToolSelection(tools, few=False)
     assert names(offer.rows) == [tool.name for toolset in tools.values() for tool in toolset]
     assert len(offer.rows) == 37
     assert offer.rows[4] == {
@@ -53,8 +53,8 @@ def test_a_large_context_has_all_of_them_in_full() -> None:
 
 
 def test_a_small_context_has_a_few_in_short_words() -> None:
-    whole, offer = ToolOffer(all_tools(), few=False), ToolOffer(all_tools(), few=True)
-    assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", MORE])
+    whole, offer = ToolSelection(all_tools(), few=False), ToolSelection(all_tools(), few=True)
+    assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", MORE_TOOLS])
     screen = next(row for row in offer.rows if names([row]) == ["phone_screen"])
     assert screen["function"] == {
         "name": "phone_screen",
@@ -69,42 +69,42 @@ def test_a_small_context_has_a_few_in_short_words() -> None:
 
 
 def test_more_are_brought_by_group() -> None:
-    offer = ToolOffer(all_tools(), few=True)
+    offer = ToolSelection(all_tools(), few=True)
     few = len(offer.rows)
-    offer.take([bring("people"), bring("people"), bring("nonsense"), ToolCall(id="d", name="memory", args={})])
-    assert names(offer.rows[few:]) == [f"phone_{row.name}" for row in ROWS if row.name in ON_DEMAND["people"]]
+    offer.expand([bring("people"), bring("people"), bring("nonsense"), ToolCall(id="d", name="memory", args={})])
+    assert names(offer.rows[few:]) == [f"phone_{row.name}" for row in PHONE_TOOLS if row.name in ON_DEMAND["people"]]
     for group in GROUPS:
-        offer.take([bring(group)])
+        offer.expand([bring(group)])
     assert len(offer.rows) == 38
     assert len(set(names(offer.rows))) == 38
 
 
 def test_nothing_is_brought_where_there_is_nothing() -> None:
     tools = {"memory": all_tools()["memory"]}
-    assert names(ToolOffer(tools, few=True).rows) == ["memory"]
+    assert names(ToolSelection(tools, few=True).rows) == ["memory"]
 
 
 @pytest.mark.parametrize(
     ("choice", "context", "few"),
     [
-        (ToolChoice(), None, False),
-        (ToolChoice(), 16_384, False),
-        (ToolChoice(), 16_383, True),
-        (ToolChoice(few=True), None, True),
-        (ToolChoice(few=False), 2_048, False),
+        (ToolPolicy(), None, False),
+        (ToolPolicy(), 16_384, False),
+        (ToolPolicy(), 16_383, True),
+        (ToolPolicy(few=True), None, True),
+        (ToolPolicy(few=False), 2_048, False),
     ],
 )
-def test_when_there_are_few(choice: ToolChoice, context: int | None, few: bool) -> None:
-    assert choice.wants_few(context) is few
+def test_when_there_are_few(choice: ToolPolicy, context: int | None, few: bool) -> None:
+    assert choice.prefers_few(context) is few
 
 
 def test_a_turn_in_which_more_are_brought() -> None:
-    world = AgentWorld(model=[calls((MORE, {"group": "skills"})), calls(("skills_list", {})), plain("None.")])
-    route = ModelRoute(base_url=ROUTE.base_url, model="small", api_key=ROUTE.api_key, context=4_096)
+    world = AgentHarness(model=[calls((MORE_TOOLS, {"group": "skills"})), calls(("skills_list", {})), plain("None.")])
+    route = ModelEndpoint(base_url=ROUTE.base_url, model="small", api_key=ROUTE.api_key, context=4_096)
     world.answer("Skills?", model=route)
     assert [names(asked["tools"]) for asked in world.model.seen] == [
-        ["memory", MORE],
-        *[["memory", MORE, "skills_list", "skill_view"]] * 2,
+        ["memory", MORE_TOOLS],
+        *[["memory", MORE_TOOLS, "skills_list", "skill_view"]] * 2,
     ]
     results = [row["content"] for row in world.model.seen[2]["messages"] if row["role"] == "tool"]
     assert results[0] == "until this answer is done you have: skills_list, skill_view"
@@ -114,7 +114,7 @@ def test_a_turn_in_which_more_are_brought() -> None:
 def test_an_operator_names_toolsets() -> None:
     only: tuple[str, ...]
     for only, told in ((("skills",), ["skills_list", "skill_view"]), ((), [])):
-        world = AgentWorld(model=[plain("Ok")], tools=ToolChoice(only=only))
+        world = AgentHarness(model=[plain("Ok")], tools=ToolPolicy(only=only))
         world.answer("Hi")
         assert names(world.model.seen[0].get("tools", [])) == told
         assert NO_PHONE not in world.model.seen[0]["messages"][0]["content"]  # nobody wants one

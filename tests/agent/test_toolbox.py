@@ -9,16 +9,16 @@ import pytest
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.approval_memory import ApprovalMemory
 from svc_proto.agent.interface import ToolCall, Turn
-from svc_proto.agent.toolbox import MAX_OUTPUT, MAX_PREVIEW, Toolbox, WantedCall, call_preview, preview_of
+from svc_proto.agent.toolbox import MAX_OUTPUT, MAX_PREVIEW, RequestedToolCall, Toolbox, call_preview, preview_of
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from tests.agent.harness import AgentWorld
+from tests.agent.harness import AgentHarness
 
 TURN = Turn(session_id="s", run_id="r", prompt="x")
 
 
-def run(world: AgentWorld, tools: dict[str, bool], *calls: str, text: str = "fine") -> list[str]:
+def run(world: AgentHarness, tools: dict[str, bool], *calls: str, text: str = "fine") -> list[str]:
     """Run calls of tools that take a second each; those that are True act in order."""
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[str]]:
@@ -29,34 +29,36 @@ def run(world: AgentWorld, tools: dict[str, bool], *calls: str, text: str = "fin
             return text
 
         made = tuple(
-            Tool(name=name, description="", parameters=schema(), run=work, in_order=in_order)
+            Tool(name=name, description="", parameters=schema(), run=work, sequential=in_order)
             for name, in_order in tools.items()
         )
         toolset = Toolset(name="t", label="T", description="", tools=made)
         box = Toolbox(engine, (toolset,), ApprovalMemory(engine))
-        wanted = tuple(WantedCall(ToolCall(id=f"c{place}", name=name, args={})) for place, name in enumerate(calls))
+        wanted = tuple(
+            RequestedToolCall(ToolCall(id=f"c{place}", name=name, args={})) for place, name in enumerate(calls)
+        )
         return [result.text for result in (yield from box.run_calls(TURN, world.host, wanted))]
 
     return world.run(plan)
 
 
 def test_side_by_side() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     assert run(world, {"a": False, "b": False}, "a", "b", "a") == ["fine"] * 3
     assert [finished.seconds for finished in world.host.finished] == pytest.approx([1.0] * 3, abs=0.1)
     assert world.host.at[-1] - world.host.at[0] < 1.1
 
 
 def test_in_order() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     run(world, {"tap": True, "look": False}, "tap", "tap", "look", "tap")
-    assert [word for word in world.host.story if "tap" in word] == ["started tap", "finished tap"] * 3
-    assert world.host.story.index("finished look") < 5
+    assert [word for word in world.host.event_names if "tap" in word] == ["started tap", "finished tap"] * 3
+    assert world.host.event_names.index("finished look") < 5
     assert world.host.at[-1] - world.host.at[0] > 3.0
 
 
 def test_a_result_that_is_too_long_is_cut() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     (result,) = run(world, {"a": False}, "a", text="x" * (MAX_OUTPUT + 1))
     assert len(result) == MAX_OUTPUT
     assert result.endswith("[cut: the rest is too long]")
@@ -65,7 +67,7 @@ def test_a_result_that_is_too_long_is_cut() -> None:
 
 
 def test_a_tool_with_a_bug_fails_its_call_alone() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[str]]:
         world.host.engine = engine
@@ -76,7 +78,7 @@ def test_a_tool_with_a_bug_fails_its_call_alone() -> None:
 
         tool = Tool(name="a", description="", parameters=schema(), run=broken)
         box = Toolbox(engine, (Toolset(name="t", label="", description="", tools=(tool,)),), ApprovalMemory(engine))
-        wanted = (WantedCall(ToolCall(id="c", name="a", args={})),)
+        wanted = (RequestedToolCall(ToolCall(id="c", name="a", args={})),)
         return [result.text for result in (yield from box.run_calls(TURN, world.host, wanted))]
 
     assert world.run(plan) == ["error: the tool has a bug, logged as bug-1"]
@@ -86,7 +88,7 @@ def test_a_tool_with_a_bug_fails_its_call_alone() -> None:
 
 
 def test_the_toolsets() -> None:
-    rows = AgentWorld().run(lambda parts, engine: _rows(parts))
+    rows = AgentHarness().run(lambda parts, engine: _rows(parts))
     assert [row["name"] for row in rows] == ["phone", "memory", "skills"]
     for row in rows:
         assert set(row) == {"name", "label", "description", "enabled", "configured", "tools", "descriptions"}
@@ -96,8 +98,8 @@ def test_the_toolsets() -> None:
 
 
 def test_every_tool_is_described_in_words_and_types() -> None:
-    tools = AgentWorld().run(lambda parts, engine: _tools(parts))
-    assert {type(tool.in_order) for tool in tools} == {bool}
+    tools = AgentHarness().run(lambda parts, engine: _tools(parts))
+    assert {type(tool.sequential) for tool in tools} == {bool}
     for tool in tools:
         assert tool.description.endswith(".")
         assert set(tool.parameters) <= {"type", "properties", "required", "additionalProperties"}

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from runtimes.sim.redis import RedisService
-from svc_proto.api.cluster.session_ownership import SharedOwnership
+from svc_proto.api.cluster.session_ownership import ClusterSessionOwnership
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.cluster.forwarding import VIA_NAME
@@ -20,7 +20,7 @@ from svc_proto.commands import Connect, Level
 from svc_proto.facts import Started, Stopping
 from svc_proto.settings import RedisAddress
 from tests.api.harness import KEY, ApiCall
-from tests.api.scripted_agent import Puppet, TurnBook
+from tests.api.scripted_agent import ScriptedAgent, TurnHarness
 from tests.book import REFUSED, Node
 from tests.ends import Plug
 from tests.playbook import counting_entropy
@@ -38,7 +38,7 @@ def _entropy(number: int) -> Callable[[int], bytes]:
     return lambda size: (bytes([number]) + count(size))[:size] if size > 1 else count(size)
 
 
-class NodesBook(TurnBook):
+class ApiClusterHarness(TurnHarness):
     """See the module. `members` are the nodes, `api` is the service of the one that is spoken to."""
 
     def __init__(self, count: int = 2, *, started: bool = True, under: str = "", **config: Any) -> None:
@@ -60,7 +60,7 @@ class NodesBook(TurnBook):
 
     def _new(self, node_url: str) -> tuple[Node, Api]:
         self._lives += 1
-        puppet = Puppet()
+        puppet = ScriptedAgent()
         puppet.hands = self.puppet.hands
         api = Api(evolve(self.config, node_url=node_url), agent=puppet)
         node = self._node(api, _entropy(self._lives), Level.DEBUG)
@@ -68,20 +68,20 @@ class NodesBook(TurnBook):
         self.servers[int(node_url.rpartition(":")[2].partition("/")[0])] = node
         return node, api
 
-    def rise(self, n: int) -> None:
+    def start_node(self, n: int) -> None:
         """Start one again that was killed."""
         self.members[n] = self._new(f"http://127.0.0.1:{PORT + n}")
         self.tell(self.members[n][0], Started())
 
-    def at(self, n: int) -> NodesBook:
+    def at(self, n: int) -> ApiClusterHarness:
         """Speak with that one from now on; what it orders and logs is what is looked at."""
         self.node, self.api = self.members[n]
         return self
 
     @property
-    def ownership(self) -> SharedOwnership:
+    def ownership(self) -> ClusterSessionOwnership:
         """That of the node that is spoken to."""
-        assert isinstance(self.api.ownership, SharedOwnership)
+        assert isinstance(self.api.ownership, ClusterSessionOwnership)
         return self.api.ownership
 
     def kill(self, n: int) -> None:
@@ -126,7 +126,7 @@ def code(call: ApiCall) -> tuple[int, str]:
     return answer.status, answer.json["error"]["code"]
 
 
-def lease(book: NodesBook, session: str) -> str:
+def lease(book: ApiClusterHarness, session: str) -> str:
     """Who has the turns of a session, as Redis says: empty is nobody."""
     value, _ = book.town.keys.get(redis_key(f"lease:{session}"), (b"", 0.0))
     return value.decode()

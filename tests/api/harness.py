@@ -30,7 +30,7 @@ from tests.book import HOME
 from tests.http_book import Call, HttpBook
 from tests.playbook import PATIENT, PEER, START
 
-__all__ = ["CONFIG", "HOME", "KEY", "PEER", "START", "ApiBook", "ApiCall"]
+__all__ = ["CONFIG", "HOME", "KEY", "PEER", "START", "ApiHarness", "ApiCall"]
 
 CONFIG = f"{HOME}/config.yaml"
 KEY = "sk-api-7f3a9c2e"
@@ -48,12 +48,12 @@ class ApiCall(Call):
         """The events of the stream so far."""
         return EventStreamDecoder().receive_data(self.text.encode())
 
-    def told(self) -> list[tuple[str, dict[str, Any]]]:
+    def named_events(self) -> list[tuple[str, dict[str, Any]]]:
         """The named events of the stream so far, their data parsed."""
         return [(event.event, json.loads(event.data)) for event in self.stream()]
 
 
-class ApiBook(HttpBook):
+class ApiHarness(HttpBook):
     """An API server, its host, its clients and its upstreams."""
 
     caller = ApiCall

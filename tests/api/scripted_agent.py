@@ -16,11 +16,11 @@ from typing import Any
 
 from attrs import define, field
 
-from svc_proto.agent.interface import ToolCall, Turn, TurnEvent, TurnHost, TurnOutcome
+from svc_proto.agent.interface import AgentHost, ToolCall, Turn, TurnEvent, TurnOutcome
 from svc_proto.api.config import ApiConfig
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
-from tests.api.harness import KEY, ApiBook, ApiCall
+from tests.api.harness import KEY, ApiCall, ApiHarness
 from tests.book import Node
 
 FOREVER = 1e9  # s
@@ -32,9 +32,9 @@ def names(call: ApiCall) -> list[str]:
     return [event.event for event in call.stream()]
 
 
-def text_told(call: ApiCall) -> str:
+def streamed_text(call: ApiCall) -> str:
     """The text that the deltas of a session's stream make."""
-    return "".join(data["delta"] for name, data in call.told() if name == "assistant.delta")
+    return "".join(data["delta"] for name, data in call.named_events() if name == "assistant.delta")
 
 
 def call_of(name: str = "terminal", identity: str = "call_7", **args: object) -> ToolCall:
@@ -43,42 +43,42 @@ def call_of(name: str = "terminal", identity: str = "call_7", **args: object) ->
 
 
 @define(eq=False)
-class Hand:
+class ScriptedTurn:
     """One turn of the puppet."""
 
     node: Node  # whose agent has it
     turn: Turn
-    host: TurnHost
+    host: AgentHost
     outcome: TurnOutcome | None = None
     cancelled: bool = False
     answers: list[object] = field(factory=list)  # of the flows that it was made to run
     todo: list[Callable[[], Flow[Any]]] = field(factory=list)
     ticket: OperationId = NOBODY
 
-    def tell(self, *events: TurnEvent) -> None:
+    def emit(self, *events: TurnEvent) -> None:
         """All in one go, as events of one read of an upstream are."""
 
         def act() -> Flow[None]:
             for event in events:
-                self.host.tell(event)
+                self.host.emit(event)
             yield from ()
 
         self.do(act)
 
-    def is_full(self) -> bool:
+    def is_reader_behind(self) -> bool:
         """Whether the agent is held."""
-        return self.host.full
+        return self.host.reader_behind
 
     def do(self, act: Callable[[], Flow[Any]]) -> None:
         """Run a flow of the host."""
         self.todo.append(act)
         self._go_on()
 
-    def keep_calls(self, *calls: ToolCall, text: str = "", reasoning: str = "") -> None:
-        self.do(lambda: self.host.keep_calls(text, reasoning, calls))
+    def store_calls(self, *calls: ToolCall, text: str = "", reasoning: str = "") -> None:
+        self.do(lambda: self.host.store_calls(text, reasoning, calls))
 
-    def keep_result(self, call: ToolCall, output: str) -> None:
-        self.do(lambda: self.host.keep_result(call, output))
+    def store_result(self, call: ToolCall, output: str) -> None:
+        self.do(lambda: self.host.store_result(call, output))
 
     def finish(self, finish: str = "stop", **members: Any) -> None:
         """The agent is done."""
@@ -99,17 +99,17 @@ class Hand:
             self.node.book.within(lambda: self.node.engine.resume(self.ticket, None), self.node)
 
 
-class Puppet:
+class ScriptedAgent:
     """The agent of a node."""
 
     node: Node
 
     def __init__(self) -> None:
-        self.hands: list[Hand] = []
+        self.hands: list[ScriptedTurn] = []
 
-    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
+    def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         engine = self.node.engine
-        hand = Hand(self.node, turn, host)
+        hand = ScriptedTurn(self.node, turn, host)
         self.hands.append(hand)
         try:
             while hand.outcome is None:
@@ -123,16 +123,16 @@ class Puppet:
             hand.cancelled = hand.outcome is None
 
 
-class TurnBook(ApiBook):
+class TurnHarness(ApiHarness):
     """An API whose agent is a puppet."""
 
     def __init__(self, config: ApiConfig | None = None, **options: Any) -> None:
-        self.puppet = Puppet()
+        self.puppet = ScriptedAgent()
         super().__init__(config or ApiConfig(key=KEY), agent=self.puppet, **options)
         self.puppet.node = self.node
 
     @property
-    def hand(self) -> Hand:
+    def hand(self) -> ScriptedTurn:
         """The turn that began last."""
         return self.puppet.hands[-1]
 
@@ -147,8 +147,8 @@ class TurnBook(ApiBook):
         return self.call("POST", f"/api/sessions/{session or self.session()}/chat/stream", message, **options)
 
 
-def chatting(**options: Any) -> tuple[TurnBook, str, ApiCall]:
+def chatting(**options: Any) -> tuple[TurnHarness, str, ApiCall]:
     """A turn has begun: where, of which session, and its stream."""
-    book = TurnBook(**options)
+    book = TurnHarness(**options)
     session = book.session()
     return book, session, book.chat(session)

@@ -6,13 +6,13 @@ from enum import Enum
 
 import pytest
 
-from svc_proto.api.access import SESSION_ID, SESSION_KEY, Access, Cors, authorize, branded_header
+from svc_proto.api.access import SESSION_ID, SESSION_KEY, ApiAccess, Cors, authorize, find_branded_header
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address
 from svc_proto.wire.events import Headers
-from tests.api.harness import KEY, PEER, ApiBook
+from tests.api.harness import KEY, PEER, ApiHarness
 from tests.playbook import REMOTE
 
 SECURITY = {
@@ -42,7 +42,7 @@ NO_KEY = ApiConfig()
     ],
 )
 def test_a_wrong_key(header: bytes | None) -> None:
-    book = ApiBook()
+    book = ApiHarness()
     headers = [] if header is None else [(b"authorization", header)]
     answer = book.request("GET", "/v1/models", key="", headers=headers)
     assert answer.status == 401
@@ -55,36 +55,36 @@ def test_a_wrong_key(header: bytes | None) -> None:
 
 @pytest.mark.parametrize("path", ["/health", "/v1/health"])
 def test_health_needs_none(path: str) -> None:
-    assert ApiBook().request("GET", path, key="").status == 200
+    assert ApiHarness().request("GET", path, key="").status == 200
 
 
 def test_the_right_key_and_blanks_behind_it() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     assert book.request("GET", "/v1/models").status == 200
     head = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY} \t\r\n\r\n"
     assert book.raw(head.encode()).result.status == 200
 
 
 def test_without_a_key_everybody_may() -> None:
-    book = ApiBook(NO_KEY)
+    book = ApiHarness(NO_KEY)
     assert book.request("GET", "/v1/models").status == 200
     assert book.request("GET", "/v1/models", key="anything", peer=REMOTE, host=b"192.0.2.5:8642").status == 200
 
 
 @pytest.mark.parametrize("name", [b"x-svc-session-id", b"X-Hermes-Session-Id", b"x-svc-session-key"])
 def test_session_headers_need_a_key(name: bytes) -> None:
-    answer = ApiBook(NO_KEY).request("GET", "/v1/models", headers=[(name.lower(), b"s-1")])
+    answer = ApiHarness(NO_KEY).request("GET", "/v1/models", headers=[(name.lower(), b"s-1")])
     assert answer.status == 403
     assert answer.json["error"]["code"] is None
-    assert ApiBook().request("GET", "/v1/models", headers=[(name.lower(), b"s-1")]).status == 200
-    assert ApiBook(NO_KEY).request("GET", "/health", headers=[(name.lower(), b"s-1")]).status == 200
+    assert ApiHarness().request("GET", "/v1/models", headers=[(name.lower(), b"s-1")]).status == 200
+    assert ApiHarness(NO_KEY).request("GET", "/health", headers=[(name.lower(), b"s-1")]).status == 200
 
 
 def test_branded_headers_are_read_in_both_spellings() -> None:
     headers = Headers([(b"x-hermes-session-id", b" one "), (b"x-svc-session-key", b"two")])
-    assert branded_header(headers, SESSION_ID) == "one"
-    assert branded_header(headers, SESSION_KEY) == "two"
-    assert branded_header(Headers([]), SESSION_KEY) is None
+    assert find_branded_header(headers, SESSION_ID) == "one"
+    assert find_branded_header(headers, SESSION_KEY) == "two"
+    assert find_branded_header(Headers([]), SESSION_KEY) is None
 
 
 # --- names that point here ----------------------------------------------------------------------------------------
@@ -104,26 +104,26 @@ def test_branded_headers_are_read_in_both_spellings() -> None:
     ],
 )
 def test_local_names_without_a_key(host: bytes) -> None:
-    assert ApiBook(NO_KEY).request("GET", "/v1/models", host=host).status == 200
+    assert ApiHarness(NO_KEY).request("GET", "/v1/models", host=host).status == 200
 
 
 @pytest.mark.parametrize("host", [b"evil.example", b"evil.example:8642", b"127.0.0.1.evil.example", b"evil.example."])
 def test_a_rebound_name_gets_nothing_without_a_key(host: bytes) -> None:
     for peer in (PEER, REMOTE):  # a page may have made its name point to any address of this host
-        answer = ApiBook(NO_KEY).request("GET", "/api/sessions", host=host, peer=peer)
+        answer = ApiHarness(NO_KEY).request("GET", "/api/sessions", host=host, peer=peer)
         assert answer.status == 403
         assert answer.json["error"]["code"] == "host_not_allowed"
-        assert ApiBook().request("GET", "/api/sessions", host=host, peer=peer).status == 200
+        assert ApiHarness().request("GET", "/api/sessions", host=host, peer=peer).status == 200
 
 
 def test_a_name_of_this_host_is_no_rebound_one() -> None:
-    book = ApiBook(ApiConfig(names=("box.example",)))
+    book = ApiHarness(ApiConfig(names=("box.example",)))
     assert book.request("GET", "/v1/models", peer=REMOTE, host=b"Box.example:8642").status == 200
     assert book.request("GET", "/v1/models", peer=REMOTE, host=b"a.box.example:8642").status == 403
 
 
 def test_http_1_0_has_no_host() -> None:
-    call = ApiBook(NO_KEY).raw(b"GET /v1/models HTTP/1.0\r\n\r\n")
+    call = ApiHarness(NO_KEY).raw(b"GET /v1/models HTTP/1.0\r\n\r\n")
     assert call.result.status == 200
 
 
@@ -140,7 +140,7 @@ def origin(name: bytes) -> list[tuple[bytes, bytes]]:
 )
 @pytest.mark.parametrize("allowed", [(), ("https://chat.example",)])
 def test_a_page_that_is_not_allowed_learns_nothing(method: str, path: str, allowed: tuple[str, ...]) -> None:
-    book = ApiBook(ApiConfig(key=KEY, cors_origins=allowed))
+    book = ApiHarness(ApiConfig(key=KEY, cors_origins=allowed))
     answer = book.request(method, path, headers=origin(b"https://evil.example"))
     assert (answer.status, answer.body) == (403, b"")
     assert answer.headers.get(b"access-control-allow-origin") is None
@@ -148,7 +148,7 @@ def test_a_page_that_is_not_allowed_learns_nothing(method: str, path: str, allow
 
 
 def test_an_allowed_page() -> None:
-    book = ApiBook(ApiConfig(key=KEY, cors_origins=("https://chat.example", "http://localhost:3000")))
+    book = ApiHarness(ApiConfig(key=KEY, cors_origins=("https://chat.example", "http://localhost:3000")))
     for method, status in (("GET", 200), ("PUT", 405)):
         answer = book.request(method, "/v1/models", headers=origin(b"http://localhost:3000"))
         assert answer.status == status
@@ -165,12 +165,12 @@ def test_an_allowed_page() -> None:
     [b"https://chat.example:444", b"http://chat.example", b"https://CHAT.example", b"https://a.chat.example", b"null"],
 )
 def test_origin_is_compared_with_scheme_and_port(name: bytes) -> None:
-    book = ApiBook(ApiConfig(key=KEY, cors_origins=("https://chat.example", "http://localhost:3000")))
+    book = ApiHarness(ApiConfig(key=KEY, cors_origins=("https://chat.example", "http://localhost:3000")))
     assert book.request("GET", "/v1/models", headers=origin(name)).status == 403
 
 
 def test_every_page() -> None:
-    book = ApiBook(ApiConfig(key=KEY, cors_origins=("*",)))
+    book = ApiHarness(ApiConfig(key=KEY, cors_origins=("*",)))
     answer = book.request("GET", "/v1/models", headers=origin(b"https://any.example"))
     assert answer.headers.get(b"access-control-allow-origin") == b"*"
     assert answer.headers.get(b"vary") is None
@@ -178,7 +178,7 @@ def test_every_page() -> None:
 
 @pytest.mark.parametrize("path", ["/api/sessions", "/nowhere", "*"])
 def test_the_question_before(path: str) -> None:
-    book = ApiBook(ApiConfig(key=KEY, cors_origins=("https://chat.example",)))
+    book = ApiHarness(ApiConfig(key=KEY, cors_origins=("https://chat.example",)))
     headers = [*origin(b"https://chat.example"), (b"access-control-request-method", b"PATCH")]
     answer = book.request("OPTIONS", path, key="", headers=headers)
     assert (answer.status, answer.body) == (200, b"")
@@ -190,14 +190,14 @@ def test_the_question_before(path: str) -> None:
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/health"), ("GET", "/nowhere"), ("DELETE", "/api/sessions/x")])
 def test_every_answer_has_the_security_headers(method: str, path: str) -> None:
-    answer = ApiBook().request(method, path)
+    answer = ApiHarness().request(method, path)
     for name, value in SECURITY.items():
         assert answer.headers.get(name) == value
     assert answer.headers.get(b"permissions-policy")
 
 
 def test_only_over_tls_a_client_is_told_to_stay_there() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     found = [book.request("GET", "/health", tls=tls).headers.get(b"strict-transport-security") for tls in (False, True)]
     assert found == [None, b"max-age=31536000"]
 
@@ -208,18 +208,18 @@ def test_routes_have_to_name_a_policy() -> None:
 
     request = Request("GET", "/", "", Headers([]), PEER, False, {})
     with pytest.raises(TypeError):
-        ApiBook().api.authorize(Other.ONE, request)
+        ApiHarness().api.authorize(Other.ONE, request)
     with pytest.raises(LocalProtocolError, match="a gate of its own"):
-        authorize(Access.MONITOR, request, "", (), lambda key: None)
+        authorize(ApiAccess.MONITOR, request, "", (), lambda key: None)
 
 
 def test_policies_are_five() -> None:
-    assert [access.value for access in Access] == ["public", "monitor", "here or key", "key", "main key"]
+    assert [access.value for access in ApiAccess] == ["public", "monitor", "here or key", "key", "main key"]
     assert Cors(()).allows(Headers([]))
 
 
 def test_streams_have_them_too() -> None:
-    book = ApiBook(ApiConfig(key=KEY, cors_origins=("https://chat.example",)))
+    book = ApiHarness(ApiConfig(key=KEY, cors_origins=("https://chat.example",)))
     path = f"/api/sessions/{book.session()}/chat/stream"
     call = book.call("POST", path, {"message": "/count 2"}, headers=origin(b"https://chat.example"))
     book.after(5.0)
@@ -231,7 +231,7 @@ def test_streams_have_them_too() -> None:
 
 def test_wrong_keys_are_limited_and_the_right_one_never() -> None:
     """As wrong codes: five within a minute block an address for five minutes."""
-    book = ApiBook()
+    book = ApiHarness()
 
     def ask(key: str, peer: Address = PEER) -> int:
         return book.request("GET", "/v1/models", key=key, peer=peer).status
@@ -251,14 +251,14 @@ def test_wrong_keys_are_limited_and_the_right_one_never() -> None:
 
 
 def test_a_right_key_clears_the_count_and_no_key_is_no_guess() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     for _ in range(3):
         for key in ("wrong", "", "wrong", "wrong", "", KEY):
             assert book.request("GET", "/v1/models", key=key).status == (200 if key == KEY else 401)
 
 
 def test_public_route_neither_counts_nor_clears_wrong_keys() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     for _ in range(5):
         assert book.request("GET", "/v1/models", key="wrong").status == 401
         for method, path, status in (("GET", "/health", 200), ("GET", "/none", 404), ("OPTIONS", "/v1/models", 200)):

@@ -6,27 +6,27 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.interface import ModelRoute
+from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.api.agent_settings import (
     FILE_MEMBERS,
     AgentSettings,
-    agent_settings,
-    misspelt,
-    product,
+    build_agent_settings,
+    find_misspelled,
+    is_usable_base_url,
+    product_id,
     sends_key_to_main_host,
-    usable_base_url,
 )
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
-from tests.api.harness import CONFIG, ApiBook
+from tests.api.harness import CONFIG, ApiHarness
 
 OLLAMA = "http://127.0.0.1:11434/v1"
 CLOUD = "https://api.example/v1"
 
 
 def settings(found: dict[str, object] | None = None, **config: Any) -> AgentSettings:
-    return agent_settings(ApiConfig(**config), found or {})
+    return build_agent_settings(ApiConfig(**config), found or {})
 
 
 def routed(alias: object, **main: object) -> dict[str, object]:
@@ -43,7 +43,7 @@ def test_nothing_is_configured() -> None:
 
 
 def test_names() -> None:
-    assert product(SVC) == "svc-agent"
+    assert product_id(SVC) == "svc-agent"
     assert settings(brand=HERMES).name == "hermes-agent"
     named: dict[str, object] = {"platforms": {"api_server": {"extra": {"model_name": "jarvis"}}}}
     assert settings(named).name == "jarvis"
@@ -74,7 +74,7 @@ def test_names() -> None:
     ],
 )
 def test_routes(model: object, config: dict[str, str], route: tuple[str, str, str] | None) -> None:
-    expected = None if route is None else ModelRoute(base_url=route[0], model=route[1], api_key=route[2])
+    expected = None if route is None else ModelEndpoint(base_url=route[0], model=route[1], api_key=route[2])
     assert settings({"model": model}, **config).route == expected
 
 
@@ -82,7 +82,7 @@ def test_routes(model: object, config: dict[str, str], route: tuple[str, str, st
     ("url", "good"), [(OLLAMA, True), (OLLAMA + "?a=1", False), (OLLAMA + "#x", False), ("", False), ("x", False)]
 )
 def test_endpoints(url: str, good: bool) -> None:
-    assert usable_base_url(url) is good
+    assert is_usable_base_url(url) is good
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_endpoints(url: str, good: bool) -> None:
 )
 def test_aliases(alias: dict[str, str], route: tuple[str, str, str]) -> None:
     found = settings(routed(alias, base_url=OLLAMA, api_key="main"))
-    assert found.aliases == {"fast": ModelRoute(base_url=route[0], model=route[1], api_key=route[2])}
+    assert found.aliases == {"fast": ModelEndpoint(base_url=route[0], model=route[1], api_key=route[2])}
 
 
 def test_the_context_of_a_model() -> None:
@@ -223,7 +223,7 @@ def test_no_secret_is_shown() -> None:
 
 
 def test_the_file_is_read_anew_each_time() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     assert book.spawn(book.api.settings())[0].model == ""
     book.disk.put(CONFIG, b"model: first\n")
     assert book.spawn(book.api.settings())[0].model == "first"
@@ -233,7 +233,7 @@ def test_the_file_is_read_anew_each_time() -> None:
 
 
 def test_a_broken_file_counts_as_empty_and_is_told_of() -> None:
-    book = ApiBook(files={CONFIG: "model: ["})
+    book = ApiHarness(files={CONFIG: "model: ["})
     assert book.spawn(book.api.settings())[0].model == ""
     assert book.events(Level.WARNING) == ["configuration not read"]
 
@@ -249,7 +249,7 @@ def test_a_broken_file_counts_as_empty_and_is_told_of() -> None:
     ],
 )
 def test_a_model_that_is_not_understood_is_told_of(text: str, problem: str | None) -> None:
-    book = ApiBook(files={CONFIG: text})
+    book = ApiHarness(files={CONFIG: text})
     assert book.spawn(book.api.settings())[0].model in ("", "a")
     told = [record.fields for record in book.logs if record.event == "configuration not used"]
     assert told == ([] if problem is None else [{"path": CONFIG, "problem": problem}])
@@ -274,4 +274,4 @@ def test_a_model_that_is_not_understood_is_told_of(text: str, problem: str | Non
     ],
 )
 def test_what_is_nearly_a_setting(names: str, meant: dict[str, str]) -> None:
-    assert misspelt(dict.fromkeys(names.split(), 1)) == meant
+    assert find_misspelled(dict.fromkeys(names.split(), 1)) == meant

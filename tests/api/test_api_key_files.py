@@ -8,7 +8,7 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.commands import Level
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
-from tests.api.harness import CONFIG, HOME, KEY, ApiBook, ApiCall
+from tests.api.harness import CONFIG, HOME, KEY, ApiCall, ApiHarness
 from tests.playbook import counting_entropy
 
 NEW = "sk-new-5b1d0e3f7a"
@@ -16,23 +16,23 @@ ENV = f"{HOME}/.env"
 YAML = "platforms: {api_server: {extra: {key: sk-of-yaml-3c9d1e}}}\n"
 
 
-def book(config: ApiConfig | None = None, **files: str) -> ApiBook:
+def book(config: ApiConfig | None = None, **files: str) -> ApiHarness:
     named = {"env": ENV, "yaml": CONFIG}
-    made = ApiBook(config or ApiConfig(key=KEY), files={named[name]: text for name, text in files.items()})
+    made = ApiHarness(config or ApiConfig(key=KEY), files={named[name]: text for name, text in files.items()})
     made.secrets |= {NEW, "sk-of-yaml-3c9d1e"}
     return made
 
 
-def reload(there: ApiBook, key: str = KEY) -> tuple[int, object]:
+def reload(there: ApiHarness, key: str = KEY) -> tuple[int, object]:
     answer = there.request("POST", "/api/key/reload", key=key)
     return answer.status, answer.json
 
 
-def ask(there: ApiBook, key: str) -> int:
+def ask(there: ApiHarness, key: str) -> int:
     return there.request("GET", "/api/sessions", key=key).status
 
 
-def stream(there: ApiBook, key: str = KEY) -> ApiCall:
+def stream(there: ApiHarness, key: str = KEY) -> ApiCall:
     session = there.request("POST", "/api/sessions", {}, key=key).json["session"]["id"]
     return there.call("POST", f"/api/sessions/{session}/chat/stream", {"message": "/count 500"}, key=key)
 
@@ -69,16 +69,16 @@ def test_what_the_old_key_let_in_ends() -> None:
     streamed = stream(there)
     waiting = there.call("POST", f"/api/sessions/{there.session()}/chat", {"message": "/count 500"}, key=KEY)
     there.after(1.5)
-    assert len(streamed.told()) > 2
+    assert len(streamed.named_events()) > 2
     assert reload(there)[0] == 200
     assert streamed.gone
-    assert [event for event, _ in streamed.told()][-1] != "done"
+    assert [event for event, _ in streamed.named_events()][-1] != "done"
     assert waiting.result.status == 401
     there.after(2.0)
     assert there.api.runs.outcomes["cancelled"] == 2  # nor does the agent go on
     after = stream(there, NEW)
     there.after(120.0)
-    assert [event for event, _ in after.told()][-1] == "done"
+    assert [event for event, _ in after.named_events()][-1] == "done"
 
 
 def test_a_body_that_took_its_time() -> None:
@@ -92,7 +92,7 @@ def test_a_body_that_took_its_time() -> None:
 
 def test_the_key_of_a_pairing_goes_on_and_opens_no_such_door() -> None:
     keys = PairingApiKeys()
-    there = ApiBook(files={ENV: f"API_SERVER_KEY={NEW}\n"}, keys=keys)
+    there = ApiHarness(files={ENV: f"API_SERVER_KEY={NEW}\n"}, keys=keys)
     device, key_hash = keys.new_key(counting_entropy())
     keys.codes.register("Q7M2ZK", there.now, PairingMeta(key_hash=key_hash))
     assert (ask(there, device), reload(there, device)[0]) == (200, 401)
@@ -103,7 +103,7 @@ def test_the_key_of_a_pairing_goes_on_and_opens_no_such_door() -> None:
     assert (streamed.gone, mine.gone) == (False, True)
     assert keys.replaced == 1  # which the relay beside it looks at
     there.after(200.0)
-    assert [event for event, _ in streamed.told()][-1] == "done"
+    assert [event for event, _ in streamed.named_events()][-1] == "done"
     assert there.engine.next_deadline() is None  # and nobody looks while there is nothing to end
 
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from svc_proto.api.access import Access
+from svc_proto.api.access import ApiAccess
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import BODY_LIMIT
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.router import Route
-from tests.api.harness import CONFIG, KEY, ApiBook
+from tests.api.harness import CONFIG, KEY, ApiHarness
 from tests.book import REFUSED
 from tests.http_book import Asked, Reply, as_json
 from tests.support.http_client import Response
 
 MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")
 ELSEWHERE = ("/metrics", "/healthz", "/readyz", "/openapi.json", "/docs")  # see tests/engine
-ROUTES = [route for route in ApiBook(started=False).api.router.routes if route.pattern not in ELSEWHERE]
+ROUTES = [route for route in ApiHarness(started=False).api.router.routes if route.pattern not in ELSEWHERE]
 IDS = [f"{route.method} {route.pattern}" for route in ROUTES]
 BODILESS = ("/stop", "/reload")  # what they end with takes none, and looks at none
 OTHERS = "/mcp"  # whose messages are those of tests/mcp
@@ -47,24 +47,24 @@ def problem(answer: Response, path: str) -> dict[str, Any]:
     return error
 
 
-def unchanged(book: ApiBook) -> bool:
+def unchanged(book: ApiHarness) -> bool:
     total = book.request("GET", "/api/sessions").json["total"]
     return total == 0 and not any(isinstance(command, WriteConfig) for command in book.commands)
 
 
 @pytest.fixture(scope="module")
-def book() -> ApiBook:
+def book() -> ApiHarness:
     """For requests that must not get far."""
-    return ApiBook()
+    return ApiHarness()
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=IDS)
-def test_every_route_but_health_needs_the_key(book: ApiBook, route: Route) -> None:
+def test_every_route_but_health_needs_the_key(book: ApiHarness, route: Route) -> None:
     answer = book.request(route.method, path_of(route), {}, key="")
     if route.pattern in ("/health", "/v1/health"):
         assert answer.status == 200
         return
-    assert route.access is (Access.MAIN_KEY if route.pattern == "/api/key/reload" else Access.KEY)
+    assert route.access is (ApiAccess.MAIN_KEY if route.pattern == "/api/key/reload" else ApiAccess.KEY)
     assert answer.status == 401
     assert not book.queries()
     if route.method != "HEAD" and not route.pattern.startswith(MANAGEMENT):
@@ -73,17 +73,17 @@ def test_every_route_but_health_needs_the_key(book: ApiBook, route: Route) -> No
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=IDS)
-def test_nothing_of_a_body_is_read_before_the_key(book: ApiBook, route: Route) -> None:
+def test_nothing_of_a_body_is_read_before_the_key(book: ApiHarness, route: Route) -> None:
     head = f"{route.method} {path_of(route)} HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n"
     call = book.raw(head.encode())
-    assert bytes(call.heard).startswith(b"HTTP/1.1 413 " if route.access is Access.PUBLIC else b"HTTP/1.1 401 ")
+    assert bytes(call.heard).startswith(b"HTTP/1.1 413 " if route.access is ApiAccess.PUBLIC else b"HTTP/1.1 401 ")
     call.vanish()
 
 
 def test_what_takes_a_body_and_what_does_not() -> None:
     assert {route.method for route in ROUTES if route.body_limit == 0} == {"GET", "HEAD"}
     assert {route.body_limit for route in ROUTES if route.method not in ("GET", "HEAD")} == {BODY_LIMIT}
-    book = ApiBook()
+    book = ApiHarness()
     assert book.request("GET", "/health", b"{}").status == 200
     assert book.request("GET", "/api/sessions", b"{}").status == 200
     assert book.request("OPTIONS", "/nowhere", b"{}").status == 200
@@ -93,7 +93,7 @@ def test_what_takes_a_body_and_what_does_not() -> None:
 
 @pytest.mark.parametrize("path", sorted({path_of(route) for route in ROUTES}))
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "BREW"])
-def test_wrong_methods(book: ApiBook, path: str, method: str) -> None:
+def test_wrong_methods(book: ApiHarness, path: str, method: str) -> None:
     """405 with `Allow`, before anybody looks for the session or reads a body."""
     allowed = {route.method for route in ROUTES if path_of(route) == path}
     allowed |= {"HEAD"} if "GET" in allowed else set()
@@ -113,7 +113,7 @@ def test_wrong_methods(book: ApiBook, path: str, method: str) -> None:
     ids=range(11),
 )
 @pytest.mark.parametrize("route", WITH_BODY, ids=[f"{route.method} {route.pattern}" for route in WITH_BODY])
-def test_bodies_that_are_no_objects(book: ApiBook, route: Route, body: bytes) -> None:
+def test_bodies_that_are_no_objects(book: ApiHarness, route: Route, body: bytes) -> None:
     path = path_of(route)
     answer = book.request(route.method, path, body)
     if answer.status == 404:  # chat routes look for the session first, wire api 2.1
@@ -126,7 +126,7 @@ def test_bodies_that_are_no_objects(book: ApiBook, route: Route, body: bytes) ->
 
 @pytest.mark.parametrize("route", WITH_BODY, ids=[f"{route.method} {route.pattern}" for route in WITH_BODY])
 def test_bodies_that_would_take_too_long_to_read(route: Route) -> None:
-    book = ApiBook()
+    book = ApiHarness()
     path = path_of(route)
     answer = book.request(route.method, path, b"[" + b"{}," * 100_000 + b"0]")
     assert answer.status in (404, 413)  # chat routes look for the session first, wire api 2.1
@@ -166,7 +166,7 @@ def test_members_of_every_type(route: Route, value: object) -> None:
         "instructions",
         "attachments",
     )
-    book = ApiBook()
+    book = ApiHarness()
     path = path_of(route)
     for name in names:
         answer = book.call(route.method, path, {name: value})
@@ -181,7 +181,7 @@ def test_members_of_every_type(route: Route, value: object) -> None:
 @pytest.mark.parametrize(
     "route", [route for route in ROUTES if route.method != "HEAD"], ids=[each for each in IDS if "HEAD" not in each]
 )
-def test_bodies_that_are_too_large(book: ApiBook, route: Route) -> None:
+def test_bodies_that_are_too_large(book: ApiHarness, route: Route) -> None:
     path = path_of(route)
     limit = 65_536 if route.method == "GET" else 10_000_000
     head = f"{route.method} {path} {KEYED}Content-Length: {limit + 1}\r\n\r\n"
@@ -193,7 +193,7 @@ def test_bodies_that_are_too_large(book: ApiBook, route: Route) -> None:
 
 
 def test_a_body_that_turns_out_too_large() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     call = book.raw(f"POST /api/sessions {KEYED}Transfer-Encoding: chunked\r\n\r\n".encode())
     piece = b"x" * 1_000_000
     for _ in range(10):
@@ -206,7 +206,7 @@ def test_a_body_that_turns_out_too_large() -> None:
 
 
 def test_a_body_of_the_largest_size() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     body = b'{"title":"' + b" " * (BODY_LIMIT - 12) + b'"}'
     assert len(body) == BODY_LIMIT
     assert book.request("POST", "/api/sessions", body).status == 201
@@ -214,7 +214,7 @@ def test_a_body_of_the_largest_size() -> None:
 
 @pytest.mark.parametrize("length", ["x", "-1", "1.5", "+1", "1e3"])
 @pytest.mark.parametrize("path", ["/api/sessions", "/api/memory"])
-def test_lengths_that_are_no_numbers(book: ApiBook, path: str, length: str) -> None:
+def test_lengths_that_are_no_numbers(book: ApiHarness, path: str, length: str) -> None:
     answer = book.raw(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode()).result
     assert answer.status == 400
     assert (
@@ -223,14 +223,14 @@ def test_lengths_that_are_no_numbers(book: ApiBook, path: str, length: str) -> N
 
 
 @pytest.mark.parametrize("path", ["/", "/nowhere", "/v1", "/api/sessions/", "/api/sessions/x/y", "/api/skills/x/y"])
-def test_unknown_paths(book: ApiBook, path: str) -> None:
+def test_unknown_paths(book: ApiHarness, path: str) -> None:
     answer = book.request("GET", path, key="")
     assert answer.status == 404
     assert problem(answer, path)["message"] == "there is nothing at this path"
 
 
 @pytest.mark.parametrize("path", ["/api/sessions/%zz", "/api/sessions/%ff", "/api/sessions/%00/messages"])
-def test_paths_that_cannot_be_read(book: ApiBook, path: str) -> None:
+def test_paths_that_cannot_be_read(book: ApiHarness, path: str) -> None:
     answer = book.request("GET", path)
     assert answer.status == 400
     assert problem(answer, path)["type"] == "invalid_request_error"
@@ -257,7 +257,7 @@ def parrot(asked: Asked) -> Reply:
 def test_no_secret_is_told_anywhere(there: bool) -> None:
     """Every route, well and badly asked, with a model that repeats the key it was sent, and every log record kept."""
     config = ApiConfig(key=SECRETS[0], model_api_key=SECRETS[1], relay_token=SECRETS[2])
-    book = ApiBook(config, files={CONFIG: SECRET_FILE})
+    book = ApiHarness(config, files={CONFIG: SECRET_FILE})
     book.http = parrot if there else None
     book.secrets |= set(SECRETS)
     session = book.session(title="t")

@@ -17,16 +17,16 @@ import pytest
 
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.cluster import run_slots
-from svc_proto.api.cluster.session_ownership import TAKE_WITHIN, SharedOwnership
+from svc_proto.api.cluster.session_ownership import ACQUIRE_TIMEOUT, ClusterSessionOwnership
 from svc_proto.cluster.semaphore import DistributedSemaphore
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address
 from svc_proto.machines.auth_rate_limiter import MAX_FAILURES, WINDOW, AuthRateLimiter
 from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
 from svc_proto.machines.run_scheduler import RunState
-from tests.api.cluster_harness import NodesBook
+from tests.api.cluster_harness import ApiClusterHarness
 from tests.api.harness import ApiCall
-from tests.api.scripted_agent import Hand, text_told
+from tests.api.scripted_agent import ScriptedTurn, streamed_text
 from tests.plan import some
 
 SEEDS = range(20)
@@ -42,7 +42,7 @@ class Storm:
     def __init__(self, seed: int, *, crowded: bool = False) -> None:
         self.rng = Random(seed)
         self.crowded = crowded
-        self.book = NodesBook(3, max_concurrent_runs=CAP)
+        self.book = ApiClusterHarness(3, max_concurrent_runs=CAP)
         for number, (node, _) in enumerate(self.book.members):
             node.engine.entropy = Random(f"{seed} {number}").randbytes
         self.sessions = [self.book.session() for _ in range(5 if crowded else CAP)]
@@ -66,7 +66,7 @@ class Storm:
     def _live(self) -> list[int]:
         return [n for n in range(3) if n not in self.dead]
 
-    def _hands(self) -> list[Hand]:
+    def _hands(self) -> list[ScriptedTurn]:
         hands = self.book.puppet.hands
         return [hand for hand in hands if not hand.cancelled and not hand.outcome and hand.node.alive]
 
@@ -78,7 +78,7 @@ class Storm:
     def answer(self) -> None:
         if hands := self._hands():
             hand = self.rng.choice(hands)
-            hand.tell(TextDelta(f"answer to {hand.turn.prompt}"))
+            hand.emit(TextDelta(f"answer to {hand.turn.prompt}"))
             if self.rng.random() < 0.8:
                 hand.finish()
 
@@ -93,7 +93,7 @@ class Storm:
     def kill(self) -> None:
         self.guesses.clear()  # of which it has counted some
         if self.dead:
-            self.book.rise(self.dead.pop())
+            self.book.start_node(self.dead.pop())
         else:
             n = self.rng.randrange(3)
             self.dead.add(n)
@@ -116,7 +116,7 @@ class Storm:
             self.guesses.append(self.book.clock.now)
 
     def _are_whole(self) -> bool:
-        nodes = [cast("SharedOwnership", self.book.members[n][1].ownership).node for n in self._live()]
+        nodes = [cast("ClusterSessionOwnership", self.book.members[n][1].ownership).node for n in self._live()]
         return len(nodes) == 3 and all(len(node.members) == 2 for node in nodes)
 
     # --- what holds ---
@@ -144,31 +144,31 @@ class Storm:
             owners = [
                 n
                 for n in self._live()
-                if cast("SharedOwnership", self.book.members[n][1].ownership).leases.has(session)
+                if cast("ClusterSessionOwnership", self.book.members[n][1].ownership).leases.has(session)
             ]
             assert len(owners) <= 1, owners
 
     def heal(self) -> None:
         for n in list(self.dead):
             self.dead.discard(n)
-            self.book.rise(n)
+            self.book.start_node(n)
         self.book.mend()
-        self.book.after(2 * TAKE_WITHIN)
+        self.book.after(2 * ACQUIRE_TIMEOUT)
         while hands := self._hands():
             for hand in hands:
-                hand.tell(TextDelta(f"answer to {hand.turn.prompt}"))
+                hand.emit(TextDelta(f"answer to {hand.turn.prompt}"))
                 hand.finish()
-            self.book.after(TAKE_WITHIN)
+            self.book.after(ACQUIRE_TIMEOUT)
         for session in self.sessions:
             for n in range(3):
                 said = f"at last {session} {n}"
                 call = self.book.at(n).chat(session, {"message": said})
                 self.calls.append((session, said, call))
-                self.book.hand.tell(TextDelta("so it is"))
+                self.book.hand.emit(TextDelta("so it is"))
                 self.book.hand.finish()
                 assert told_completed(call)
         for _, api in self.book.members:
-            assert len(cast("SharedOwnership", api.ownership).leases) == len(api.runs) == 0
+            assert len(cast("ClusterSessionOwnership", api.ownership).leases) == len(api.runs) == 0
         held = {key: value for (_, key), (value, until) in self.book.town.keys.items() if until > self.book.clock.now}
         assert not [key for key in held if b":lease:" in key or b":places:" in key]
 
@@ -180,12 +180,12 @@ class Storm:
             for where, message, call in self.calls:
                 if where == session and told_completed(call):
                     at = rows.index(("user", message))
-                    assert rows[at + 1] == ("assistant", text_told(call))
+                    assert rows[at + 1] == ("assistant", streamed_text(call))
 
 
 def told_completed(call: ApiCall) -> bool:
     """Whether a stream has said that all of its turn is there."""
-    done: list[dict[str, Any]] = [data for name, data in call.told() if name == "run.completed"]
+    done: list[dict[str, Any]] = [data for name, data in call.named_events() if name == "run.completed"]
     return bool(done) and done[0]["completed"]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.api.completion_options import MAX_SEED, ModelOptions, read_model_options
+from svc_proto.api.completion_options import MAX_SEED, CompletionOptions, parse_completion_options
 from svc_proto.basics.errors import Refused
 
 ADD: dict[str, Any] = {"type": "function", "function": {"name": "add", "description": "Adds", "parameters": {}}}
@@ -23,7 +23,7 @@ ADD: dict[str, Any] = {"type": "function", "function": {"name": "add", "descript
     ],
 )
 def test_what_is_passed_on_as_it_is(members: dict[str, object]) -> None:
-    assert read_model_options({"messages": [], **members}) == ModelOptions(members=members)
+    assert parse_completion_options({"messages": [], **members}) == CompletionOptions(members=members)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_what_is_passed_on_as_it_is(members: dict[str, object]) -> None:
     ],
 )
 def test_what_asks_for_nothing(members: dict[str, object]) -> None:
-    assert read_model_options(members) == ModelOptions()
+    assert parse_completion_options(members) == CompletionOptions()
 
 
 def test_the_limit_of_tokens_has_two_names() -> None:
@@ -43,16 +43,16 @@ def test_the_limit_of_tokens_has_two_names() -> None:
         ({"max_completion_tokens": 8}, 8),
         ({"max_tokens": 9, "max_completion_tokens": 8}, 8),
     ):
-        assert read_model_options(body) == ModelOptions(max_tokens=limit)
+        assert parse_completion_options(body) == CompletionOptions(max_tokens=limit)
 
 
 def test_tools_of_a_client() -> None:
     plain = {"type": "function", "function": {"name": "now"}}
     body = {"tools": [ADD, plain], "tool_choice": {"type": "function"}, "parallel_tool_calls": False}
-    found = read_model_options(body)
+    found = parse_completion_options(body)
     assert found.tools == (ADD, plain)
     assert found.members == {"tool_choice": {"type": "function"}, "parallel_tool_calls": False}
-    assert read_model_options({"tools": [ADD] * 128}).members == {}
+    assert parse_completion_options({"tools": [ADD] * 128}).members == {}
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,6 @@ def test_tools_of_a_client() -> None:
 )
 def test_what_is_refused(body: dict[str, object], param: str) -> None:
     with pytest.raises(Refused) as caught:
-        read_model_options(body)
+        parse_completion_options(body)
     assert (caught.value.status, caught.value.extra["field"]) == (400, param)
     assert param.rpartition(".")[2].partition("[")[0].removesuffix("s") in caught.value.message

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.agent.tool_selection import ToolChoice
-from svc_proto.api.config import ApiConfig, api_config
+from svc_proto.agent.tool_selection import ToolPolicy
+from svc_proto.api.config import ApiConfig, parse_api_config
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, RedisAddress
@@ -11,7 +11,7 @@ from tests.variables import undocumented
 
 
 def test_defaults() -> None:
-    assert api_config({}) == ApiConfig()
+    assert parse_api_config({}) == ApiConfig()
 
 
 def test_every_variable() -> None:
@@ -40,7 +40,7 @@ def test_every_variable() -> None:
         "SVC_RELAY_URL": "https://relay.example",
         "SVC_RELAY_TOKEN": "t",
     }
-    assert api_config(env) == ApiConfig(
+    assert parse_api_config(env) == ApiConfig(
         enabled=False,
         host="0.0.0.0",
         port=1,
@@ -61,7 +61,7 @@ def test_every_variable() -> None:
         model="m",
         model_api_key="secret",
         model_context=4_096,
-        tools=ToolChoice(few=True, only=("phone", "memory")),
+        tools=ToolPolicy(few=True, only=("phone", "memory")),
         relay_url="https://relay.example",
         relay_token="t",
     )
@@ -70,79 +70,79 @@ def test_every_variable() -> None:
 @pytest.mark.parametrize(
     ("text", "choice"),
     [
-        ("", ToolChoice()),
-        ("auto", ToolChoice()),
-        ("auto,phone", ToolChoice(only=("phone",))),
-        ("all", ToolChoice(few=False)),
-        ("few", ToolChoice(few=True)),
-        ("none", ToolChoice(only=())),
+        ("", ToolPolicy()),
+        ("auto", ToolPolicy()),
+        ("auto,phone", ToolPolicy(only=("phone",))),
+        ("all", ToolPolicy(few=False)),
+        ("few", ToolPolicy(few=True)),
+        ("none", ToolPolicy(only=())),
     ],
 )
-def test_which_tools_there_are(text: str, choice: ToolChoice) -> None:
-    assert api_config({"SVC_TOOLS": text}).tools == choice
+def test_which_tools_there_are(text: str, choice: ToolPolicy) -> None:
+    assert parse_api_config({"SVC_TOOLS": text}).tools == choice
 
 
 @pytest.mark.parametrize("text", ["phones", "all few", "none phone", "few,none"])
 def test_tools_that_make_no_sense(text: str) -> None:
     with pytest.raises(ConfigError, match="SVC_TOOLS must be auto, all or few"):
-        api_config({"SVC_TOOLS": text})
+        parse_api_config({"SVC_TOOLS": text})
 
 
 def test_tls() -> None:
     env = {"API_SERVER_SSL_CERT": "/c", "API_SERVER_SSL_KEY": "/k"}
-    assert api_config(env).tls
-    assert not api_config(env, {"no_ssl": True}).tls
+    assert parse_api_config(env).tls
+    assert not parse_api_config(env, {"no_ssl": True}).tls
     for one in env:
         with pytest.raises(ConfigError, match="API_SERVER_SSL_CERT and API_SERVER_SSL_KEY must be set together"):
-            api_config({one: "/x"})
+            parse_api_config({one: "/x"})
 
 
 def test_an_option_wins_and_the_home_decides_where_the_config_is() -> None:
-    config = api_config({"API_SERVER_PORT": "1", "HERMES_HOME": "/old"}, {"port": 2, "host": None})
+    config = parse_api_config({"API_SERVER_PORT": "1", "HERMES_HOME": "/old"}, {"port": 2, "host": None})
     assert (config.port, config.host, config.config_path) == (2, "127.0.0.1", "/old/config.yaml")
-    assert api_config({"API_SERVER_CORS_ORIGINS": "*"}).cors_origins == ("*",)
+    assert parse_api_config({"API_SERVER_CORS_ORIGINS": "*"}).cors_origins == ("*",)
 
 
 @pytest.mark.parametrize("origin", ["a", "ftp://a", "https://a/path", "https://a?q"])
 def test_origins_that_are_none(origin: str) -> None:
     with pytest.raises(ConfigError, match="API_SERVER_CORS_ORIGINS must hold origins"):
-        api_config({"API_SERVER_CORS_ORIGINS": f"https://ok.example,{origin}"})
+        parse_api_config({"API_SERVER_CORS_ORIGINS": f"https://ok.example,{origin}"})
 
 
 @pytest.mark.parametrize("key", ["a b", "\u00e9", "a\x01"])
 def test_a_key_that_no_header_carries_is_refused_and_not_quoted(key: str) -> None:
     with pytest.raises(ConfigError, match="printable ASCII") as caught:
-        api_config({"API_SERVER_KEY": key})
+        parse_api_config({"API_SERVER_KEY": key})
     assert key not in str(caught.value)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "server.example"])
 def test_other_hosts_may_not_guess_at_a_short_key(host: str) -> None:
     with pytest.raises(ConfigError, match="at least 16 characters") as caught:
-        api_config({"API_SERVER_KEY": "fifteen-letters"}, {"host": host})
+        parse_api_config({"API_SERVER_KEY": "fifteen-letters"}, {"host": host})
     assert "fifteen" not in str(caught.value)
-    assert api_config({"API_SERVER_KEY": "sixteen--letters"}, {"host": host}).key == "sixteen--letters"
-    assert api_config({}, {"host": host}).key == ""  # whoever wants none has said so
+    assert parse_api_config({"API_SERVER_KEY": "sixteen--letters"}, {"host": host}).key == "sixteen--letters"
+    assert parse_api_config({}, {"host": host}).key == ""  # whoever wants none has said so
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
 def test_on_this_host_a_short_key_will_do(host: str) -> None:
-    assert api_config({"API_SERVER_KEY": "k"}, {"host": host}).key == "k"
+    assert parse_api_config({"API_SERVER_KEY": "k"}, {"host": host}).key == "k"
 
 
 def test_a_node_is_who_knows_where_the_others_meet_and_where_they_find_it() -> None:
     meeting = {"SVC_CLUSTER_URL": "redis://redis.lan/2"}
     address = {"API_SERVER_NODE_URL": "http://10.0.0.1:8642/api/"}
     store = {"SVC_DATABASE_URL": "postgresql://svc@db.lan/svc"}
-    node = api_config({**meeting, **address, **store})
+    node = parse_api_config({**meeting, **address, **store})
     assert (node.cluster, node.node_url) == (RedisAddress("redis.lan", db=2), "http://10.0.0.1:8642/api")
     for alone in ({}, meeting, address, {**meeting, **store}):
-        assert (api_config(alone).cluster, api_config(alone).node_url) == (None, "")
+        assert (parse_api_config(alone).cluster, parse_api_config(alone).node_url) == (None, "")
     with pytest.raises(
         ConfigError, match="API_SERVER_NODE_URL needs SVC_DATABASE_URL: the nodes of a service have one"
     ):
-        api_config({**meeting, **address})
+        parse_api_config({**meeting, **address})
 
 
 def test_each_variable_is_in_some_document() -> None:
-    assert undocumented(api_config) == set()
+    assert undocumented(parse_api_config) == set()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.api.content import MAX_MESSAGES, MAX_PARTS, read_conversation, read_history, read_prompt, read_text
+from svc_proto.api.content import MAX_MESSAGES, MAX_PARTS, parse_conversation, parse_history, parse_prompt, parse_text
 from svc_proto.basics.errors import Refused
 
 PNG = "data:image/png;base64,aGk="
@@ -58,7 +58,7 @@ def refusal(call: Any, *args: Any, **named: Any) -> tuple[int, str | None, objec
     ],
 )
 def test_a_message(body: dict[str, object], content: object) -> None:
-    assert read_prompt(body) == content
+    assert parse_prompt(body) == content
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,15 @@ def test_a_message(body: dict[str, object], content: object) -> None:
     ],
 )
 def test_a_message_that_is_none(body: dict[str, object], code: str, param: str) -> None:
-    assert refusal(read_prompt, body) == (400, code, param)
+    assert refusal(parse_prompt, body) == (400, code, param)
 
 
 def test_a_text_under_several_names() -> None:
     names = ("system_message", "instructions")
-    assert read_text({}, names) == ""
-    assert read_text({"system_message": None, "instructions": " Be kind. "}, names) == "Be kind."
-    assert read_text({"system_message": "x" * 100_000}, names) == "x" * 100_000
-    assert refusal(read_text, {"instructions": ["x"]}, names, code="invalid_system_message") == (
+    assert parse_text({}, names) == ""
+    assert parse_text({"system_message": None, "instructions": " Be kind. "}, names) == "Be kind."
+    assert parse_text({"system_message": "x" * 100_000}, names) == "x" * 100_000
+    assert refusal(parse_text, {"instructions": ["x"]}, names, code="invalid_system_message") == (
         400,
         "invalid_system_message",
         "instructions",
@@ -112,7 +112,7 @@ def test_a_text_under_several_names() -> None:
 
 
 def test_a_conversation() -> None:
-    talk = read_conversation(
+    talk = parse_conversation(
         [
             {"role": "system", "content": "Be kind."},
             {"role": "developer", "content": [text("And"), text("brief."), image(PNG)]},
@@ -138,13 +138,13 @@ ASKED = {"role": "user", "content": "2 + 2?"}
 
 def test_calls_and_results_of_a_client_are_kept_for_it() -> None:
     told = {"role": "assistant", "content": "", "tool_calls": [CALL]}
-    talk = read_conversation([ASKED, CALLED, RESULT], "messages", whole=True)
+    talk = parse_conversation([ASKED, CALLED, RESULT], "messages", whole=True)
     assert (talk.history, talk.prompt, talk.results) == ((ASKED, told, RESULT), "", (RESULT,))
     parts = {**RESULT, "content": [text("a"), text("b")]}
-    talk = read_conversation([ASKED, CALLED, RESULT, parts], "messages", whole=True)
+    talk = parse_conversation([ASKED, CALLED, RESULT, parts], "messages", whole=True)
     assert talk.results == (RESULT, {**RESULT, "content": "a\nb"})
     spoken = {"role": "assistant", "content": "4", "tool_calls": []}
-    talk = read_conversation([ASKED, CALLED, RESULT, spoken, {"role": "user", "content": "Sure?"}], "m", whole=True)
+    talk = parse_conversation([ASKED, CALLED, RESULT, spoken, {"role": "user", "content": "Sure?"}], "m", whole=True)
     assert talk.history == (ASKED, told, RESULT, {"role": "assistant", "content": "4"})
     assert (talk.prompt, talk.results) == ("Sure?", ())
 
@@ -165,14 +165,14 @@ def test_calls_and_results_of_a_client_are_kept_for_it() -> None:
 )
 def test_calls_and_results_that_are_none(entries: list[object], param: str) -> None:
     with pytest.raises(Refused) as caught:
-        read_conversation(entries, "m", whole=True)
+        parse_conversation(entries, "m", whole=True)
     assert (caught.value.status, caught.value.extra["field"]) == (400, param)
 
 
 def test_a_history_with_images() -> None:
     entries = [{"role": "user", "content": [image(PNG)]}, {"role": "system", "content": "x"}]
     called: dict[str, object] = {"role": "assistant", "content": None, "tool_calls": [{}]}
-    assert read_history([*entries, called, {"role": "user", "content": ""}], "h") == (
+    assert parse_history([*entries, called, {"role": "user", "content": ""}], "h") == (
         {"role": "user", "content": [image(PNG)]},
         {"role": "system", "content": "x"},
     )
@@ -180,11 +180,11 @@ def test_a_history_with_images() -> None:
 
 def test_what_is_too_much_is_refused_not_cut() -> None:
     entries: list[object] = [{"role": "user", "content": "x"}] * MAX_MESSAGES
-    assert len(read_conversation(entries, "messages").history) == MAX_MESSAGES - 1
-    assert refusal(read_conversation, [*entries, entries[0]], "messages") == (400, None, "messages")
+    assert len(parse_conversation(entries, "messages").history) == MAX_MESSAGES - 1
+    assert refusal(parse_conversation, [*entries, entries[0]], "messages") == (400, None, "messages")
     many = ["x"] * (MAX_PARTS + 1)
-    assert refusal(read_prompt, {"message": many}) == (400, "invalid_content_part", "message")
-    assert refusal(read_prompt, {"message": "x", "attachments": many}) == (400, "invalid_content_part", "attachments")
+    assert refusal(parse_prompt, {"message": many}) == (400, "invalid_content_part", "message")
+    assert refusal(parse_prompt, {"message": "x", "attachments": many}) == (400, "invalid_content_part", "attachments")
 
 
 @pytest.mark.parametrize(
@@ -202,14 +202,14 @@ def test_what_is_too_much_is_refused_not_cut() -> None:
     ],
 )
 def test_a_conversation_that_is_none(value: object, code: str | None, param: str) -> None:
-    assert refusal(read_conversation, value, "messages") == (400, code, param)
+    assert refusal(parse_conversation, value, "messages") == (400, code, param)
 
 
 def test_a_history_that_is_none() -> None:
-    assert refusal(read_history, "x", "h") == (400, None, "h")
-    assert refusal(read_history, [{"role": "tool", "content": "x"}], "h") == (400, None, "h[0].role")
+    assert refusal(parse_history, "x", "h") == (400, None, "h")
+    assert refusal(parse_history, [{"role": "tool", "content": "x"}], "h") == (400, None, "h[0].role")
     for lacking in ({"role": "user"}, {"role": "system", "content": None}):
-        assert refusal(read_history, [lacking], "h") == (400, None, "h[0].content")
+        assert refusal(parse_history, [lacking], "h") == (400, None, "h[0].content")
 
 
 JSON = st.recursive(
@@ -228,9 +228,9 @@ JSON = st.recursive(
 @settings(max_examples=50)
 def test_anything_is_content_or_a_400(value: object, attachments: object) -> None:
     for call in (
-        lambda: read_prompt({"message": value, "attachments": attachments}),
-        lambda: read_conversation(value, "messages"),
-        lambda: read_history(value, "history"),
+        lambda: parse_prompt({"message": value, "attachments": attachments}),
+        lambda: parse_conversation(value, "messages"),
+        lambda: parse_history(value, "history"),
     ):
         try:
             call()

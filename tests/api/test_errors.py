@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from svc_proto.api.errors import draining, error_response, invalid, no_such_session, not_found, store_unavailable
+from svc_proto.api.errors import (
+    error_response,
+    invalid_request,
+    not_found,
+    session_not_found,
+    shutting_down,
+    store_unavailable,
+)
 from svc_proto.basics.errors import Refused
 
 
@@ -17,17 +24,17 @@ def body(refused: Refused, path: str = "/v1/models") -> Any:
     ("refused", "status", "error"),
     [
         (
-            invalid("x must be a y"),
+            invalid_request("x must be a y"),
             400,
             {"message": "x must be a y", "type": "invalid_request_error", "param": None, "code": None},
         ),
         (
-            invalid("not so", code="session_exists", param="id", status=409),
+            invalid_request("not so", code="session_exists", param="id", status=409),
             409,
             {"message": "not so", "type": "invalid_request_error", "param": "id", "code": "session_exists"},
         ),
         (
-            no_such_session("7c1e"),
+            session_not_found("7c1e"),
             404,
             {
                 "message": "No such session: 7c1e",
@@ -80,15 +87,15 @@ def test_the_openai_form(refused: Refused, status: int, error: dict[str, object]
 
 @pytest.mark.parametrize("path", ["/api/config", "/api/memory", "/api/skills/x", "/api/available-models"])
 def test_the_short_form_of_the_management_routes(path: str) -> None:
-    assert body(invalid("x must be a y", code="invalid_title"), path) == {"error": "x must be a y"}
+    assert body(invalid_request("x must be a y", code="invalid_title"), path) == {"error": "x must be a y"}
 
 
 def test_draining_says_so_first_and_when_to_come_back() -> None:
-    answer = error_response(draining(), "/api/sessions/x/chat/stream")
+    answer = error_response(shutting_down(), "/api/sessions/x/chat/stream")
     assert answer.status == 503
     assert answer.headers.get(b"retry-after") == b"1"
     assert json.loads(answer.body)["error"]["message"].startswith("gateway_draining")
 
 
 def test_a_long_id_is_cut() -> None:
-    assert len(str(no_such_session("x" * 10_000))) < 200
+    assert len(str(session_not_found("x" * 10_000))) < 200

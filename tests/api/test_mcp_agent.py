@@ -11,11 +11,11 @@ import pytest
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import ListChats, ListMessages
 from svc_proto.api.config import ApiConfig
-from svc_proto.api.mcp_agent import agent_offer
+from svc_proto.api.mcp_agent import agent_features
 from svc_proto.basics.errors import Refused
-from tests.api.harness import KEY, ApiBook
-from tests.api.scripted_agent import TurnBook
-from tests.mcp.http_harness import Session, fields, heard
+from tests.api.harness import KEY, ApiHarness
+from tests.api.scripted_agent import TurnHarness
+from tests.mcp.http_harness import McpHttpSession, fields, stream_messages
 
 
 def texts(result: Any) -> list[str]:
@@ -23,28 +23,28 @@ def texts(result: Any) -> list[str]:
 
 
 def test_what_it_offers() -> None:
-    client = Session(ApiBook())
+    client = McpHttpSession(ApiHarness())
     assert client.about["serverInfo"]["name"] == "svc-agent"
     assert sorted(client.about["capabilities"]) == ["resources", "tools"]
-    (tool,) = client.ask("tools/list")["tools"]
+    (tool,) = client.request("tools/list")["tools"]
     assert (tool["name"], tool["annotations"]["readOnlyHint"]) == ("ask", False)
-    (listed,) = client.ask("resources/templates/list")["resourceTemplates"]
+    (listed,) = client.request("resources/templates/list")["resourceTemplates"]
     assert listed["uriTemplate"] == "chat://sessions/{id}"
 
 
 def test_chats_of_a_store_that_fails_are_refused_and_no_bug() -> None:
-    book = ApiBook()
-    client = Session(book)
+    book = ApiHarness()
+    client = McpHttpSession(book)
     book.refuse = (ListChats, ListMessages)
     for uri in ("chat://sessions", "chat://sessions/any"):
-        refused = client.ask("resources/read", uri=uri)
+        refused = client.request("resources/read", uri=uri)
         assert (refused["code"], refused["message"]) == (-32603, "the session store is unavailable")
     assert "bug" not in book.events()
 
 
 def test_a_turn_and_the_next_one_in_its_chat() -> None:
-    book = ApiBook()
-    client = Session(book)
+    book = ApiHarness()
+    client = McpHttpSession(book)
     first = client.tool("ask", message="/echo Hello there")
     book.after(1.0)
     words, session = texts(first.result.json["result"])
@@ -53,25 +53,25 @@ def test_a_turn_and_the_next_one_in_its_chat() -> None:
     second = client.tool("ask", message="/echo Again", session=identity)
     book.after(1.0)
     assert texts(second.result.json["result"])[0] == "Again"
-    rows = client.ask("resources/read", uri=f"chat://sessions/{identity}")["contents"][0]["text"]
+    rows = client.request("resources/read", uri=f"chat://sessions/{identity}")["contents"][0]["text"]
     shown = json.loads(rows)
     assert shown["session"] == identity
     assert [(row["role"], row["content"]) for row in shown["messages"]] == [
         *(("user", "/echo Hello there"), ("assistant", "Hello there")),
         *(("user", "/echo Again"), ("assistant", "Again")),
     ]
-    chats = json.loads(client.ask("resources/read", uri="chat://sessions")["contents"][0]["text"])
+    chats = json.loads(client.request("resources/read", uri="chat://sessions")["contents"][0]["text"])
     (chat,) = chats.pop("sessions")
     assert (chat["id"], chat["title"], chats) == (identity, None, {"total": 1})
     assert chat["last_active"] == shown["messages"][-1]["at"]
 
 
 def test_its_words_come_as_progress() -> None:
-    book = ApiBook()
-    client = Session(book)
+    book = ApiHarness()
+    client = McpHttpSession(book)
     call = client.tool("ask", token="t", message="/count 100")
     book.after(10.0)
-    told = heard(call)
+    told = stream_messages(call)
     notes = [each["params"] for each in told[:-1]]
     assert {note["progressToken"] for note in notes} == {"t"}
     assert all(one["progress"] < two["progress"] for one, two in pairwise(notes))
@@ -83,16 +83,16 @@ def test_its_words_come_as_progress() -> None:
 
 
 def test_the_tool_by_itself() -> None:
-    book = ApiBook()
-    offered = agent_offer(book.api).tools[0]
+    book = ApiHarness()
+    offered = agent_features(book.api).tools[0]
     told = book.spawn(offered.tool.run({"message": "/echo Hi"}))
     book.after(1.0)
     assert told == ["Hi"]
 
 
 def test_whoever_cancels_stops_the_turn() -> None:
-    book = TurnBook()
-    client = Session(book)
+    book = TurnHarness()
+    client = McpHttpSession(book)
     client.tool("ask", 7, message="x")
     book.after(1.0)
     assert len(book.api.runs) == 1
@@ -102,13 +102,13 @@ def test_whoever_cancels_stops_the_turn() -> None:
 
 
 def test_a_turn_that_was_cancelled_tells_nobody_of_its_words() -> None:
-    book = TurnBook()
-    client = Session(book)
+    book = TurnHarness()
+    client = McpHttpSession(book)
     client.tool("ask", 7, token="t", message="x")
     book.after(1.0)
     (run,) = book.api.runs._runs.values()
     assert client.cancel(7) == 202
-    book.within(lambda: run.tell(TextDelta("too late")))
+    book.within(lambda: run.emit(TextDelta("too late")))
     book.after(1.0)
     assert len(book.api.runs) == 0
 
@@ -121,18 +121,18 @@ def test_a_turn_that_was_cancelled_tells_nobody_of_its_words() -> None:
     ],
 )
 def test_what_cannot_be_asked(arguments: dict[str, object], why: str) -> None:
-    result = Session(ApiBook()).ask("tools/call", name="ask", arguments=arguments)
+    result = McpHttpSession(ApiHarness()).request("tools/call", name="ask", arguments=arguments)
     assert (result["isError"], texts(result)) == (True, [why])
 
 
 def test_a_turn_that_fails_and_one_that_is_stopped() -> None:
-    book = ApiBook(ApiConfig(key=KEY, model_base_url="http://127.0.0.1:1/v1"))
-    client = Session(book)
+    book = ApiHarness(ApiConfig(key=KEY, model_base_url="http://127.0.0.1:1/v1"))
+    client = McpHttpSession(book)
     call = client.tool("ask", message="x")
     book.after(1_000.0)
     assert b"cannot be reached" in call.body
-    book = TurnBook()
-    client = Session(book)
+    book = TurnHarness()
+    client = McpHttpSession(book)
     call = client.tool("ask", message="x")
     book.after(1.0)
     (run,) = book.api.runs._runs
@@ -145,27 +145,27 @@ def test_a_server_at_its_end_and_a_chat_that_is_none(monkeypatch: pytest.MonkeyP
     def refuse() -> None:
         raise Refused(503, "gateway_draining", "the server is shutting down")
 
-    book = ApiBook()
-    client = Session(book)
-    missing = client.ask("resources/read", uri="chat://sessions/none")
+    book = ApiHarness()
+    client = McpHttpSession(book)
+    missing = client.request("resources/read", uri="chat://sessions/none")
     assert missing["message"] == "there is no such session"
-    assert client.ask("resources/read", uri="chat://other")["code"] == -32002
-    monkeypatch.setattr(book.api, "refuse_while_stopping", refuse)
+    assert client.request("resources/read", uri="chat://other")["code"] == -32002
+    monkeypatch.setattr(book.api, "check_not_stopping", refuse)
     call = client.tool("ask", message="x")
     book.after(1.0)
     assert texts(call.result.json["result"]) == ["the server is shutting down"]
 
 
 def test_it_needs_the_key_and_ends_with_it() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     refused = book.call("POST", "/mcp", {}, key="", headers=fields()).result
     assert refused.status == 401
-    client = Session(book)
+    client = McpHttpSession(book)
     assert len(book.api.mcp.sessions) == 1
     listening = client.listen()
-    book.within(lambda: book.api._end_holder("main key", "this API key was replaced"))
+    book.within(lambda: book.api._revoke_credential("main key", "this API key was replaced"))
     assert len(book.api.mcp.sessions) == 0
     book.after(1.0)
     assert listening.gone
-    assert Session(book).end() == 204
+    assert McpHttpSession(book).end() == 204
     book.stop()

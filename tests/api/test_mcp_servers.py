@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc_proto.commands import Signal, SignalName, Spawn
 from svc_proto.engine.child_process import INHERITED
-from tests.api.harness import CONFIG, ApiBook
+from tests.api.harness import CONFIG, ApiHarness
 
 SERVERS = """\
 mcp_servers:
@@ -16,19 +16,19 @@ mcp_servers:
 """
 
 
-def spawned(book: ApiBook) -> list[Spawn]:
+def spawned(book: ApiHarness) -> list[Spawn]:
     return [command for command in book.commands if isinstance(command, Spawn)]
 
 
 def test_without_servers_nothing_is_loaded() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     assert book.request("GET", "/api/mcp-servers").json == {"servers": []}
     assert book.request("POST", "/api/mcp-servers/reload").json == {"servers": []}
     assert book.api.parts.servers is None
 
 
 def test_the_file_says_which_there_are() -> None:
-    book = ApiBook(files={CONFIG: SERVERS})
+    book = ApiHarness(files={CONFIG: SERVERS})
     rows = book.request("GET", "/api/mcp-servers").json["servers"]
     assert [(row["name"], row["state"]) for row in rows] == [("shop", "not started"), ("spare", "off")]
     assert spawned(book) == []
@@ -48,7 +48,7 @@ def test_the_file_says_which_there_are() -> None:
 
 
 def test_they_end_with_the_api() -> None:
-    book = ApiBook(files={CONFIG: SERVERS})
+    book = ApiHarness(files={CONFIG: SERVERS})
     book.request("GET", "/api/mcp-servers")
     reloading = book.call("POST", "/api/mcp-servers/reload")
     book.stop()

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from svc_proto.agent.interface import ModelAnswered, ModelAsked, TextDelta
+from svc_proto.agent.interface import ModelCallFinished, ModelCallStarted, TextDelta
 from svc_proto.api.config import ApiConfig
-from svc_proto.api.metrics import families
+from svc_proto.api.metrics import api_metrics
 from svc_proto.basics.metrics import HistogramSnapshot, MetricFamily
 from svc_proto.facts import Address
 from tests.api.harness import KEY, PEER
-from tests.api.scripted_agent import TurnBook
+from tests.api.scripted_agent import TurnHarness
 
 
-def shown(book: TurnBook) -> dict[str, MetricFamily]:
-    return {family.name: family for family in families(book.api.runs)}
+def shown(book: TurnHarness) -> dict[str, MetricFamily]:
+    return {family.name: family for family in api_metrics(book.api.runs)}
 
 
 def test_turns_tokens_and_deltas() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     book.chat(book.session())
     assert dict(shown(book)["svc_runs"].values)["running",] == 1
     assert dict(shown(book)["svc_turns"].values) == {("completed",): 0, ("failed",): 0, ("cancelled",): 0}
     host = book.hand.host
-    host.tell(ModelAsked())
+    host.emit(ModelCallStarted())
     for text in ("Hello", ", you"):
-        host.tell(TextDelta(text))
-    host.tell(ModelAnswered(11, 7))
+        host.emit(TextDelta(text))
+    host.emit(ModelCallFinished(11, 7))
     book.after(3.0)
     book.hand.finish()
     found = shown(book)
@@ -40,7 +40,7 @@ def test_turns_tokens_and_deltas() -> None:
 
 
 def test_metrics_token_is_the_only_credential() -> None:
-    book = TurnBook(ApiConfig(key=KEY, metrics_token="monitor-5e01"))
+    book = TurnHarness(ApiConfig(key=KEY, metrics_token="monitor-5e01"))
     for key, status in (("monitor-5e01", 200), (KEY, 401), ("monitor-5e01x", 401), ("", 401)):
         for peer in (PEER, Address("198.51.100.7", 40_000)):
             assert book.request("GET", "/metrics", key=key, peer=peer).status == status
@@ -48,7 +48,7 @@ def test_metrics_token_is_the_only_credential() -> None:
 
 
 def test_the_route_and_its_door() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     answer = book.request("GET", "/metrics", key=None)
     assert (answer.status, b"svc_turns_total" in answer.body) == (200, True)
     assert book.request("GET", "/metrics", key=None, headers=((b"origin", b"https://evil.example"),)).status == 403

@@ -6,10 +6,10 @@ import pytest
 from attrs import evolve
 
 from svc_proto.api.config import ApiConfig
-from svc_proto.api.model_config_file import ConfigFile, parse_change
+from svc_proto.api.model_config_file import ModelConfigFile, parse_change
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level, OpenFile, WriteConfig
-from tests.api.harness import CONFIG, HOME, KEY, ApiBook
+from tests.api.harness import CONFIG, HOME, KEY, ApiHarness
 
 LOCAL = "http://127.0.0.1:11434/v1"
 CLOUD = "https://api.example/v1"
@@ -51,7 +51,7 @@ def test_bad_changes(body: dict[str, object]) -> None:
     assert "pw" not in caught.value.message
 
 
-def patch(book: ApiBook, **body: str) -> tuple[int, object]:
+def patch(book: ApiHarness, **body: str) -> tuple[int, object]:
     answer = book.request("PATCH", "/api/config", body)
     return answer.status, answer.json
 
@@ -73,18 +73,18 @@ def patch(book: ApiBook, **body: str) -> tuple[int, object]:
     ],
 )
 def test_comments_and_order_stay(before: str | None, change: dict[str, str], after: str) -> None:
-    book = ApiBook(files={} if before is None else {CONFIG: before})
+    book = ApiHarness(files={} if before is None else {CONFIG: before})
     assert patch(book, **change)[0] == 200
     assert book.disk.get(CONFIG).decode() == after
 
 
 def test_what_is_in_force_is_answered() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     body = {"model": "m", "provider": "custom", "base_url": LOCAL}
     assert patch(book, **body) == (200, {"ok": True, **body})
     assert "configuration changed" in book.events()
     assert book.request("GET", "/api/config").json["model"] == "m"
-    over = ApiBook(ApiConfig(key=KEY, model="of-env", model_base_url=CLOUD))
+    over = ApiHarness(ApiConfig(key=KEY, model="of-env", model_base_url=CLOUD))
     assert patch(over, **body) == (200, {"ok": True, "model": "of-env", "provider": "custom", "base_url": CLOUD})
 
 
@@ -93,7 +93,7 @@ def test_what_is_in_force_is_answered() -> None:
 
 def test_an_endpoint_with_a_key_stays_on_its_host() -> None:
     before = f"model: {{base_url: '{CLOUD}', api_key: sesame}}\n"
-    book = ApiBook(files={CONFIG: before})
+    book = ApiHarness(files={CONFIG: before})
     book.secrets.add("sesame")
     status, body = patch(book, base_url="https://evil.example/v1")
     assert status == 400
@@ -108,7 +108,7 @@ def test_an_endpoint_with_a_key_stays_on_its_host() -> None:
 
 
 def test_the_key_of_the_environment_stays_too() -> None:
-    book = ApiBook(ApiConfig(key=KEY, model_api_key="sesame"))
+    book = ApiHarness(ApiConfig(key=KEY, model_api_key="sesame"))
     assert patch(book, base_url=LOCAL)[0] == 400
     assert patch(book, model="m")[0] == 200
     assert not book.leaks()
@@ -118,7 +118,7 @@ def test_the_key_of_the_environment_stays_too() -> None:
 
 
 def test_two_changes_at_once_are_both_kept() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     book.hold = (WriteConfig,)
     first = book.call("PATCH", "/api/config", {"model": "m"})
     second = book.call("PATCH", "/api/config", {"provider": "p"})
@@ -129,7 +129,7 @@ def test_two_changes_at_once_are_both_kept() -> None:
 
 
 def test_whoever_goes_away_lets_the_next_one_in() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     book.hold = (OpenFile,)
     first = book.call("PATCH", "/api/config", {"model": "m"})
     second = book.call("PATCH", "/api/config", {"provider": "p"})
@@ -143,7 +143,7 @@ def test_whoever_goes_away_lets_the_next_one_in() -> None:
     "content", [b"model: [", b"- 1\n", b"a: 1\na: 2\n", b"\xff\xfe\n", b"model: x\n" * 200_000], ids=range(5)
 )
 def test_a_file_that_cannot_be_edited(content: bytes) -> None:
-    book = ApiBook(files={CONFIG: content})
+    book = ApiHarness(files={CONFIG: content})
     status, body = patch(book, model="m")
     assert status == 500
     assert isinstance(body, dict)
@@ -152,7 +152,7 @@ def test_a_file_that_cannot_be_edited(content: bytes) -> None:
 
 
 def test_a_disk_that_is_full() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     book.refuse = (WriteConfig,)
     assert patch(book, model="m") == (500, {"error": "the configuration file could not be written"})
     assert book.events(Level.ERROR) == ["configuration not written"]
@@ -161,8 +161,8 @@ def test_a_disk_that_is_full() -> None:
 
 
 def test_a_file_outside_of_the_home() -> None:
-    book = ApiBook()
-    file = ConfigFile(book.engine, evolve(book.config, config_path="/etc/svc.yaml"))
+    book = ApiHarness()
+    file = ModelConfigFile(book.engine, evolve(book.config, config_path="/etc/svc.yaml"))
     errors: list[Exception] = []
     book.engine.spawn(file.change_model({"model": "m"}), on_error=errors.append)
     (error,) = errors

@@ -4,23 +4,23 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.interface import ModelRoute
+from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.commands import Connect, Level
-from tests.api.harness import ApiBook
+from tests.api.harness import ApiHarness
 from tests.http_book import as_json
 
-ROUTE = ModelRoute(base_url="http://127.0.0.1:9000/v1", model="m", api_key="sesame")
+ROUTE = ModelEndpoint(base_url="http://127.0.0.1:9000/v1", model="m", api_key="sesame")
 
 
-def beside(answer: tuple[int, bytes]) -> ApiBook:
+def beside(answer: tuple[int, bytes]) -> ApiHarness:
     """An API whose upstream says this."""
-    book = ApiBook()
+    book = ApiHarness()
     book.http = lambda asked: answer
     return book
 
 
-def listed(book: ApiBook, route: ModelRoute = ROUTE) -> Any:
-    (found,) = book.spawn(book.api.model_list.of(route))
+def listed(book: ApiHarness, route: ModelEndpoint = ROUTE) -> Any:
+    (found,) = book.spawn(book.api.model_list.list_models(route))
     return found
 
 
@@ -34,7 +34,7 @@ def test_a_list_is_kept_for_a_minute() -> None:
     book.after(1.0)
     assert listed(book) == ("b", "a")
     assert len(book.asked) == 2
-    assert listed(book, ModelRoute(base_url=ROUTE.base_url, model="m")) == ("b", "a")
+    assert listed(book, ModelEndpoint(base_url=ROUTE.base_url, model="m")) == ("b", "a")
     assert [asked.headers.get(b"authorization") for asked in book.asked[2:]] == [None]
     assert not book.leaks()
 
@@ -65,14 +65,17 @@ def test_an_upstream_that_does_not_say(answer: tuple[int, bytes]) -> None:
 
 
 def test_nobody_is_there() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     assert listed(book) is None
 
 
 def test_an_upstream_that_never_answers() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     book.hold = (Connect,)
-    first, second = book.spawn(book.api.model_list.of(ROUTE)), book.spawn(book.api.model_list.of(ROUTE))
+    first, second = (
+        book.spawn(book.api.model_list.list_models(ROUTE)),
+        book.spawn(book.api.model_list.list_models(ROUTE)),
+    )
     book.after(5.0)
     assert (first, second) == ([None], [None])
     assert sum(isinstance(command, Connect) for command in book.commands) == 1

@@ -11,8 +11,8 @@ from svc_proto.facts import Address
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
-from tests.api.harness import KEY, ApiBook, ApiCall
-from tests.api.scripted_agent import TurnBook
+from tests.api.harness import KEY, ApiCall, ApiHarness
+from tests.api.scripted_agent import TurnHarness
 from tests.playbook import counting_entropy
 
 CODE = "Q7M2ZK"
@@ -24,7 +24,7 @@ class Beside:
 
     def __init__(self) -> None:
         self.keys = PairingApiKeys()
-        self.book = ApiBook(keys=self.keys)
+        self.book = ApiHarness(keys=self.keys)
         self.key, self.key_hash = self.keys.new_key(counting_entropy())
         self.book.secrets |= {self.key}
         self.keys.codes.register(CODE, self.book.now, PairingMeta(key_hash=self.key_hash))
@@ -61,7 +61,7 @@ def test_it_is_taken_as_the_main_key_is(beside: Beside) -> None:
 
 def test_it_is_never_the_operators() -> None:
     keys = PairingApiKeys()
-    book = TurnBook(keys=keys)
+    book = TurnHarness(keys=keys)
     key, key_hash = keys.new_key(counting_entropy())
     keys.codes.register(CODE, book.now, PairingMeta(key_hash=key_hash))
     session, here = book.session(), {"peer": Address("127.0.0.1", 50_000), "host": b"127.0.0.1:8642"}
@@ -78,12 +78,12 @@ def test_in_a_header_like_that_of_the_main_key(beside: Beside, scheme: str) -> N
 
 
 def test_an_api_that_nobody_shares_keys_with() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     assert book.request("GET", "/api/sessions", key=PairingApiKeys().new_key(counting_entropy())[0]).status == 401
 
 
 def test_without_a_main_key_nobody_needs_one() -> None:
-    book = ApiBook(ApiConfig(), keys=PairingApiKeys())
+    book = ApiHarness(ApiConfig(), keys=PairingApiKeys())
     assert book.request("GET", "/api/sessions", key="").status == 200
 
 
@@ -104,14 +104,16 @@ def test_a_stream_ends_with_the_session_and_the_others_go_on(beside: Beside) -> 
     session = beside.pair()
     mine, others = beside.stream(), beside.stream(KEY)
     beside.book.after(1.5)
-    assert len(mine.told()) > 2
+    assert len(mine.named_events()) > 2
     beside.keys.sessions.revoke(session, beside.book.now)
     beside.book.after(1.0)
     assert mine.gone
     assert not others.gone
-    assert [event for event, _ in mine.told()][-1] != "done"  # cut, which no end in good order could be taken for
+    assert [event for event, _ in mine.named_events()][
+        -1
+    ] != "done"  # cut, which no end in good order could be taken for
     beside.book.after(120.0)
-    assert [event for event, _ in others.told()][-1] == "done"
+    assert [event for event, _ in others.named_events()][-1] == "done"
 
 
 @pytest.mark.parametrize("path", ["/v1/runs", "/api/sessions/{}/chat/stream"])
@@ -159,7 +161,7 @@ def test_a_stream_that_began_before_the_pairing_goes_on(beside: Beside) -> None:
     beside.book.after(1.5)
     beside.pair()
     beside.book.after(120.0)
-    assert [event for event, _ in call.told()][-1] == "done"
+    assert [event for event, _ in call.named_events()][-1] == "done"
 
 
 def test_a_stream_ends_with_the_code(beside: Beside) -> None:

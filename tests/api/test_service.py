@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from svc_proto.api.access import Access
+from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.store_requests import CreateChat, ListChats, ListMessages
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import BODY_LIMIT
 from svc_proto.commands import Abort, Level
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.api.harness import KEY, PEER, ApiBook
+from tests.api.harness import KEY, PEER, ApiHarness
 
 SECRETS = ApiConfig(key=KEY, model_api_key="sk-model-1", relay_token="relay-token-1", model_base_url="http://h:1/v1")
 
 
 def test_the_start() -> None:
-    book = ApiBook(SECRETS, started=False)
+    book = ApiHarness(SECRETS, started=False)
     assert not book.ready
-    book = ApiBook(SECRETS)
+    book = ApiHarness(SECRETS)
     assert book.events() == ["ready"]
     assert book.logs[0].fields == {"service": "api", "port": 8642, "key": True}
     assert book.api.started == book.now
@@ -28,7 +28,7 @@ def test_the_start() -> None:
 
 
 def test_one_connection_too_many() -> None:
-    book = ApiBook(limits=evolve(DEFAULT_LIMITS, max_connections=1))
+    book = ApiHarness(limits=evolve(DEFAULT_LIMITS, max_connections=1))
     first = book.come(book.caller, PEER)
     second = book.come(book.caller, PEER)
     assert isinstance(book.commands[-1], Abort)
@@ -37,7 +37,7 @@ def test_one_connection_too_many() -> None:
 
 
 def test_a_store_that_does_not_answer() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     book.hold = (ListChats,)
     call = book.call("GET", "/api/sessions")
     book.after(29.0)
@@ -50,7 +50,7 @@ def test_a_store_that_does_not_answer() -> None:
 
 def test_the_stop() -> None:
     """What is under way is answered, and then it is over."""
-    book = ApiBook()
+    book = ApiHarness()
     book.hold = (CreateChat,)
     call = book.call("POST", "/api/sessions", {})
     idle = book.come(book.caller, PEER)
@@ -66,7 +66,7 @@ def test_the_stop() -> None:
 
 
 def test_a_turn_that_comes_too_late() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     identity = book.session()
     late = book.raw(b"")
     head = f"POST /api/sessions/{identity}/chat/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
@@ -85,7 +85,7 @@ def test_a_turn_that_comes_too_late() -> None:
 
 def test_what_changes_nothing_takes_no_body() -> None:
     """Nor does what anybody may call; everything else asks who it is before a byte of a body is read."""
-    routes = ApiBook().api.router.routes
+    routes = ApiHarness().api.router.routes
     assert {route.body_limit for route in routes if route.method in ("GET", "HEAD")} == {0}
-    assert {route.body_limit for route in routes if route.access is Access.PUBLIC} == {0}
+    assert {route.body_limit for route in routes if route.access is ApiAccess.PUBLIC} == {0}
     assert {route.body_limit for route in routes} == {0, BODY_LIMIT}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fuzz.part import chunk, round_of
 from fuzz.simulation.checks.support.turn_script import PROTOCOLS, draw_turn, find_differences, request_of
 from svc_proto.api.config import ApiConfig
-from tests.api.harness import KEY, ApiBook
+from tests.api.harness import KEY, ApiHarness
 from tests.support.servers.model_server import DONE, MODEL_PORT, ModelAnswer, ScriptedModel, refusal
 
 
@@ -30,7 +30,7 @@ def answer_of(asked: dict[str, Any]) -> ModelAnswer:
 @settings(max_examples=30, deadline=None)
 def test_protocol_reports_the_turn_of_the_model(protocol: str, seed: int) -> None:
     turn = draw_turn(Random(seed), "unit")
-    book = ApiBook(ApiConfig(key=KEY, model_base_url=f"http://127.0.0.1:{MODEL_PORT}/v1", model="small"))
+    book = ApiHarness(ApiConfig(key=KEY, model_base_url=f"http://127.0.0.1:{MODEL_PORT}/v1", model="small"))
     book.serve(MODEL_PORT, ScriptedModel([answer_of] * len(turn.rounds)))
     chat = book.session()
     path, body, streams = request_of(protocol, chat, turn)

@@ -6,23 +6,23 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from svc_proto.agent.interface import TextDelta, ToolFinished, ToolStarted
+from svc_proto.agent.interface import TextDelta, ToolCallFinished, ToolCallStarted
 from svc_proto.api.config import ApiConfig
 from svc_proto.commands import Level
 from tests.api.harness import KEY, ApiCall
-from tests.api.scripted_agent import Hand, TurnBook, call_of, names, text_told
+from tests.api.scripted_agent import ScriptedTurn, TurnHarness, call_of, names, streamed_text
 
 
 class Turns(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.book = TurnBook(ApiConfig(key=KEY, max_concurrent_runs=2))
+        self.book = TurnHarness(ApiConfig(key=KEY, max_concurrent_runs=2))
         self.sessions = [self.book.session() for _ in range(3)]
         self.calls: list[ApiCall] = []
-        self.said: dict[Hand, int] = {}
+        self.said: dict[ScriptedTurn, int] = {}
 
     @property
-    def working(self) -> list[Hand]:
+    def working(self) -> list[ScriptedTurn]:
         return [hand for hand in self.book.puppet.hands if hand.outcome is None and not hand.cancelled]
 
     @rule(session=st.integers(0, 2))
@@ -41,7 +41,7 @@ class Turns(RuleBasedStateMachine):
     @precondition(lambda self: self.working)
     @rule(data=st.data(), text=st.sampled_from(["a", "ü\n", " b"]))
     def say(self, data: st.DataObject, text: str) -> None:
-        data.draw(st.sampled_from(self.working)).tell(TextDelta(text))
+        data.draw(st.sampled_from(self.working)).emit(TextDelta(text))
 
     @precondition(lambda self: self.working)
     @rule(data=st.data())
@@ -49,11 +49,11 @@ class Turns(RuleBasedStateMachine):
         hand = data.draw(st.sampled_from(self.working))
         number = self.said[hand] = self.said.get(hand, 0) + 1
         tool = call_of("terminal", f"call_{number}")
-        hand.keep_calls(tool)
-        hand.tell(ToolStarted(tool))
+        hand.store_calls(tool)
+        hand.emit(ToolCallStarted(tool))
         if data.draw(st.booleans()):
-            hand.keep_result(tool, "x")
-            hand.tell(ToolFinished(call=tool, output="x"))
+            hand.store_result(tool, "x")
+            hand.emit(ToolCallFinished(call=tool, output="x"))
 
     @precondition(lambda self: self.working)
     @rule(data=st.data(), finish=st.sampled_from(["stop", "length", "error"]))
@@ -106,11 +106,11 @@ class Turns(RuleBasedStateMachine):
             return  # it went before the end
         assert told.count("done") == 1
         assert told[-1] == "done"
-        assert [data["seq"] for _, data in call.told()] == list(range(1, len(told) + 1))
-        (content,) = [data["content"] for name, data in call.told() if name == "assistant.completed"] or [None]
+        assert [data["seq"] for _, data in call.named_events()] == list(range(1, len(told) + 1))
+        (content,) = [data["content"] for name, data in call.named_events() if name == "assistant.completed"] or [None]
         assert (content is None) == ("error" in told)
         if content is not None:
-            assert text_told(call) == content
+            assert streamed_text(call) == content
 
 
 TestTurns = Turns.TestCase

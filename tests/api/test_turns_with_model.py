@@ -6,29 +6,29 @@ from typing import Any
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.commands import Abort
-from tests.api.harness import KEY, ApiBook, ApiCall
-from tests.api.scripted_agent import names, text_told
+from tests.api.harness import KEY, ApiCall, ApiHarness
+from tests.api.scripted_agent import names, streamed_text
 from tests.support.servers.model_server import MODEL_PORT, ModelAnswer, ScriptedModel, calls, plain, refusal
 
 MODEL_KEY = "sk-model-51c0"
 
 
-def connected(*answers: ModelAnswer) -> tuple[ApiBook, ScriptedModel]:
+def connected(*answers: ModelAnswer) -> tuple[ApiHarness, ScriptedModel]:
     model = ScriptedModel(answers)
     config = ApiConfig(
         key=KEY, model_base_url=f"http://127.0.0.1:{MODEL_PORT}/v1", model="small", model_api_key=MODEL_KEY
     )
-    book = ApiBook(config)
+    book = ApiHarness(config)
     book.serve(MODEL_PORT, model)
     return book, model
 
 
-def chat(book: ApiBook, session: str, text: str) -> ApiCall:
+def chat(book: ApiHarness, session: str, text: str) -> ApiCall:
     return book.call("POST", f"/api/sessions/{session}/chat/stream", {"message": text})
 
 
 def data_of(call: ApiCall, name: str) -> dict[str, Any]:
-    return next(data for told, data in call.told() if told == name)
+    return next(data for told, data in call.named_events() if told == name)
 
 
 def test_a_turn_with_tools_and_the_turn_after_it() -> None:
@@ -47,7 +47,7 @@ def test_a_turn_with_tools_and_the_turn_after_it() -> None:
     for kind, count in (("tool.started", 2), ("tool.completed", 1), ("tool.failed", 1), ("tool.progress", 3)):
         assert told.count(kind) == count, kind
     completed = data_of(call, "assistant.completed")
-    assert completed["content"] == text_told(call) == "I note it.\n\nNoted. Anything else?"
+    assert completed["content"] == streamed_text(call) == "I note it.\n\nNoted. Anything else?"
     assert data_of(call, "run.completed")["api_calls"] == 2
     assert completed["usage"] == {"input_tokens": 18, "output_tokens": 8, "total_tokens": 26}
     rows = book.messages(session)
@@ -71,7 +71,7 @@ def test_a_server_of_a_model_that_refuses() -> None:
     assert names(call)[3:] == ["error", "done"]
     again = chat(book, session, "Hi?")
     book.after(5.0)
-    assert text_told(again) == "Now it works."
+    assert streamed_text(again) == "Now it works."
     book.secrets.add(MODEL_KEY)
     assert not book.leaks()
 
@@ -82,7 +82,7 @@ def test_a_server_of_a_model_that_breaks_off() -> None:
     call = chat(book, session, "Hi")
     book.after(5.0)
     assert names(call)[-2:] == ["error", "done"]
-    assert book.messages(session)[-1]["content"] == text_told(call) == "one two "
+    assert book.messages(session)[-1]["content"] == streamed_text(call) == "one two "
 
 
 def test_a_stop_drops_the_connection_to_the_model() -> None:
@@ -90,7 +90,7 @@ def test_a_stop_drops_the_connection_to_the_model() -> None:
     session = book.session()
     call = chat(book, session, "Hi")
     book.after(1.0)
-    assert text_told(call) == "one two "
+    assert streamed_text(call) == "one two "
     run_id = data_of(call, "run.started")["run_id"]
     before = sum(isinstance(command, Abort) for command in book.commands)
     assert book.request("POST", f"/v1/runs/{run_id}/stop").status == 200

@@ -27,22 +27,22 @@ class Town:
     def __init__(self) -> None:
         self.heard: list[object] = []
 
-    def state(self) -> dict[str, object]:
+    def export_state(self) -> dict[str, object]:
         return {"mine": 1}
 
-    def take_state(self, node: str, state: JsonObject) -> None:
+    def apply_state(self, node: str, state: JsonObject) -> None:
         self.heard.append((node, "state", dict(state)))
 
-    def take(self, node: str, word: str, body: JsonObject) -> None:
+    def on_message(self, node: str, word: str, body: JsonObject) -> None:
         self.heard.append((node, word, dict(body)))
 
-    def answer(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
+    def on_request(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
         return {"to": word, "with": body}
 
-    def missed(self) -> None:
+    def on_messages_missed(self) -> None:
         self.heard.append("missed")
 
-    def lost(self, node: str) -> None:
+    def on_node_lost(self, node: str) -> None:
         self.heard.append((node, "lost"))
 
     def news(self) -> list[object]:

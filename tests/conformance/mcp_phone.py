@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 from urllib.request import urlopen
 
-from svc_proto.agent.tools.phone_tools import ROWS
+from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from tests.conformance.tools import told
 from tests.servers.support import call, running, running_relay, websocket
 
@@ -50,7 +50,7 @@ CALLS: dict[str, dict[str, object]] = {
 }
 """Arguments by tool; others take none."""
 WANTED: dict[str, object] = {
-    "tools": [f"phone_{row.name}" for row in ROWS],
+    "tools": [f"phone_{row.name}" for row in PHONE_TOOLS],
     "failed": {},
     "picture": "image/png",
     "structured": {"package": "com.example.mail"},

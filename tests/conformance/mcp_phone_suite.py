@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from svc_proto.agent.tools.phone_tools import ROWS
+from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from tests.conformance.mcp_phone import STATELESS, WANTED, World, carried_out, in_a_world
 from tests.conformance.mcp_suite import MCP, NODE
 from tests.conformance.result import Result
@@ -91,7 +91,7 @@ def mcp_inspector(runtime: str) -> Result:
             return json.loads(done.stdout) if done.returncode == 0 else done.stderr.decode()[-500:]
 
         listed = asked(*header, "--method", "tools/list")
-        result.compare("lists", _names(listed), [f"phone_{row.name}" for row in ROWS])
+        result.compare("lists", _names(listed), [f"phone_{row.name}" for row in PHONE_TOOLS])
         tap = ("--method", "tools/call", "--tool-name", "phone_tap", "--tool-arg", "x=10", "--tool-arg", "y=10")
         result.compare("calls", _result(asked(*header, *tap)).get("isError"), False)
         read = _result(asked(*header, "--method", "resources/read", "--uri", "phone://devices"))

@@ -21,8 +21,15 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Router
-from svc_proto.mcp.server_features import Content, Offer, OfferedTool, Prompt, Telling, Template
-from svc_proto.mcp.streamable_http import McpServer
+from svc_proto.mcp.server_features import (
+    Content,
+    ProgressCallback,
+    Prompt,
+    ResourceTemplate,
+    ServerFeatures,
+    ServerTool,
+)
+from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.mcp.subscriptions import Resource
 from svc_proto.wire.events import RequestHead
 from tests.support.servers.scripted_service import ScriptedService, row
@@ -68,7 +75,7 @@ ANSWERS: dict[str, Sequence[Content] | ToolError] = {
 }
 
 
-def _tool(name: str, answer: Sequence[Content] | ToolError) -> OfferedTool:
+def _tool(name: str, answer: Sequence[Content] | ToolError) -> ServerTool:
     def run(arguments: Arguments) -> Flow[Sequence[Content]]:
         yield from ()
         if isinstance(answer, ToolError):
@@ -80,10 +87,10 @@ def _tool(name: str, answer: Sequence[Content] | ToolError) -> OfferedTool:
 
     shape = SCHEMA_2020 if name.startswith("json_schema") else schema(())
     tool = Tool(name=name, description=f"Scenario {name}.", parameters=shape, run=unused)
-    return OfferedTool(tool=tool, title=name, reads_only=True, destructive=False, run=run)
+    return ServerTool(tool=tool, title=name, reads_only=True, destructive=False, run=run)
 
 
-def _steps(arguments: Arguments, telling: Telling = lambda text: None) -> Flow[Sequence[Content]]:
+def _steps(arguments: Arguments, telling: ProgressCallback = lambda text: None) -> Flow[Sequence[Content]]:
     """Says how it gets on."""
     yield from ()
     for step in ("begun", "half", "done"):
@@ -91,9 +98,9 @@ def _steps(arguments: Arguments, telling: Telling = lambda text: None) -> Flow[S
     return [_text("done")]
 
 
-def _following() -> OfferedTool:
+def _following() -> ServerTool:
     made = _tool("test_tool_with_progress", [])
-    return evolve(made, run=_steps, follow=_steps)
+    return evolve(made, run=_steps, run_with_progress=_steps)
 
 
 def _find(uri: str) -> Resource | None:
@@ -114,14 +121,14 @@ def _never(tell: Callable[[], None]) -> Callable[[], None]:
     return lambda: None
 
 
-OFFER = Offer(
+OFFER = ServerFeatures(
     name="conformance-shop",
     title="Shop",
     version="1",
     instructions="Test.",
     tools=(*(_tool(name, answer) for name, answer in ANSWERS.items()), _following()),
     templates=(
-        Template(
+        ResourceTemplate(
             uri="test://template/{id}/data",
             name="template",
             description="Data by its id.",
@@ -174,7 +181,7 @@ class Shop(ScriptedService):
     def bind(self, engine: Engine) -> None:
         """See `Service`."""
         super().bind(engine)
-        self._server = McpServer(engine, lambda caller: OFFER)
+        self._server = McpHttpServer(engine, lambda caller: OFFER)
         verbs = {"POST": self._server.post, "GET": self._server.get, "DELETE": self._server.delete}
         self.router = Router(row(verb, "/mcp", does, stops_with_client=True) for verb, does in verbs.items())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from svc_proto.agent.tools.phone_tools import ROWS
+from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from tests.conformance.mcp_phone import CALLS, STATELESS, WANTED, Cutter, carried_out
 
 CLIENT = Path(__file__).parent / "client_mcp_phone.py"
@@ -21,7 +21,7 @@ def test_the_official_client() -> None:
 
 
 def test_every_tool_has_the_arguments_that_it_needs() -> None:
-    names = {f"phone_{row.name}": row for row in ROWS}
+    names = {f"phone_{row.name}": row for row in PHONE_TOOLS}
     assert set(CALLS) <= set(names)
     for name, row in names.items():
         assert set(row.required) <= set(CALLS.get(name, {})), name

@@ -7,7 +7,7 @@ import json
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from tests.api.harness import ApiBook
+from tests.api.harness import ApiHarness
 from tests.conformance.openapi_suite import take
 from tests.conformance.result import Result
 from tests.loops.boards import Board
@@ -24,7 +24,7 @@ def board() -> bytes:
 
 DOCUMENTS = {
     "relay": lambda: RelayHarness().request("GET", "/openapi.json").body,
-    "api": lambda: ApiBook().request("GET", "/openapi.json").body,
+    "api": lambda: ApiHarness().request("GET", "/openapi.json").body,
     "dashboard": board,
 }
 

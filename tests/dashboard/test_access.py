@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.errors import Refused
-from svc_proto.dashboard.access import FIELDS, Gate
+from svc_proto.dashboard.access import FIELDS, DashboardAuthorizer
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
 from svc_proto.engine.message import Request
@@ -29,7 +29,7 @@ def basic(password: str, user: str = "me") -> str:
 
 
 def refusal(
-    gate: Gate, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0
+    gate: DashboardAuthorizer, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0
 ) -> Refused | None:
     """What is said to a request; None when it may pass."""
     fields = Headers((name.encode(), value.encode("latin-1")) for name, value in headers.items())
@@ -41,7 +41,9 @@ def refusal(
     return None
 
 
-def verdict(gate: Gate, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0) -> int:
+def verdict(
+    gate: DashboardAuthorizer, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0
+) -> int:
     """The status of a refusal; 200 when the request may pass."""
     refused = refusal(gate, headers, peer=peer, path=path, after=after)
     return 200 if refused is None else refused.status
@@ -59,7 +61,7 @@ def verdict(gate: Gate, headers: dict[str, str], *, peer: Address = LOCAL, path:
 def test_what_is_wrong_is_named(
     gate: DashboardConfig, headers: dict[str, str], status: int, code: str, hint: str
 ) -> None:
-    refused = refusal(Gate(gate), headers)
+    refused = refusal(DashboardAuthorizer(gate), headers)
     assert refused is not None
     assert (refused.status, refused.code) == (status, code)
     assert hint in refused.message
@@ -69,7 +71,7 @@ def test_what_is_wrong_is_named(
     "host", ["127.0.0.1:9119", "127.0.0.1", "localhost:9119", "LOCALHOST", "[::1]:9119"], ids=lambda host: host
 )
 def test_this_host_by_its_names(host: str) -> None:
-    assert verdict(Gate(OPEN), {"host": host}) == 200
+    assert verdict(DashboardAuthorizer(OPEN), {"host": host}) == 200
 
 
 @pytest.mark.parametrize(
@@ -93,15 +95,15 @@ def test_this_host_by_its_names(host: str) -> None:
     ids=lambda headers: "; ".join(f"{name}={value}" for name, value in headers.items()) or "no host",
 )
 def test_who_is_kept_out_without_a_password(headers: dict[str, str]) -> None:
-    assert verdict(Gate(OPEN), headers) == 403
+    assert verdict(DashboardAuthorizer(OPEN), headers) == 403
 
 
 def test_other_hosts_are_kept_out_without_a_password() -> None:
-    assert verdict(Gate(OPEN), OWN, peer=FAR) == 403
+    assert verdict(DashboardAuthorizer(OPEN), OWN, peer=FAR) == 403
 
 
 def test_a_page_may_ask_its_own_server_and_be_linked_to() -> None:
-    gate = Gate(OPEN)
+    gate = DashboardAuthorizer(OPEN)
     assert verdict(gate, {**OWN, "origin": "http://127.0.0.1:9119"}, path="/api/qr") == 200
     assert verdict(gate, {**OWN, "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors"}, path="/api/qr") == 200
     assert verdict(gate, {**OWN, "sec-fetch-site": "none", "sec-fetch-mode": "navigate"}) == 200
@@ -111,7 +113,7 @@ def test_a_page_may_ask_its_own_server_and_be_linked_to() -> None:
 
 
 def test_with_a_password_other_hosts_may_come_by_address_and_by_name() -> None:
-    gate = Gate(KEPT)
+    gate = DashboardAuthorizer(KEPT)
     known = {"authorization": basic(PASSWORD)}
     for host in ("192.0.2.2:9119", "[2001:db8::1]", "dash.example", "Dash.Example:443", "box.local", "a.localhost"):
         assert verdict(gate, {**known, "host": host}, peer=FAR) == 200
@@ -124,7 +126,7 @@ def test_with_a_password_other_hosts_may_come_by_address_and_by_name() -> None:
     "given", ["Bearer x", "Basic", "Basic !!!", basic("wrong"), basic(PASSWORD + "x"), basic("", PASSWORD), "basic"]
 )
 def test_a_password_is_asked_for(given: str) -> None:
-    gate = Gate(KEPT)
+    gate = DashboardAuthorizer(KEPT)
     assert verdict(gate, OWN) == 401  # from loopback, too
     assert verdict(gate, {**OWN, "authorization": given}) == 401
     assert verdict(gate, {**OWN, "authorization": basic(PASSWORD)}) == 200
@@ -132,13 +134,13 @@ def test_a_password_is_asked_for(given: str) -> None:
 
 
 def test_a_password_may_hold_colons_and_letters_of_every_script() -> None:
-    gate = Gate(DashboardConfig(password="grün:weiß:rot"))
+    gate = DashboardAuthorizer(DashboardConfig(password="grün:weiß:rot"))
     assert verdict(gate, {**OWN, "authorization": basic("grün:weiß:rot")}) == 200
 
 
 def test_guessing_has_an_end() -> None:
     """Five wrong ones within a minute block an address for five minutes; asking without one is no guess."""
-    gate = Gate(KEPT)
+    gate = DashboardAuthorizer(KEPT)
     wrong, right = {**OWN, "authorization": basic("wrong")}, {**OWN, "authorization": basic(PASSWORD)}
     for _ in range(10):
         assert verdict(gate, OWN, peer=FAR) == 401
@@ -150,7 +152,7 @@ def test_guessing_has_an_end() -> None:
 
 
 def test_the_right_password_ends_the_count_of_wrong_ones() -> None:
-    gate = Gate(KEPT)
+    gate = DashboardAuthorizer(KEPT)
     wrong, right = {**OWN, "authorization": basic("wrong")}, {**OWN, "authorization": basic(PASSWORD)}
     for _ in range(2):
         assert [verdict(gate, wrong) for _ in range(4)] == [401] * 4
@@ -160,7 +162,7 @@ def test_the_right_password_ends_the_count_of_wrong_ones() -> None:
 def test_behind_a_proxy_that_is_named_the_one_in_front_is_counted() -> None:
     proxied = {**OWN, "authorization": basic("wrong")}
     for networks, blocked in ((("127.0.0.0/8",), [429, 401]), ((), [429, 429])):
-        gate = Gate(evolve(KEPT, relay=RelayConfig(trusted_proxies=networks)))
+        gate = DashboardAuthorizer(evolve(KEPT, relay=RelayConfig(trusted_proxies=networks)))
         for _ in range(5):
             assert verdict(gate, {**proxied, "x-forwarded-for": "203.0.113.5, 198.51.100.1"}) == 401
         hops = ("203.0.113.6, 198.51.100.1", "203.0.113.5, 198.51.100.2")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Level
-from svc_proto.dashboard.config import DashboardConfig, dashboard_config
+from svc_proto.dashboard.config import DashboardConfig, parse_dashboard_config
 from svc_proto.settings import ConfigError
 from tests.variables import undocumented
 
@@ -11,7 +11,7 @@ PASSWORD = "correct horse"
 
 
 def test_defaults() -> None:
-    config = dashboard_config({})
+    config = parse_dashboard_config({})
     assert config == DashboardConfig()
     assert (config.host, config.port, config.patience) == ("127.0.0.1", 9119, 5.0)
     assert (config.relay_url, config.api_url) == ("http://127.0.0.1:8767", None)
@@ -27,33 +27,33 @@ def test_everything_can_be_said() -> None:
         "SVC_DASHBOARD_SSL_CERT": "/c",
         "SVC_DASHBOARD_SSL_KEY": "/k",
     }
-    config = dashboard_config(env, {"port": 9001, "host": None})
+    config = parse_dashboard_config(env, {"port": 9001, "host": None})
     assert (config.host, config.port, config.password) == ("0.0.0.0", 9001, PASSWORD)
     assert config.names == ("dash.example", "box")
     assert config.log_level is Level.DEBUG
     assert (config.ssl_cert, config.ssl_key) == ("/c", "/k")
-    assert dashboard_config(env, {"no_ssl": True}).ssl_cert is None
+    assert parse_dashboard_config(env, {"no_ssl": True}).ssl_cert is None
     assert PASSWORD not in repr(config)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 def test_this_host_needs_no_password(host: str) -> None:
-    assert dashboard_config({}, {"host": host}).password == ""
+    assert parse_dashboard_config({}, {"host": host}).password == ""
 
 
 def test_the_port_of_the_relay() -> None:
     """Spec: `SVC_RELAY_PORT`; the relay beside us is where it listens, unless the variable says otherwise."""
-    assert dashboard_config({"SVC_RELAY_PORT": "8800"}).relay_url == "http://127.0.0.1:8800"
-    assert dashboard_config({"HERMES_RELAY_PORT": "8801"}).relay_url == "http://127.0.0.1:8801"
-    assert dashboard_config({}, relay_port=4711).relay_url == "http://127.0.0.1:4711"
-    assert dashboard_config({"SVC_RELAY_PORT": "8800"}, relay_port=4711).relay_url == "http://127.0.0.1:8800"
+    assert parse_dashboard_config({"SVC_RELAY_PORT": "8800"}).relay_url == "http://127.0.0.1:8800"
+    assert parse_dashboard_config({"HERMES_RELAY_PORT": "8801"}).relay_url == "http://127.0.0.1:8801"
+    assert parse_dashboard_config({}, relay_port=4711).relay_url == "http://127.0.0.1:4711"
+    assert parse_dashboard_config({"SVC_RELAY_PORT": "8800"}, relay_port=4711).relay_url == "http://127.0.0.1:8800"
     for bad in ("eight", "0", "65536", "-1"):
         with pytest.raises(ConfigError, match="SVC_RELAY_PORT must be a whole number"):
-            dashboard_config({"SVC_RELAY_PORT": bad})
+            parse_dashboard_config({"SVC_RELAY_PORT": bad})
 
 
 def test_the_shortest_password_and_the_longest_name() -> None:
-    config = dashboard_config({"SVC_DASHBOARD_PASSWORD": "8 letter", "SVC_DASHBOARD_NAMES": "a" * 253})
+    config = parse_dashboard_config({"SVC_DASHBOARD_PASSWORD": "8 letter", "SVC_DASHBOARD_NAMES": "a" * 253})
     assert (config.password, config.names) == ("8 letter", ("a" * 253,))
 
 
@@ -69,9 +69,9 @@ def test_the_shortest_password_and_the_longest_name() -> None:
 )
 def test_what_cannot_be_meant(env: dict[str, str], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem) as caught:
-        dashboard_config(env)
+        parse_dashboard_config(env)
     assert "short" not in str(caught.value)
 
 
 def test_each_variable_is_in_some_document() -> None:
-    assert undocumented(dashboard_config) == set()
+    assert undocumented(parse_dashboard_config) == set()

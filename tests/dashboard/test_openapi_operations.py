@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc_proto.dashboard.config import DashboardConfig
-from svc_proto.dashboard.openapi_operations import manual
+from svc_proto.dashboard.openapi_operations import build_api_doc
 from svc_proto.dashboard.relay_proxy import PREFIXES
 from svc_proto.dashboard.service import Dashboard
 from svc_proto.openapi.document import build_document
@@ -22,7 +22,7 @@ NAMES = {"id": "none", "token": "none", "prefix": "none"}
 @pytest.mark.parametrize("prefix", ["", "/board"])
 def test_it_has_every_route_and_nothing_else(prefix: str) -> None:
     routes = Dashboard(DashboardConfig(root_path=prefix), FILES).router.routes
-    document: Any = build_document(routes, manual(FILES, prefix), prefix)
+    document: Any = build_document(routes, build_api_doc(FILES, prefix), prefix)
     Documented(document).hold(routes)
     if not prefix:
         assert_shown(DASHBOARD, document)

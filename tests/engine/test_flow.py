@@ -185,7 +185,7 @@ def test_a_flow_that_cancels_itself(how: str) -> None:
 
 
 class _Half(Deferred):
-    def made(self, outcome: int) -> object:
+    def to_result(self, outcome: int) -> object:
         return 84 // outcome
 
 

@@ -25,7 +25,7 @@ class Note:
     told: list[Refused] = field(factory=list)
     with_it: Callable[[], None] = lambda: None
 
-    def withdraw(self, refused: Refused) -> None:
+    def revoke(self, refused: Refused) -> None:
         self.told.append(refused)
         self.with_it()
 

@@ -10,7 +10,7 @@ _SILENT = "no engine of a host listens in a world: the vendor does"
 _ONCE = "a server that is not wanted any more is told so once"
 
 OUT_OF_REACH: dict[str, str] = {  # by table, or by row
-    "agent.mcp_server.LIFE: STOPPED, STOP": _ONCE,
+    "agent.mcp_server.MCP_SERVER_TABLE: STOPPED, STOP": _ONCE,
     "client.talk.LIFE": _DESKTOP,
     "device.attachment.ATTACHMENT_TABLE": "the phone of a world shows no chats, which attachments are parts of",
     "device.consoles.LIFE": "nobody types at the phone of a world",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from svc_proto.mcp.pending_request import MODERN
+from svc_proto.mcp.pending_request import STATELESS_VERSION
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.world import World, bearer
 from tests.mcp.http_harness import HANDSHAKE, TYPES, message
@@ -36,7 +36,7 @@ def test_a_session(relayed: World) -> None:
 
 def test_who_hangs_up_has_cancelled(relayed: World) -> None:
     phone = relayed.fake_phone()
-    named = {"mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": "phone_tap"}
+    named = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "tools/call", "mcp-name": "phone_tap"}
     headers = {**bearer(phone.token), **TYPES, **named}
     body = message("tools/call", 7, **modern(name="phone_tap", arguments={"x": 1, "y": 2}))
     first = relayed.client().begin("POST", "/mcp", headers=headers, body=body)
@@ -131,7 +131,7 @@ def test_a_listener_that_does_not_read_costs_one_note(relayed: World) -> None:
 
 def test_a_request_that_listens(relayed: World) -> None:
     phone = relayed.fake_phone()
-    named = {"mcp-protocol-version": MODERN, "mcp-method": "subscriptions/listen"}
+    named = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "subscriptions/listen"}
     wanted = {"resourceSubscriptions": ["phone://notifications", "phone://screen"]}
     body = message("subscriptions/listen", "l", **modern(notifications=wanted))
     headers = {**bearer(phone.token), **TYPES, **named}

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tests.mcp.http_harness import Web
-from tests.mcp.stdio_harness import Desk, Shop
+from tests.mcp.http_harness import McpHttpHarness
+from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
 
 
 @pytest.fixture
-def shop() -> Shop:
-    return Shop()
+def shop() -> ToyMcpServer:
+    return ToyMcpServer()
 
 
 @pytest.fixture
-def desk(shop: Shop) -> Desk:
-    return Desk(shop.offer())
+def desk(shop: ToyMcpServer) -> McpStdioHarness:
+    return McpStdioHarness(shop.offer())
 
 
 @pytest.fixture
-def web() -> Web:
-    return Web()
+def web() -> McpHttpHarness:
+    return McpHttpHarness()

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from svc_proto.mcp.pending_request import MODERN
-from svc_proto.mcp.streamable_http import McpServer
+from svc_proto.mcp.pending_request import STATELESS_VERSION
+from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.wire.events import ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.http_book import HttpBook
-from tests.mcp.stdio_harness import Shop, modern
+from tests.mcp.stdio_harness import ToyMcpServer, modern
 from tests.relay.harness import REMOTE, Call, RelayHarness
 from tests.support.http_client import Response
 
@@ -37,7 +37,7 @@ def events(call: Call) -> list[ServerSentEvent]:
     return EventStreamDecoder().receive_data(call.body)
 
 
-def heard(call: Call) -> list[Any]:
+def stream_messages(call: Call) -> list[Any]:
     """The messages of a stream."""
     return [json.loads(event.data) for event in events(call) if event.data]
 
@@ -47,7 +47,7 @@ def status(call: Call) -> int:
     return next((event.status for event in call.events if isinstance(event, ResponseHead)), 0)
 
 
-class Session:
+class McpHttpSession:
     """A client that has opened a session; `way` is how its calls come, as `HttpBook.call` takes it."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Session:
         self.numbers += 1
         return self.call("POST", message(method, self.numbers if identity is None else identity, **params))
 
-    def ask(self, method: str, **params: Any) -> Any:
+    def request(self, method: str, **params: Any) -> Any:
         """One that is answered at once: its result, or its error."""
         answer = self.begin(method, **params).result.json
         return answer.get("result", answer.get("error"))
@@ -102,13 +102,13 @@ class Session:
         return self.call("DELETE").result.status
 
 
-class Web:
+class McpHttpHarness:
     """A relay with a shop, and one bearer."""
 
     def __init__(self) -> None:
-        self.shop = Shop()
+        self.shop = ToyMcpServer()
         self.book = RelayHarness()
-        self.server = self.book.relay._mcp = McpServer(self.book.engine, lambda session: self.shop.offer())
+        self.server = self.book.relay._mcp = McpHttpServer(self.book.engine, lambda session: self.shop.offer())
         self.token = self.book.pair().token
 
     def call(self, method: str, body: object = None, headers: Texts | None = None) -> Call:
@@ -121,14 +121,14 @@ class Web:
 
     def open(
         self, capabilities: Mapping[str, object] | None = None, version: str = HANDSHAKE, *, token: str = ""
-    ) -> Session:
+    ) -> McpHttpSession:
         """A session; with a `token` another bearer's."""
-        return Session(self.book, capabilities, version, token=token or self.token, peer=REMOTE)
+        return McpHttpSession(self.book, capabilities, version, token=token or self.token, peer=REMOTE)
 
     def stateless(self, method: str, headers: Texts | None = None, *, elicits: bool = False, **params: Any) -> Call:
         """A request that says by itself what it speaks."""
         name = params.get("name", params.get("uri"))
-        said: dict[str, str | None] = {"mcp-protocol-version": MODERN, "mcp-method": method}
+        said: dict[str, str | None] = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": method}
         if isinstance(name, str):
             said["mcp-name"] = name
         about: dict[str, Any] = modern({"elicitation": {}} if elicits else {}, **params)

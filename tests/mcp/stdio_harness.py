@@ -13,8 +13,8 @@ from svc_proto.commands import Abort, Command, Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Accepted, Closed, OperationId, ReadClosed, Received, Sent, Started, Stopping
-from svc_proto.mcp.pending_request import MODERN
-from svc_proto.mcp.server_features import Content, Direct, Offer, OfferedTool, Prompt
+from svc_proto.mcp.pending_request import STATELESS_VERSION
+from svc_proto.mcp.server_features import Content, DirectTool, Prompt, ServerFeatures, ServerTool
 from svc_proto.mcp.subscriptions import Resource
 from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy, wire_bytes
 
@@ -26,69 +26,69 @@ TICKETS = [OperationId(1_000 + number) for number in range(100)]
 def modern(capabilities: Mapping[str, object] | None = None, **params: object) -> dict[str, object]:
     """The parameters of a request that says by itself what it speaks."""
     meta = {
-        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
         "io.modelcontextprotocol/clientCapabilities": capabilities or {},
     }
     return {**params, "_meta": meta}
 
 
-class Desk:
+class McpStdioHarness:
     """Each call gives what the server says to it, and to everything before."""
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: ServerFeatures) -> None:
         self.server = StdioServer(lambda engine: offer)
         self.engine = Engine(self.server, entropy=counting_entropy())
         self.book = Playbook(self.engine)
         self.commands: list[Command] = []
         self.numbers = 0
-        self._take(self.book >> Started())
-        self._take(self.book >> Accepted(CH, PEER, LOCAL))
+        self._record(self.book >> Started())
+        self._record(self.book >> Accepted(CH, PEER, LOCAL))
 
-    def say(self, **members: object) -> list[Any]:
+    def send(self, **members: object) -> list[Any]:
         """One message."""
         return self.bytes(json.dumps({"jsonrpc": "2.0", **members}).encode() + b"\n")
 
     def bytes(self, data: bytes) -> list[Any]:
-        return self._take(self.book >> Received(CH, data))
+        return self._record(self.book >> Received(CH, data))
 
-    def ask(self, method: str, **params: object) -> Any:
+    def request(self, method: str, **params: object) -> Any:
         """A request; its result, or its error, and nothing else is said."""
         self.numbers += 1
-        (answer,) = self.say(id=self.numbers, method=method, params=params)
+        (answer,) = self.send(id=self.numbers, method=method, params=params)
         assert answer["id"] == self.numbers
         return answer.get("result", answer.get("error"))
 
     def open(self, version: str = "2025-11-25", capabilities: Mapping[str, object] | None = None) -> Any:
         about = {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": {"name": "t"}}
-        result = self.ask("initialize", **about)
-        assert self.say(method="notifications/initialized") == []
+        result = self.request("initialize", **about)
+        assert self.send(method="notifications/initialized") == []
         return result
 
     def act(self, what: Callable[[], object]) -> list[Any]:
         """Something happens in the server's process."""
-        return self._take(self.book.act(what))
+        return self._record(self.book.act(what))
 
     def after(self, seconds: float) -> list[Any]:
-        return self._take(self.book.after(seconds))
+        return self._record(self.book.after(seconds))
 
     def end(self) -> list[Any]:
-        return self._take(self.book >> ReadClosed(CH))
+        return self._record(self.book >> ReadClosed(CH))
 
     def stop(self) -> list[Any]:
-        return self._take(self.book >> Stopping(10.0))
+        return self._record(self.book >> Stopping(10.0))
 
     def closed(self) -> list[Any]:
-        return self._take(self.book >> Closed(CH, "reset"))
+        return self._record(self.book >> Closed(CH, "reset"))
 
     @property
-    def over(self) -> bool:
+    def is_closed(self) -> bool:
         return Abort(CH) in self.commands
 
     @property
     def exited(self) -> bool:
         return any(isinstance(command, Exit) for command in self.commands)
 
-    def _take(self, book: Playbook) -> list[Any]:
+    def _record(self, book: Playbook) -> list[Any]:
         commands = book.take()
         self.commands += commands
         data = wire_bytes(commands)
@@ -97,7 +97,7 @@ class Desk:
         return [json.loads(line) for line in data.splitlines()]
 
 
-class Shop:
+class ToyMcpServer:
     """Tools that echo, wait, fail, break, ask and ring; what they did is in `done`."""
 
     def __init__(self) -> None:
@@ -107,18 +107,18 @@ class Shop:
         self.ringing: list[Callable[[Any], bool]] = []  # whom to tell who has opened
         self.watching: list[Callable[[], None]] = []  # who is to be told when the sign is another
 
-    def offer(self) -> Offer:
-        ringing, unused = Direct(self._ring, self._rung), cast("Any", None)
+    def offer(self) -> ServerFeatures:
+        ringing, unused = DirectTool(self._ring, self._rung), cast("Any", None)
 
-        def tool(name: str, run: Any, **more: Any) -> OfferedTool:
+        def tool(name: str, run: Any, **more: Any) -> ServerTool:
             made = Tool(name=name, description=name, parameters=schema((), word=WORD), run=unused, **more)
-            return OfferedTool(tool=made, title=name.title(), reads_only=False, destructive=False, run=run)
+            return ServerTool(tool=made, title=name.title(), reads_only=False, destructive=False, run=run)
 
         def there(arguments: Arguments) -> Flow[Arguments | None]:
             yield from ()
             return {**arguments, "there": True} if self.asks_there else None
 
-        return Offer(
+        return ServerFeatures(
             name="shop",
             title="Shop",
             version="1",

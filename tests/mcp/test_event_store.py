@@ -7,119 +7,119 @@ from typing import Any
 
 import pytest
 
-from svc_proto.mcp.event_store import KEEPALIVE_EVERY, MAX_EVENTS, Notices, ReplayLog
-from svc_proto.mcp.pending_request import Said
-from svc_proto.mcp.streamable_http import DEFER
+from svc_proto.mcp.event_store import KEEPALIVE_INTERVAL, MAX_EVENTS, EventStore, NotificationStore
+from svc_proto.mcp.pending_request import OutgoingMessage
+from svc_proto.mcp.streamable_http import STREAM_AFTER
 from svc_proto.wire.sse import encode_comment, encode_event
 from tests.engine.toy_service import open_book
-from tests.mcp.http_harness import Web, events, heard, status
+from tests.mcp.http_harness import McpHttpHarness, events, status, stream_messages
 
 
-def test_long_calls_become_streams(web: Web) -> None:
+def test_long_calls_become_streams(web: McpHttpHarness) -> None:
     call = web.stateless("tools/call", name="wait")
-    web.book.after(DEFER)
+    web.book.after(STREAM_AFTER)
     assert status(call) == 200
-    assert heard(call) == []
-    web.book.after(KEEPALIVE_EVERY)
+    assert stream_messages(call) == []
+    web.book.after(KEEPALIVE_INTERVAL)
     assert encode_comment("keepalive") in bytes(call.heard)
 
 
-def test_each_call_has_its_own_time_until_it_is_a_stream(web: Web) -> None:
+def test_each_call_has_its_own_time_until_it_is_a_stream(web: McpHttpHarness) -> None:
     first = web.stateless("tools/call", name="wait")
-    web.book.after(DEFER - 1)
+    web.book.after(STREAM_AFTER - 1)
     other = web.stateless("tools/call", name="wait")
     web.book.after(1)
     assert (status(first), status(other)) == (200, 0)
-    web.book.after(DEFER - 2)
+    web.book.after(STREAM_AFTER - 2)
     assert status(other) == 0
     web.book.after(1)
     assert status(other) == 200
 
 
 def test_a_note_that_comes_again_is_told_once_in_its_last_place() -> None:
-    notices = Notices(open_book().engine, 0)
+    notices = NotificationStore(open_book().engine, 0)
     for text in (b"A", b"B", b"A"):
-        notices.put(Said(text))
+        notices.append(OutgoingMessage(text))
     told: list[bytes] = []
     writer: Any = SimpleNamespace(write=told.append, drained=lambda: iter(()))
     for _ in range(2):  # from where some reader was told on: while there is none, that is the beginning
-        next(notices.tell(writer, notices.told))
-    next(notices.tell(writer, 2))
+        next(notices.stream_to(writer, notices.told))
+    next(notices.stream_to(writer, 2))
     assert told == [encode_event("B", id="0-2"), encode_event("A", id="0-3"), encode_event("A", id="0-3")]
 
 
 def test_a_reader_that_is_slow_is_waited_for() -> None:
-    log = ReplayLog(open_book().engine, 1)
-    log.put(Said(b"A"))
+    log = EventStore(open_book().engine, 1)
+    log.append(OutgoingMessage(b"A"))
     told: list[bytes] = []
     writer: Any = SimpleNamespace(write=told.append, drained=lambda: iter(("full",)))
-    telling: Any = log.tell(writer, 0)
+    telling: Any = log.stream_to(writer, 0)
     assert next(telling) == "full"
-    log.put(Said(b"B"))
+    log.append(OutgoingMessage(b"B"))
     assert (next(telling), told) == ("full", [encode_event("A", id="1-1"), encode_event("B", id="1-2")])
 
 
-def test_progress_and_the_way_back(web: Web) -> None:
+def test_progress_and_the_way_back(web: McpHttpHarness) -> None:
     session = web.open()
     call = session.tool("wait", 7, token="p")
-    web.book.after(DEFER + 5)
-    first, second = heard(call)
+    web.book.after(STREAM_AFTER + 5)
+    first, second = stream_messages(call)
     assert (first["params"]["progress"], second["params"]["progress"]) == (5, 10)
     assert [event.id for event in events(call)] == ["1-0", "1-1", "1-2"]  # the first has a number only
     call.vanish()
     web.book.after(5)
     back = session.listen("1-1")
-    assert [note["params"]["progress"] for note in heard(back)] == [10, 15]
+    assert [note["params"]["progress"] for note in stream_messages(back)] == [10, 15]
     later = session.listen("1-2")
     assert back.answer is not None  # the newer reader is the one
     assert session.cancel(7) == 202
     assert later.answer is not None
-    assert [note["params"]["progress"] for note in heard(later)] == [15]
+    assert [note["params"]["progress"] for note in stream_messages(later)] == [15]
     whole = session.listen("1-3")
     assert (whole.result.status, whole.result.body) == (200, b"")
 
 
 @pytest.mark.parametrize("last", ["", "x", "9-1", "1-", "-1", "1-1-1", "1234567890-1"])
-def test_a_way_back_that_is_none(web: Web, last: str) -> None:
+def test_a_way_back_that_is_none(web: McpHttpHarness, last: str) -> None:
     session = web.open()
     assert session.listen(last).result.status == 400
 
 
-def test_versions_that_know_no_empty_events(web: Web) -> None:
+def test_versions_that_know_no_empty_events(web: McpHttpHarness) -> None:
     session = web.open(version="2025-06-18")
     call = session.tool("wait")
-    web.book.after(DEFER)
+    web.book.after(STREAM_AFTER)
     assert (status(call), b"id: " in bytes(call.heard)) == (200, False)
     session = web.open()
     call = session.tool("wait")
-    web.book.after(DEFER)
+    web.book.after(STREAM_AFTER)
     assert b"id: 1-0\ndata: \n\n" in bytes(call.heard)
 
 
-def test_readers_who_are_too_far_behind(web: Web) -> None:
+def test_readers_who_are_too_far_behind(web: McpHttpHarness) -> None:
     session = web.open()
     call = session.tool("wait", token="p")
-    web.book.after(DEFER * (MAX_EVENTS + 2))
+    web.book.after(STREAM_AFTER * (MAX_EVENTS + 2))
     call.vanish()
     behind = session.listen("1-0")
     assert (behind.result.status, behind.result.body) == (200, b"")
 
 
-def test_as_many_events_are_kept_as_there_may_be(web: Web) -> None:
-    log = ReplayLog(web.book.engine, 1)
+def test_as_many_events_are_kept_as_there_may_be(web: McpHttpHarness) -> None:
+    log = EventStore(web.book.engine, 1)
     for number in range(1, MAX_EVENTS + 1):
-        log.put(Said(b"%d" % number))
+        log.append(OutgoingMessage(b"%d" % number))
     assert [at for at, _ in log._after(0)] == list(range(1, MAX_EVENTS + 1))
-    log.put(Said(b"one more"))
+    log.append(OutgoingMessage(b"one more"))
     assert log._after(MAX_EVENTS) == [(MAX_EVENTS + 1, b"one more")]
     assert log.size == sum(len(str(number)) for number in range(2, MAX_EVENTS + 1)) + len("one more")
 
 
-def test_what_is_said_without_a_request(web: Web) -> None:
+def test_what_is_said_without_a_request(web: McpHttpHarness) -> None:
     session = web.open()
     listening = session.listen()
     assert status(listening) == 200
-    web.book.after(KEEPALIVE_EVERY)
+    web.book.after(KEEPALIVE_INTERVAL)
     assert encode_comment("keepalive") in bytes(listening.heard)
     assert session.call("GET", headers={"accept": "application/json"}).result.status == 406
     session.end()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.mcp.pending_request import MODERN
-from tests.mcp.http_harness import HANDSHAKE, Web, message
+from svc_proto.mcp.pending_request import STATELESS_VERSION
+from tests.mcp.http_harness import HANDSHAKE, McpHttpHarness, message
 
 PING = message("ping")
 
@@ -25,7 +25,7 @@ PING = message("ping")
         ({"mcp-protocol-version": "2031-01-01"}, 400),
     ],
 )
-def test_what_is_not_taken(web: Web, headers: dict[str, str | None], status: int) -> None:
+def test_what_is_not_taken(web: McpHttpHarness, headers: dict[str, str | None], status: int) -> None:
     assert web.post(PING, headers).status == status
 
 
@@ -46,15 +46,15 @@ def test_what_is_not_taken(web: Web, headers: dict[str, str | None], status: int
         ({"mcp-name": "=?base64?ZWNobw==?="}, 0),
     ],
 )
-def test_head_and_body_agree(web: Web, headers: dict[str, str | None], code: int) -> None:
+def test_head_and_body_agree(web: McpHttpHarness, headers: dict[str, str | None], code: int) -> None:
     answer = web.stateless("tools/call", headers, name="echo").result
     assert answer.json.get("error", {}).get("code", 0) == code
     assert answer.status == (400 if code else 200)
 
 
-def test_a_stateless_request_that_says_too_little(web: Web) -> None:
-    head = {"mcp-protocol-version": MODERN, "mcp-method": "tools/list"}
-    version = {"io.modelcontextprotocol/protocolVersion": MODERN}
+def test_a_stateless_request_that_says_too_little(web: McpHttpHarness) -> None:
+    head = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "tools/list"}
+    version = {"io.modelcontextprotocol/protocolVersion": STATELESS_VERSION}
     can: dict[str, object] = {"io.modelcontextprotocol/clientCapabilities": {}}
     for meta in ({}, version, can):
         answer = web.post(message("tools/list", _meta=meta), head)
@@ -64,9 +64,9 @@ def test_a_stateless_request_that_says_too_little(web: Web) -> None:
     assert (answer.status, answer.json["error"]["code"]) == (400, -32022)
 
 
-def test_notes_and_answers_without_a_session(web: Web) -> None:
+def test_notes_and_answers_without_a_session(web: McpHttpHarness) -> None:
     note = message("notifications/cancelled", None, requestId=1)
-    assert web.post(note, {"mcp-protocol-version": MODERN}).status == 202
+    assert web.post(note, {"mcp-protocol-version": STATELESS_VERSION}).status == 202
     assert web.post(note, {"mcp-protocol-version": "2031-01-01"}).json["error"]["code"] == -32022
     answer = {"jsonrpc": "2.0", "id": 1, "result": {}}
-    assert web.post(answer, {"mcp-protocol-version": MODERN}).json["error"]["code"] == -32600
+    assert web.post(answer, {"mcp-protocol-version": STATELESS_VERSION}).json["error"]["code"] == -32600

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.mcp.http_sessions import IDLE, MAX_KEPT, MAX_OF_CALLER, MAX_SESSIONS
-from svc_proto.mcp.pending_request import MODERN
-from tests.mcp.http_harness import HANDSHAKE, Web, heard, message, status
+from svc_proto.mcp.http_sessions import IDLE, MAX_PER_PRINCIPAL, MAX_SESSIONS, MAX_STORED_BYTES
+from svc_proto.mcp.pending_request import STATELESS_VERSION
+from tests.mcp.http_harness import HANDSHAKE, McpHttpHarness, message, status, stream_messages
 from tests.mcp.stdio_harness import ELICITS
 
 PING = message("ping")
 
 
-def test_what_opens_no_session(web: Web) -> None:
+def test_what_opens_no_session(web: McpHttpHarness) -> None:
     answer = web.post(message("initialize", protocolVersion=5))
     assert (answer.status, answer.json["error"]["code"]) == (400, -32602)
     assert len(web.server.sessions) == 0
     for method in ("GET", "DELETE"):
         assert web.call(method).result.status == 400
-        modern = web.call(method, headers={"mcp-protocol-version": MODERN}).result
+        modern = web.call(method, headers={"mcp-protocol-version": STATELESS_VERSION}).result
         assert (modern.status, modern.headers.get(b"allow")) == (405, b"POST")
         assert web.call(method, headers={"mcp-protocol-version": "1"}).result.status == 400
     assert web.call("PUT", b"x").result.status == 405
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_a_version_that_is_not_known_has_no_session(web: Web, method: str) -> None:
+def test_a_version_that_is_not_known_has_no_session(web: McpHttpHarness, method: str) -> None:
     answer = web.open().call(method, headers={"mcp-protocol-version": "2031-01-01"}).result
     assert (answer.status, answer.json["code"]) == (400, "unsupported_version")
 
 
-def test_another_bearers_session_is_not_there(web: Web) -> None:
+def test_another_bearers_session_is_not_there(web: McpHttpHarness) -> None:
     session, other = web.open(), web.open(token=web.book.pair().token)
     assert session.identity in web.server.sessions
     assert "another" not in web.server.sessions
@@ -39,13 +39,13 @@ def test_another_bearers_session_is_not_there(web: Web) -> None:
     assert session.post(PING).status == 200
 
 
-def test_what_was_told_is_kept_as_long_as_there_is_room(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert MAX_KEPT > 4096
-    monkeypatch.setattr("svc_proto.mcp.http_sessions.MAX_KEPT", 4096)
+def test_what_was_told_is_kept_as_long_as_there_is_room(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_STORED_BYTES > 4096
+    monkeypatch.setattr("svc_proto.mcp.http_sessions.MAX_STORED_BYTES", 4096)
     session = web.open(ELICITS)
     word = "x" * 1024
     for number in range(1, 19):
-        (asked,) = heard(call := session.tool("pay", number, word=word))
+        (asked,) = stream_messages(call := session.tool("pay", number, word=word))
         session.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}})
         assert call.answer is not None
     assert session.listen("1-1").result.status == 400
@@ -56,9 +56,9 @@ def test_what_was_told_is_kept_as_long_as_there_is_room(web: Web, monkeypatch: p
 
 
 @pytest.mark.parametrize("limit", ["MAX_KEPT", "MAX_SESSIONS"])  # bytes of answers; answers
-def test_what_just_has_room_is_kept(web: Web, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+def test_what_just_has_room_is_kept(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     def told(number: int) -> None:
-        (asked,) = heard(session.tool("pay", number, word="x" * 1024))
+        (asked,) = stream_messages(session.tool("pay", number, word="x" * 1024))
         session.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}})
 
     session = web.open(ELICITS)
@@ -71,7 +71,7 @@ def test_what_just_has_room_is_kept(web: Web, monkeypatch: pytest.MonkeyPatch, l
     assert web.server.sessions.kept == 2 * one
 
 
-def test_an_idle_session_ends(web: Web) -> None:
+def test_an_idle_session_ends(web: McpHttpHarness) -> None:
     used, hearing, idle = web.open(), web.open(), web.open()
     listening = hearing.listen()
     web.book.after(IDLE - 60)
@@ -83,11 +83,11 @@ def test_an_idle_session_ends(web: Web) -> None:
     assert len(web.server.sessions) == 0
 
 
-def test_the_idle_make_room(web: Web) -> None:
+def test_the_idle_make_room(web: McpHttpHarness) -> None:
     busy = web.open()
     busy.tool("wait")
     idle = web.open()
-    sessions = [web.open() for _ in range(MAX_OF_CALLER - 1)]
+    sessions = [web.open() for _ in range(MAX_PER_PRINCIPAL - 1)]
     assert busy.post(PING).status == 200
     assert idle.post(PING).status == 404
     for session in sessions:
@@ -100,8 +100,8 @@ def test_the_idle_make_room(web: Web) -> None:
     assert web.post(message("initialize", protocolVersion=HANDSHAKE)).status == 429
 
 
-def test_there_is_a_bound_for_all(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert MAX_SESSIONS > MAX_OF_CALLER
+def test_there_is_a_bound_for_all(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_SESSIONS > MAX_PER_PRINCIPAL
     monkeypatch.setattr("svc_proto.mcp.http_sessions.MAX_SESSIONS", 2)
     first, _ = web.open(), web.open()
     mine = web.open(token=web.book.pair().token)

@@ -8,37 +8,37 @@ from typing import Any, cast
 
 import pytest
 
-from svc_proto.mcp.pending_request import Said, _Progress
+from svc_proto.mcp.pending_request import OutgoingMessage, _Progress
 from tests.engine.toy_service import open_book
-from tests.mcp.http_harness import Web, heard
-from tests.mcp.stdio_harness import Desk, Shop, modern
+from tests.mcp.http_harness import McpHttpHarness, stream_messages
+from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer, modern
 
 
-def test_what_no_json_can_say_is_a_bug(desk: Desk) -> None:
+def test_what_no_json_can_say_is_a_bug(desk: McpStdioHarness) -> None:
     handlers = cast("dict[str, Any]", desk.server._conversation._answers.handlers)
     handlers["odd"] = lambda params, call: {"weight": nan}
     desk.book.logs.bugs = True
-    assert desk.ask("odd", **modern())["code"] == -32603
-    assert desk.ask("tools/list", **modern())["resultType"] == "complete"
+    assert desk.request("odd", **modern())["code"] == -32603
+    assert desk.request("tools/list", **modern())["resultType"] == "complete"
 
 
 @pytest.mark.parametrize(("name", "done"), [("echo", [{"word": "x"}]), ("wait", ["x", "end of x"]), ("ring", ["x"])])
-def test_one_that_ends_its_own_client(desk: Desk, shop: Shop, name: str, done: list[object]) -> None:
+def test_one_that_ends_its_own_client(desk: McpStdioHarness, shop: ToyMcpServer, name: str, done: list[object]) -> None:
     desk.open()
     conversation = desk.server._conversation
     shop.on_begin = conversation.close
-    assert desk.say(id="a", method="tools/call", params={"name": name, "arguments": {"word": "x"}}) == []
+    assert desk.send(id="a", method="tools/call", params={"name": name, "arguments": {"word": "x"}}) == []
     assert (shop.done, conversation.busy) == (done, False)
     assert [tell("in") for tell in shop.ringing] == [False] * len(shop.ringing)
 
 
-def test_progress_in_the_stateless_way(web: Web) -> None:
+def test_progress_in_the_stateless_way(web: McpHttpHarness) -> None:
     params = {"name": "ring", "arguments": {"word": "Ann"}}
     call = web.call("POST", _asking_for_progress(params), _HEAD)
     web.book.after(5.0)
     web.book.after(5.0)
     web.book.within(lambda: web.shop.ringing[0]("in"))
-    first, second, answer = heard(call)
+    first, second, answer = stream_messages(call)
     assert (first["params"]["progress"], second["params"]["progress"]) == (5, 10)
     assert (answer["id"], answer["result"]["content"][0]["text"]) == (1, "Ann: in")
     assert call.answer is not None
@@ -48,13 +48,13 @@ def test_progress_in_the_stateless_way(web: Web) -> None:
 
 def test_progress_always_grows() -> None:
     """ "The progress value MUST increase with each notification", whatever the clock says."""
-    book, said = open_book(), list[Said]()
+    book, said = open_book(), list[OutgoingMessage]()
     made: list[_Progress] = []
     book.act(lambda: made.append(_Progress(book.engine, "p", said.append)))
     for seconds, times in ((0.0, 2), (1.0, 1), (3.4, 1)):
         book.after(seconds)
         for _ in range(times):
-            book.act(lambda: made[0].tell("so far"))
+            book.act(lambda: made[0].report("so far"))
     book.after(0.6)
     notes = [json.loads(each.text)["params"] for each in said]
     assert [(note["progress"], note["message"]) for note in notes] == [
@@ -64,7 +64,7 @@ def test_progress_always_grows() -> None:
     assert {note["progressToken"] for note in notes} == {"p"}
 
 
-def test_who_goes_away_is_told_of_nothing(web: Web) -> None:
+def test_who_goes_away_is_told_of_nothing(web: McpHttpHarness) -> None:
     call = web.call("POST", _asking_for_progress({"name": "knock"}), _HEAD)
     call.vanish()
     assert web.shop.ringing[0]("in") is False

@@ -11,14 +11,14 @@ from typing import Any, cast
 import pytest
 
 from svc_proto.agent.agent_factory import AgentParts
-from svc_proto.agent.tools.phone_tools import ROWS
+from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.mcp.phone_features import LOOKS, looking, phone_offer
-from svc_proto.mcp.server_features import Direct, Offer
+from svc_proto.mcp.phone_features import READ_ROUTES, phone_features, poll_for_changes
+from svc_proto.mcp.server_features import DirectTool, ServerFeatures
 from svc_proto.service_clients.phone_control import PhoneResponse, RelayPhoneControl
-from tests.agent.harness import AgentWorld
+from tests.agent.harness import AgentHarness
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -30,34 +30,34 @@ def test_who_may_only_look_may_do_this_and_no_more() -> None:
     looks = {("GET", f"/{name}") for name in f"{by_get} screenshot".split()}
     assert (
         looks | {("POST", f"/{name}") for name in ["describe_node", "diff_screen", "find_nodes", "search_contacts"]}
-        == LOOKS
+        == READ_ROUTES
     )
 
 
-def with_offer(world: AgentWorld, plan: Callable[[Offer], Flow[Any]]) -> Any:
+def with_offer(world: AgentHarness, plan: Callable[[ServerFeatures], Flow[Any]]) -> Any:
     def run(parts: AgentParts, engine: Engine) -> Flow[Any]:
         link = RelayPhoneControl(engine, "http://127.0.0.1:8767", "", who="MCP on this host", file="mcp-relay.json")
-        return (yield from plan(phone_offer(link)))
+        return (yield from plan(phone_features(link)))
 
     return world.run(run)
 
 
-def call(offer: Offer, name: str, arguments: Mapping[str, object] | None = None) -> Flow[Any]:
+def call(offer: ServerFeatures, name: str, arguments: Mapping[str, object] | None = None) -> Flow[Any]:
     (offered,) = [each for each in offer.tools if each.tool.name == name]
-    assert not isinstance(offered.run, Direct)
+    assert not isinstance(offered.run, DirectTool)
     found = yield from offered.run(arguments or {})
     return json.loads(found) if isinstance(found, str) else found
 
 
-def read(offer: Offer, uri: str) -> Flow[Any]:
+def read(offer: ServerFeatures, uri: str) -> Flow[Any]:
     (resource,) = [each for each in offer.resources if each.uri == uri]
     return (yield from resource.read())
 
 
 def test_every_route_is_a_tool_and_says_what_it_does() -> None:
-    offer = phone_offer(RelayPhoneControl(cast("Engine", None), "http://x", "t"))
+    offer = phone_features(RelayPhoneControl(cast("Engine", None), "http://x", "t"))
     by_name = {each.tool.name: each for each in offer.tools}
-    assert len(by_name) == len(ROWS)
+    assert len(by_name) == len(PHONE_TOOLS)
     assert [name for name, each in by_name.items() if each.destructive] == [
         "phone_send_intent",
         "phone_broadcast",
@@ -72,9 +72,9 @@ def test_every_route_is_a_tool_and_says_what_it_does() -> None:
 
 
 def test_the_phone_is_driven_and_seen() -> None:
-    world = AgentWorld(phone=True)
+    world = AgentHarness(phone=True)
 
-    def plan(offer: Offer) -> Flow[list[Any]]:
+    def plan(offer: ServerFeatures) -> Flow[list[Any]]:
         media_types = [resource.media_type for resource in offer.resources]
         assert media_types == ["application/json", "image/png", *["application/json"] * 5]
         opened = yield from call(offer, "phone_open_app", {"package": "com.example.mail"})
@@ -106,7 +106,7 @@ def test_the_phone_is_driven_and_seen() -> None:
 
 
 def test_without_a_phone() -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     for plan in (lambda offer: call(offer, "phone_screenshot"), lambda offer: read(offer, "phone://screen")):
         with pytest.raises(ToolError, match="503 phone_not_connected"):
             with_offer(world, plan)
@@ -152,7 +152,7 @@ def run(flow: Flow[Any]) -> Any:
 @pytest.mark.parametrize("marker", ["MEDIA:hermes-relay://t0", "MEDIA:svc-relay://t0"])
 def test_what_kind_of_picture_it_is(data: bytes, kind: str, marker: str) -> None:
     link = FakeLink({"media": marker}, data)
-    (block,) = run(call(phone_offer(cast("RelayPhoneControl", link)), "phone_screenshot"))
+    (block,) = run(call(phone_features(cast("RelayPhoneControl", link)), "phone_screenshot"))
     assert block["mimeType"] == kind
     assert link.asked == ["t0"]
 
@@ -160,13 +160,13 @@ def test_what_kind_of_picture_it_is(data: bytes, kind: str, marker: str) -> None
 def test_what_is_no_picture() -> None:
     link = FakeLink({"media": 5}, b"<svg")
     with pytest.raises(ToolError, match="could not be had"):
-        next(call(phone_offer(cast("RelayPhoneControl", link)), "phone_screenshot"))
+        next(call(phone_features(cast("RelayPhoneControl", link)), "phone_screenshot"))
     assert link.asked == [""]
 
 
 def test_a_screen_is_told_without_bounds_unless_they_are_wanted() -> None:
     link = FakeLink({"nodes": [{"nodeId": "w0:1", "bounds": {"left": 0}, "clickable": False}]}, b"")
-    offer = phone_offer(cast("RelayPhoneControl", link))
+    offer = phone_features(cast("RelayPhoneControl", link))
     assert run(call(offer, "phone_screen")) == {"nodes": [{"nodeId": "w0:1"}]}
     assert run(call(offer, "phone_screen", {"include_bounds": True}))["nodes"][0]["bounds"] == {"left": 0}
     assert run(read(offer, "phone://screen")) == '{"nodes":[{"nodeId":"w0:1"}]}'
@@ -174,11 +174,11 @@ def test_a_screen_is_told_without_bounds_unless_they_are_wanted() -> None:
 
 
 def test_who_is_told_of_nothing_looks() -> None:
-    world, told = AgentWorld(phone=True), list[str]()
+    world, told = AgentHarness(phone=True), list[str]()
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
         link = RelayPhoneControl(engine, "http://127.0.0.1:8767", "")
-        offer = phone_offer(link, looking(engine, link))
+        offer = phone_features(link, poll_for_changes(engine, link))
         watched = [each for each in offer.resources if each.watch is not None]
         stops = [each.watch(partial(told.append, each.name)) for each in watched if each.watch]
         yield from sleep(engine, 5.0)
@@ -196,4 +196,4 @@ def test_phones_that_are_not_told_of() -> None:
     link = FakeLink({"error": "local callers only"}, b"")
     link.answer = PhoneResponse(403, link.answer.body)
     with pytest.raises(ToolError, match="403: local callers only"):
-        next(read(phone_offer(cast("RelayPhoneControl", link)), "phone://devices"))
+        next(read(phone_features(cast("RelayPhoneControl", link)), "phone://devices"))

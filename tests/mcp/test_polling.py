@@ -7,11 +7,11 @@ from collections.abc import Callable
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.mcp.polling import EVERY, watch_by_looking
-from tests.mcp.stdio_harness import Desk
+from svc_proto.mcp.polling import POLL_INTERVAL, watch_by_polling
+from tests.mcp.stdio_harness import McpStdioHarness
 
 
-def test_a_change_is_told_once(desk: Desk) -> None:
+def test_a_change_is_told_once(desk: McpStdioHarness) -> None:
     engine: Engine = desk.engine
     words = iter(["a", "a", "b", None, "b", "c", "c"])
     told: list[float] = []
@@ -28,10 +28,10 @@ def test_a_change_is_told_once(desk: Desk) -> None:
 
     stops: list[Callable[[], None]] = []
     begun = engine.now.mono
-    desk.act(lambda: stops.append(watch_by_looking(engine, read, tell)))
+    desk.act(lambda: stops.append(watch_by_polling(engine, read, tell)))
     for _ in range(5):
-        desk.after(EVERY)
-    assert told == [round(2 * EVERY), round(5 * EVERY)]
+        desk.after(POLL_INTERVAL)
+    assert told == [round(2 * POLL_INTERVAL), round(5 * POLL_INTERVAL)]
     desk.act(stops[0])
-    desk.after(10 * EVERY)
+    desk.after(10 * POLL_INTERVAL)
     assert next(words) == "c"  # nobody looks any more

@@ -7,127 +7,131 @@ from functools import partial
 from attrs import evolve
 
 from svc_proto.basics.errors import ToolError
-from tests.mcp.stdio_harness import Desk, Shop
+from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
 
 
-def test_tools(desk: Desk, shop: Shop) -> None:
+def test_tools(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     desk.open()
-    listed = {tool["name"]: tool for tool in desk.ask("tools/list")["tools"]}
+    listed = {tool["name"]: tool for tool in desk.request("tools/list")["tools"]}
     assert listed["echo"]["inputSchema"]["properties"] == {"word": {"type": "string"}}
     hints = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": True}
     assert listed["echo"]["annotations"] == {"title": "Echo", **hints}
-    assert desk.ask("tools/list", cursor="x")["code"] == -32602
-    assert desk.ask("tools/call", name="echo")["content"] == [{"type": "text", "text": "None"}]
-    failed = desk.ask("tools/call", name="fail", arguments={})
+    assert desk.request("tools/list", cursor="x")["code"] == -32602
+    assert desk.request("tools/call", name="echo")["content"] == [{"type": "text", "text": "None"}]
+    failed = desk.request("tools/call", name="fail", arguments={})
     assert failed == {"content": [{"type": "text", "text": "no bread"}], "isError": True}
-    wrong = desk.ask("tools/call", name="echo", arguments={"word": []})
+    wrong = desk.request("tools/call", name="echo", arguments={"word": []})
     assert wrong == {"content": [{"type": "text", "text": "the argument word must be a string"}], "isError": True}
-    assert desk.ask("tools/call", name="nope")["code"] == -32602
-    assert desk.ask("tools/call", name=5)["code"] == -32602
-    assert desk.ask("tools/call", name="echo", arguments=[])["code"] == -32602
-    assert desk.ask("nope")["code"] == -32601
+    assert desk.request("tools/call", name="nope")["code"] == -32602
+    assert desk.request("tools/call", name=5)["code"] == -32602
+    assert desk.request("tools/call", name="echo", arguments=[])["code"] == -32602
+    assert desk.request("nope")["code"] == -32601
 
 
-def test_an_object_is_told_as_text_and_as_itself(desk: Desk) -> None:
+def test_an_object_is_told_as_text_and_as_itself(desk: McpStdioHarness) -> None:
     desk.open()
-    assert desk.ask("tools/call", name="weigh", arguments={"word": "flour"}) == {
+    assert desk.request("tools/call", name="weigh", arguments={"word": "flour"}) == {
         "content": [{"type": "text", "text": '{"grams":7,"of":"flour"}'}],
         "structuredContent": {"grams": 7, "of": "flour"},
         "isError": False,
     }
 
 
-def test_a_tool_that_waits_for_one_thing(desk: Desk, shop: Shop) -> None:
+def test_a_tool_that_waits_for_one_thing(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     desk.open()
-    assert desk.say(id="a", method="tools/call", params={"name": "ring", "arguments": {"word": "Ann"}}) == []
-    assert desk.say(id="b", method="tools/call", params={"name": "ring", "arguments": {"word": "Bob"}}) == []
+    assert desk.send(id="a", method="tools/call", params={"name": "ring", "arguments": {"word": "Ann"}}) == []
+    assert desk.send(id="b", method="tools/call", params={"name": "ring", "arguments": {"word": "Bob"}}) == []
     told = [*desk.act(partial(shop.ringing[1], "out")), *desk.act(partial(shop.ringing[0], "in"))]
     assert [(each["id"], each["result"]["content"][0]["text"]) for each in told] == [
         ("b", "Bob: out"),
         ("a", "Ann: in"),
     ]
     assert shop.ringing[0]("again") is False
-    desk.say(id="c", method="tools/call", params={"name": "ring", "_meta": {"progressToken": "p"}})
+    desk.send(id="c", method="tools/call", params={"name": "ring", "_meta": {"progressToken": "p"}})
     (answer,) = desk.act(partial(shop.ringing[2], "in"))
     assert (answer["id"], desk.after(60.0), desk.engine.next_deadline()) == ("c", [], None)  # no progress from then on
-    assert desk.ask("tools/call", name="ring", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
+    assert (
+        desk.request("tools/call", name="ring", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
+    )
     for name in ("ring", "knock"):
-        shut = desk.ask("tools/call", name=name, arguments={"word": "shut"})
+        shut = desk.request("tools/call", name=name, arguments={"word": "shut"})
         assert shut == {"content": [{"type": "text", "text": "it is shut"}], "isError": True}
 
 
-def test_what_such_a_tool_makes_of_it(desk: Desk, shop: Shop) -> None:
+def test_what_such_a_tool_makes_of_it(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     desk.open()
     for number in range(2):
-        assert desk.say(id=f"n{number}", method="tools/call", params={"name": "ring"}) == []
+        assert desk.send(id=f"n{number}", method="tools/call", params={"name": "ring"}) == []
     (failed,) = desk.act(partial(shop.ringing[0], ToolError("no key")))
     (broken,) = desk.act(partial(shop.ringing[1], ZeroDivisionError()))
     assert failed["result"] == {"content": [{"type": "text", "text": "no key"}], "isError": True}
-    assert (broken["error"]["code"], desk.ask("ping")) == (-32603, {})
+    assert (broken["error"]["code"], desk.request("ping")) == (-32603, {})
 
 
-def test_such_a_tool_in_its_order(desk: Desk, shop: Shop) -> None:
+def test_such_a_tool_in_its_order(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     desk.open()
     for number, word in enumerate("abcd"):
         params = {"name": "turn" if word == "c" else "knock", "arguments": {"word": word}}
-        assert desk.say(id=f"n{number}", method="tools/call", params=params) == []
+        assert desk.send(id=f"n{number}", method="tools/call", params=params) == []
     assert shop.done == ["a"]
     (first,) = desk.act(partial(shop.ringing[0], "in"))
     assert (first["id"], shop.done) == ("n0", ["a", "b"])
     (second,) = desk.act(partial(shop.ringing[1], "in"))
     assert (second["id"], shop.done) == ("n1", ["a", "b", "c"])
-    assert desk.say(method="notifications/cancelled", params={"requestId": "n2"}) == []
+    assert desk.send(method="notifications/cancelled", params={"requestId": "n2"}) == []
     assert shop.done[2:] == ["c", "end of c", "d"]
-    assert desk.say(method="notifications/cancelled", params={"requestId": "n3"}) == []
-    assert desk.say(id="e", method="tools/call", params={"name": "knock", "arguments": {"word": "e"}}) == []
-    assert desk.say(method="notifications/cancelled", params={"requestId": "e"}) == []
+    assert desk.send(method="notifications/cancelled", params={"requestId": "n3"}) == []
+    assert desk.send(id="e", method="tools/call", params={"name": "knock", "arguments": {"word": "e"}}) == []
+    assert desk.send(method="notifications/cancelled", params={"requestId": "e"}) == []
     assert [tell("in") for tell in shop.ringing[2:]] == [False, False]
-    assert desk.ask("tools/call", name="knock", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
+    assert (
+        desk.request("tools/call", name="knock", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
+    )
 
 
-def test_such_a_tool_that_asks(desk: Desk, shop: Shop) -> None:
+def test_such_a_tool_that_asks(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     desk.open()
-    assert desk.ask("tools/call", name="call", arguments={"word": "Ann"})["isError"] is True
+    assert desk.request("tools/call", name="call", arguments={"word": "Ann"})["isError"] is True
     shop.asks_there = True
-    assert desk.say(id="a", method="tools/call", params={"name": "call", "arguments": {"word": "Ann"}}) == []
+    assert desk.send(id="a", method="tools/call", params={"name": "call", "arguments": {"word": "Ann"}}) == []
     assert desk.act(partial(shop.ringing[0], "in"))[0]["result"]["isError"] is False
-    said = desk.ask("tools/call", name="call", arguments={"word": "nobody"})["content"]
+    said = desk.request("tools/call", name="call", arguments={"word": "nobody"})["content"]
     assert said == [{"type": "text", "text": "nobody: nobody"}]
 
 
-def test_who_may_not_act_has_tools_that_look(shop: Shop) -> None:
-    desk = Desk(evolve(shop.offer(), may_act=lambda: False))
+def test_who_may_not_act_has_tools_that_look(shop: ToyMcpServer) -> None:
+    desk = McpStdioHarness(evolve(shop.offer(), may_act=lambda: False))
     desk.open()
-    assert desk.ask("tools/list")["tools"] == []
-    assert "may only look" in desk.ask("tools/call", name="echo")["content"][0]["text"]
+    assert desk.request("tools/list")["tools"] == []
+    assert "may only look" in desk.request("tools/call", name="echo")["content"][0]["text"]
     assert shop.done == []
 
 
-def test_resources(desk: Desk) -> None:
+def test_resources(desk: McpStdioHarness) -> None:
     desk.open()
-    assert desk.ask("resources/list")["resources"] == [
+    assert desk.request("resources/list")["resources"] == [
         {"uri": "shop://sign", "name": "sign", "description": "s", "mimeType": "text/plain"},
         {"uri": "shop://photo", "name": "photo", "description": "p", "mimeType": "image/png"},
         {"uri": "shop://shut", "name": "shut", "description": "x", "mimeType": "text/plain"},
     ]
-    assert desk.ask("resources/templates/list") == {"resourceTemplates": []}
+    assert desk.request("resources/templates/list") == {"resourceTemplates": []}
     sign = {"uri": "shop://sign", "mimeType": "text/plain", "text": "open"}
-    assert desk.ask("resources/read", uri="shop://sign") == {"contents": [sign]}
+    assert desk.request("resources/read", uri="shop://sign") == {"contents": [sign]}
     photo = {"uri": "shop://photo", "mimeType": "image/png", "blob": "iVBORw=="}
-    assert desk.ask("resources/read", uri="shop://photo") == {"contents": [photo]}
-    shut = desk.ask("resources/read", uri="shop://shut")
+    assert desk.request("resources/read", uri="shop://photo") == {"contents": [photo]}
+    shut = desk.request("resources/read", uri="shop://shut")
     assert (shut["message"], shut["data"]) == ("it is shut", {"uri": "shop://shut"})
     for uri in ("shop://nope", 5):
-        assert desk.ask("resources/read", uri=uri)["data"] == {"uri": str(uri)}
+        assert desk.request("resources/read", uri=uri)["data"] == {"uri": str(uri)}
 
 
-def test_prompts(desk: Desk) -> None:
+def test_prompts(desk: McpStdioHarness) -> None:
     desk.open()
-    (listed,) = desk.ask("prompts/list")["prompts"]
+    (listed,) = desk.request("prompts/list")["prompts"]
     assert [argument["name"] for argument in listed["arguments"]] == ["what", "who"]
-    filled = desk.ask("prompts/get", name="buy", arguments={"what": "{who}", "who": "Ann"})
+    filled = desk.request("prompts/get", name="buy", arguments={"what": "{who}", "who": "Ann"})
     assert filled["messages"][0]["content"]["text"] == "Buy {who} for Ann."
-    assert desk.ask("prompts/get", name="buy", arguments={"what": "tea"})["code"] == -32602
-    assert desk.ask("prompts/get", name="buy", arguments=[])["code"] == -32602
-    assert desk.ask("prompts/get", name=[])["code"] == -32602
-    assert desk.ask("prompts/get")["code"] == -32602
+    assert desk.request("prompts/get", name="buy", arguments={"what": "tea"})["code"] == -32602
+    assert desk.request("prompts/get", name="buy", arguments=[])["code"] == -32602
+    assert desk.request("prompts/get", name=[])["code"] == -32602
+    assert desk.request("prompts/get")["code"] == -32602

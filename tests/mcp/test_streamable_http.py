@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from svc_proto.facts import ReadClosed
-from svc_proto.mcp.pending_request import MODERN
-from svc_proto.mcp.streamable_http import DEFER, MAX_CALLERS
+from svc_proto.mcp.pending_request import STATELESS_VERSION
+from svc_proto.mcp.streamable_http import MAX_PRINCIPALS, STREAM_AFTER
 from svc_proto.schema.mcp_messages import HANDSHAKE_VERSIONS
-from tests.mcp.http_harness import Web, heard, message, status
+from tests.mcp.http_harness import McpHttpHarness, message, status, stream_messages
 from tests.mcp.stdio_harness import ELICITS
 from tests.relay.harness import REMOTE
 
@@ -21,15 +21,15 @@ PAY: dict[str, Any] = {"name": "pay", "arguments": {"word": "bread"}}
 @pytest.mark.parametrize(
     ("body", "code"), [(b"{", -32700), ([PING], -32600), ({"id": 1, "method": "ping"}, -32600), (b"\xff", -32700)]
 )
-def test_what_is_no_message(web: Web, body: object, code: int) -> None:
+def test_what_is_no_message(web: McpHttpHarness, body: object, code: int) -> None:
     answer = web.post(body)
     assert (answer.status, answer.json["error"]["code"]) == (400, code)
 
 
-def test_a_stateless_request(web: Web) -> None:
+def test_a_stateless_request(web: McpHttpHarness) -> None:
     found = web.stateless("server/discover").result
     assert found.headers.get(b"mcp-session-id") is None
-    assert found.json["result"]["supportedVersions"] == [MODERN, *HANDSHAKE_VERSIONS]
+    assert found.json["result"]["supportedVersions"] == [STATELESS_VERSION, *HANDSHAKE_VERSIONS]
     called = web.stateless("tools/call", name="echo", arguments={"word": "hi"}).result
     assert called.json["result"]["content"] == [{"type": "text", "text": "hi"}]
     assert called.headers.get(b"content-type") == b"application/json"
@@ -40,18 +40,18 @@ def test_a_stateless_request(web: Web) -> None:
     assert len(web.server.sessions) == 0
 
 
-def test_who_goes_away_cancels(web: Web) -> None:
+def test_who_goes_away_cancels(web: McpHttpHarness) -> None:
     early = web.stateless("tools/call", name="wait", arguments={"word": "a"})
     early.vanish()
     assert web.shop.done == ["a", "end of a"]
     late = web.stateless("tools/call", name="wait", arguments={"word": "b"})
-    web.book.after(DEFER)
+    web.book.after(STREAM_AFTER)
     assert status(late) == 200
     late.vanish()
     assert web.shop.done[2:] == ["b", "end of b"]
 
 
-def test_who_closes_his_end_has_gone_away(web: Web) -> None:
+def test_who_closes_his_end_has_gone_away(web: McpHttpHarness) -> None:
     call = web.stateless("tools/call", name="wait", arguments={"word": "a"})
     web.book.feed(ReadClosed(call.ch))
     assert (call.aborted, web.shop.done) == (True, ["a", "end of a"])
@@ -64,21 +64,21 @@ def test_who_closes_his_end_has_gone_away(web: Web) -> None:
     assert asked.result.status == 400
 
 
-def test_two_callers_with_one_number(web: Web) -> None:
+def test_two_callers_with_one_number(web: McpHttpHarness) -> None:
     calls = [web.stateless("tools/call", name="wait", arguments={"word": word}) for word in "ab"]
     calls[0].vanish()
     assert web.shop.done == ["a", "b", "end of a"]
     assert status(calls[1]) == 0
 
 
-def test_the_stateless_question(web: Web) -> None:
+def test_the_stateless_question(web: McpHttpHarness) -> None:
     asked = web.stateless("tools/call", elicits=True, **PAY).result.json["result"]
     again: dict[str, Any] = {"inputResponses": {"confirm": {"action": "accept"}}, "requestState": asked["requestState"]}
     assert web.stateless("tools/call", elicits=True, **PAY, **again).result.json["result"]["isError"] is False
     assert web.shop.done == [{"word": "bread"}]
 
 
-def test_a_session(web: Web) -> None:
+def test_a_session(web: McpHttpHarness) -> None:
     session = web.open()
     assert len(session.identity) == 32
     tools = session.post(message("tools/list", "x"))
@@ -91,7 +91,7 @@ def test_a_session(web: Web) -> None:
     assert web.book.leaks() == []
 
 
-def test_calls_side_by_side_and_cancelled(web: Web) -> None:
+def test_calls_side_by_side_and_cancelled(web: McpHttpHarness) -> None:
     session = web.open()
     calls = [session.tool("wait", number, word=str(number)) for number in range(2)]
     twice = session.tool("wait", 1).result
@@ -105,35 +105,35 @@ def test_calls_side_by_side_and_cancelled(web: Web) -> None:
     assert web.shop.done[-1] == "end of 1"
 
 
-def test_a_question(web: Web) -> None:
+def test_a_question(web: McpHttpHarness) -> None:
     session = web.open(ELICITS)
     call = session.tool("pay", 7, word="bread")
-    (asked,) = heard(call)
+    (asked,) = stream_messages(call)
     assert asked["method"] == "elicitation/create"
     answer = {"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}
     assert session.post(answer).status == 202
-    assert heard(call)[-1]["result"]["isError"] is False
+    assert stream_messages(call)[-1]["result"]["isError"] is False
     assert call.answer is not None
     # Its end was told, and can be told again.
     back = session.listen("1-1")
-    assert heard(back)[0]["id"] == 7
+    assert stream_messages(back)[0]["id"] == 7
 
 
-def test_offers_are_kept_for_those_who_called_last(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert MAX_CALLERS > 1
-    monkeypatch.setattr("svc_proto.mcp.streamable_http.MAX_CALLERS", 1)
+def test_offers_are_kept_for_those_who_called_last(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_PRINCIPALS > 1
+    monkeypatch.setattr("svc_proto.mcp.streamable_http.MAX_PRINCIPALS", 1)
     web.open()
     web.open(token=web.book.pair().token)
     web.open()
 
 
-def test_a_revoked_caller_has_nothing_left(web: Web) -> None:
+def test_a_revoked_caller_has_nothing_left(web: McpHttpHarness) -> None:
     other = web.book.pair().token
     theirs = web.open(token=other)
     session = web.open()
     waiting, listening = session.tool("wait", 1, word="a"), session.listen()
     told = session.tool("wait", 2, token="p", word="b")
-    web.book.after(DEFER)
+    web.book.after(STREAM_AFTER)
     alone = web.stateless("tools/call", name="wait", arguments={"word": "c"})
     gone = web.book.request("DELETE", f"/sessions/{web.token[:8]}", token=web.token, peer=REMOTE)
     assert gone.status == 200
@@ -144,7 +144,7 @@ def test_a_revoked_caller_has_nothing_left(web: Web) -> None:
     assert theirs.post(PING).status == 200
 
 
-def test_the_process_ends(web: Web) -> None:
+def test_the_process_ends(web: McpHttpHarness) -> None:
     session = web.open()
     listening = session.listen()
     call = session.tool("wait", word="a")

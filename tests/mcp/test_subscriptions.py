@@ -7,102 +7,105 @@ from typing import Any
 
 import pytest
 
-from svc_proto.mcp.event_store import KEEPALIVE_EVERY
-from svc_proto.mcp.pending_request import MODERN
-from svc_proto.mcp.subscriptions import EVERY, MAX_LISTENING
+from svc_proto.mcp.event_store import KEEPALIVE_INTERVAL
+from svc_proto.mcp.pending_request import STATELESS_VERSION
+from svc_proto.mcp.subscriptions import MAX_LISTENING, UPDATE_INTERVAL
 from svc_proto.wire.sse import encode_comment
-from tests.mcp.http_harness import Session, Web, events, heard, status
-from tests.mcp.stdio_harness import Desk, Shop, modern
+from tests.mcp.http_harness import McpHttpHarness, McpHttpSession, events, status, stream_messages
+from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer, modern
 
 SIGN = "shop://sign"
 UPDATED = {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": SIGN}}
 
 
-def test_a_client_is_told_once_a_second(shop: Shop, desk: Desk) -> None:
+def test_a_client_is_told_once_a_second(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
     assert desk.open()["capabilities"]["resources"] == {"subscribe": True}
-    assert desk.ask("resources/unsubscribe", uri=SIGN) == {}
-    assert desk.ask("resources/subscribe", uri=SIGN) == desk.ask("resources/subscribe", uri=SIGN) == {}
+    assert desk.request("resources/unsubscribe", uri=SIGN) == {}
+    assert desk.request("resources/subscribe", uri=SIGN) == desk.request("resources/subscribe", uri=SIGN) == {}
     assert len(shop.watching) == 1
     assert [said for _ in range(5) for said in desk.act(shop.turn_sign)] == [UPDATED]
-    assert desk.after(EVERY / 2) == []
+    assert desk.after(UPDATE_INTERVAL / 2) == []
     assert desk.act(shop.turn_sign) == []
-    assert desk.after(EVERY / 2) == [UPDATED]
-    assert desk.after(10 * EVERY) == []
+    assert desk.after(UPDATE_INTERVAL / 2) == [UPDATED]
+    assert desk.after(10 * UPDATE_INTERVAL) == []
     assert [said for _ in range(2) for said in desk.act(shop.turn_sign)] == [UPDATED]
-    assert desk.ask("resources/unsubscribe", uri=SIGN) == {}
-    assert desk.after(EVERY) == []
+    assert desk.request("resources/unsubscribe", uri=SIGN) == {}
+    assert desk.after(UPDATE_INTERVAL) == []
     assert shop.watching == []
 
 
-def test_what_cannot_be_subscribed(shop: Shop, desk: Desk) -> None:
-    assert desk.ask("resources/subscribe", uri=SIGN)["code"] == -32600
+def test_what_cannot_be_subscribed(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
+    assert desk.request("resources/subscribe", uri=SIGN)["code"] == -32600
     desk.open()
-    refused = desk.ask("resources/subscribe", uri="shop://photo")
+    refused = desk.request("resources/subscribe", uri="shop://photo")
     assert (refused["code"], "does not say when it changes" in refused["message"]) == (-32602, True)
-    assert desk.ask("resources/subscribe", uri="shop://nothing")["code"] == -32002
-    assert desk.ask("resources/subscribe", **modern(uri=SIGN))["code"] == -32601
-    assert desk.ask("subscriptions/listen", notifications={})["code"] == -32601
-    found = desk.ask("server/discover", **modern())
-    assert (MODERN in found["supportedVersions"], found["capabilities"]["resources"]) == (True, {"subscribe": True})
+    assert desk.request("resources/subscribe", uri="shop://nothing")["code"] == -32002
+    assert desk.request("resources/subscribe", **modern(uri=SIGN))["code"] == -32601
+    assert desk.request("subscriptions/listen", notifications={})["code"] == -32601
+    found = desk.request("server/discover", **modern())
+    assert (STATELESS_VERSION in found["supportedVersions"], found["capabilities"]["resources"]) == (
+        True,
+        {"subscribe": True},
+    )
 
 
-def test_lines_wait_for_a_client_that_does_not_read(shop: Shop, desk: Desk) -> None:
+def test_lines_wait_for_a_client_that_does_not_read(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
     def hold(holding: bool) -> list[Any]:
         return desk.act(partial(desk.server.hold, holding))
 
     desk.open()
     assert hold(True) == []  # it has subscribed to nothing
-    desk.ask("resources/subscribe", uri=SIGN)
+    desk.request("resources/subscribe", uri=SIGN)
     assert hold(True) == []
     for _ in range(3):
         assert desk.act(shop.turn_sign) == []
-        assert desk.after(EVERY) == []
+        assert desk.after(UPDATE_INTERVAL) == []
     assert hold(False) == [UPDATED]
     assert hold(True) == desk.act(shop.turn_sign) == hold(False) == []  # a round has just been
-    assert desk.after(EVERY) == [UPDATED]
+    assert desk.after(UPDATE_INTERVAL) == [UPDATED]
 
 
-def test_the_end_of_a_client(shop: Shop, desk: Desk) -> None:
+def test_the_end_of_a_client(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
     desk.open()
-    desk.ask("resources/subscribe", uri=SIGN)
+    desk.request("resources/subscribe", uri=SIGN)
     desk.stop()
     assert shop.watching == []
 
 
-def subscribed(web: Web) -> Session:
+def subscribed(web: McpHttpHarness) -> McpHttpSession:
     session = web.open()
-    assert session.ask("resources/subscribe", uri=SIGN) == {}
+    assert session.request("resources/subscribe", uri=SIGN) == {}
     return session
 
 
-def test_who_listens_is_told_as_events(web: Web) -> None:
+def test_who_listens_is_told_as_events(web: McpHttpHarness) -> None:
     session = subscribed(web)
     listening = session.listen()
     web.book.within(web.shop.turn_sign)
-    assert heard(listening) == [UPDATED]
+    assert stream_messages(listening) == [UPDATED]
     assert [event.id for event in events(listening)] == ["0-1"]
-    assert heard(session.listen()) == []  # it was told already
-    assert heard(session.listen("0-0")) == [UPDATED]
+    assert stream_messages(session.listen()) == []  # it was told already
+    assert stream_messages(session.listen("0-0")) == [UPDATED]
     session.end()
     assert web.shop.watching == []
 
 
-def test_who_does_not_listen_finds_each_change_once(web: Web) -> None:
+def test_who_does_not_listen_finds_each_change_once(web: McpHttpHarness) -> None:
     session = subscribed(web)
     for _ in range(200):
         web.book.within(web.shop.turn_sign)
-        web.book.after(EVERY)
+        web.book.after(UPDATE_INTERVAL)
     listening = session.listen("0-3")
-    assert heard(listening) == [UPDATED]
+    assert stream_messages(listening) == [UPDATED]
     assert [event.id for event in events(listening)] == ["0-200"]
     assert listening.answer is None  # it goes on
 
 
-def test_sessions_have_their_own(web: Web) -> None:
+def test_sessions_have_their_own(web: McpHttpHarness) -> None:
     mine, other = subscribed(web), web.open()
     listening, quiet = mine.listen(), other.listen()
     web.book.within(web.shop.turn_sign)
-    assert (heard(listening), heard(quiet)) == ([UPDATED], [])
+    assert (stream_messages(listening), stream_messages(quiet)) == ([UPDATED], [])
 
 
 # --- in the stateless way -------------------------------------------------------------------------------------------
@@ -129,78 +132,78 @@ def end_of(identity: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": identity, "result": {"resultType": "complete", "_meta": meta}}
 
 
-def test_a_request_that_listens(shop: Shop, desk: Desk) -> None:
+def test_a_request_that_listens(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
     asked = listening(SIGN, "shop://photo", "shop://nothing", SIGN, toolsListChanged=True)
-    assert desk.say(id="l", method="subscriptions/listen", params=asked) == [
+    assert desk.send(id="l", method="subscriptions/listen", params=asked) == [
         acknowledged("l", resourceSubscriptions=[SIGN])
     ]
-    assert desk.say(id=5, method="subscriptions/listen", params=modern(notifications={})) == [acknowledged(5)]
+    assert desk.send(id=5, method="subscriptions/listen", params=modern(notifications={})) == [acknowledged(5)]
     updated = note("l", "resources/updated", uri=SIGN)
     assert desk.act(shop.turn_sign) == [updated]
     assert desk.act(shop.turn_sign) == []
-    assert desk.after(EVERY) == [updated]
-    assert desk.say(method="notifications/cancelled", params={"requestId": "l"}) == []
-    assert (shop.watching, desk.after(EVERY)) == ([], [])
+    assert desk.after(UPDATE_INTERVAL) == [updated]
+    assert desk.send(method="notifications/cancelled", params={"requestId": "l"}) == []
+    assert (shop.watching, desk.after(UPDATE_INTERVAL)) == ([], [])
     assert desk.end() == [end_of(5)]
-    assert desk.over
+    assert desk.is_closed
 
 
-def test_a_request_that_listens_waits_for_its_reader(shop: Shop, desk: Desk) -> None:
-    desk.say(id="l", method="subscriptions/listen", params=listening(SIGN))
+def test_a_request_that_listens_waits_for_its_reader(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
+    desk.send(id="l", method="subscriptions/listen", params=listening(SIGN))
     assert desk.act(partial(desk.server.hold, True)) == desk.act(shop.turn_sign) == []
     assert desk.act(partial(desk.server.hold, False)) == [note("l", "resources/updated", uri=SIGN)]
     assert desk.stop() == [end_of("l")]
     assert shop.watching == []
 
 
-def test_what_a_request_that_listens_has_to_say(desk: Desk) -> None:
+def test_what_a_request_that_listens_has_to_say(desk: McpStdioHarness) -> None:
     for wrong in ({}, {"notifications": 5}, {"notifications": {"resourceSubscriptions": 5}}, None):
         params = modern(notifications={"resourceSubscriptions": [5]}) if wrong is None else modern(**wrong)
-        assert desk.ask("subscriptions/listen", **params)["code"] == -32602
+        assert desk.request("subscriptions/listen", **params)["code"] == -32602
 
 
-def test_requests_that_listen_are_bounded(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_that_listen_are_bounded(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_LISTENING > 1
     monkeypatch.setattr("svc_proto.mcp.subscriptions.MAX_LISTENING", 1)
     first = web.stateless("subscriptions/listen", notifications={})
     assert web.stateless("subscriptions/listen", notifications={}).result.json["error"]["code"] == -32000
     first.vanish()
-    assert heard(web.stateless("subscriptions/listen", notifications={})) == [acknowledged(1)]
+    assert stream_messages(web.stateless("subscriptions/listen", notifications={})) == [acknowledged(1)]
 
 
-def test_listening_by_http(web: Web) -> None:
+def test_listening_by_http(web: McpHttpHarness) -> None:
     call = web.stateless("subscriptions/listen", notifications={"resourceSubscriptions": [SIGN]})
-    assert (status(call), heard(call)) == (200, [acknowledged(1, resourceSubscriptions=[SIGN])])
+    assert (status(call), stream_messages(call)) == (200, [acknowledged(1, resourceSubscriptions=[SIGN])])
     assert [event.id for event in events(call)] == [""]  # nobody comes back to it
     for _ in range(3):
         web.book.within(web.shop.turn_sign)
-        web.book.after(EVERY)
-    assert heard(call)[1:] == [note(1, "resources/updated", uri=SIGN)] * 3
-    web.book.after(KEEPALIVE_EVERY)
+        web.book.after(UPDATE_INTERVAL)
+    assert stream_messages(call)[1:] == [note(1, "resources/updated", uri=SIGN)] * 3
+    web.book.after(KEEPALIVE_INTERVAL)
     assert encode_comment("keepalive") in bytes(call.heard)
     call.vanish()
     assert web.shop.watching == []
     assert web.book.leaks() == []
 
 
-def test_the_end_of_what_listens(web: Web) -> None:
+def test_the_end_of_what_listens(web: McpHttpHarness) -> None:
     mine = web.stateless("subscriptions/listen", notifications={})
     (caller,) = web.server._answers
-    web.book.within(lambda: web.server.end_of("somebody else"))
+    web.book.within(lambda: web.server.close_principal_sessions("somebody else"))
     assert mine.answer is None
-    web.book.within(lambda: web.server.end_of(caller))
-    assert (heard(mine)[1:], mine.answer is not None) == ([end_of(1)], True)
+    web.book.within(lambda: web.server.close_principal_sessions(caller))
+    assert (stream_messages(mine)[1:], mine.answer is not None) == ([end_of(1)], True)
     other = web.stateless("subscriptions/listen", notifications={"resourceSubscriptions": [SIGN]})
     web.book.stop()
-    assert (heard(other)[1:], web.shop.watching) == ([end_of(1)], [])
+    assert (stream_messages(other)[1:], web.shop.watching) == ([end_of(1)], [])
 
 
-def test_who_listens_is_kept_before_those_who_are_silent(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("svc_proto.mcp.streamable_http.MAX_CALLERS", 2)
+def test_who_listens_is_kept_before_those_who_are_silent(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("svc_proto.mcp.streamable_http.MAX_PRINCIPALS", 2)
     first = web.stateless("subscriptions/listen", notifications={})
     web.open(token=web.book.pair().token)
     web.token = web.book.pair().token
     second = web.stateless("subscriptions/listen", notifications={})
-    assert (len(heard(first)), len(heard(second))) == (1, 1)
+    assert (len(stream_messages(first)), len(stream_messages(second))) == (1, 1)
     web.open(token=web.book.pair().token)
-    assert (heard(first)[1:], len(heard(second))) == ([end_of(1)], 1)
+    assert (stream_messages(first)[1:], len(stream_messages(second))) == ([end_of(1)], 1)

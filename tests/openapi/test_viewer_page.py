@@ -10,7 +10,7 @@ import pytest
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.openapi.viewer_page import PAGE
-from tests.api.harness import KEY, ApiBook
+from tests.api.harness import KEY, ApiHarness
 from tests.relay.harness import RelayHarness
 
 TEXT = PAGE.body.decode()
@@ -32,7 +32,7 @@ def test_it_asks_nobody_else_and_makes_no_markup_of_text() -> None:
 
 
 def test_its_policy_is_the_only_one() -> None:
-    for book in (ApiBook(ApiConfig(key=KEY)), RelayHarness()):
+    for book in (ApiHarness(ApiConfig(key=KEY)), RelayHarness()):
         answer = book.request("GET", "/docs")
         policies = answer.headers.all(b"content-security-policy")
         assert policies == [dict(PAGE.policy)[b"content-security-policy"]]

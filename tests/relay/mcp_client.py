@@ -5,13 +5,13 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-from tests.mcp.http_harness import Session
+from tests.mcp.http_harness import McpHttpSession
 from tests.mcp.stdio_harness import ELICITS
 from tests.relay.harness import REMOTE, Call, RelayHarness
 from tests.relay.routes.media_harness import PNG, upload_json
 
 
-class RelayMcpClient(Session):
+class RelayMcpClient(McpHttpSession):
     """With the phone that paired for it."""
 
     def __init__(self, book: RelayHarness) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.http_book import Fields
-from tests.mcp.http_harness import Session, fields
+from tests.mcp.http_harness import McpHttpSession, fields
 from tests.relay.harness import REMOTE, RelayHarness
 from tests.support.http_client import Response
 
@@ -130,9 +130,9 @@ class OAuthTestClient:
     def mcp(self, body: object, *, token: str | None = None) -> Response:
         return self.call("POST", "/mcp", body, token=token or self.access, headers=fields())
 
-    def open(self) -> Session:
+    def open(self) -> McpHttpSession:
         """A session of MCP."""
-        return Session(self.book, token=self.access, peer=REMOTE, tls=True, host=HOST)
+        return McpHttpSession(self.book, token=self.access, peer=REMOTE, tls=True, host=HOST)
 
 
 def _location(answer: Response) -> str:

@@ -11,7 +11,7 @@ import pytest
 from svc_proto.basics.errors import ToolError
 from svc_proto.commands import ReadFile, ReleaseFile
 from svc_proto.relay.mcp_phone_control import LocalPhoneControl
-from tests.mcp.http_harness import events, heard
+from tests.mcp.http_harness import events, stream_messages
 from tests.relay.harness import REMOTE, Call, RelayHarness
 from tests.relay.mcp_client import RelayMcpClient, result, text, upload
 from tests.relay.oauth_client import OAuthTestClient
@@ -141,10 +141,10 @@ def test_notifications(agent: RelayMcpClient) -> None:
 def test_who_listens_is_told_of_phones_and_their_notifications(book: RelayHarness, agent: RelayMcpClient) -> None:
     def changed() -> list[str]:
         book.after(1.0)
-        return [note["params"]["uri"].removeprefix("phone://") for note in heard(listening)]
+        return [note["params"]["uri"].removeprefix("phone://") for note in stream_messages(listening)]
 
     for name in ("devices", "notifications"):
-        assert agent.ask("resources/subscribe", uri=f"phone://{name}") == {}
+        assert agent.request("resources/subscribe", uri=f"phone://{name}") == {}
     listening = agent.listen()
     agent.paired.phone.send("notifications", "notification.posted", {"title": "Mail"})
     agent.paired.phone.send("notifications", "notification.posted", {})
@@ -168,7 +168,7 @@ def test_who_listens_is_told_of_phones_and_their_notifications(book: RelayHarnes
 
 
 def test_phones_that_flap(book: RelayHarness, agent: RelayMcpClient) -> None:
-    agent.ask("resources/subscribe", uri="phone://devices")
+    agent.request("resources/subscribe", uri="phone://devices")
     listening = agent.listen()
     for _ in range(10):
         book.pair(device_name="Tablet", device_id="t-1").phone.vanish()

@@ -12,7 +12,7 @@ from runtimes.store import open_store
 from runtimes.store_copy import copy_store
 from runtimes.store_service import Store, StoreError
 from svc_proto.api.chat.records import ChatSession, Message
-from svc_proto.api.chat.store_requests import KeepResponse, ListChats, ListMessages
+from svc_proto.api.chat.store_requests import ListChats, ListMessages, SaveResponse
 from svc_proto.store_requests import LoadSessions, SaveSession
 from tests.runtimes.chat_stores import add, ask, chat, create, message
 from tests.runtimes.postgresql import needs_postgresql, server
@@ -32,7 +32,7 @@ def fill(where: str | Path) -> None:
         create(store, chat("c", title="Früher", pinned=True), chat("d", parent_id="gone"))
         add(store, *[message(f"m{number}", f"cup {number}", at=number) for number in range(7)])
         add(store, message("x", ({"type": "text", "text": "a lone \ud800 surrogate"},), session_id="d"), to="d")
-        ask(store, KeepResponse(kind="response", name="r", session_id="c", text="{}", now=1.0, most=9, size=9))
+        ask(store, SaveResponse(kind="response", name="r", session_id="c", text="{}", now=1.0, most=9, size=9))
 
 
 def all_of(store: Store) -> tuple[object, tuple[ChatSession, ...], list[tuple[Message, ...] | None]]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from runtimes.store_service import Store
-from svc_proto.api.chat.records import KeptResponse
-from svc_proto.api.chat.store_requests import DropResponse, FindResponse, KeepResponse
+from svc_proto.api.chat.records import StoredResponse
+from svc_proto.api.chat.store_requests import DeleteResponse, FindResponse, SaveResponse
 from tests.runtimes.chat_stores import KINDS, ask, new_store
 
 
@@ -22,10 +22,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 def keep(store: Store, name: str, at: float, text: str = "x", *, kind: str = "response", **more: int) -> None:
     limits = {"most": 3, "size": 100, **more}
-    assert ask(store, KeepResponse(kind=kind, name=name, session_id=f"s {name}", text=text, now=at, **limits))
+    assert ask(store, SaveResponse(kind=kind, name=name, session_id=f"s {name}", text=text, now=at, **limits))
 
 
-def find(store: Store, name: str, at: float, *, kind: str = "response") -> KeptResponse | None:
+def find(store: Store, name: str, at: float, *, kind: str = "response") -> StoredResponse | None:
     return ask(store, FindResponse(kind=kind, name=name, now=at))
 
 
@@ -41,9 +41,9 @@ def test_one_is_kept_found_and_dropped(store: Store) -> None:
     assert kept is not None
     assert (kept.session_id, kept.text.replace("\ufffd", "\x00")) == ("s a", "früher \x00 🍵")
     keep(store, "a", 2.0, "again")
-    assert find(store, "a", 2.0) == KeptResponse(session_id="s a", text="again")
-    assert ask(store, DropResponse(name="a"))
-    assert not ask(store, DropResponse(name="a"))
+    assert find(store, "a", 2.0) == StoredResponse(session_id="s a", text="again")
+    assert ask(store, DeleteResponse(name="a"))
+    assert not ask(store, DeleteResponse(name="a"))
     assert find(store, "a", 3.0) is None
     assert find(store, "a", 3.0, kind="conversation") is not None
 

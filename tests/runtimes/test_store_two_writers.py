@@ -22,8 +22,8 @@ from svc_proto.api.chat.store_requests import (
     FindResponse,
     ForkChat,
     GetChat,
-    KeepResponse,
     ListMessages,
+    SaveResponse,
     UpdateChat,
 )
 from svc_proto.commands import StoreRequest
@@ -161,7 +161,7 @@ def test_an_id_that_both_insert_is_taken_for_the_later(store: Store) -> None:
 
 def test_a_conversation_that_both_keep_is_kept(store: Store) -> None:
     kept = [
-        KeepResponse(kind="conversation", name="n", session_id=session, text="", now=1.0, most=9, size=9)
+        SaveResponse(kind="conversation", name="n", session_id=session, text="", now=1.0, most=9, size=9)
         for session in ("first", "second")
     ]
     assert both(*kept, hold=INSERTION_WAITS) == (True, True)

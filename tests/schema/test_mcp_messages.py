@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.mcp_messages import RpcResponse, meta_of, parse_mcp_message, progress_token_of
-from tests.mcp.stdio_harness import Desk, Shop
+from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,10 @@ from tests.mcp.stdio_harness import Desk, Shop
     ],
 )
 def test_what_is_no_message(line: bytes, code: int, identity: object) -> None:
-    desk = Desk(Shop().offer())
+    desk = McpStdioHarness(ToyMcpServer().offer())
     (answer,) = desk.bytes(line + b"\n")
     assert (answer["error"]["code"], answer["id"]) == (code, identity)
-    assert desk.ask("ping") == {}
+    assert desk.request("ping") == {}
 
 
 @given(
@@ -53,7 +53,7 @@ def test_what_is_no_message(line: bytes, code: int, identity: object) -> None:
     )
 )
 def test_no_message_is_a_bug(value: Any) -> None:
-    desk = Desk(Shop().offer())
+    desk = McpStdioHarness(ToyMcpServer().offer())
     desk.open()
     for members in (value, {"jsonrpc": "2.0", **value} if isinstance(value, dict) else value):
         for method in ("tools/call", "prompts/get", "resources/read", "initialize", "notifications/cancelled"):

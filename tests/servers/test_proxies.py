@@ -16,7 +16,7 @@ from shutil import which
 import pytest
 
 from svc_proto.client.outside import LOCAL_ROUTES
-from svc_proto.dashboard.access import OTHER_SITE
+from svc_proto.dashboard.access import CROSS_SITE_TEXT
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
@@ -202,8 +202,8 @@ def test_blocks_as_people_write_them(tmp_path: Path) -> None:
                 return answer.status, answer.body.get("detail")
 
             assert written(**{"sec-fetch-site": "same-origin"}) == (201, None)
-            assert written(**{"sec-fetch-site": "cross-site"}) == (403, OTHER_SITE)
-            assert written() == (403, OTHER_SITE)
+            assert written(**{"sec-fetch-site": "cross-site"}) == (403, CROSS_SITE_TEXT)
+            assert written() == (403, CROSS_SITE_TEXT)
 
 
 def test_no_proxy_at_all(tmp_path: Path) -> None:

@@ -14,14 +14,14 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.router import Router
-from svc_proto.mcp.streamable_http import McpServer
+from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.service_clients import mcp_http_transport
 from svc_proto.service_clients.mcp_client import McpClient, McpError
 from svc_proto.service_clients.mcp_http_transport import GONE, MAX_NOTES, HttpParameters, McpHttpTransport
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import encode_event
-from tests.agent.harness import AgentWorld
-from tests.mcp.stdio_harness import Shop
+from tests.agent.harness import AgentHarness
+from tests.mcp.stdio_harness import ToyMcpServer
 from tests.support.servers.scripted_service import ScriptedService, row
 
 PORT = 9300
@@ -106,7 +106,7 @@ def said(message: dict[str, Any], **more: Any) -> bytes:
 
 def run(server: Any, talk: Talk, place: HttpParameters = SHOP) -> tuple[Any, list[str]]:
     """What a talk leads to, as text if it fails; and why connections ended by themselves."""
-    world = AgentWorld()
+    world = AgentHarness()
     if server is not None:
         world.serve(server, PORT)
     ended: list[str] = []
@@ -136,8 +136,8 @@ class Ours(Server):
 
     def bind(self, engine: Engine) -> None:
         super().bind(engine)
-        self.shop = Shop()
-        self.mcp = McpServer(engine, lambda principal: self.shop.offer())
+        self.shop = ToyMcpServer()
+        self.mcp = McpHttpServer(engine, lambda principal: self.shop.offer())
 
     def post(self, message: dict[str, Any], request: Request) -> Any:
         return self.mcp.post(request)
@@ -385,7 +385,7 @@ def test_listening_begins_again_after_a_break() -> None:
 
 
 def test_a_server_that_is_away_for_a_while() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     server = Server()
     server.get = lambda request: stream(b": hi\n\n")  # type: ignore[method-assign]  # a stream that ends at once
     process = world.serve(server, PORT)

@@ -14,7 +14,7 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.service_clients import mcp_stdio_transport
 from svc_proto.service_clients.mcp_client import McpClient, McpError
 from svc_proto.service_clients.mcp_stdio_transport import McpStdioTransport, StdioParameters
-from tests.agent.harness import AgentWorld
+from tests.agent.harness import AgentHarness
 from tests.support.servers.mcp_program import McpProgram, install
 
 SHOP = StdioParameters(argv=("/bin/shop", "--all"), env=(("TOKEN", "tok-12"), ("N", "token")), cwd="/srv")
@@ -23,7 +23,7 @@ Talk = Callable[[McpClient, Engine], Flow[Any]]
 
 def run(kind: type[McpProgram] | None, talk: Talk) -> tuple[Any, list[str], list[McpProgram]]:
     """What a talk leads to, as text if it fails; why connections ended by themselves; and what was started."""
-    world = AgentWorld()
+    world = AgentHarness()
     started: list[McpProgram] = []
     if kind is not None:
         started = install(world.agent_host, kind)
@@ -132,7 +132,7 @@ def test_an_exit_without_a_word() -> None:
 
 
 def test_whose_exit_is_not_known() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     told: list[McpError] = []
 
     def plan(parts: object, engine: Engine) -> Flow[None]:

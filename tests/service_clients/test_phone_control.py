@@ -19,14 +19,14 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.service_clients import phone_control
 from svc_proto.service_clients.phone_control import FILE, NO_RELAY, NO_TOKEN, PhoneResponse, RelayPhoneControl
 from svc_proto.wire.events import Headers
-from tests.agent.harness import HOME, AgentWorld
+from tests.agent.harness import HOME, AgentHarness
 from tests.support.servers.model_server import ScriptedModel
 
 PATH = f"{HOME}/{FILE}"
 URL = "http://127.0.0.1:8767"
 
 
-def call(world: AgentWorld, *, url: str = URL, token: str = "", times: int = 1, path: str = "/ping") -> list[Any]:
+def call(world: AgentHarness, *, url: str = URL, token: str = "", times: int = 1, path: str = "/ping") -> list[Any]:
     """Answers or refusals of calls at once; the world's relay has no phone unless it was given one."""
 
     def one(link: RelayPhoneControl) -> Flow[object]:
@@ -42,7 +42,7 @@ def call(world: AgentWorld, *, url: str = URL, token: str = "", times: int = 1, 
     return world.run(plan)
 
 
-def devices(world: AgentWorld) -> list[str]:
+def devices(world: AgentHarness) -> list[str]:
     return [session.device_name for session in world.relay.sessions.active(world.relay.engine.now)]
 
 
@@ -51,7 +51,7 @@ def codes(answers: list[Any]) -> list[object]:
 
 
 def test_it_pairs_by_itself_once_and_keeps_the_token() -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     assert codes(call(world, times=3)) == ["phone_not_connected"] * 3
     assert world.logs == [("agent paired with the relay", {})]
     stored = json.loads(world.disk.get(PATH))
@@ -63,7 +63,7 @@ def test_it_pairs_by_itself_once_and_keeps_the_token() -> None:
 
 
 def test_the_session_is_no_phone_and_keeps_the_grant_that_it_needs() -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     call(world)
     token = json.loads(world.disk.get(PATH))["token"]
     world.sim.run_for(2.0)
@@ -86,7 +86,7 @@ class Sulking(SimulatedHandset):
 @pytest.mark.parametrize("own", [False, True])
 def test_a_phones_401_is_an_answer(own: bool) -> None:
     handset = Sulking()
-    world = AgentWorld(phone=True, handset=handset)
+    world = AgentHarness(phone=True, handset=handset)
     token = ""
     if own:
         token = world.relay.sessions.create(world.relay.engine.now, world.relay.engine.entropy)[0]
@@ -96,7 +96,7 @@ def test_a_phones_401_is_an_answer(own: bool) -> None:
 
 
 def test_who_is_blocked_stays_so_when_the_agent_pairs() -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     relay = world.relay
     for _ in range(5):
         relay.limiter.failure("203.0.113.7", relay.engine.now)
@@ -106,7 +106,7 @@ def test_who_is_blocked_stays_so_when_the_agent_pairs() -> None:
 
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_token_that_is_not_accepted_any_more_is_replaced(times: int) -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     world.disk.put(PATH, json.dumps({"url": URL, "token": "00000000-old"}).encode())
     assert codes(call(world, times=times)) == ["phone_not_connected"] * times
     assert json.loads(world.disk.get(PATH))["token"] != "00000000-old"
@@ -114,7 +114,7 @@ def test_a_token_that_is_not_accepted_any_more_is_replaced(times: int) -> None:
 
 
 def test_a_token_that_was_set_is_used_alone() -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     assert call(world, token="00000000-wrong") == [
         "the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)"
     ]
@@ -127,20 +127,20 @@ def test_a_token_that_was_set_is_used_alone() -> None:
 
 
 def test_a_token_that_no_header_can_carry() -> None:
-    assert call(AgentWorld(relay=True), token="a\nb") == ["SVC_RELAY_TOKEN has characters that no token has"]
+    assert call(AgentHarness(relay=True), token="a\nb") == ["SVC_RELAY_TOKEN has characters that no token has"]
 
 
 @pytest.mark.parametrize(
     "text", [b"{", b"[]", b"{}", b'{"url": "http://127.0.0.1:8767", "token": "a b"}', b'{"url": "u", "token": "t"}']
 )
 def test_a_stored_token_that_is_none_or_anothers(text: bytes) -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     world.disk.put(PATH, text)
     assert codes(call(world)) == ["phone_not_connected"]
 
 
 def test_a_token_is_never_sent_to_another_relay() -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     call(world)
     text = world.disk.get(PATH)
     world.disk.put(PATH, text.replace(URL.encode(), b"http://127.0.0.1:8768"))
@@ -150,35 +150,35 @@ def test_a_token_is_never_sent_to_another_relay() -> None:
 
 
 def test_a_token_that_cannot_be_stored_is_used_all_the_same() -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     world.disk.capacity = 0
     assert codes(call(world)) == ["phone_not_connected"]
     assert ("relay token not stored", {"problem": "no_space"}) in world.logs
 
 
 def test_a_relay_elsewhere_needs_a_token() -> None:
-    assert call(AgentWorld(relay=True), url="http://10.0.0.1:8767") == [NO_TOKEN]
-    assert call(AgentWorld(), url="nonsense") == [NO_TOKEN]
+    assert call(AgentHarness(relay=True), url="http://10.0.0.1:8767") == [NO_TOKEN]
+    assert call(AgentHarness(), url="nonsense") == [NO_TOKEN]
 
 
 def test_no_relay() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     assert call(world) == ["the relay cannot be reached (SVC_RELAY_URL): unreachable"]
     assert ("agent not paired", {"problem": "unreachable"}) in world.logs
     assert call(world, token="t") == ["the relay cannot be reached (SVC_RELAY_URL): unreachable"]
 
 
-def there(world: AgentWorld, *, url: str = URL, token: str = "") -> bool:
+def there(world: AgentHarness, *, url: str = URL, token: str = "") -> bool:
     return world.run(lambda parts, engine: RelayPhoneControl(engine, url, token).is_phone_connected())
 
 
 def test_whether_a_phone_is_there() -> None:
-    assert there(AgentWorld(phone=True))
-    assert not there(AgentWorld(relay=True))
-    assert not there(AgentWorld())
-    assert not there(AgentWorld(phone=True, handset=SimulatedHandset(build="googlePlay")))
-    assert not there(AgentWorld(), url="http://10.0.0.9:8767")
-    assert there(AgentWorld(), url="http://10.0.0.9:8767", token="t")
+    assert there(AgentHarness(phone=True))
+    assert not there(AgentHarness(relay=True))
+    assert not there(AgentHarness())
+    assert not there(AgentHarness(phone=True, handset=SimulatedHandset(build="googlePlay")))
+    assert not there(AgentHarness(), url="http://10.0.0.9:8767")
+    assert there(AgentHarness(), url="http://10.0.0.9:8767", token="t")
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_what_the_relay_says_of_it(body: bytes, able: bool, monkeypatch: pytest.
         return HttpResult(200, Headers([]), body)
 
     monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
-    assert there(AgentWorld()) is able
+    assert there(AgentHarness()) is able
 
 
 def test_whether_it_is_configured() -> None:
@@ -209,18 +209,18 @@ def test_whether_it_is_configured() -> None:
             for url, token in ((URL, ""), ("http://x", ""), ("http://x", "t"))
         ]
 
-    assert AgentWorld().run(plan) == [True, False, True]
+    assert AgentHarness().run(plan) == [True, False, True]
 
 
 def test_something_else_in_its_place() -> None:
-    world = AgentWorld()
+    world = AgentHarness()
     world.serve(ScriptedModel(), 8767)
     (refusal,) = call(world)
     assert refusal == f"the relay did not let the agent in (the relay gave no pairing code: 404). {NO_TOKEN}"
 
 
 def test_a_relay_that_refuses_a_fresh_token_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
 
     def pair(engine: Engine, url: str, name: str) -> Flow[str]:
         yield from ()
@@ -251,7 +251,7 @@ def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatc
         return HttpResult(status, Headers([]), body)
 
     monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
-    assert call(AgentWorld(), token="t") == [PhoneResponse(status, members)]
+    assert call(AgentHarness(), token="t") == [PhoneResponse(status, members)]
     assert asked == [(f"{URL}/ping?a=true&b=x+y", b"")]
 
 
@@ -261,7 +261,7 @@ def test_a_401_of_a_relay_that_is_gone_when_it_is_asked_again(monkeypatch: pytes
         return Failure(FailureKind.UNREACHABLE) if url.endswith("/sessions") else HttpResult(401, Headers([]), b"{}")
 
     monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
-    assert call(AgentWorld(), token="t") == [PhoneResponse(401, {})]
+    assert call(AgentHarness(), token="t") == [PhoneResponse(401, {})]
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, m
             return str(failed)
 
     monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
-    assert AgentWorld().run(plan) == outcome
+    assert AgentHarness().run(plan) == outcome
 
 
 @pytest.mark.parametrize(
@@ -312,4 +312,4 @@ def test_what_was_asked_for_over_it(url: str, answer: object, outcome: object, m
             return str(failed)
 
     monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
-    assert AgentWorld().run(plan) == outcome
+    assert AgentHarness().run(plan) == outcome

@@ -14,7 +14,7 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.schema import coercion
 from svc_proto.schema.json_object import as_array, as_object
 
-__all__ = ["check"]
+__all__ = ["check_arguments"]
 
 Schema: TypeAlias = Mapping[str, Any]
 Reader: TypeAlias = Callable[[object], Any]
@@ -29,7 +29,7 @@ READERS: Mapping[str, tuple[Reader, str]] = {  # of a type, and what it is calle
 ANYTHING: tuple[Reader, str] = (lambda value: value, "")
 
 
-def check(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
+def check_arguments(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
     """The arguments as the tool takes them. Raises `ToolError` naming the first that is wrong."""
     properties: Mapping[str, Schema] = schema["properties"]
     for name in schema.get("required", ()):

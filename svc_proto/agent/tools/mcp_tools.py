@@ -13,8 +13,8 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
-from svc_proto.agent.mcp_config import ServerConfig
-from svc_proto.agent.tools.tool import Arguments, Picture, Returned, Tool
+from svc_proto.agent.mcp_config import McpServerConfig
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolImage, ToolResult
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import ToolError
@@ -24,7 +24,7 @@ from svc_proto.machines.inbox import image_type
 from svc_proto.schema.json_object import JsonObject, as_array, as_object, as_text
 from svc_proto.service_clients.mcp_http_transport import HttpParameters
 
-__all__ = ["GROUP", "PREFIX", "Run", "returned", "tools_of"]
+__all__ = ["GROUP", "PREFIX", "Run", "parse_tool_result", "tools_of"]
 
 PREFIX = "mcp_"
 GROUP = "mcp"
@@ -43,10 +43,10 @@ MAX_FAILURE = 4_000  # characters of a failed call's text
 _UNFIT = re.compile("[^A-Za-z0-9_-]")
 _BASE64 = re.compile("[A-Za-z0-9+/]+={0,2}")
 _MARKER = re.compile(r"^(\s*)MEDIA:", re.MULTILINE | re.IGNORECASE)
-Run = Callable[[str, Arguments], Flow[Returned]]
+Run = Callable[[str, Arguments], Flow[ToolResult]]
 
 
-def tools_of(config: ServerConfig, rows: Iterable[JsonObject], run: Run) -> tuple[tuple[Tool, ...], int]:
+def tools_of(config: McpServerConfig, rows: Iterable[JsonObject], run: Run) -> tuple[tuple[Tool, ...], int]:
     """The tools that are wanted of a server's list, and how many of those are left out, being too many or too long.
 
     `run` calls one by the name that the server has for it.
@@ -55,7 +55,7 @@ def tools_of(config: ServerConfig, rows: Iterable[JsonObject], run: Run) -> tupl
     left_out = size = 0
     for row in rows:
         raw = row.text("name")
-        if not raw or not config.wants(raw):
+        if not raw or not config.is_tool_enabled(raw):
             continue
         tool = _tool(config, raw, row, run)
         told = 0 if tool is None else len(tool.description) + len(strict_json.dumps(tool.parameters))
@@ -67,9 +67,9 @@ def tools_of(config: ServerConfig, rows: Iterable[JsonObject], run: Run) -> tupl
     return tuple(tools.values()), left_out
 
 
-def returned(result: JsonObject) -> Returned:
+def parse_tool_result(result: JsonObject) -> ToolResult:
     """What a call has led to. Raises `ToolError` for what the server calls an error."""
-    failed, pictures = result.get("isError") is True, list[Picture]()
+    failed, pictures = result.get("isError") is True, list[ToolImage]()
     pieces = [_block(block, None if failed else pictures) for block in result.objects("content")[:MAX_BLOCKS]]
     if not pieces and (data := result.object_or_none("structuredContent")) is not None:
         pieces = [strict_json.dumps(data)]
@@ -77,16 +77,16 @@ def returned(result: JsonObject) -> Returned:
     if failed:
         text = text or "the tool failed, and does not say why"
         raise ToolError(text if len(text) <= MAX_FAILURE else f"{text[:MAX_FAILURE]}… [cut]")
-    return Returned(text or "(the result is empty)", tuple(pictures))
+    return ToolResult(text or "(the result is empty)", tuple(pictures))
 
 
-def _tool(config: ServerConfig, raw: str, row: JsonObject, run: Run) -> Tool | None:
+def _tool(config: McpServerConfig, raw: str, row: JsonObject, run: Run) -> Tool | None:
     parameters = _parameters(row.get_object("inputSchema"))
     if len(strict_json.dumps(parameters)) > MAX_SCHEMA:
         return None
     reads_only = config.trust and row.get_object("annotations").get("readOnlyHint") is True
 
-    def call(arguments: Arguments) -> Flow[Returned]:
+    def call(arguments: Arguments) -> Flow[ToolResult]:
         return run(raw, arguments)
 
     return Tool(
@@ -94,9 +94,9 @@ def _tool(config: ServerConfig, raw: str, row: JsonObject, run: Run) -> Tool | N
         description=f"[MCP server {config.name}] {sanitize_line(row.text('description', 'title'), MAX_SAID)}".strip(),
         parameters=parameters,
         run=call,
-        asks=None if reads_only or raw in config.auto else f"It is a tool of the MCP server {config.name}.",
+        needs_approval=None if reads_only or raw in config.auto else f"It is a tool of the MCP server {config.name}.",
         edition=_edition(config, row),
-        passes=True,
+        pass_through=True,
         group=GROUP,
     )
 
@@ -110,8 +110,8 @@ def _name(slug: str, raw: str) -> str:
     return f"{(start + _UNFIT.sub('_', raw))[: MAX_NAME - 1 - len(digest)]}_{digest}"
 
 
-def _edition(config: ServerConfig, row: JsonObject) -> str:
-    way = config.way
+def _edition(config: McpServerConfig, row: JsonObject) -> str:
+    way = config.transport
     where = way.url if isinstance(way, HttpParameters) else strict_json.dumps(way.argv)
     said = [where, row.get("name"), row.get("description"), row.get("inputSchema"), row.get("annotations")]
     return sha256_hex(strict_json.dumps(said))[:12]
@@ -140,7 +140,7 @@ def _clean_members(members: Mapping[str, object], depth: int) -> dict[str, objec
     return {name: _clean(member, depth - 1) for name, member in first if sanitize_line(name) == name}
 
 
-def _block(block: JsonObject, pictures: list[Picture] | None) -> str:
+def _block(block: JsonObject, pictures: list[ToolImage] | None) -> str:
     """Its text; what is a picture joins the others, where there is a place for them."""
     match block.get("type"):
         case "text":
@@ -156,7 +156,7 @@ def _block(block: JsonObject, pictures: list[Picture] | None) -> str:
             return _file("a sound" if kind == "audio" else "something", block, "data", None)
 
 
-def _file(what: str, block: JsonObject, name: str, pictures: list[Picture] | None) -> str:
+def _file(what: str, block: JsonObject, name: str, pictures: list[ToolImage] | None) -> str:
     """A word for what is no text. Whether it is a picture, its bytes say."""
     data = block.text(name)
     there = pictures is not None and len(pictures) < MAX_PICTURES and len(data) <= MAX_PICTURE
@@ -164,7 +164,7 @@ def _file(what: str, block: JsonObject, name: str, pictures: list[Picture] | Non
     if pictures is None or kind is None:
         about = filter(None, (what, sanitize_line(block.text("mimeType"), 60), f"{3 * len(data) // 4} bytes"))
         return f"[{', '.join(about)}: not shown]"
-    pictures.append(Picture(f"image/{kind}", data))
+    pictures.append(ToolImage(f"image/{kind}", data))
     return f"[{what}, image/{kind}, {3 * len(data) // 4} bytes: picture {len(pictures)} of this result, shown once]"
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from svc_proto.agent.memory import TARGETS, Memory
-from svc_proto.agent.skills import Skills
-from svc_proto.agent.tools.tool import Arguments, Noted, Tool, Toolset, schema
+from svc_proto.agent.memory import TARGETS, AgentMemory
+from svc_proto.agent.skills import SkillLibrary
+from svc_proto.agent.tools.tool import Arguments, MemoryToolResult, Tool, Toolset, schema
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
@@ -12,10 +12,10 @@ from svc_proto.engine.flow import Flow
 __all__ = ["memory_tools", "skill_tools"]
 
 
-def memory_tools(memory: Memory) -> Toolset:
+def memory_tools(memory: AgentMemory) -> Toolset:
     """The tool `memory`. A note is in every later prompt, so what others wrote must not get there by itself."""
 
-    def run(arguments: Arguments) -> Flow[str | Noted]:
+    def run(arguments: Arguments) -> Flow[str | MemoryToolResult]:
         action, target = str(arguments["action"]), str(arguments.get("target", "memory"))
         content, old_text = str(arguments.get("content", "")), str(arguments.get("old_text", ""))
         match action:
@@ -28,7 +28,7 @@ def memory_tools(memory: Memory) -> Toolset:
         if change.status != 200:
             raise ToolError(strict_json.dumps(change.body))
         text = strict_json.dumps(change.body)
-        return text if change.note is None else Noted(text, change.note)
+        return text if change.note is None else MemoryToolResult(text, change.note)
 
     tool = Tool(
         name="memory",
@@ -45,14 +45,14 @@ def memory_tools(memory: Memory) -> Toolset:
             old_text={"type": "string", "description": "a part of the note to replace or remove"},
         ),
         run=run,
-        asks_having_read="After reading what others wrote, the agent wants to keep a note for all later chats.",
+        needs_approval_after_reading="After reading what others wrote, the agent wants to keep a note for all later chats.",
         asks_by=("action", "target", "content", "old_text"),
-        reads=False,
+        reads_foreign_content=False,
     )
     return Toolset(name="memory", label="Memory", description="Notes kept between chats", tools=(tool,))
 
 
-def skill_tools(skills: Skills) -> Toolset:
+def skill_tools(skills: SkillLibrary) -> Toolset:
     """The tools `skills_list` and `skill_view`."""
 
     def list_them(arguments: Arguments) -> Flow[str]:
@@ -73,7 +73,7 @@ def skill_tools(skills: Skills) -> Toolset:
         parameters=schema(category={"type": "string"}),
         group="skills",
         run=list_them,
-        reads=False,
+        reads_foreign_content=False,
     )
     viewing = Tool(
         name="skill_view",
@@ -85,6 +85,6 @@ def skill_tools(skills: Skills) -> Toolset:
         ),
         run=view,
         group="skills",
-        reads=False,  # the operator wrote it
+        reads_foreign_content=False,  # the operator wrote it
     )
     return Toolset(name="skills", label="Skills", description="Instructions for tasks", tools=(listing, viewing))

@@ -8,11 +8,11 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneResponse
 
-__all__ = ["MEANINGS", "body_of", "result_of", "text_of"]
+__all__ = ["ERROR_HINTS", "body_of", "result_of", "text_of"]
 MAX_ERROR = 500  # characters of what the phone or the relay says
 
 STOP = "Stop here and tell the user; do not try the same by other means."
-MEANINGS = {
+ERROR_HINTS = {
     "user_denied": f"The user denied this, or did not answer. {STOP}",
     "bridge_disabled": "Device Control is off on the phone: ask the user to turn it on in the app.",
     "service_unavailable": "The accessibility service is off: ask the user to turn it on in the phone's settings.",
@@ -69,7 +69,7 @@ def _failure(answer: PhoneResponse) -> tuple[str, str]:
     code = body.text("error_code", "code")
     said = " ".join(body.text("error").split())[:MAX_ERROR] or "no reason given"
     pieces = []
-    meaning = MEANINGS.get(code)
+    meaning = ERROR_HINTS.get(code)
     if meaning is None and said.startswith("blocked package"):
         meaning = f"The user keeps the agent out of this app. {STOP}"
     if meaning is not None:

@@ -21,7 +21,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse, RelayPhoneControl
 
-__all__ = ["ROWS", "ToolRow", "path_of", "perform", "phone_tools", "tools_of"]
+__all__ = ["PHONE_TOOLS", "PhoneTool", "path_of", "run_phone_tool", "phone_tools", "tools_of"]
 
 SWIPE_PART = {"short": 15, "medium": 30, "long": 45}  # per cent of the axis that a finger travels
 Properties: TypeAlias = "Mapping[str, Mapping[str, object]]"
@@ -29,7 +29,7 @@ NONE: Properties = {}
 
 
 @frozen(kw_only=True)
-class ToolRow:
+class PhoneTool:
     """One tool, `phone_<name>`. `prepare` makes the route's arguments out of the tool's."""
 
     name: str
@@ -38,9 +38,9 @@ class ToolRow:
     description: str
     required: tuple[str, ...] = ()
     properties: Properties = NONE
-    acts: bool = False
-    asks: str | None = None
-    asks_there: bool = False  # a phone with gates asks its user by itself (wire bridge 5.2, "always confirm")
+    changes_screen: bool = False
+    needs_approval: str | None = None
+    phone_asks_user: bool = False  # a phone with gates asks its user by itself (wire bridge 5.2, "always confirm")
     asks_by: tuple[str, ...] = ()
     always: Arguments = NONE  # what its route is told besides
     prepare: Callable[[PhoneControl, Arguments], Flow[Arguments]] | None = None
@@ -58,30 +58,30 @@ def phone_tools(link: RelayPhoneControl, brand: Brand) -> Toolset:
         label="Phone",
         description="Device Control: look at the paired phone and act on it",
         configured=link.configured,
-        there=link.is_phone_connected,
+        available=link.is_phone_connected,
         tools=tools_of(link, brand),
     )
 
 
 def tools_of(link: PhoneControl, brand: Brand) -> tuple[Tool, ...]:
     """The tools alone."""
-    return tuple(_tool(row, link, brand) for row in ROWS)
+    return tuple(_tool(row, link, brand) for row in PHONE_TOOLS)
 
 
-def perform(row: ToolRow, link: PhoneControl, brand: Brand, arguments: Arguments) -> Flow[PhoneResponse]:
+def run_phone_tool(row: PhoneTool, link: PhoneControl, brand: Brand, arguments: Arguments) -> Flow[PhoneResponse]:
     """Have the phone do what a row says. Raises `ToolError` where it cannot be asked."""
     given = arguments if row.prepare is None else (yield from row.prepare(link, arguments))
     return (yield from link.call(row.method, path_of(row, brand), {**given, **row.always}))
 
 
-def path_of(row: ToolRow, brand: Brand) -> str:
+def path_of(row: PhoneTool, brand: Brand) -> str:
     """Of its route."""
     return brand.self_foreground if row.name == "return_to_app" else row.path
 
 
-def _tool(row: ToolRow, link: PhoneControl, brand: Brand) -> Tool:
+def _tool(row: PhoneTool, link: PhoneControl, brand: Brand) -> Tool:
     def run(arguments: Arguments) -> Flow[str]:
-        answer = yield from perform(row, link, brand, arguments)
+        answer = yield from run_phone_tool(row, link, brand, arguments)
         return result_of(row.name, answer, brand, bounds=arguments.get("include_bounds") is True)
 
     return Tool(
@@ -89,12 +89,12 @@ def _tool(row: ToolRow, link: PhoneControl, brand: Brand) -> Tool:
         description=row.description,
         parameters=row.parameters,
         run=run,
-        asks=row.asks,
-        asks_itself=link.gate_bound_arguments if row.asks_there else None,
+        needs_approval=row.needs_approval,
+        requests_own_approval=link.gate_bound_arguments if row.phone_asks_user else None,
         asks_by=row.asks_by,
         group=next((group for group, names in ON_DEMAND.items() if row.name in names), ""),
-        seldom=("device", "include_bounds", "duration", "duration_ms"),
-        in_order=row.acts,
+        hidden_by_default=("device", "include_bounds", "duration", "duration_ms"),
+        sequential=row.changes_screen,
     )
 
 
@@ -168,71 +168,71 @@ def _one_of(*words: str) -> Mapping[str, object]:
     return {"type": "string", "enum": list(words)}
 
 
-ROWS: tuple[ToolRow, ...] = (
+PHONE_TOOLS: tuple[PhoneTool, ...] = (
     # core
-    ToolRow(name="ping", method="GET", path="/ping", description="Whether the phone is there."),
-    ToolRow(name="setup", method="POST", path="/setup", description="Greet a phone that was just paired."),
-    ToolRow(name="current_app", method="GET", path="/current_app", description="The package of the app in front."),
-    ToolRow(
-        name="return_to_app", method="POST", path="/return_to_svc", acts=True,
+    PhoneTool(name="ping", method="GET", path="/ping", description="Whether the phone is there."),
+    PhoneTool(name="setup", method="POST", path="/setup", description="Greet a phone that was just paired."),
+    PhoneTool(name="current_app", method="GET", path="/current_app", description="The package of the app in front."),
+    PhoneTool(
+        name="return_to_app", method="POST", path="/return_to_svc", changes_screen=True,
         description="Bring the chat app on the phone to the front again.",
     ),
     # read
-    ToolRow(
+    PhoneTool(
         name="screen", method="GET", path="/screen",
         description="What is on the screen: texts and controls with their node ids. What is not mentioned is false.",
         properties={"include_bounds": {**FLAG, "description": "also where each one is, in pixels"}},
         always={"include_bounds": True},  # without, phones in use find no nodes at all (wire bridge 3.4)
     ),
-    ToolRow(name="screen_hash", method="GET", path="/screen_hash", description="A fingerprint of the screen."),
-    ToolRow(
+    PhoneTool(name="screen_hash", method="GET", path="/screen_hash", description="A fingerprint of the screen."),
+    PhoneTool(
         name="diff_screen", method="POST", path="/diff_screen",
         description="Whether the screen has changed since a fingerprint.",
         required=("previous_hash",), properties={"previous_hash": WORD},
     ),
-    ToolRow(
+    PhoneTool(
         name="find_nodes", method="POST", path="/find_nodes",
         description="Find what is on the screen by its text, its class, or whether it can be tapped.",
         properties={"text": WORD, "class_name": WORD, "clickable": FLAG, "limit": _limit(512)},
     ),
-    ToolRow(
+    PhoneTool(
         name="describe_node", method="POST", path="/describe_node", description="Everything about one node.",
         required=("nodeId",), properties={"nodeId": NODE},
     ),
-    ToolRow(
+    PhoneTool(
         name="screenshot", method="GET", path="/screenshot",
         description="Take a picture of the screen, to show it to the user.",
     ),
-    ToolRow(name="get_apps", method="GET", path="/get_apps", description="The apps that can be opened."),
+    PhoneTool(name="get_apps", method="GET", path="/get_apps", description="The apps that can be opened."),
     # act
-    ToolRow(
-        name="tap", method="POST", path="/tap", acts=True, description="Tap a node, or a point.",
+    PhoneTool(
+        name="tap", method="POST", path="/tap", changes_screen=True, description="Tap a node, or a point.",
         properties={"nodeId": NODE, "x": PIXEL, "y": PIXEL, "duration_ms": _ms(1, 3000)},
     ),
-    ToolRow(
-        name="tap_text", method="POST", path="/tap_text", acts=True,
+    PhoneTool(
+        name="tap_text", method="POST", path="/tap_text", changes_screen=True,
         description="Tap the first thing on the screen whose text contains this.",
         required=("text",), properties={"text": WORD},
     ),
-    ToolRow(
-        name="long_press", method="POST", path="/long_press", acts=True,
+    PhoneTool(
+        name="long_press", method="POST", path="/long_press", changes_screen=True,
         description="Press a node, or a point, for long.",
         properties={"nodeId": NODE, "x": PIXEL, "y": PIXEL, "duration": _ms(100, 3000)},
     ),
-    ToolRow(
-        name="drag", method="POST", path="/drag", acts=True, description="Drag from one point to another.",
+    PhoneTool(
+        name="drag", method="POST", path="/drag", changes_screen=True, description="Drag from one point to another.",
         required=("start_x", "start_y", "end_x", "end_y"),
         properties={
             "start_x": PIXEL, "start_y": PIXEL, "end_x": PIXEL, "end_y": PIXEL, "duration_ms": _ms(100, 3000),
         },
     ),
-    ToolRow(
-        name="type", method="POST", path="/type", acts=True,
+    PhoneTool(
+        name="type", method="POST", path="/type", changes_screen=True,
         description="Put text into the focused input; it replaces what is there.",
         required=("text",), properties={"text": WORD},
     ),
-    ToolRow(
-        name="swipe", method="POST", path="/swipe", acts=True,
+    PhoneTool(
+        name="swipe", method="POST", path="/swipe", changes_screen=True,
         description="Swipe in a direction, or from one point to another.",
         properties={
             "direction": {**DIRECTION, "description": "where the finger goes"},
@@ -241,13 +241,13 @@ ROWS: tuple[ToolRow, ...] = (
         },
         prepare=_swipe,
     ),
-    ToolRow(
-        name="scroll", method="POST", path="/scroll", acts=True,
+    PhoneTool(
+        name="scroll", method="POST", path="/scroll", changes_screen=True,
         description="Scroll the screen, or one node, to show more of it.",
         required=("direction",), properties={"direction": DIRECTION, "nodeId": NODE},
     ),
-    ToolRow(
-        name="press_key", method="POST", path="/press_key", acts=True, description="Press a system key.",
+    PhoneTool(
+        name="press_key", method="POST", path="/press_key", changes_screen=True, description="Press a system key.",
         required=("key",),
         properties={
             "key": _one_of(
@@ -255,72 +255,79 @@ ROWS: tuple[ToolRow, ...] = (
             )
         },
     ),
-    ToolRow(
-        name="wait", method="POST", path="/wait", acts=True, description="Let the phone wait, 15 seconds at the most.",
+    PhoneTool(
+        name="wait", method="POST", path="/wait", changes_screen=True,
+        description="Let the phone wait, 15 seconds at the most.",
         required=("ms",), properties={"ms": _ms(0, 15_000)},
     ),
-    ToolRow(
-        name="open_app", method="POST", path="/open_app", acts=True, description="Open an app by its package.",
+    PhoneTool(
+        name="open_app", method="POST", path="/open_app", changes_screen=True,
+        description="Open an app by its package.",
         required=("package",), properties={"package": WORD},
     ),
-    ToolRow(name="clipboard_read", method="GET", path="/clipboard", description="Read the phone's clipboard."),
-    ToolRow(
-        name="clipboard_write", method="POST", path="/clipboard", acts=True, description="Set the phone's clipboard.",
+    PhoneTool(name="clipboard_read", method="GET", path="/clipboard", description="Read the phone's clipboard."),
+    PhoneTool(
+        name="clipboard_write", method="POST", path="/clipboard", changes_screen=True,
+        description="Set the phone's clipboard.",
         required=("text",), properties={"text": WORD},
     ),
-    ToolRow(
-        name="media", method="POST", path="/media", acts=True, description="Control what is playing.",
+    PhoneTool(
+        name="media", method="POST", path="/media", changes_screen=True, description="Control what is playing.",
         required=("action",),
         properties={"action": _one_of("play", "pause", "toggle", "next", "previous", "volume_up", "volume_down")},
     ),
-    ToolRow(
-        name="send_intent", method="POST", path="/send_intent", acts=True, description="Start an Android intent.",
+    PhoneTool(
+        name="send_intent", method="POST", path="/send_intent", changes_screen=True,
+        description="Start an Android intent.",
         required=("action",),
         properties={
             "action": WORD, "data": WORD, "package": WORD, "component": WORD, "category": WORD, "extras": EXTRAS,
         },
-        asks="An intent can make any app do something.", asks_by=AIM,
+        needs_approval="An intent can make any app do something.", asks_by=AIM,
     ),
-    ToolRow(
-        name="broadcast", method="POST", path="/broadcast", acts=True, description="Send an Android broadcast.",
+    PhoneTool(
+        name="broadcast", method="POST", path="/broadcast", changes_screen=True,
+        description="Send an Android broadcast.",
         required=("action",), properties={"action": WORD, "data": WORD, "package": WORD, "extras": EXTRAS},
-        asks="A broadcast can make any app do something.", asks_by=AIM[:3],
+        needs_approval="A broadcast can make any app do something.", asks_by=AIM[:3],
     ),
     # events
-    ToolRow(
+    PhoneTool(
         name="events", method="GET", path="/events", description="What has happened on the screen lately.",
         properties={"limit": _limit(500), "since": {**WHOLE, "description": "epoch milliseconds"}},
     ),
-    ToolRow(
+    PhoneTool(
         name="events_stream", method="POST", path="/events/stream", description="Record such events, or stop that.",
         required=("enabled",), properties={"enabled": FLAG},
     ),
     # sideload-only
-    ToolRow(name="location", method="GET", path="/location", description="Where the phone was last."),
-    ToolRow(
+    PhoneTool(name="location", method="GET", path="/location", description="Where the phone was last."),
+    PhoneTool(
         name="search_contacts", method="POST", path="/search_contacts", description="Find contacts by name.",
         required=("query",), properties={"query": WORD, "limit": _limit(100)},
     ),
-    ToolRow(
-        name="call", method="POST", path="/call", acts=True, description="Call a number.",
+    PhoneTool(
+        name="call", method="POST", path="/call", changes_screen=True, description="Call a number.",
         required=("number",), properties={"number": WORD},
-        asks="A call is placed from the phone and may cost money.", asks_by=("number",), asks_there=True,
+        needs_approval="A call is placed from the phone and may cost money.", asks_by=("number",), phone_asks_user=True,
     ),
-    ToolRow(
-        name="send_sms", method="POST", path="/send_sms", acts=True, description="Send a text message.",
+    PhoneTool(
+        name="send_sms", method="POST", path="/send_sms", changes_screen=True, description="Send a text message.",
         required=("to", "body"), properties={"to": WORD, "body": WORD},
-        asks="A text message is sent from the phone and may cost money.", asks_by=("to",), asks_there=True,
+        needs_approval="A text message is sent from the phone and may cost money.", asks_by=("to",),
+        phone_asks_user=True,
     ),
-    ToolRow(
-        name="share_media", method="POST", path="/share_media", acts=True,
+    PhoneTool(
+        name="share_media", method="POST", path="/share_media", changes_screen=True,
         description="Open the phone's share screen with text or files; the user chooses where they go.",
         properties={"text": WORD, "title": WORD, "attachments": ATTACHMENTS, "package": WORD},
     ),
-    ToolRow(
-        name="send_mms", method="POST", path="/send_mms", acts=True,
+    PhoneTool(
+        name="send_mms", method="POST", path="/send_mms", changes_screen=True,
         description="Open a message with text or files to a number; the user sends it.",
         required=("to",), properties={"to": WORD, "text": WORD, "attachments": ATTACHMENTS, "package": WORD},
-        asks="A message is opened on the phone, addressed and ready to be sent.", asks_by=("to",), asks_there=True,
+        needs_approval="A message is opened on the phone, addressed and ready to be sent.",
+        asks_by=("to",), phone_asks_user=True,
     ),
 )  # fmt: skip
 """One row a route; `/apps` is an old name of `/get_apps`, and `/clipboard` is two tools."""

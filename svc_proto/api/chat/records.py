@@ -8,7 +8,7 @@ from attrs import frozen
 
 from svc_proto.agent.interface import Content
 
-__all__ = ["ChatPage", "ChatSession", "Content", "KeptResponse", "Message", "SearchHit", "Usage"]
+__all__ = ["ChatPage", "ChatSession", "Content", "StoredResponse", "Message", "SearchHit", "Usage"]
 
 
 @frozen(kw_only=True)
@@ -91,7 +91,7 @@ class SearchHit:
 
 
 @frozen(kw_only=True)
-class KeptResponse:
+class StoredResponse:
     """What can be gone on with: a response as JSON, or the name of a conversation, whose text is empty."""
 
     session_id: str

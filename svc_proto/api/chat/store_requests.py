@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from svc_proto.api.chat.records import ChatPage, ChatSession, KeptResponse, Message, SearchHit
+from svc_proto.api.chat.records import ChatPage, ChatSession, Message, SearchHit, StoredResponse
 from svc_proto.commands import StoreRequest
 
 __all__ = [
@@ -14,11 +14,11 @@ __all__ = [
     "BeginTurn",
     "CreateChat",
     "DeleteChat",
-    "DropResponse",
+    "DeleteResponse",
     "FindResponse",
     "ForkChat",
     "GetChat",
-    "KeepResponse",
+    "SaveResponse",
     "ListChats",
     "ListMessages",
     "ListTitles",
@@ -174,7 +174,7 @@ class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
 
 
 @frozen(kw_only=True)
-class KeepResponse(StoreRequest[bool]):
+class SaveResponse(StoreRequest[bool]):
     """Keep what can be gone on with, of a `kind` (`response`, `conversation`), in place of one of the same name.
 
     Of each kind the `most` that were used last stay, as far as their texts have `size` characters together.
@@ -192,10 +192,10 @@ class KeepResponse(StoreRequest[bool]):
 
 
 @frozen(kw_only=True)
-class FindResponse(StoreRequest[KeptResponse | None]):
+class FindResponse(StoreRequest[StoredResponse | None]):
     """What was kept by that name, which counts as used now; or None."""
 
-    answer = (KeptResponse, NoneType)
+    answer = (StoredResponse, NoneType)
 
     kind: str
     name: str
@@ -203,7 +203,7 @@ class FindResponse(StoreRequest[KeptResponse | None]):
 
 
 @frozen(kw_only=True)
-class DropResponse(StoreRequest[bool]):
+class DeleteResponse(StoreRequest[bool]):
     """Forget a response; False if there is none."""
 
     answer = bool

@@ -6,10 +6,10 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from svc_proto.api.errors import invalid
+from svc_proto.api.errors import invalid_request
 from svc_proto.schema.json_object import as_text
 
-__all__ = ["check_session_id", "clean_title", "stem_of", "title_of_copy"]
+__all__ = ["check_session_id", "clean_title", "base_title", "title_of_copy"]
 
 MAX_TITLE = 100  # characters after cleaning, wire api 3.1
 MAX_ID = 256  # characters, wire api 2.1
@@ -25,15 +25,15 @@ def clean_title(value: object) -> str | None:
         return None
     text = as_text(value)
     if text is None:
-        raise invalid("title must be a string or null", code="invalid_title", param="title")
+        raise invalid_request("title must be a string or null", code="invalid_title", param="title")
     spaced = BLANK.sub(" ", text)  # first: tabs and line ends are control characters, too
     title = " ".join("".join(each for each in spaced if unicodedata.category(each) not in HIDDEN).split())
     if len(title) > MAX_TITLE:
-        raise invalid(f"title may have at most {MAX_TITLE} characters", code="invalid_title", param="title")
+        raise invalid_request(f"title may have at most {MAX_TITLE} characters", code="invalid_title", param="title")
     return title or None
 
 
-def stem_of(title: str) -> str:
+def base_title(title: str) -> str:
     """A title without the number of a copy: `Trip` of `Trip #2`."""
     numbered = _NUMBERED.fullmatch(title)
     return title if numbered is None else numbered[1]
@@ -41,7 +41,7 @@ def stem_of(title: str) -> str:
 
 def title_of_copy(title: str, taken: Iterable[str]) -> str:
     """`Trip #2`, or the first number after those in use (wire api 3.8)."""
-    stem = stem_of(title)
+    stem = base_title(title)
     used = [1]
     for other in taken:
         numbered = _NUMBERED.fullmatch(other)
@@ -55,10 +55,12 @@ def check_session_id(value: object, *, param: str | None = "id") -> str:
     """An id that a client chose. Raises `Refused` 400 `invalid_session_id`."""
     found = as_text(value)
     if not found:
-        raise invalid("a session id must be a string", code="invalid_session_id", param=param)
+        raise invalid_request("a session id must be a string", code="invalid_session_id", param=param)
     if len(found) > MAX_ID:
-        raise invalid(f"a session id may have at most {MAX_ID} characters", code="invalid_session_id", param=param)
+        raise invalid_request(
+            f"a session id may have at most {MAX_ID} characters", code="invalid_session_id", param=param
+        )
     if _DRIVE.match(found) or ".." in found or any(each in "/\\" or not each.isprintable() for each in found):
         text = "a session id may hold neither control characters nor anything that means a path"
-        raise invalid(text, code="invalid_session_id", param=param)
+        raise invalid_request(text, code="invalid_session_id", param=param)
     return found

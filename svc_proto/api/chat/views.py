@@ -8,21 +8,21 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from svc_proto.agent.interface import ApprovalAsked, ApprovalGiven, NoteChanged, ToolCall
+from svc_proto.agent.interface import ApprovalRequested, ApprovalResolved, MemoryChanged, ToolCall
 from svc_proto.api.chat.records import ChatSession, Content, Message, Usage
 from svc_proto.basics.brand import Brand
 from svc_proto.schema.chat_events import ApprovalRequest, ApprovalResponded, MemoryUpdated
 from svc_proto.schema.json_object import JsonObject
 
 __all__ = [
-    "answer_event",
+    "approval_response_event",
     "call_members",
     "content_view",
     "function_call",
     "iso",
     "message_view",
-    "note_event",
-    "question_event",
+    "memory_event",
+    "approval_request_event",
     "session_answer",
     "session_view",
     "usage_view",
@@ -115,7 +115,7 @@ def call_members(call: ToolCall) -> dict[str, Any]:
     return {"tool_name": call.name, "call_id": call.id, "tool_call_id": call.id, "args": JsonObject(call.args)}
 
 
-def question_event(asked: ApprovalAsked) -> ApprovalRequest:
+def approval_request_event(asked: ApprovalRequested) -> ApprovalRequest:
     """What somebody has to allow, and may answer (wire api 6.3 `approval.request`)."""
     return ApprovalRequest(
         tool=asked.call.name,
@@ -129,13 +129,13 @@ def question_event(asked: ApprovalAsked) -> ApprovalRequest:
     )
 
 
-def answer_event(given: ApprovalGiven) -> ApprovalResponded:
+def approval_response_event(given: ApprovalResolved) -> ApprovalResponded:
     """What became of it (wire api 6.3 `approval.responded`)."""
     identity = given.call.id
     return ApprovalResponded(call_id=identity, tool_call_id=identity, choice=given.choice, resolved=given.resolved)
 
 
-def note_event(event: NoteChanged) -> MemoryUpdated:
+def memory_event(event: MemoryChanged) -> MemoryUpdated:
     """A note that was written, and the call of `/api/memory` that undoes it (wire api 4.3, 8.3)."""
     change = event.change
     body = JsonObject(target=change.target)

@@ -1,15 +1,16 @@
 """Which process has the turns of a session, as an API server has it that is alone: all of them are its own.
 
-Everything here is called where something happens that other nodes of the service would have to agree on. `Ownership` is
-the whole of it for one process. `svc_proto.api.cluster.session_ownership.SharedOwnership` does the same by way of the
-cluster; the API does not know which of the two it has.
+Everything here is called where something happens that other nodes of the service would have to agree on.
+`LocalSessionOwnership` is the whole of it for one process.
+`svc_proto.api.cluster.session_ownership.ClusterSessionOwnership` does the same by way of the cluster; the API does not
+know which of the two it has.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.api.runs.response_store import Responses
+from svc_proto.api.runs.response_store import ResponseStore
 from svc_proto.basics.metrics import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse
@@ -18,10 +19,10 @@ from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
 
-__all__ = ["Ownership"]
+__all__ = ["LocalSessionOwnership"]
 
 
-class Ownership:
+class LocalSessionOwnership:
     """See the module."""
 
     def __init__(self, api: Api) -> None:
@@ -51,19 +52,19 @@ class Ownership:
 
     # --- places: how many turns there may be ---
 
-    def check_room(self) -> Flow[None]:
+    def check_capacity(self) -> Flow[None]:
         """For a turn that may not wait, before its body is read. `Refused` 429, or 503 if nobody can say."""
         yield from ()
         self.api.runs.registry.check_capacity()
 
-    def make_room(self, session_id: str, *, may_wait: bool) -> Flow[None]:
+    def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
         """Let the turn that enters next have its place, where those are shared. `Refused` 429 or 503."""
         yield from ()
 
-    def left(self) -> None:
+    def on_slot_freed(self) -> None:
         """A turn has left its place, and nobody else has it yet."""
 
-    def looked(self) -> None:
+    def on_ready_started(self) -> None:
         """Who can begin has begun."""
 
     # --- what is where ---
@@ -72,14 +73,14 @@ class Ownership:
         """What goes with what is written into a session, so that the store refuses who was overtaken."""
         return None
 
-    def seek(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
+    def lookup_run(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
         """The answer to a request for a run that is not known here; None: there is nowhere to ask."""
         return None
 
-    def responses(self) -> Responses:
+    def responses(self) -> ResponseStore:
         """Those that are kept."""
-        return Responses(self.api.engine)
+        return ResponseStore(self.api.engine)
 
-    def families(self) -> list[MetricFamily]:
+    def metrics(self) -> list[MetricFamily]:
         """What a monitor is shown of the others."""
         return []

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.api.chat.store_requests import DropResponse, FindResponse, KeepResponse
-from svc_proto.api.runs.response_store import MAX_KEPT, MAX_TEXT, Responses
+from svc_proto.api.chat.store_requests import DeleteResponse, FindResponse, SaveResponse
+from svc_proto.api.runs.response_store import MAX_STORED, MAX_TEXT, ResponseStore
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, run_operation, sleep
@@ -21,13 +21,13 @@ from svc_proto.facts import Failure
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
 
-__all__ = ["ON_ITS_WAY", "StoredResponses"]
+__all__ = ["PROPAGATION_DELAY", "ClusterResponseStore"]
 
-ON_ITS_WAY = 0.25  # s until one that is not there is looked for again
+PROPAGATION_DELAY = 0.25  # s until one that is not there is looked for again
 NAME = re.compile("resp_[0-9a-f]{28}")  # of those that we make
 
 
-class StoredResponses(Responses):
+class ClusterResponseStore(ResponseStore):
     """See the module."""
 
     def __init__(self, api: Api) -> None:
@@ -40,7 +40,7 @@ class StoredResponses(Responses):
         yield from ()
 
     def get(self, response_id: str) -> Flow[Mapping[str, object] | None]:
-        """See `Responses`; so are the others. `Refused` 503 if the store does not say."""
+        """See `ResponseStore`; so are the others. `Refused` 503 if the store does not say."""
         found = yield from self._find("response", response_id)
         if found is None:
             return None
@@ -51,7 +51,7 @@ class StoredResponses(Responses):
         found = yield from self._find(kind, name)
         return None if found is None else found[0]
 
-    def keep(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
+    def put(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
         """In the store, and here until it is there."""
         text = strict_json.dumps(response)
         named = [("response", str(response["id"]), text)]
@@ -59,40 +59,40 @@ class StoredResponses(Responses):
             named.append(("conversation", conversation, ""))
         for kind, name, said in named:
             self._here[kind, name] = session_id, said
-        while len(self._here) > MAX_KEPT:
+        while len(self._here) > MAX_STORED:
             del self._here[next(iter(self._here))]
         for kind, name, said in named:
             yield from self._store(kind, name, session_id, said)
 
-    def drop(self, response_id: str) -> Flow[bool]:
+    def delete(self, response_id: str) -> Flow[bool]:
         """At all nodes."""
         if (yield from self._find("response", response_id)) is None:
             return False
         here = self._here.pop(("response", response_id), None)
-        there = yield from self._api.query(DropResponse(name=response_id))
+        there = yield from self._api.run_store_request(DeleteResponse(name=response_id))
         return there or here is not None
 
     # --- helpers ---
 
     def _find(self, kind: str, name: str) -> Flow[tuple[str, str] | None]:
         """Its session and text."""
-        found = yield from self._look(kind, name)
+        found = yield from self._load(kind, name)
         if found is None and kind == "response" and NAME.fullmatch(name):
-            yield from sleep(self._engine, ON_ITS_WAY)
-            found = yield from self._look(kind, name)
+            yield from sleep(self._engine, PROPAGATION_DELAY)
+            found = yield from self._load(kind, name)
         return found
 
-    def _look(self, kind: str, name: str) -> Flow[tuple[str, str] | None]:
+    def _load(self, kind: str, name: str) -> Flow[tuple[str, str] | None]:
         here = self._here.get((kind, name))
         if here is not None:
             return here
-        found = yield from self._api.query(FindResponse(kind=kind, name=name, now=self._engine.now.wall))
+        found = yield from self._api.run_store_request(FindResponse(kind=kind, name=name, now=self._engine.now.wall))
         return None if found is None else (found.session_id, found.text)
 
     def _store(self, kind: str, name: str, session_id: str, text: str) -> Flow[None]:
         engine, now = self._engine, self._engine.now.wall
-        wanted = KeepResponse(
-            kind=kind, name=name, session_id=session_id, text=text, now=now, most=MAX_KEPT, size=MAX_TEXT
+        wanted = SaveResponse(
+            kind=kind, name=name, session_id=session_id, text=text, now=now, most=MAX_STORED, size=MAX_TEXT
         )
         done = yield from run_operation(engine, Query(engine.new_op(), wanted))
         if isinstance(done, Failure):

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from svc_proto.api.service import Api
     from svc_proto.cluster.node import Node
 
-__all__ = ["LOOK_WITHIN", "SharedPlaces"]
+__all__ = ["MAX_POLL_INTERVAL", "ClusterRunSlots"]
 
-LOOK_WITHIN = 0.5  # s from one look to the next, at the most
+MAX_POLL_INTERVAL = 0.5  # s from one look to the next, at the most
 
 
-class SharedPlaces:
+class ClusterRunSlots:
     """See the module."""
 
     def __init__(self, api: Api, node: Node) -> None:
@@ -41,7 +41,7 @@ class SharedPlaces:
         self._cap = api.config.max_concurrent_runs  # 0: no limit
         self._places = DistributedSemaphore(node, "turns", self._cap)
         self._line = DistributedSemaphore(node, "line", MAX_QUEUED)
-        self._timer = api.engine.timers.timer(self.keep)
+        self._timer = api.engine.timers.timer(self.renew)
         self._freed = Condition(api.engine)
         self._seeking: Task | None = None
         self._count()
@@ -52,27 +52,27 @@ class SharedPlaces:
         if self._seeking is not None:
             self._seeking.cancel()
 
-    def keep(self) -> None:
+    def renew(self) -> None:
         """Have what is in use for longer; at times, and as soon as Redis is there again."""
-        self.left()
+        self.on_slot_freed()
         self._places.renew()
         self._line.renew()
         self._count()
 
-    # --- see `Ownership` ---
+    # --- see `LocalSessionOwnership` ---
 
-    def check_room(self) -> Flow[None]:
+    def check_capacity(self) -> Flow[None]:
         """For one that may not wait."""
-        if self._cap and not _said((yield from self._places.has_free())):
+        if self._cap and not _parse_reply((yield from self._places.has_free())):
             raise self._full()
 
-    def make_room(self, session_id: str, *, may_wait: bool) -> Flow[None]:
+    def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
         """One place, for the turn that enters right after this."""
         turns = self._turns
         while self._cap and not (may_wait and turns.busy(session_id)):
             if len(self._places) > turns.slots:
                 return
-            if _said((yield from self._places.acquire())):
+            if _parse_reply((yield from self._places.acquire())):
                 self._count()
             elif may_wait:
                 break
@@ -80,23 +80,23 @@ class SharedPlaces:
                 raise self._full()
         waits = may_wait and (self._cap or turns.busy(session_id))
         if waits and len(self._line) <= turns.waiting:
-            if not _said((yield from self._line.acquire())):
+            if not _parse_reply((yield from self._line.acquire())):
                 raise too_many_requests("too many turns wait")
             self._count()
 
-    def left(self) -> None:
+    def on_slot_freed(self) -> None:
         """Give back what nobody here is at."""
         if self._node.is_up:
             self._places.release_down_to(self._turns.slots)
             self._line.release_down_to(self._turns.waiting)
             self._count()
 
-    def looked(self) -> None:
+    def on_ready_started(self) -> None:
         """The same; and look for who waits."""
-        self.left()
+        self.on_slot_freed()
         self._freed.notify_all()
         if self._turns.waits_only_for_slot and self._seeking is None:
-            self._seeking = self._engine.spawn(self._seek())
+            self._seeking = self._engine.spawn(self._acquire_slot())
 
     # --- helpers ---
 
@@ -108,17 +108,17 @@ class SharedPlaces:
         elif self._timer.when is None:
             self._timer.set(self._engine.now.mono + RENEW_INTERVAL)
 
-    def _seek(self) -> Flow[None]:
+    def _acquire_slot(self) -> Flow[None]:
         engine = self._engine
         while self._turns.waits_only_for_slot:
             alone = (yield from self._line.holds_all()) is True
             if not alone:
-                yield from sleep(engine, LOOK_WITHIN * (1 + engine.entropy(1)[0]) / 256)
+                yield from sleep(engine, MAX_POLL_INTERVAL * (1 + engine.entropy(1)[0]) / 256)
             while self._may_take() and (yield from self._places.acquire()) is True:
                 self._count()
-                self._runs.look()
+                self._runs.start_ready()
             if alone and self._turns.waits_only_for_slot:
-                yield from self._freed.wait(engine.now.mono + LOOK_WITHIN)
+                yield from self._freed.wait(engine.now.mono + MAX_POLL_INTERVAL)
         self._seeking = None
 
     def _may_take(self) -> bool:
@@ -128,7 +128,7 @@ class SharedPlaces:
         return too_many_requests(f"{self._cap} runs are under way; the limit is {self._cap}")
 
 
-def _said(answer: bool | Failure) -> bool:
+def _parse_reply(answer: bool | Failure) -> bool:
     if isinstance(answer, Failure):
         raise cluster_unavailable_error("how many turns there are", RETRY)
     return answer

@@ -26,13 +26,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svc_proto.api.access import BRANDED, EVERYWHERE
+from svc_proto.api.access import BRANDED, EXPOSED_HEADERS
 from svc_proto.api.chat.store_requests import AddMessages
-from svc_proto.api.cluster.local_session_ownership import Ownership
-from svc_proto.api.cluster.response_store import StoredResponses
-from svc_proto.api.cluster.run_slots import SharedPlaces
-from svc_proto.api.runs.idempotency import KEEP
-from svc_proto.api.runs.response_store import Responses
+from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
+from svc_proto.api.cluster.response_store import ClusterResponseStore
+from svc_proto.api.cluster.run_slots import ClusterRunSlots
+from svc_proto.api.runs.idempotency import KEY_TTL
+from svc_proto.api.runs.response_store import ResponseStore
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.metrics import MetricFamily, gauge
 from svc_proto.cluster.forwarding import ForwardRule, forward, is_forwarded
@@ -51,30 +51,32 @@ from svc_proto.settings import RedisAddress
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
 
-__all__ = ["SharedOwnership"]
+__all__ = ["ClusterSessionOwnership"]
 
 KIND = "api"
-START_WITHIN = 3.0  # s for meeting the others, after which the doors open without them
-TAKE_WITHIN = LEASE + 2.0  # s for a session whose node is gone, or that was given back while a request was passed on
-WAIT_WITHIN = 600.0  # s for one whose node runs a turn, for what cannot be passed on
-LOOK_EVERY = 0.5  # s between two tries
+START_TIMEOUT = 3.0  # s for meeting the others, after which the doors open without them
+ACQUIRE_TIMEOUT = (
+    LEASE + 2.0
+)  # s for a session whose node is gone, or that was given back while a request was passed on
+WAIT_TIMEOUT = 600.0  # s for one whose node runs a turn, for what cannot be passed on
+POLL_INTERVAL = 0.5  # s between two tries
 MAX_WAITING = 1_000  # requests at a time that wait for what others have, or for their answer to begin; another: 503
-TURN_WITHIN = 86_400.0  # s for an answer that comes at the end of a turn; a node that is gone ends it before
+MAX_TURN_DURATION = 86_400.0  # s for an answer that comes at the end of a turn; a node that is gone ends it before
 RUN_ID = re.compile("run_[0-9a-f]{32}")
-HOP = ForwardRule(
+FORWARD_RULE = ForwardRule(
     asked=(b"authorization", b"content-type", b"accept", b"idempotency-key", *BRANDED),
     answers=lambda status: status not in (401, 403),  # who was let in here; keys are the same at all nodes
-    kept_back=EVERYWHERE,
-    within=TURN_WITHIN,
+    kept_back=EXPOSED_HEADERS,
+    within=MAX_TURN_DURATION,
 )
 
 
-class SharedOwnership(Ownership):
+class ClusterSessionOwnership(LocalSessionOwnership):
     """See the module. A `NodeHandler` of the cluster's node."""
 
     node: Node  # these three from the start on
     leases: LeaseManager
-    places: SharedPlaces
+    places: ClusterRunSlots
 
     def __init__(self, api: Api, where: RedisAddress) -> None:
         super().__init__(api)
@@ -86,15 +88,15 @@ class SharedOwnership(Ownership):
     def start(self) -> Flow[None]:
         """Meet the others, and open the doors without them if that takes too long."""
         engine = self.api.engine
-        until = engine.now.mono + START_WITHIN
+        until = engine.now.mono + START_TIMEOUT
         api = self.api
         self.node = Node(engine, self._where, self, KIND, url=api.config.node_url, load=lambda: len(api.runs))
         self._me = f"{self.node.id} {self.api.config.node_url}"
         self.leases = LeaseManager(engine, self.node, self._me, self._overtaken, self._lapsed)
-        self.places = SharedPlaces(self.api, self.node)
+        self.places = ClusterRunSlots(self.api, self.node)
         self.node.start()
         while engine.now.mono < min(until, self.node.up_since + TAKEOVER_DELAY):
-            yield from sleep(engine, LOOK_EVERY)
+            yield from sleep(engine, POLL_INTERVAL)
 
     def stop(self) -> None:
         """Say so. What is still had is free when its time is up, so that what is stored until then is stored."""
@@ -123,22 +125,22 @@ class SharedOwnership(Ownership):
         """Others may have it."""
         self.leases.release(session_id)
 
-    def check_room(self) -> Flow[None]:
+    def check_capacity(self) -> Flow[None]:
         """At all nodes."""
         yield from self._settled()
-        yield from self.places.check_room()
+        yield from self.places.check_capacity()
 
-    def make_room(self, session_id: str, *, may_wait: bool) -> Flow[None]:
+    def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
         """The same."""
-        return self.places.make_room(session_id, may_wait=may_wait)
+        return self.places.reserve_slot(session_id, may_wait=may_wait)
 
-    def left(self) -> None:
+    def on_slot_freed(self) -> None:
         """Who waits at another node may have it."""
-        self.places.left()
+        self.places.on_slot_freed()
 
-    def looked(self) -> None:
+    def on_ready_started(self) -> None:
         """Look for places for who waits."""
-        self.places.looked()
+        self.places.on_ready_started()
 
     def fence(self, session_id: str) -> int | None:
         """That of the lease."""
@@ -146,7 +148,7 @@ class SharedOwnership(Ownership):
 
     def _leased(self, session_id: str, request: Request | None) -> Flow[Response | StreamedResponse | None]:
         engine, node = self.api.engine, self.node
-        until = engine.now.mono + (WAIT_WITHIN if request is None else TAKE_WITHIN)
+        until = engine.now.mono + (WAIT_TIMEOUT if request is None else ACQUIRE_TIMEOUT)
         while True:
             if not self.leases.has(session_id):
                 yield from self._settled()
@@ -160,26 +162,26 @@ class SharedOwnership(Ownership):
                 return (yield from self._passed_on(request, where, url))
             if engine.now.mono >= until:
                 raise cluster_unavailable_error("which node has the session", RETRY)
-            yield from sleep(engine, LOOK_EVERY)
+            yield from sleep(engine, POLL_INTERVAL)
 
     def _asked_before(self, request: Request, key: str) -> Flow[Response | StreamedResponse | None]:
         """From the node that has the run of the first request. Who begins one now is asked for it from now on."""
         redis, name = self.node.redis, self.node.key("again", key)
         yield from self._settled()
-        mine = ("SET", name, self._me, "EX", int(KEEP))
+        mine = ("SET", name, self._me, "EX", int(KEY_TTL))
         if not is_forwarded(request):
-            if (yield from self._said(redis.execute(*mine, "NX"))) is not None:
+            if (yield from self._parse_reply(redis.execute(*mine, "NX"))) is not None:
                 return None
-            owner = yield from self._said(redis.execute("GET", name))
+            owner = yield from self._parse_reply(redis.execute("GET", name))
             where, _, url = (
                 owner.decode("utf-8", "replace").partition(" ") if isinstance(owner, bytes) else ("", "", "")
             )
             if where in self.node.members:
                 return (yield from self._passed_on(request, where, url))
-        yield from self._said(redis.execute(*mine))
+        yield from self._parse_reply(redis.execute(*mine))
         return None
 
-    def _said(self, asking: Flow[object]) -> Flow[object]:
+    def _parse_reply(self, asking: Flow[object]) -> Flow[object]:
         answer = yield from asking
         if isinstance(answer, Failure):
             raise cluster_unavailable_error("whether this was asked before", RETRY)
@@ -195,7 +197,7 @@ class SharedOwnership(Ownership):
     def _overtaken(self, session_id: str) -> None:
         """Another node has the session: what we would write into it is refused."""
         self.api.engine.log(Level.WARNING, "session taken over", session=session_id)
-        self.api.runs.halt(session_id)
+        self.api.runs.stop_session_runs(session_id)
 
     def _lapsed(self, session_id: str) -> None:
         """Another node may have had the session since we last did: the store knows."""
@@ -213,7 +215,7 @@ class SharedOwnership(Ownership):
 
     # --- what is where it was begun ---
 
-    def seek(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
+    def lookup_run(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
         """At all nodes, for what may be there. A request that was passed on to us is asked for nowhere else."""
         if is_forwarded(request) or RUN_ID.fullmatch(run_id) is None:
             return None
@@ -236,9 +238,9 @@ class SharedOwnership(Ownership):
             raise cluster_unavailable_error("which node has the run", RETRY)
         return None
 
-    def responses(self) -> Responses:
+    def responses(self) -> ResponseStore:
         """Those of all nodes."""
-        return StoredResponses(self.api)
+        return ClusterResponseStore(self.api)
 
     # --- passing on ---
 
@@ -252,10 +254,10 @@ class SharedOwnership(Ownership):
         engine, path, query = self.api.engine, self.api.router.inner(request.path), request.raw_query
         ticket = engine.new_op()
         self._passing[ticket] = node
-        asking = forward(engine, request, f"{url}{path}{query and '?' + query}", HOP)
+        asking = forward(engine, request, f"{url}{path}{query and '?' + query}", FORWARD_RULE)
         task = engine.spawn(asking, on_done=partial(engine.resume, ticket))
         try:
-            answer = yield from wait(ticket, engine.now.mono + TURN_WITHIN)
+            answer = yield from wait(ticket, engine.now.mono + MAX_TURN_DURATION)
         finally:
             task.cancel()
             del self._passing[ticket]
@@ -263,7 +265,7 @@ class SharedOwnership(Ownership):
             raise cluster_unavailable_error("what the node that has this says", RETRY)
         return answer
 
-    def families(self) -> list[MetricFamily]:
+    def metrics(self) -> list[MetricFamily]:
         """Whom this node reaches, and what it has."""
         return [
             *cluster_metrics(self.node, "runs"),
@@ -273,28 +275,28 @@ class SharedOwnership(Ownership):
 
     # --- `NodeHandler`: what the node hears ---
 
-    def state(self) -> dict[str, object]:
+    def export_state(self) -> dict[str, object]:
         """Nobody has to know anything before they ask."""
         return {}
 
-    def take_state(self, node: str, state: JsonObject) -> None:
+    def apply_state(self, node: str, state: JsonObject) -> None:
         """The same."""
 
-    def take(self, node: str, word: str, body: JsonObject) -> None:
+    def on_message(self, node: str, word: str, body: JsonObject) -> None:
         """What the others count."""
         self.limiter.apply_remote(word, body.text("address"), self.api.engine.now)
 
-    def answer(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
+    def on_request(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
         """By the table of the module."""
         api = self.api
         return {"url": api.config.node_url} if word == "has" and api.runs.get(body.text("run")) is not None else {}
 
-    def missed(self) -> None:
+    def on_messages_missed(self) -> None:
         """We may have been away: have again what we had."""
         self.leases.renew()
-        self.places.keep()
+        self.places.renew()
 
-    def lost(self, node: str) -> None:
+    def on_node_lost(self, node: str) -> None:
         """What waits for it waits no longer. While we reach nobody, it may be there."""
         for ticket, where in list(self._passing.items()):
             if where == node and self.node.is_up:

@@ -7,33 +7,41 @@ The events of a session's own stream are classes already (`schema.chat_events`).
 from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
-from svc_proto.api.openapi.types import Anything, Content, ContentPart, Natural, ToolCall, Unix, Usage
+from svc_proto.api.openapi.types import (
+    AnyJson,
+    Content,
+    ContentPartJson,
+    NonNegativeInt,
+    ToolCallJson,
+    UnixTime,
+    UsageJson,
+)
 from svc_proto.basics.brand import BRANDS
 from svc_proto.schema.json_schema import schema_keywords
 
 __all__ = ["COMPLETION_EVENTS", "RESPONSE_EVENTS", "RUN_EVENTS"]
 
 
-class Attachment(TypedDict, total=False):
+class AttachmentJson(TypedDict, total=False):
     """An image in the format of older phone apps."""
 
     contentType: str
     content: Annotated[str, schema_keywords(contentEncoding="base64")]
 
 
-class Turn(TypedDict, total=False):
+class TurnRequestJson(TypedDict, total=False):
     """A message to the agent. One of `message`, `input` and `attachments` must not be empty."""
 
     message: Content | None
     input: Content | None
-    attachments: list[Attachment]
+    attachments: list[AttachmentJson]
     system_message: str | None
     instructions: str | None
     personality: Annotated[str | None, "a personality of the configuration"]
     approvals: Annotated[bool, "whether the client shows approval requests and answers them"]
 
 
-class Answered(TypedDict):
+class AssistantMessageJson(TypedDict):
     """The agent's answer."""
 
     id: str
@@ -41,42 +49,42 @@ class Answered(TypedDict):
     content: str
 
 
-class TurnAnswer(TypedDict):
+class TurnAnswerJson(TypedDict):
     """A completed turn."""
 
     object: str
     session_id: str
     run_id: str
-    message: Answered
+    message: AssistantMessageJson
     completed: bool
     partial: bool
     interrupted: bool
-    usage: Usage
+    usage: UsageJson
     error: NotRequired[str]
 
 
-class CompletionMessage(TypedDict):
+class CompletionMessageJson(TypedDict):
     """A message of a conversation in the format of OpenAI."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: NotRequired[str | list[ContentPart] | None]
-    tool_calls: NotRequired[list[ToolCall] | None]
+    content: NotRequired[str | list[ContentPartJson] | None]
+    tool_calls: NotRequired[list[ToolCallJson] | None]
     tool_call_id: NotRequired[str]
 
 
-class StreamOptions(TypedDict, total=False):
+class StreamOptionsJson(TypedDict, total=False):
     """Options of a stream."""
 
     include_usage: bool
 
 
-class CompletionBody(TypedDict, total=False):
+class CompletionBodyJson(TypedDict, total=False):
     """Request in the format of OpenAI. Parameters that would change the answer but are not supported are refused."""
 
-    messages: Required[list[CompletionMessage]]
+    messages: Required[list[CompletionMessageJson]]
     model: str | None
     stream: bool
-    stream_options: StreamOptions | None
+    stream_options: StreamOptionsJson | None
     temperature: Annotated[float | None, schema_keywords(minimum=0, maximum=2)]
     top_p: Annotated[float | None, schema_keywords(minimum=0, maximum=1)]
     presence_penalty: Annotated[float | None, schema_keywords(minimum=-2, maximum=2)]
@@ -91,42 +99,42 @@ class CompletionBody(TypedDict, total=False):
     parallel_tool_calls: bool | None
 
 
-class CompletionAnswer(TypedDict):
+class CompletionAnswerJson(TypedDict):
     """Text or tool calls of the model."""
 
     role: Literal["assistant"]
     content: str | None
-    tool_calls: NotRequired[list[ToolCall]]
+    tool_calls: NotRequired[list[ToolCallJson]]
 
 
-class Choice(TypedDict):
+class ChoiceJson(TypedDict):
     """The only choice of a completion."""
 
     index: Literal[0]
-    message: CompletionAnswer
+    message: CompletionAnswerJson
     finish_reason: Literal["stop", "length", "tool_calls", "error"]
 
 
-class CompletionUsage(TypedDict):
+class CompletionUsageJson(TypedDict):
     """Number of tokens in the format of chat completions."""
 
-    prompt_tokens: Natural
-    completion_tokens: Natural
-    total_tokens: Natural
+    prompt_tokens: NonNegativeInt
+    completion_tokens: NonNegativeInt
+    total_tokens: NonNegativeInt
 
 
-class Completion(TypedDict):
+class CompletionJson(TypedDict):
     """A completed answer. A truncated answer has one more member, named after the product."""
 
     id: str
     object: Literal["chat.completion"]
     created: int
     model: str
-    choices: list[Choice]
-    usage: CompletionUsage
+    choices: list[ChoiceJson]
+    usage: CompletionUsageJson
 
 
-class Delta(TypedDict):
+class DeltaJson(TypedDict):
     """New part of the answer."""
 
     role: NotRequired[Literal["assistant"]]
@@ -135,27 +143,27 @@ class Delta(TypedDict):
     tool_calls: NotRequired[list[dict[str, object]]]
 
 
-class ChunkChoice(TypedDict):
+class ChunkChoiceJson(TypedDict):
     """The only choice of a chunk."""
 
     index: Literal[0]
-    delta: Delta
+    delta: DeltaJson
     finish_reason: str | None
 
 
-class Chunk(TypedDict):
+class ChunkJson(TypedDict):
     """A chunk of a stream; `[DONE]` follows the last one."""
 
     id: str
     object: Literal["chat.completion.chunk"]
     created: int
     model: str
-    choices: list[ChunkChoice]
-    usage: NotRequired[CompletionUsage | None]
-    error: NotRequired[dict[str, Anything]]
+    choices: list[ChunkChoiceJson]
+    usage: NotRequired[CompletionUsageJson | None]
+    error: NotRequired[dict[str, AnyJson]]
 
 
-class CompletionTool(TypedDict):
+class CompletionToolJson(TypedDict):
     """Progress of a tool, for clients that request it."""
 
     tool: str
@@ -166,12 +174,12 @@ class CompletionTool(TypedDict):
 
 
 COMPLETION_EVENTS: Mapping[str, type] = {
-    "message": Chunk,
-    **{f"{brand.event_prefix}tool.progress": CompletionTool for brand in BRANDS.values()},
+    "message": ChunkJson,
+    **{f"{brand.event_prefix}tool.progress": CompletionToolJson for brand in BRANDS.values()},
 }
 
-CompletionHeaders = TypedDict(
-    "CompletionHeaders",
+CompletionHeadersJson = TypedDict(
+    "CompletionHeadersJson",
     {
         "Idempotency-Key": Annotated[str, "a repeated key gets the stored answer for five minutes"],
         "X-Svc-Session-Id": Annotated[str, "id of the stored session to continue"],
@@ -184,12 +192,12 @@ CompletionHeaders = TypedDict(
 # --- runs and responses ---------------------------------------------------------------------------------------------
 
 
-class RunBody(TypedDict, total=False):
+class RunBodyJson(TypedDict, total=False):
     """Input of a run. One of `input` and `message` must not be empty."""
 
     input: str | list[object] | None
     message: Content | None
-    conversation_history: list[CompletionMessage] | None
+    conversation_history: list[CompletionMessageJson] | None
     instructions: str | None
     system_message: str | None
     session_id: str | None
@@ -199,14 +207,14 @@ class RunBody(TypedDict, total=False):
     stream: bool
 
 
-class RunAccepted(TypedDict):
+class RunAcceptedJson(TypedDict):
     """The run has started."""
 
     run_id: str
     status: Literal["started"]
 
 
-class Approval(TypedDict):
+class ApprovalJson(TypedDict):
     """A tool call that waits for approval."""
 
     tool: str
@@ -222,68 +230,68 @@ class Approval(TypedDict):
     choices: list[str]
 
 
-class Run(TypedDict):
+class RunJson(TypedDict):
     """State of a run."""
 
     object: str
     run_id: str
     status: str
-    created_at: Unix
-    updated_at: Unix
+    created_at: UnixTime
+    updated_at: UnixTime
     session_id: str
     model: str
     last_event: NotRequired[str]
-    approvals: NotRequired[list[Approval]]
+    approvals: NotRequired[list[ApprovalJson]]
     output: NotRequired[str]
-    usage: NotRequired[Usage]
+    usage: NotRequired[UsageJson]
     error: NotRequired[str | None]
 
 
-class RunStopping(TypedDict):
+class RunStoppingJson(TypedDict):
     """The run is being stopped."""
 
     run_id: str
     status: Literal["stopping"]
 
 
-class ApprovalBody(TypedDict, total=False):
+class ApprovalBodyJson(TypedDict, total=False):
     """Answer to an approval request."""
 
     choice: Required[Annotated[str, "once, session, always or deny"]]
     call_id: str | None
 
 
-class ApprovalAnswer(TypedDict):
+class ApprovalAnswerJson(TypedDict):
     """Number of approval requests that were answered."""
 
     object: str
     run_id: str
     choice: str
-    resolved: Natural
+    resolved: NonNegativeInt
 
 
-class ResponseBody(TypedDict, total=False):
+class ResponseBodyJson(TypedDict, total=False):
     """Request in the format of OpenAI."""
 
     input: Required[str | list[object]]
     instructions: str | None
     previous_response_id: str | None
     conversation: str | dict[str, object] | None
-    conversation_history: list[CompletionMessage] | None
+    conversation_history: list[CompletionMessageJson] | None
     truncation: str | None
     model: str | None
     store: bool
     stream: bool
 
 
-ResponseHeaders = TypedDict(
-    "ResponseHeaders",
+ResponseHeadersJson = TypedDict(
+    "ResponseHeadersJson",
     {"Idempotency-Key": Annotated[str, "a repeated key gets the stored answer for five minutes"]},
     total=False,
 )
 
 
-class ResponseItem(TypedDict):
+class ResponseItemJson(TypedDict):
     """A message, a tool call or the result of a tool call."""
 
     type: Literal["message", "function_call", "function_call_output"]
@@ -297,7 +305,7 @@ class ResponseItem(TypedDict):
     output: NotRequired[list[dict[str, object]]]
 
 
-class Response(TypedDict):
+class ResponseJson(TypedDict):
     """A response in the format of OpenAI."""
 
     id: str
@@ -305,12 +313,12 @@ class Response(TypedDict):
     created_at: int
     model: str
     status: Literal["in_progress", "completed", "incomplete", "failed"]
-    output: list[ResponseItem]
-    usage: NotRequired[Usage]
-    error: NotRequired[dict[str, Anything]]
+    output: list[ResponseItemJson]
+    usage: NotRequired[UsageJson]
+    error: NotRequired[dict[str, AnyJson]]
 
 
-class ResponseDeleted(TypedDict):
+class ResponseDeletedJson(TypedDict):
     """The response was deleted."""
 
     id: str
@@ -321,28 +329,28 @@ class ResponseDeleted(TypedDict):
 # --- the events of a run --------------------------------------------------------------------------------------------
 
 
-class RunEvent(TypedDict):
+class RunEventJson(TypedDict):
     """Event of a run. Its name is a member and the `event:` line."""
 
     event: str
     run_id: str
     session_id: str
-    timestamp: Unix
+    timestamp: UnixTime
 
 
-class RunDelta(RunEvent):
+class RunDeltaJson(RunEventJson):
     """A piece of the answer."""
 
     delta: str
 
 
-class RunReasoning(RunEvent):
+class RunReasoningJson(RunEventJson):
     """A piece of the reasoning of the model."""
 
     text: str
 
 
-class RunTool(RunEvent):
+class RunToolJson(RunEventJson):
     """Event of a tool call."""
 
     tool: str
@@ -351,13 +359,13 @@ class RunTool(RunEvent):
     args: dict[str, object]
 
 
-class RunToolStarted(RunTool):
+class RunToolStartedJson(RunToolJson):
     """A tool call has started."""
 
     preview: str | None
 
 
-class RunToolCompleted(RunTool):
+class RunToolCompletedJson(RunToolJson):
     """A tool call has ended, with a result or with `error`."""
 
     duration: Annotated[float, "s"]
@@ -365,112 +373,112 @@ class RunToolCompleted(RunTool):
     result_preview: str | None
 
 
-class RunMemory(RunTool):
+class RunMemoryJson(RunToolJson):
     """A note was changed; `undo` is the request to `/api/memory` that undoes the change."""
 
     tool_name: str
     target: str
-    entry_count: Natural
+    entry_count: NonNegativeInt
     added: str | None
     removed: str | None
     undo: dict[str, object]
 
 
-class RunApproval(RunEvent, Approval):
+class RunApprovalJson(RunEventJson, ApprovalJson):
     """A tool call waits for approval at `/v1/runs/{run_id}/approval`."""
 
 
-class RunApproved(RunEvent):
+class RunApprovalAnsweredJson(RunEventJson):
     """An approval request was answered."""
 
     call_id: str
     tool_call_id: str
     choice: str
-    resolved: Natural
+    resolved: NonNegativeInt
 
 
-class RunOver(RunEvent):
+class RunCompletedEventJson(RunEventJson):
     """The run is completed."""
 
     output: str
-    usage: Usage
+    usage: UsageJson
 
 
-class RunFailed(RunEvent):
+class RunFailedJson(RunEventJson):
     """The run has failed, with the reason."""
 
     error: str
 
 
 RUN_EVENTS: Mapping[str, type] = {
-    "run.started": RunEvent,
-    "message.delta": RunDelta,
-    "reasoning.available": RunReasoning,
-    "tool.started": RunToolStarted,
-    "tool.completed": RunToolCompleted,
-    "memory.updated": RunMemory,
-    "approval.request": RunApproval,
-    "approval.responded": RunApproved,
-    "run.completed": RunOver,
-    "run.failed": RunFailed,
-    "run.cancelled": RunEvent,
+    "run.started": RunEventJson,
+    "message.delta": RunDeltaJson,
+    "reasoning.available": RunReasoningJson,
+    "tool.started": RunToolStartedJson,
+    "tool.completed": RunToolCompletedJson,
+    "memory.updated": RunMemoryJson,
+    "approval.request": RunApprovalJson,
+    "approval.responded": RunApprovalAnsweredJson,
+    "run.completed": RunCompletedEventJson,
+    "run.failed": RunFailedJson,
+    "run.cancelled": RunEventJson,
 }
 
 # --- the events of a response ---------------------------------------------------------------------------------------
 
 
-class ResponseEvent(TypedDict):
+class ResponseEventJson(TypedDict):
     """Event of a response."""
 
     type: str
-    sequence_number: Natural
+    sequence_number: NonNegativeInt
 
 
-class ResponseTold(ResponseEvent):
+class ResponseSnapshotEventJson(ResponseEventJson):
     """The current state of the response."""
 
-    response: Response
+    response: ResponseJson
 
 
-class ResponseItemTold(ResponseEvent):
+class ResponseItemEventJson(ResponseEventJson):
     """An output item has been added or completed."""
 
-    output_index: Natural
-    item: ResponseItem
+    output_index: NonNegativeInt
+    item: ResponseItemJson
 
 
-class ResponsePlace(ResponseEvent):
+class ResponseContentEventJson(ResponseEventJson):
     """Position in a message."""
 
     item_id: str
-    output_index: Natural
-    content_index: Natural
+    output_index: NonNegativeInt
+    content_index: NonNegativeInt
 
 
-class ResponsePart(ResponsePlace):
+class ResponsePartJson(ResponseContentEventJson):
     """A part of a message."""
 
     part: dict[str, object]
 
 
-class ResponseDelta(ResponsePlace):
+class ResponseDeltaJson(ResponseContentEventJson):
     """A piece of text."""
 
     delta: str
 
 
-class ResponseText(ResponsePlace):
+class ResponseTextJson(ResponseContentEventJson):
     """The complete text of a part."""
 
     text: str
 
 
 RESPONSE_EVENTS: Mapping[str, type] = {
-    **{f"response.{word}": ResponseTold for word in ("created", "completed", "incomplete", "failed")},
-    "response.output_item.added": ResponseItemTold,
-    "response.output_item.done": ResponseItemTold,
-    "response.content_part.added": ResponsePart,
-    "response.content_part.done": ResponsePart,
-    "response.output_text.delta": ResponseDelta,
-    "response.output_text.done": ResponseText,
+    **{f"response.{word}": ResponseSnapshotEventJson for word in ("created", "completed", "incomplete", "failed")},
+    "response.output_item.added": ResponseItemEventJson,
+    "response.output_item.done": ResponseItemEventJson,
+    "response.content_part.added": ResponsePartJson,
+    "response.content_part.done": ResponsePartJson,
+    "response.output_text.delta": ResponseDeltaJson,
+    "response.output_text.done": ResponseTextJson,
 }

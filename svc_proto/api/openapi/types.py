@@ -8,15 +8,15 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from svc_proto.schema.json_schema import schema_keywords
 
-Anything: TypeAlias = object
-Iso: TypeAlias = Annotated[str, schema_keywords(format="date-time")]
-Unix: TypeAlias = Annotated[float, "Unix seconds"]
-Natural: TypeAlias = Annotated[int, schema_keywords(minimum=0)]
+AnyJson: TypeAlias = object
+IsoTime: TypeAlias = Annotated[str, schema_keywords(format="date-time")]
+UnixTime: TypeAlias = Annotated[float, "Unix seconds"]
+NonNegativeInt: TypeAlias = Annotated[int, schema_keywords(minimum=0)]
 
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
-class Wrong(TypedDict):
+class ErrorDetailJson(TypedDict):
     """An error in the format of OpenAI."""
 
     message: str
@@ -25,13 +25,13 @@ class Wrong(TypedDict):
     code: str | None
 
 
-class Refusal(TypedDict):
+class RefusalJson(TypedDict):
     """A refusal in the format of OpenAI."""
 
-    error: Wrong
+    error: ErrorDetailJson
 
 
-class ShortRefusal(TypedDict):
+class ShortRefusalJson(TypedDict):
     """A refusal of the management routes."""
 
     error: str
@@ -40,7 +40,7 @@ class ShortRefusal(TypedDict):
 # --- status ---------------------------------------------------------------------------------------------------------
 
 
-class Health(TypedDict):
+class HealthJson(TypedDict):
     """Answer of a running server."""
 
     status: Literal["ok", "degraded"]
@@ -48,78 +48,78 @@ class Health(TypedDict):
     version: str
 
 
-class Check(TypedDict):
+class HealthCheckJson(TypedDict):
     """State of one part of the server."""
 
     status: Literal["ok", "degraded"]
     detail: NotRequired[str]
-    sessions: NotRequired[Natural]
-    active_runs: NotRequired[Natural]
+    sessions: NotRequired[NonNegativeInt]
+    active_runs: NotRequired[NonNegativeInt]
 
 
-class Checks(TypedDict):
+class HealthChecksJson(TypedDict):
     """State of each part of the server."""
 
-    state_db: Check
-    model: Check
-    background_queues: Check
+    state_db: HealthCheckJson
+    model: HealthCheckJson
+    background_queues: HealthCheckJson
 
 
-class Parts(TypedDict):
+class ReadinessPartsJson(TypedDict):
     """Health of the server, part by part."""
 
     status: Literal["ok", "degraded"]
-    checks: Checks
+    checks: HealthChecksJson
 
 
-class DetailedHealth(Health):
+class DetailedHealthJson(HealthJson):
     """Health of the server with its parts."""
 
-    readiness: Parts
+    readiness: ReadinessPartsJson
     gateway_state: Literal["running", "draining"]
     platforms: dict[str, object]
-    active_agents: Natural
+    active_agents: NonNegativeInt
     gateway_busy: bool
     gateway_drainable: bool
     exit_reason: None
-    updated_at: Iso
-    uptime_seconds: Natural
+    updated_at: IsoTime
+    uptime_seconds: NonNegativeInt
 
 
-class Model(TypedDict):
+class ModelJson(TypedDict):
     """A model that can be named in a request."""
 
     id: str
     object: Literal["model"]
     created: int
     owned_by: str
-    permission: list[Anything]
+    permission: list[AnyJson]
     root: str
     parent: str | None
 
 
-class Models(TypedDict):
+class ModelsJson(TypedDict):
     """List of all models."""
 
     object: Literal["list"]
-    data: list[Model]
+    data: list[ModelJson]
 
 
-class Endpoint(TypedDict):
+class EndpointJson(TypedDict):
     """A route of this server."""
 
     method: str
     path: str
 
 
-class AuthNeeded(TypedDict):
+class AuthNeededJson(TypedDict):
     """Whether a key is required."""
 
     type: Literal["bearer"]
     required: bool
 
 
-class Runtime(TypedDict):
+class RuntimeJson(TypedDict):
     """Where the agent and its tools run."""
 
     mode: Literal["server"]
@@ -128,22 +128,22 @@ class Runtime(TypedDict):
     description: str
 
 
-class Capabilities(TypedDict):
+class CapabilitiesJson(TypedDict):
     """Features that a client can detect."""
 
     object: str
     platform: str
     model: str
-    auth: AuthNeeded
-    runtime: Runtime
+    auth: AuthNeededJson
+    runtime: RuntimeJson
     features: Annotated[dict[str, bool | str], "true, or the name of a header"]
-    endpoints: dict[str, Endpoint]
+    endpoints: dict[str, EndpointJson]
 
 
 # --- sessions and messages ------------------------------------------------------------------------------------------
 
 
-class ContentPart(TypedDict):
+class ContentPartJson(TypedDict):
     """Text or an image."""
 
     type: Annotated[str, "text, input_text, output_text, image_url or input_image"]
@@ -151,141 +151,141 @@ class ContentPart(TypedDict):
     image_url: NotRequired[object]
 
 
-Content: TypeAlias = str | list[ContentPart]
+Content: TypeAlias = str | list[ContentPartJson]
 
 
-class Usage(TypedDict):
+class UsageJson(TypedDict):
     """Number of tokens of a turn."""
 
-    input_tokens: Natural
-    output_tokens: Natural
-    total_tokens: Natural
+    input_tokens: NonNegativeInt
+    output_tokens: NonNegativeInt
+    total_tokens: NonNegativeInt
 
 
-class Session(TypedDict):
+class SessionJson(TypedDict):
     """A chat. Its system prompt never leaves the server."""
 
     object: str
     id: str
     title: str | None
-    created_at: Iso
-    updated_at: Iso
-    message_count: Natural
-    started_at: Unix
+    created_at: IsoTime
+    updated_at: IsoTime
+    message_count: NonNegativeInt
+    started_at: UnixTime
     ended_at: float | None
     end_reason: str | None
-    last_active: Unix
+    last_active: UnixTime
     source: str
     model: str | None
     preview: str | None
-    tool_call_count: Natural
-    input_tokens: Natural
-    output_tokens: Natural
+    tool_call_count: NonNegativeInt
+    input_tokens: NonNegativeInt
+    output_tokens: NonNegativeInt
     parent_session_id: Annotated[str | None, "id of the chat that it was copied from"]
     has_system_prompt: bool
     pinned: bool
     archived: bool
 
 
-class SessionAnswer(Session):
+class SessionAnswerJson(SessionJson):
     """A chat: its members at the top level and, again, as an object."""
 
-    session: Session
+    session: SessionJson
 
 
-class SessionPage(TypedDict):
+class SessionPageJson(TypedDict):
     """A page of chats, most recently used first."""
 
-    sessions: list[Session]
+    sessions: list[SessionJson]
     object: Literal["list"]
-    limit: Natural
-    offset: Natural
+    limit: NonNegativeInt
+    offset: NonNegativeInt
     has_more: bool
-    total: Natural
+    total: NonNegativeInt
 
 
-class FunctionCall(TypedDict):
+class FunctionCallJson(TypedDict):
     """A function and its arguments as JSON text."""
 
     name: str
     arguments: str
 
 
-class ToolCall(TypedDict):
+class ToolCallJson(TypedDict):
     """A tool call in the format of OpenAI."""
 
     id: str
     type: Literal["function"]
-    function: FunctionCall
+    function: FunctionCallJson
 
 
-class Message(TypedDict):
+class MessageJson(TypedDict):
     """A stored message of a chat."""
 
     id: str
     session_id: str
     role: Literal["user", "assistant", "tool", "system"]
     content: Content
-    created_at: Iso
-    timestamp: Unix
+    created_at: IsoTime
+    timestamp: UnixTime
     run_id: NotRequired[str]
-    tool_calls: NotRequired[list[ToolCall]]
+    tool_calls: NotRequired[list[ToolCallJson]]
     tool_call_id: NotRequired[str]
     tool_name: NotRequired[str]
     finish_reason: NotRequired[str]
     reasoning: NotRequired[str]
-    usage: NotRequired[Usage]
+    usage: NotRequired[UsageJson]
 
 
-class Pagination(TypedDict):
+class PaginationJson(TypedDict):
     """Position of the page."""
 
-    limit: Natural
-    offset: Natural
+    limit: NonNegativeInt
+    offset: NonNegativeInt
     order: Literal["oldest", "latest"]
-    returned: Natural
+    returned: NonNegativeInt
 
 
-class Messages(TypedDict):
+class MessagesJson(TypedDict):
     """Messages of a chat, oldest first."""
 
     session_id: str
-    messages: list[Message]
-    pagination: NotRequired[Pagination]
+    messages: list[MessageJson]
+    pagination: NotRequired[PaginationJson]
 
 
-class HitContext(TypedDict):
+class HitContextJson(TypedDict):
     """A message next to a search result."""
 
     role: str
     content: str
 
 
-class Hit(TypedDict):
+class HitJson(TypedDict):
     """A message that matches the search."""
 
     id: str
     session_id: str
     role: str
     snippet: str
-    timestamp: Unix
+    timestamp: UnixTime
     tool_name: str | None
     source: str
     model: str | None
-    session_started: Unix
+    session_started: UnixTime
     session_title: str | None
-    context: list[HitContext]
+    context: list[HitContextJson]
 
 
-class Hits(TypedDict):
+class HitsJson(TypedDict):
     """Search results."""
 
     query: str
-    count: Natural
-    results: list[Hit]
+    count: NonNegativeInt
+    results: list[HitJson]
 
 
-class NewSession(TypedDict, total=False):
+class NewSessionJson(TypedDict, total=False):
     """Properties of a new chat."""
 
     id: str | None
@@ -295,7 +295,7 @@ class NewSession(TypedDict, total=False):
     system_prompt: str | None
 
 
-class Fork(TypedDict, total=False):
+class ForkJson(TypedDict, total=False):
     """Properties of a copied chat."""
 
     id: str | None
@@ -303,7 +303,7 @@ class Fork(TypedDict, total=False):
     title: str | None
 
 
-class SessionChange(TypedDict, total=False):
+class SessionChangeJson(TypedDict, total=False):
     """Properties of a chat that can be changed."""
 
     title: str | None
@@ -312,7 +312,7 @@ class SessionChange(TypedDict, total=False):
     archived: bool
 
 
-class SessionQuery(TypedDict, total=False):
+class SessionQueryJson(TypedDict, total=False):
     """Filter and page of chats."""
 
     limit: Annotated[int, "1 to 200; 50 if absent or not a number"]
@@ -322,7 +322,7 @@ class SessionQuery(TypedDict, total=False):
     include_archived: bool
 
 
-class MessageQuery(TypedDict, total=False):
+class MessageQueryJson(TypedDict, total=False):
     """Page of messages."""
 
     limit: int
@@ -330,18 +330,18 @@ class MessageQuery(TypedDict, total=False):
     order: Annotated[str, "latest: count pages from the end"]
 
 
-class SearchQuery(TypedDict):
+class SearchQueryJson(TypedDict):
     """Search words and page."""
 
     q: Annotated[str, "words to search for"]
-    limit: NotRequired[Natural]
-    offset: NotRequired[Natural]
+    limit: NotRequired[NonNegativeInt]
+    offset: NotRequired[NonNegativeInt]
 
 
 # --- management -----------------------------------------------------------------------------------------------------
 
 
-class Config(TypedDict):
+class ConfigJson(TypedDict):
     """Configuration of the agent."""
 
     model: str
@@ -351,7 +351,7 @@ class Config(TypedDict):
     config: Annotated[dict[str, object], "the part of the file that clients may read"]
 
 
-class ConfigChange(TypedDict, total=False):
+class ConfigChangeJson(TypedDict, total=False):
     """Configuration that can be changed."""
 
     model: str
@@ -359,7 +359,7 @@ class ConfigChange(TypedDict, total=False):
     base_url: str
 
 
-class ConfigChanged(TypedDict):
+class ConfigChangedJson(TypedDict):
     """Configuration after the change."""
 
     ok: Literal[True]
@@ -368,62 +368,62 @@ class ConfigChanged(TypedDict):
     base_url: str
 
 
-class MemoryList(TypedDict):
+class MemoryListJson(TypedDict):
     """A list of notes."""
 
     target: Literal["memory", "user"]
     entries: list[str]
-    entry_count: Natural
+    entry_count: NonNegativeInt
     usage: Annotated[str, "12% - 264/2,200 chars"]
 
 
-class Memory(TypedDict):
+class MemoryJson(TypedDict):
     """All lists of notes. If one list was requested, its members are at the top level as well."""
 
-    targets: list[MemoryList]
+    targets: list[MemoryListJson]
     target: NotRequired[Literal["memory", "user"]]
     entries: NotRequired[list[str]]
-    entry_count: NotRequired[Natural]
+    entry_count: NotRequired[NonNegativeInt]
     usage: NotRequired[str]
 
 
-class MemoryQuery(TypedDict, total=False):
+class MemoryQueryJson(TypedDict, total=False):
     """Name of the list."""
 
     target: Literal["all", "memory", "user"]
 
 
-class Note(TypedDict):
+class NoteJson(TypedDict):
     """A note to add."""
 
     target: Literal["memory", "user"]
     content: str
 
 
-class NoteChange(Note):
+class NoteChangeJson(NoteJson):
     """Replacement for the note that contains the given text."""
 
     old_text: str
 
 
-class NoteGone(TypedDict):
+class NoteRemovalJson(TypedDict):
     """Removal of the note that contains the given text."""
 
     target: Literal["memory", "user"]
     old_text: str
 
 
-class MemoryChanged(TypedDict):
+class MemoryChangedJson(TypedDict):
     """List of notes after the change."""
 
     success: Literal[True]
     target: Literal["memory", "user"]
-    entry_count: Natural
+    entry_count: NonNegativeInt
     usage: str
     message: str
 
 
-class MemoryRefused(TypedDict):
+class MemoryRefusedJson(TypedDict):
     """Reason why no note was changed."""
 
     success: Literal[False]
@@ -433,7 +433,7 @@ class MemoryRefused(TypedDict):
     usage: NotRequired[str]
 
 
-class SkillRow(TypedDict):
+class SkillRowJson(TypedDict):
     """Summary of a skill."""
 
     name: str
@@ -441,24 +441,24 @@ class SkillRow(TypedDict):
     category: str | None
 
 
-class Skills(TypedDict):
+class SkillsJson(TypedDict):
     """The agent's skills."""
 
     success: Literal[True]
-    skills: list[SkillRow]
+    skills: list[SkillRowJson]
     categories: list[str]
-    count: Natural
+    count: NonNegativeInt
     hint: str
 
 
-class SkillRows(TypedDict):
+class SkillRowsJson(TypedDict):
     """The agent's skills in OpenAI's list format."""
 
     object: Literal["list"]
-    data: list[SkillRow]
+    data: list[SkillRowJson]
 
 
-class Skill(TypedDict):
+class SkillJson(TypedDict):
     """A skill or one of its files, or an error if there is none."""
 
     success: bool
@@ -477,26 +477,26 @@ class Skill(TypedDict):
     file_type: NotRequired[str]
 
 
-class SkillQuery(TypedDict, total=False):
+class SkillQueryJson(TypedDict, total=False):
     """File of a skill."""
 
     file_path: Annotated[str, "a file of the skill"]
 
 
-class SkillsQuery(TypedDict, total=False):
+class SkillsQueryJson(TypedDict, total=False):
     """Filter of skills."""
 
     category: str
 
 
-class NotImplementedHere(TypedDict):
+class NotImplementedHereJson(TypedDict):
     """An operation that is not supported, with the alternative."""
 
     error: str
     detail: str
 
 
-class Toolset(TypedDict):
+class ToolsetJson(TypedDict):
     """A group of tools that are enabled together."""
 
     name: str
@@ -508,22 +508,22 @@ class Toolset(TypedDict):
     descriptions: dict[str, str]
 
 
-class Toolsets(TypedDict):
+class ToolsetsJson(TypedDict):
     """List of all toolsets."""
 
     object: Literal["list"]
     platform: Literal["api_server"]
-    data: list[Toolset]
+    data: list[ToolsetJson]
 
 
-class AvailableModel(TypedDict):
+class AvailableModelJson(TypedDict):
     """A model of a provider."""
 
     id: str
     description: str
 
 
-class Provider(TypedDict):
+class ProviderJson(TypedDict):
     """A provider of models."""
 
     id: str
@@ -532,46 +532,46 @@ class Provider(TypedDict):
     authenticated: bool
 
 
-class AvailableModels(TypedDict):
+class AvailableModelsJson(TypedDict):
     """Models of a provider."""
 
     provider: str
-    models: list[AvailableModel]
-    providers: list[Provider]
+    models: list[AvailableModelJson]
+    providers: list[ProviderJson]
 
 
-class AvailableQuery(TypedDict, total=False):
+class AvailableQueryJson(TypedDict, total=False):
     """Name of the provider."""
 
     provider: str
 
 
-class KeyReloaded(TypedDict):
+class KeyReloadedJson(TypedDict):
     """Whether the key has changed."""
 
     ok: Literal[True]
     changed: bool
 
 
-class McpTool(TypedDict):
+class McpToolJson(TypedDict):
     """A tool of an MCP server."""
 
     name: str
     asks: bool
 
 
-class McpServerRow(TypedDict):
+class McpServerRowJson(TypedDict):
     """State of an MCP server. Its address and credentials are not included."""
 
     name: str
     transport: Literal["http", "stdio"] | None
     state: str
     problem: str | None
-    tools: list[McpTool]
-    left_out: Natural
+    tools: list[McpToolJson]
+    left_out: NonNegativeInt
 
 
-class McpServers(TypedDict):
+class McpServersJson(TypedDict):
     """The MCP servers that the agent uses."""
 
-    servers: list[McpServerRow]
+    servers: list[McpServerRowJson]

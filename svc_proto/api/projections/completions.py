@@ -6,10 +6,10 @@ An OpenAI client takes whatever has data for a chunk, so an event of another nam
 
 from __future__ import annotations
 
-from svc_proto.agent.interface import ReasoningDelta, TextDelta, ToolFinished, ToolStarted
+from svc_proto.agent.interface import ReasoningDelta, TextDelta, ToolCallFinished, ToolCallStarted
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.chat.views import function_call
-from svc_proto.api.projections.turn_events import StoryEvent, TurnBegun, TurnEnded, frame
+from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent, encode_frame
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import Brand
 from svc_proto.basics.moment import Moment
@@ -48,20 +48,20 @@ class CompletionProjection:
         self._start = f'{self._head}{{"index":0,"delta":'
         self._end = f',"finish_reason":null}}]{self._tail}'
 
-    def encode(self, event: StoryEvent, now: Moment) -> str:
+    def encode(self, event: TurnStreamEvent, now: Moment) -> str:
         """See `Projection`."""
         match event:
             case TextDelta(text):
                 return f'{self._start}{{"content":{strict_json.dumps(text)}}}{self._end}'
             case ReasoningDelta(text):
                 return f'{self._start}{{"reasoning_content":{strict_json.dumps(text)}}}{self._end}'
-            case TurnBegun():
+            case TurnStarted():
                 return f'{self._start}{{"role":"assistant"}}{self._end}'
-            case ToolStarted(call) if self._progress and not call.name.startswith("_"):
+            case ToolCallStarted(call) if self._progress and not call.name.startswith("_"):
                 self._running.add(call.id)
                 label = call.preview or call.name
                 return self._tool(call.name, call.id, "running", {"emoji": EMOJI, "label": label})
-            case ToolFinished(call=call) if call.id in self._running:
+            case ToolCallFinished(call=call) if call.id in self._running:
                 self._running.discard(call.id)
                 return self._tool(call.name, call.id, "completed", {})
             case TurnEnded():
@@ -71,7 +71,7 @@ class CompletionProjection:
 
     def _tool(self, tool: str, call_id: str, status: str, more: dict[str, object]) -> str:
         members = {"tool": tool, **more, "toolCallId": call_id, "status": status}
-        return frame(members, event=f"{self._brand.event_prefix}tool.progress")
+        return encode_frame(members, event=f"{self._brand.event_prefix}tool.progress")
 
     def _finish(self, ended: TurnEnded) -> str:
         reason = finish_reason(ended)

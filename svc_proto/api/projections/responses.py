@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from svc_proto.agent.interface import TextDelta, ToolCall, ToolFinished, ToolStarted
+from svc_proto.agent.interface import TextDelta, ToolCall, ToolCallFinished, ToolCallStarted
 from svc_proto.api.chat.views import usage_view
-from svc_proto.api.projections.turn_events import StoryEvent, TurnBegun, TurnEnded, frame
+from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent, encode_frame
 from svc_proto.basics.moment import Moment
 
 __all__ = ["ResponseBuilder", "ResponseProjection"]
@@ -39,16 +39,16 @@ class ResponseBuilder:
             view["error"] = {"code": ended.code, "message": ended.error}
         return view
 
-    def take(self, event: StoryEvent) -> list[Told]:
+    def add_event(self, event: TurnStreamEvent) -> list[Told]:
         """The next event of the story; what there is to tell of it."""
         match event:
-            case TurnBegun():
+            case TurnStarted():
                 return [("response.created", {"response": self.response})]
             case TextDelta(text):
-                return self._said(text)
-            case ToolStarted(call):
+                return self._add_text(text)
+            case ToolCallStarted(call):
                 return [*self._close(), *self._called(call)]
-            case ToolFinished():
+            case ToolCallFinished():
                 return [*self._close(), *self._called(event.call), *self._returned(event)]
             case TurnEnded():
                 told = list(self._close())
@@ -81,7 +81,7 @@ class ResponseBuilder:
             "content": content,
         }
 
-    def _said(self, text: str) -> list[Told]:
+    def _add_text(self, text: str) -> list[Told]:
         told: list[Told] = []
         if not self._text:
             if self._output and not text.strip():
@@ -127,7 +127,7 @@ class ResponseBuilder:
             }
         )
 
-    def _returned(self, event: ToolFinished) -> list[Told]:
+    def _returned(self, event: ToolCallFinished) -> list[Told]:
         return self._whole(
             {
                 "type": "function_call_output",
@@ -160,10 +160,10 @@ class ResponseProjection:
         self._builder = builder
         self._number = 0  # of the next event, from 0
 
-    def encode(self, event: StoryEvent, now: Moment) -> str:
+    def encode(self, event: TurnStreamEvent, now: Moment) -> str:
         """See `Projection`."""
         frames: list[str] = []
-        for name, members in self._builder.take(event):
-            frames.append(frame({"type": name, "sequence_number": self._number, **members}, event=name))
+        for name, members in self._builder.add_event(event):
+            frames.append(encode_frame({"type": name, "sequence_number": self._number, **members}, event=name))
             self._number += 1
         return "".join(frames)

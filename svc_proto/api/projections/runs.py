@@ -9,17 +9,23 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from svc_proto.agent.interface import (
-    ApprovalAsked,
-    ApprovalGiven,
-    NoteChanged,
+    ApprovalRequested,
+    ApprovalResolved,
+    MemoryChanged,
     ReasoningDelta,
     TextDelta,
     ToolCall,
-    ToolFinished,
-    ToolStarted,
+    ToolCallFinished,
+    ToolCallStarted,
 )
-from svc_proto.api.chat.views import answer_event, call_members, note_event, question_event, usage_view
-from svc_proto.api.projections.turn_events import Stamp, StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.chat.views import (
+    approval_request_event,
+    approval_response_event,
+    call_members,
+    memory_event,
+    usage_view,
+)
+from svc_proto.api.projections.turn_events import TimestampCache, TurnEnded, TurnStarted, TurnStreamEvent
 from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
 
@@ -36,23 +42,23 @@ class RunProjection:
     def __init__(self, *, session_id: str, run_id: str) -> None:
         self._run_id = run_id
         self._session_id = session_id
-        self._stamp = Stamp()
+        self._stamp = TimestampCache()
         self._delta = (
             'event: message.delta\ndata: {"event":"message.delta",'
             f'"run_id":{strict_json.dumps(run_id)},"session_id":{strict_json.dumps(session_id)},"timestamp":'
         )
         self._by_type: Mapping[type, Callable[[Any, str], str]] = {
-            TurnBegun: self._begun,
+            TurnStarted: self._begun,
             ReasoningDelta: self._reasoned,
-            ToolStarted: self._started,
-            ToolFinished: self._finished,
-            NoteChanged: self._noted,
-            ApprovalAsked: self._asked,
-            ApprovalGiven: self._given,
+            ToolCallStarted: self._started,
+            ToolCallFinished: self._finished,
+            MemoryChanged: self._noted,
+            ApprovalRequested: self._asked,
+            ApprovalResolved: self._given,
             TurnEnded: self._ended,
         }
 
-    def encode(self, event: StoryEvent, now: Moment) -> str:
+    def encode(self, event: TurnStreamEvent, now: Moment) -> str:
         """See `Projection`."""
         if isinstance(event, TextDelta):
             return f'{self._delta}{self._stamp.at(now)},"delta":{strict_json.dumps(event.text)}}}\n\n'
@@ -65,16 +71,16 @@ class RunProjection:
         rest = strict_json.dumps(members)[1:]
         return f"{start},{rest}\n\n" if members else f"{start}{rest}\n\n"
 
-    def _begun(self, event: TurnBegun, ts: str) -> str:
+    def _begun(self, event: TurnStarted, ts: str) -> str:
         return self._frame("run.started", ts, {})
 
     def _reasoned(self, event: ReasoningDelta, ts: str) -> str:
         return self._frame("reasoning.available", ts, {"text": event.text})
 
-    def _started(self, event: ToolStarted, ts: str) -> str:
+    def _started(self, event: ToolCallStarted, ts: str) -> str:
         return self._frame("tool.started", ts, {**_call(event.call), "preview": event.call.preview})
 
-    def _finished(self, event: ToolFinished, ts: str) -> str:
+    def _finished(self, event: ToolCallFinished, ts: str) -> str:
         members = {
             **_call(event.call),
             "duration": round(event.seconds, 3),
@@ -83,14 +89,14 @@ class RunProjection:
         }
         return self._frame("tool.completed", ts, members)
 
-    def _noted(self, event: NoteChanged, ts: str) -> str:
-        return self._frame("memory.updated", ts, {"tool": event.call.name, **note_event(event).members()})
+    def _noted(self, event: MemoryChanged, ts: str) -> str:
+        return self._frame("memory.updated", ts, {"tool": event.call.name, **memory_event(event).members()})
 
-    def _asked(self, event: ApprovalAsked, ts: str) -> str:
-        return self._frame("approval.request", ts, question_event(event).members())
+    def _asked(self, event: ApprovalRequested, ts: str) -> str:
+        return self._frame("approval.request", ts, approval_request_event(event).members())
 
-    def _given(self, event: ApprovalGiven, ts: str) -> str:
-        return self._frame("approval.responded", ts, answer_event(event).members())
+    def _given(self, event: ApprovalResolved, ts: str) -> str:
+        return self._frame("approval.responded", ts, approval_response_event(event).members())
 
     def _ended(self, event: TurnEnded, ts: str) -> str:
         if event.interrupted:

@@ -9,17 +9,23 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from svc_proto.agent.interface import (
-    ApprovalAsked,
-    ApprovalGiven,
-    NoteChanged,
+    ApprovalRequested,
+    ApprovalResolved,
+    MemoryChanged,
     ReasoningDelta,
     TextDelta,
-    ToolFinished,
-    ToolPending,
-    ToolStarted,
+    ToolCallFinished,
+    ToolCallPending,
+    ToolCallStarted,
 )
-from svc_proto.api.chat.views import answer_event, call_members, note_event, question_event, usage_view
-from svc_proto.api.projections.turn_events import Stamp, StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.chat.views import (
+    approval_request_event,
+    approval_response_event,
+    call_members,
+    memory_event,
+    usage_view,
+)
+from svc_proto.api.projections.turn_events import TimestampCache, TurnEnded, TurnStarted, TurnStreamEvent
 from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
 from svc_proto.schema import chat_events as events
@@ -39,23 +45,25 @@ class SessionProjection:
     def __init__(self, *, session_id: str, run_id: str, message_id: str) -> None:
         self._message_id = message_id
         self._seq = 0
-        self._stamp = Stamp()
+        self._stamp = TimestampCache()
         self._pending: set[str] = set()  # calls that were told to wait: asked about, never iterated
         self._head = f'{{"session_id":{_quoted(session_id)},"run_id":{_quoted(run_id)},"seq":'
         self._delta = AssistantDelta(message_id=message_id).around(self._head)
         self._thought = ToolProgress(message_id=message_id, tool_name=THINKING).around(self._head)
         self._by_type: Mapping[type, Callable[[Any], Iterable[ChatEvent]]] = {
-            TurnBegun: self._begun,
-            ToolPending: self._waits,
-            ApprovalAsked: lambda asked: (*self._waits(asked), question_event(asked)),
-            ApprovalGiven: lambda given: (answer_event(given),),
-            ToolStarted: lambda begun: (events.ToolStarted(**call_members(begun.call), preview=begun.call.preview),),
-            ToolFinished: _finished,
-            NoteChanged: lambda changed: (note_event(changed),),
+            TurnStarted: self._begun,
+            ToolCallPending: self._waits,
+            ApprovalRequested: lambda asked: (*self._waits(asked), approval_request_event(asked)),
+            ApprovalResolved: lambda given: (approval_response_event(given),),
+            ToolCallStarted: lambda begun: (
+                events.ToolStarted(**call_members(begun.call), preview=begun.call.preview),
+            ),
+            ToolCallFinished: _finished,
+            MemoryChanged: lambda changed: (memory_event(changed),),
             TurnEnded: self._ended,
         }
 
-    def encode(self, event: StoryEvent, now: Moment) -> str:
+    def encode(self, event: TurnStreamEvent, now: Moment) -> str:
         """See `Projection`."""
         if isinstance(event, TextDelta):
             return self._piece(self._delta, event.text, now)
@@ -72,7 +80,7 @@ class SessionProjection:
         self._seq += 1
         return event.write(self._head, self._seq, self._stamp.at(now))
 
-    def _begun(self, event: TurnBegun) -> Iterable[ChatEvent]:
+    def _begun(self, event: TurnStarted) -> Iterable[ChatEvent]:
         user = JsonObject(id=event.user_id, role="user", content=_echo(event.user_text))
         return (
             events.SessionCreated(title=event.title, model=event.model),
@@ -80,7 +88,7 @@ class SessionProjection:
             events.MessageStarted(message=JsonObject(id=self._message_id, role="assistant")),
         )
 
-    def _waits(self, event: ToolPending | ApprovalAsked) -> Iterable[ChatEvent]:
+    def _waits(self, event: ToolCallPending | ApprovalRequested) -> Iterable[ChatEvent]:
         if event.call.id in self._pending:
             return ()  # a phone draws a card for each
         self._pending.add(event.call.id)
@@ -103,7 +111,7 @@ class SessionProjection:
         )
 
 
-def _finished(event: ToolFinished) -> Iterable[ChatEvent]:
+def _finished(event: ToolCallFinished) -> Iterable[ChatEvent]:
     call: dict[str, Any] = {**call_members(event.call), "duration": round(event.seconds, 3)}
     if event.error is not None:
         return (events.ToolFailed(**call, error=event.error),)

@@ -14,11 +14,11 @@ from svc_proto.api.chat.records import Usage
 from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
 
-__all__ = ["Projection", "Stamp", "StoryEvent", "TurnBegun", "TurnEnded", "frame"]
+__all__ = ["Projection", "TimestampCache", "TurnStreamEvent", "TurnStarted", "TurnEnded", "encode_frame"]
 
 
 @frozen(kw_only=True)
-class TurnBegun:
+class TurnStarted:
     """The user's message is stored, and the agent is about to work."""
 
     title: str | None  # of the session
@@ -51,18 +51,18 @@ class TurnEnded:
         return not self.completed
 
 
-StoryEvent: TypeAlias = TurnBegun | TurnEvent | TurnEnded
+TurnStreamEvent: TypeAlias = TurnStarted | TurnEvent | TurnEnded
 
 
 class Projection(Protocol):
     """Server-sent events for one reader."""
 
-    def encode(self, event: StoryEvent, now: Moment) -> str:
+    def encode(self, event: TurnStreamEvent, now: Moment) -> str:
         """Whole frames; empty for what this reader is not told."""
         ...
 
 
-class Stamp:
+class TimestampCache:
     """The wall clock as a JSON number with three decimals, made once for all events of a moment."""
 
     __slots__ = ("_now", "_text")
@@ -79,7 +79,7 @@ class Stamp:
         return self._text
 
 
-def frame(members: object, *, event: str | None = None) -> str:
+def encode_frame(members: object, *, event: str | None = None) -> str:
     """One event as `svc_proto.wire.sse.encode_event` writes it; JSON has no line ends, so `data` is one line."""
     data = strict_json.dumps(members)
     return f"data: {data}\n\n" if event is None else f"event: {event}\ndata: {data}\n\n"

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.api.access import Access
+from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.api.chat.views import usage_view
-from svc_proto.api.content import read_prompt, read_text
-from svc_proto.api.errors import no_such_session
+from svc_proto.api.content import parse_prompt, parse_text
+from svc_proto.api.errors import session_not_found
 from svc_proto.api.projections.session import SessionProjection
 from svc_proto.api.runs.run import Run
-from svc_proto.api.runs.streaming import event_stream, failure, read_object, session_fields, system_of
-from svc_proto.api.runs.turn_execution import TurnOrder
+from svc_proto.api.runs.streaming import (
+    event_stream_response,
+    incomplete_error,
+    join_system_prompt,
+    read_object,
+    session_headers,
+)
+from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.request_origin import is_local
@@ -27,17 +33,17 @@ __all__ = ["routes"]
 
 def routes(api: Api) -> list[Route]:
     """The rows of this theme."""
-    chat = _Chat(api)
+    chat = _ChatRoutes(api)
     blocking = "/api/sessions/{id}/chat"
     stream = f"{blocking}/stream"
     return [
-        Route(method="POST", pattern=stream, access=Access.KEY, handler=chat.stream, streamed=True),
-        Route(method="HEAD", pattern=stream, access=Access.KEY, handler=chat.probe),
-        Route(method="POST", pattern=blocking, access=Access.KEY, handler=chat.blocking, streamed=True),
+        Route(method="POST", pattern=stream, access=ApiAccess.KEY, handler=chat.stream, streamed=True),
+        Route(method="HEAD", pattern=stream, access=ApiAccess.KEY, handler=chat.probe),
+        Route(method="POST", pattern=blocking, access=ApiAccess.KEY, handler=chat.blocking, streamed=True),
     ]
 
 
-class _Chat:
+class _ChatRoutes:
     def __init__(self, api: Api) -> None:
         self._api = api
 
@@ -48,22 +54,24 @@ class _Chat:
     def stream(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
         order = yield from self._order(request, streams=True)
-        run = yield from api.runs.begin(order, request, holder=request.credential_id)
+        run = yield from api.runs.start(order, request, holder=request.credential_id)
         if not isinstance(run, Run):
             return run
         reader = run.subscribe(
             SessionProjection(session_id=order.session_id, run_id=order.run_id, message_id=run.message_id)
         )
-        return event_stream(reader, session_fields(api.config.brand, session_id=order.session_id, run_id=order.run_id))
+        return event_stream_response(
+            reader, session_headers(api.config.brand, session_id=order.session_id, run_id=order.run_id)
+        )
 
     def blocking(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
         order = yield from self._order(request, streams=False)
-        run = yield from api.runs.begin(order, request, holder=request.credential_id)
+        run = yield from api.runs.start(order, request, holder=request.credential_id)
         if not isinstance(run, Run):
             return run
-        ended = yield from run.end_of()
-        refused = failure(ended)
+        ended = yield from run.wait_ended()
+        refused = incomplete_error(ended)
         if refused is not None:
             raise refused
         body: dict[str, object] = {
@@ -79,31 +87,31 @@ class _Chat:
         if ended.error is not None:
             body["error"] = ended.error
         return json_response(
-            200, body, session_fields(api.config.brand, session_id=order.session_id, run_id=order.run_id)
+            200, body, session_headers(api.config.brand, session_id=order.session_id, run_id=order.run_id)
         )
 
-    def _order(self, request: Request, *, streams: bool) -> Flow[TurnOrder]:
+    def _order(self, request: Request, *, streams: bool) -> Flow[TurnRequest]:
         """The checks in the order of wire api 2.1; nothing is stored before all of them have passed.
 
         `"approvals": true` says that the client shows the questions of the stream and answers them. Phones in use know
         none there (wire api 6.5), and do not say so: what would have to be asked is refused at once.
         """
         api = self._api
-        api.refuse_while_stopping()
+        api.check_not_stopping()
         session_id = request.params["id"]
-        chat = yield from api.query(GetChat(id=session_id))
+        chat = yield from api.run_store_request(GetChat(id=session_id))
         if chat is None:
-            raise no_such_session(session_id)
+            raise session_not_found(session_id)
         body = yield from read_object(request)
-        prompt = read_prompt(body)
-        message = read_text(body, ("system_message", "instructions"), code="invalid_system_message")
+        prompt = parse_prompt(body)
+        message = parse_text(body, ("system_message", "instructions"), code="invalid_system_message")
         settings = yield from api.settings()
         personality = settings.prompt_for(body.get("personality"))
-        return TurnOrder(
+        return TurnRequest(
             run_id=api.runs.new_id(),
             session_id=session_id,
             prompt=prompt,
-            system=system_of(chat.system_prompt or settings.system, personality, message),
+            system=join_system_prompt(chat.system_prompt or settings.system, personality, message),
             route=settings.route,
             model=settings.name,
             max_tokens=settings.max_tokens,

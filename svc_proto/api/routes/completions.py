@@ -10,20 +10,28 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, Access, branded_header
+from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, ApiAccess, find_branded_header
 from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.api.chat.titles import check_session_id
 from svc_proto.api.chat.views import function_call
-from svc_proto.api.completion_options import ModelOptions, read_model_options
-from svc_proto.api.content import MessageList, read_conversation
-from svc_proto.api.errors import invalid
+from svc_proto.api.completion_options import CompletionOptions, parse_completion_options
+from svc_proto.api.content import MessageList, parse_conversation
+from svc_proto.api.errors import invalid_request
 from svc_proto.api.projections.completions import CompletionProjection, completion_usage, finish_reason
 from svc_proto.api.projections.turn_events import TurnEnded
 from svc_proto.api.runs.idempotency import IdempotencyKeys, fingerprint
 from svc_proto.api.runs.run import Run
-from svc_proto.api.runs.streaming import Fields, branded, event_stream, failure, read_flag, read_object, system_of
-from svc_proto.api.runs.turn_execution import TurnOrder
+from svc_proto.api.runs.streaming import (
+    Fields,
+    branded_header,
+    event_stream_response,
+    incomplete_error,
+    join_system_prompt,
+    parse_flag,
+    read_object,
+)
+from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.validate import object_, optional
 from svc_proto.engine.flow import Flow
@@ -44,15 +52,15 @@ DERIVED = 16  # hexadecimal digits of an id that is made from the conversation
 
 def routes(api: Api) -> list[Route]:
     """The rows of this theme."""
-    completions = _Completions(api)
+    completions = _CompletionRoutes(api)
     return [
-        Route(method="POST", pattern=PATH, access=Access.KEY, handler=completions.create, streamed=True),
-        Route(method="HEAD", pattern=PATH, access=Access.KEY, handler=completions.probe),
+        Route(method="POST", pattern=PATH, access=ApiAccess.KEY, handler=completions.create, streamed=True),
+        Route(method="HEAD", pattern=PATH, access=ApiAccess.KEY, handler=completions.probe),
     ]
 
 
 @frozen(kw_only=True)
-class _Scope:
+class _SessionScope:
     """What the headers say."""
 
     session_id: str | None
@@ -60,7 +68,7 @@ class _Scope:
     fields: Fields  # to be said back
 
 
-class _Completions:
+class _CompletionRoutes:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._keys = IdempotencyKeys("completions")
@@ -71,16 +79,16 @@ class _Completions:
 
     def create(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
-        yield from api.runs.check_room()
+        yield from api.runs.check_capacity()
         scope = self._scope(request)
         body = yield from read_object(request)
-        options = read_model_options(body)
-        talk = read_conversation(body.get("messages"), "messages", whole=_brings_tools(body, options))
-        stream = read_flag(body, "stream")
+        options = parse_completion_options(body)
+        talk = parse_conversation(body.get("messages"), "messages", whole=_brings_tools(body, options))
+        stream = parse_flag(body, "stream")
         usage = _wants_usage(body)
         order = yield from self._order(body, talk, options, scope)
         if stream:
-            run = yield from api.runs.begin(order, request)
+            run = yield from api.runs.start(order, request)
             if not isinstance(run, Run):
                 return run
             reader = run.subscribe(
@@ -90,34 +98,36 @@ class _Completions:
                     model=order.model,
                     brand=api.config.brand,
                     usage=usage,
-                    progress=branded_header(request.headers, TOOL_PROGRESS) in ("1", "true"),
+                    progress=find_branded_header(request.headers, TOOL_PROGRESS) in ("1", "true"),
                 )
             )
-            return event_stream(reader, self._fields(order, scope))
-        keyed = self._keys.keyed(scope.key, fingerprint(body, FINGERPRINT, scope.session_id), api.engine)
-        run = yield from api.runs.begin(order, request, key=keyed.name, known=keyed.find)
+            return event_stream_response(reader, self._fields(order, scope))
+        keyed = self._keys.for_request(scope.key, fingerprint(body, FINGERPRINT, scope.session_id), api.engine)
+        run = yield from api.runs.start(order, request, key=keyed.name, known=keyed.find)
         if not isinstance(run, Run):
             return run
-        keyed.keep(run)
-        ended = yield from run.end_of()
+        keyed.remember(run)
+        ended = yield from run.wait_ended()
         return self._answer(run, ended, self._fields(order, scope))
 
-    def _scope(self, request: Request) -> _Scope:
-        session_id = branded_header(request.headers, SESSION_ID)
-        memory = branded_header(request.headers, SESSION_KEY)
+    def _scope(self, request: Request) -> _SessionScope:
+        session_id = find_branded_header(request.headers, SESSION_ID)
+        memory = find_branded_header(request.headers, SESSION_KEY)
         if session_id is not None:
             check_session_id(session_id, param=SESSION_ID)
         if memory is not None and (len(memory) > MAX_KEY or not memory.isprintable()):
             text = f"the session key must be printable, and may have at most {MAX_KEY} characters"
-            raise invalid(text, param=SESSION_KEY)
+            raise invalid_request(text, param=SESSION_KEY)
         key = request.headers.get(b"idempotency-key") or b""
-        return _Scope(
+        return _SessionScope(
             session_id=session_id,
             key=key.decode("latin-1"),
-            fields=branded(self._api.config.brand, SESSION_KEY, memory or ""),
+            fields=branded_header(self._api.config.brand, SESSION_KEY, memory or ""),
         )
 
-    def _order(self, body: JsonObject, talk: MessageList, options: ModelOptions, scope: _Scope) -> Flow[TurnOrder]:
+    def _order(
+        self, body: JsonObject, talk: MessageList, options: CompletionOptions, scope: _SessionScope
+    ) -> Flow[TurnRequest]:
         api = self._api
         settings = yield from api.settings()
         name = body.text("model")
@@ -126,17 +136,17 @@ class _Completions:
         if tools is not None and route is None:  # the built-in agent calls none of a client's tools
             if talk.results or options.must_call:
                 text = "tools need a model, and none is configured: set SVC_MODEL_BASE_URL"
-                raise invalid(text, param="messages" if options.tools is None else "tools")
+                raise invalid_request(text, param="messages" if options.tools is None else "tools")
             tools = None
         session_id = scope.session_id or _derived(talk)
-        stored = None if scope.session_id is None else (yield from api.query(GetChat(id=session_id)))
+        stored = None if scope.session_id is None else (yield from api.run_store_request(GetChat(id=session_id)))
         now = api.engine.now.wall
         base = settings.system if stored is None else stored.system_prompt or settings.system
-        return TurnOrder(
+        return TurnRequest(
             run_id=api.runs.new_id(),
             session_id=session_id,
             prompt=talk.prompt,
-            system=system_of(base, settings.prompt_for(None), talk.system),
+            system=join_system_prompt(base, settings.prompt_for(None), talk.system),
             history=talk.history if scope.session_id is None else None,  # a stored session replaces it
             route=route,
             model=name or settings.name,
@@ -149,11 +159,11 @@ class _Completions:
             stops_alone=True,
         )
 
-    def _fields(self, order: TurnOrder, scope: _Scope) -> Fields:
-        return (*branded(self._api.config.brand, SESSION_ID, order.session_id), *scope.fields)
+    def _fields(self, order: TurnRequest, scope: _SessionScope) -> Fields:
+        return (*branded_header(self._api.config.brand, SESSION_ID, order.session_id), *scope.fields)
 
     def _answer(self, run: Run, ended: TurnEnded, fields: Fields) -> Response:
-        refused = failure(ended)
+        refused = incomplete_error(ended)
         if refused is not None:
             raise refused
         reason = finish_reason(ended)
@@ -180,9 +190,9 @@ class _Completions:
                 "error": ended.error,
                 "error_code": "output_truncated" if reason == "length" else "agent_error",
             }
-            fields = (*fields, *branded(brand, "Completed", "false"), *branded(brand, "Partial", "true"))
+            fields = (*fields, *branded_header(brand, "Completed", "false"), *branded_header(brand, "Partial", "true"))
         if reason == "error":
-            fields = (*fields, *branded(brand, "Error", "agent_error"))
+            fields = (*fields, *branded_header(brand, "Error", "agent_error"))
         return json_response(200, body, fields)
 
 
@@ -193,13 +203,13 @@ def _message(ended: TurnEnded) -> Mapping[str, object]:
     return {"role": "assistant", "content": ended.content or None, "tool_calls": calls}
 
 
-def _brings_tools(body: JsonObject, options: ModelOptions) -> bool:
+def _brings_tools(body: JsonObject, options: CompletionOptions) -> bool:
     """Whether a client carries out tools by itself: it names them, or tells what came of one."""
     return options.tools is not None or any(row.get("role") == "tool" for row in body.objects("messages")[-1:])
 
 
 def _wants_usage(body: JsonObject) -> bool:
-    return read_flag(optional(body, "stream_options", object_) or {}, "include_usage")
+    return parse_flag(optional(body, "stream_options", object_) or {}, "include_usage")
 
 
 def _derived(talk: MessageList) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.memory import TARGETS, MemoryChange, usage_of
-from svc_proto.api.access import Access
-from svc_proto.api.errors import invalid
+from svc_proto.agent.memory import TARGETS, MemoryChangeResult, usage_of
+from svc_proto.api.access import ApiAccess
+from svc_proto.api.errors import invalid_request
 from svc_proto.api.model_config_file import parse_change
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import text
@@ -28,7 +28,7 @@ NO_TOGGLE = "skills cannot be switched off here: move the skill's folder out of 
 
 def routes(api: Api) -> list[Route]:
     """The rows of this theme."""
-    view = _Management(api)
+    view = _ManagementRoutes(api)
     rows: list[tuple[str, str, Handler]] = [
         ("GET", "/api/config", view.config),
         ("PATCH", "/api/config", view.change_config),
@@ -47,12 +47,12 @@ def routes(api: Api) -> list[Route]:
         ("GET", "/api/available-models", view.models),
     ]
     return [
-        *(Route(method=method, pattern=path, access=Access.KEY, handler=handler) for method, path, handler in rows),
-        Route(method="POST", pattern="/api/key/reload", access=Access.MAIN_KEY, handler=view.reload_key),
+        *(Route(method=method, pattern=path, access=ApiAccess.KEY, handler=handler) for method, path, handler in rows),
+        Route(method="POST", pattern="/api/key/reload", access=ApiAccess.MAIN_KEY, handler=view.reload_key),
     ]
 
 
-class _Management:
+class _ManagementRoutes:
     def __init__(self, api: Api) -> None:
         self._api = api
 
@@ -90,7 +90,7 @@ class _Management:
         provider = request.query.get("provider", "").strip() or configured
         listed: tuple[str, ...] | None = None
         if route is not None and provider == configured:
-            listed = yield from api.model_list.of(route)
+            listed = yield from api.model_list.list_models(route)
         known = (route.model if route is not None else settings.name,) if provider == configured else ()
         label = configured.replace("-", " ").replace("_", " ").title()
         body = {
@@ -186,13 +186,13 @@ class _Management:
         return json_response(200, {"servers": [] if found is None else found.report()})
 
 
-def _changed(change: MemoryChange) -> Response:
+def _changed(change: MemoryChangeResult) -> Response:
     return json_response(change.status, change.body)
 
 
 def _check_target(target: str) -> None:
     if target not in TARGETS:
-        raise invalid(f"target must be one of {', '.join(TARGETS)}")
+        raise invalid_request(f"target must be one of {', '.join(TARGETS)}")
 
 
 def _texts(request: Request, *names: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svc_proto.api.access import Access
+from svc_proto.api.access import ApiAccess
 from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.router import Route
 
@@ -28,7 +28,7 @@ def routes(api: Api) -> list[Route]:
     def delete(request: Request) -> Response:
         return api.mcp.delete(request)
 
-    row = partial(Route, pattern="/mcp", access=Access.KEY, stops_with_client=True)
+    row = partial(Route, pattern="/mcp", access=ApiAccess.KEY, stops_with_client=True)
     return [
         row(method="POST", handler=post),
         row(method="GET", handler=get),

@@ -6,17 +6,24 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from svc_proto.api.access import Access
+from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.records import ChatSession
-from svc_proto.api.content import MessageList, read_conversation, read_history, read_text
-from svc_proto.api.errors import invalid, not_found
+from svc_proto.api.content import MessageList, parse_conversation, parse_history, parse_text
+from svc_proto.api.errors import invalid_request, not_found
 from svc_proto.api.projections.responses import ResponseBuilder, ResponseProjection
-from svc_proto.api.projections.turn_events import StoryEvent, TurnEnded
+from svc_proto.api.projections.turn_events import TurnEnded, TurnStreamEvent
 from svc_proto.api.runs.history import MAX_ROWS
 from svc_proto.api.runs.idempotency import IdempotencyKeys, fingerprint
 from svc_proto.api.runs.run import Run
-from svc_proto.api.runs.streaming import event_stream, failure, read_flag, read_object, session_fields, system_of
-from svc_proto.api.runs.turn_execution import TurnOrder
+from svc_proto.api.runs.streaming import (
+    event_stream_response,
+    incomplete_error,
+    join_system_prompt,
+    parse_flag,
+    read_object,
+    session_headers,
+)
+from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
@@ -36,17 +43,17 @@ MAX_NAME = 256  # characters of a conversation's name
 
 def routes(api: Api) -> list[Route]:
     """The rows of this theme."""
-    responses = _Responses(api)
+    responses = _ResponseRoutes(api)
     one = "/v1/responses/{response_id}"
     return [
-        Route(method="POST", pattern="/v1/responses", access=Access.KEY, handler=responses.create, streamed=True),
-        Route(method="GET", pattern=one, access=Access.KEY, handler=responses.read),
-        Route(method="DELETE", pattern=one, access=Access.KEY, handler=responses.delete),
+        Route(method="POST", pattern="/v1/responses", access=ApiAccess.KEY, handler=responses.create, streamed=True),
+        Route(method="GET", pattern=one, access=ApiAccess.KEY, handler=responses.read),
+        Route(method="DELETE", pattern=one, access=ApiAccess.KEY, handler=responses.delete),
     ]
 
 
 @frozen(kw_only=True)
-class _Chain:
+class _ResponseChain:
     """Where a response belongs."""
 
     session_id: str
@@ -54,23 +61,23 @@ class _Chain:
     conversation: str | None
 
 
-class _Responses:
+class _ResponseRoutes:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._keys = IdempotencyKeys("responses")
 
     def create(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
-        yield from api.runs.check_room()
+        yield from api.runs.check_capacity()
         body = yield from read_object(request)
         talk = _talk(body)
-        stream = read_flag(body, "stream")
-        keeps = read_flag({"store": True, **body}, "store")
+        stream = parse_flag(body, "stream")
+        keeps = parse_flag({"store": True, **body}, "store")
         chain = yield from self._chain(body)
         order = yield from self._order(body, talk, chain)
         key = (request.headers.get(b"idempotency-key") or b"").decode("latin-1")
-        keyed = self._keys.keyed("" if stream else key, fingerprint(body, FINGERPRINT), api.engine)
-        run = yield from api.runs.begin(order, request, key=keyed.name, known=keyed.find)
+        keyed = self._keys.for_request("" if stream else key, fingerprint(body, FINGERPRINT), api.engine)
+        run = yield from api.runs.start(order, request, key=keyed.name, known=keyed.find)
         if not isinstance(run, Run):
             return run
         if run.attachment is not None:
@@ -78,19 +85,19 @@ class _Responses:
         builder = self._builder(run)
         run.attachment = builder
 
-        def watch(event: StoryEvent) -> None:
-            builder.take(event)
+        def watch(event: TurnStreamEvent) -> None:
+            builder.add_event(event)
             if keeps and isinstance(event, TurnEnded):
-                flow = api.responses.keep(builder.response, order.session_id, chain.conversation)
+                flow = api.responses.put(builder.response, order.session_id, chain.conversation)
                 api.engine.spawn(flow)
 
-        run.watch(watch)
+        run.observe(watch)
         if stream:
             reader = run.subscribe(ResponseProjection(self._builder(run)))
-            return event_stream(
-                reader, session_fields(api.config.brand, session_id=order.session_id, run_id=order.run_id)
+            return event_stream_response(
+                reader, session_headers(api.config.brand, session_id=order.session_id, run_id=order.run_id)
             )
-        keyed.keep(run)
+        keyed.remember(run)
         return (yield from self._answer(run))
 
     def read(self, request: Request) -> Flow[Response]:
@@ -101,7 +108,7 @@ class _Responses:
 
     def delete(self, request: Request) -> Flow[Response]:
         response_id = request.params["response_id"]
-        if not (yield from self._api.responses.drop(response_id)):
+        if not (yield from self._api.responses.delete(response_id)):
             raise _unknown()
         return json_response(200, {"id": response_id, "object": "response", "deleted": True})
 
@@ -110,22 +117,22 @@ class _Responses:
         return ResponseBuilder(id=f"resp_{digits}", created=int(run.record.created_at), model=run.model)
 
     def _answer(self, run: Run) -> Flow[Response]:
-        refused = failure((yield from run.end_of()))
+        refused = incomplete_error((yield from run.wait_ended()))
         if refused is not None:
             raise refused
         builder = run.attachment
         assert isinstance(builder, ResponseBuilder)  # this room's runs have one
-        fields = session_fields(self._api.config.brand, session_id=run.record.session_id, run_id=run.record.id)
+        fields = session_headers(self._api.config.brand, session_id=run.record.session_id, run_id=run.record.id)
         return json_response(200, builder.response, fields)
 
-    def _chain(self, body: JsonObject) -> Flow[_Chain]:
+    def _chain(self, body: JsonObject) -> Flow[_ResponseChain]:
         api, previous, wanted = self._api, body.get("previous_response_id"), body.object_or_none("conversation")
         given = body.get("conversation") if wanted is None else wanted.get("id")
         if previous is not None and given is not None:
-            raise invalid("previous_response_id and conversation exclude each other", param="conversation")
+            raise invalid_request("previous_response_id and conversation exclude each other", param="conversation")
         name, response = as_text(given), body.string("previous_response_id")
         if name != given or (name is not None and not 1 <= len(name) <= MAX_NAME):
-            raise invalid("conversation must be a name", param="conversation")
+            raise invalid_request("conversation must be a name", param="conversation")
         required = previous is not None or name is not None
         yield from api.responses.load(required=required)  # so that this one can be continued the moment it is told
         found: str | None = None
@@ -135,28 +142,28 @@ class _Responses:
             found = yield from api.responses.session_of("conversation", name)
         if previous is not None and found is None:
             raise _unknown()
-        return _Chain(
+        return _ResponseChain(
             session_id=found or new_uuid(api.engine.entropy),
             goes_on=found is not None,
             conversation=name,
         )
 
-    def _order(self, body: JsonObject, talk: MessageList, chain: _Chain) -> Flow[TurnOrder]:
+    def _order(self, body: JsonObject, talk: MessageList, chain: _ResponseChain) -> Flow[TurnRequest]:
         api = self._api
         settings = yield from api.settings()
         history = talk.history
         if body.get("conversation_history") is not None:
-            history = (*read_history(body["conversation_history"], "conversation_history"), *history)
+            history = (*parse_history(body["conversation_history"], "conversation_history"), *history)
         elif chain.goes_on:
             limit = TRUNCATED if body.get("truncation") == "auto" else MAX_ROWS
             history = (*(yield from api.history(chain.session_id, limit=limit)), *history)
         name = body.text("model")
         now = api.engine.now.wall
-        return TurnOrder(
+        return TurnRequest(
             run_id=api.runs.new_id(),
             session_id=chain.session_id,
             prompt=talk.prompt,
-            system=system_of(settings.system, settings.prompt_for(None), talk.system),
+            system=join_system_prompt(settings.system, settings.prompt_for(None), talk.system),
             history=history,
             route=settings.aliases.get(name, settings.route),
             model=name or settings.name,
@@ -173,8 +180,8 @@ def _talk(body: JsonObject) -> MessageList:
     """`input`: a string, or an array of strings, of `{role, content}`, and of what an earlier response put out."""
     text = body.string("input")
     entries = body.array("input") if text is None else [text]
-    talk = read_conversation([_message_of(entry) for entry in entries], "input")
-    system = system_of(talk.system, read_text(body, ("instructions",)))
+    talk = parse_conversation([_message_of(entry) for entry in entries], "input")
+    system = join_system_prompt(talk.system, parse_text(body, ("instructions",)))
     return MessageList(system=system, history=talk.history, prompt=talk.prompt)
 
 

@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from svc_proto.api.access import Access
+from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.titles import check_session_id
-from svc_proto.api.chat.views import question_event, usage_view
-from svc_proto.api.content import MessageList, read_conversation, read_history, read_prompt, read_text
-from svc_proto.api.errors import invalid, not_found
+from svc_proto.api.chat.views import approval_request_event, usage_view
+from svc_proto.api.content import MessageList, parse_conversation, parse_history, parse_prompt, parse_text
+from svc_proto.api.errors import invalid_request, not_found
 from svc_proto.api.projections.runs import RunProjection
 from svc_proto.api.runs.run import Run
-from svc_proto.api.runs.streaming import branded, event_stream, read_flag, read_object, session_fields, system_of
+from svc_proto.api.runs.streaming import (
+    branded_header,
+    event_stream_response,
+    join_system_prompt,
+    parse_flag,
+    read_object,
+    session_headers,
+)
 from svc_proto.api.runs.subscriber import SubscriberState
-from svc_proto.api.runs.turn_execution import TurnOrder
+from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
 from svc_proto.engine.router import Route
@@ -28,47 +35,47 @@ if TYPE_CHECKING:
 
 __all__ = ["routes"]
 
-RACE = 1.0  # s that a subscription waits for its run, wire api 6.3
+EVENT_WAIT = 1.0  # s that a subscription waits for its run, wire api 6.3
 STREAM_MODES = ("Run-Streaming", "Stream-Mode")  # wire api 6.1: how a phone learns that a POST may be a stream
 
 
 def routes(api: Api) -> list[Route]:
     """The rows of this theme."""
-    runs = _Runs(api)
+    runs = _RunRoutes(api)
     one = "/v1/runs/{run_id}"
     return [
-        Route(method="POST", pattern="/v1/runs", access=Access.KEY, handler=runs.create, streamed=True),
-        Route(method="HEAD", pattern="/v1/runs", access=Access.KEY, handler=runs.probe),
-        Route(method="GET", pattern=one, access=Access.KEY, handler=runs.status),
-        Route(method="GET", pattern=f"{one}/events", access=Access.KEY, handler=runs.events),
-        Route(method="POST", pattern=f"{one}/stop", access=Access.KEY, handler=runs.stop),
-        Route(method="POST", pattern=f"{one}/approval", access=Access.KEY, handler=runs.approve),
+        Route(method="POST", pattern="/v1/runs", access=ApiAccess.KEY, handler=runs.create, streamed=True),
+        Route(method="HEAD", pattern="/v1/runs", access=ApiAccess.KEY, handler=runs.probe),
+        Route(method="GET", pattern=one, access=ApiAccess.KEY, handler=runs.status),
+        Route(method="GET", pattern=f"{one}/events", access=ApiAccess.KEY, handler=runs.events),
+        Route(method="POST", pattern=f"{one}/stop", access=ApiAccess.KEY, handler=runs.stop),
+        Route(method="POST", pattern=f"{one}/approval", access=ApiAccess.KEY, handler=runs.approve),
     ]
 
 
-class _Runs:
+class _RunRoutes:
     def __init__(self, api: Api) -> None:
         self._api = api
 
     def probe(self, request: Request) -> Response:
         """A phone asks whether the answer to a POST can be a stream."""
         brand = self._api.config.brand
-        return Response(200, Headers(field for name in STREAM_MODES for field in branded(brand, name, "sse")))
+        return Response(200, Headers(field for name in STREAM_MODES for field in branded_header(brand, name, "sse")))
 
     def create(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
-        yield from api.runs.check_room()
+        yield from api.runs.check_capacity()
         body = yield from read_object(request)
         talk = _talk(body)
-        stream = read_flag(body, "stream") or _wants_events(request)
+        stream = parse_flag(body, "stream") or _wants_events(request)
         order = yield from self._order(body, talk)
-        run = yield from api.runs.begin(order, request, holder=request.credential_id)
+        run = yield from api.runs.start(order, request, holder=request.credential_id)
         if not isinstance(run, Run):
             return run
         reader = run.subscribe(RunProjection(session_id=order.session_id, run_id=order.run_id))
-        fields = session_fields(api.config.brand, session_id=order.session_id, run_id=order.run_id)
+        fields = session_headers(api.config.brand, session_id=order.session_id, run_id=order.run_id)
         if stream:
-            return event_stream(reader, fields)
+            return event_stream_response(reader, fields)
         return json_response(202, {"run_id": order.run_id, "status": "started"}, fields)
 
     def status(self, request: Request) -> Response | Flow[Response | StreamedResponse]:
@@ -79,7 +86,7 @@ class _Runs:
     ) -> Response | Flow[Response | StreamedResponse]:
         """As `here` answers, or the node that has the run."""
         api, run_id = self._api, request.params["run_id"]
-        seeking = None if api.runs.get(run_id) is not None else api.ownership.seek(request, run_id)
+        seeking = None if api.runs.get(run_id) is not None else api.ownership.lookup_run(request, run_id)
         return here(request) if seeking is None else self._sought(request, here, seeking)
 
     def _sought(
@@ -99,16 +106,18 @@ class _Runs:
     def events(self, request: Request) -> Flow[Response | StreamedResponse]:
         api, run_id = self._api, request.params["run_id"]
         if api.runs.get(run_id) is None:
-            seeking = api.ownership.seek(request, run_id)
+            seeking = api.ownership.lookup_run(request, run_id)
             answer = None if seeking is None else (yield from seeking)
             if answer is not None:
                 return answer
-            yield from sleep(api.engine, RACE)
+            yield from sleep(api.engine, EVENT_WAIT)
         run = api.runs.find(run_id)
         reader = run.reader
         if reader is None or reader.state is not SubscriberState.AWAITED:
             raise not_found("this run's events have or had their one consumer", code="run_not_found")
-        return event_stream(reader, session_fields(api.config.brand, session_id=run.record.session_id, run_id=run_id))
+        return event_stream_response(
+            reader, session_headers(api.config.brand, session_id=run.record.session_id, run_id=run_id)
+        )
 
     def stop(self, request: Request) -> Response | Flow[Response | StreamedResponse]:
         return self._anywhere(request, self._stop)
@@ -129,7 +138,7 @@ class _Runs:
         kind = f"{api.config.brand.name}.run.approval_response"
         return json_response(200, {"object": kind, "run_id": run_id, "choice": answer.choice, "resolved": resolved})
 
-    def _order(self, body: JsonObject, talk: MessageList) -> Flow[TurnOrder]:
+    def _order(self, body: JsonObject, talk: MessageList) -> Flow[TurnRequest]:
         api = self._api
         run_id = api.runs.new_id()
         wanted = body.get("session_id")
@@ -138,11 +147,11 @@ class _Runs:
         settings = yield from api.settings()
         name = body.text("model")
         now = api.engine.now.wall
-        return TurnOrder(
+        return TurnRequest(
             run_id=run_id,
             session_id=session_id,
             prompt=talk.prompt,
-            system=system_of(settings.system, settings.prompt_for(body.get("personality")), talk.system),
+            system=join_system_prompt(settings.system, settings.prompt_for(body.get("personality")), talk.system),
             history=(*earlier, *talk.history),
             route=settings.aliases.get(name, settings.route),
             model=name or settings.name,
@@ -165,16 +174,16 @@ def _talk(body: JsonObject) -> MessageList:
     """`input`: text, content parts, or messages; `conversation_history` wins over earlier messages (wire api 6.1)."""
     value = body.get("input")
     if value is None and body.get("message") is None:
-        raise invalid("input is missing", param="input")
+        raise invalid_request("input is missing", param="input")
     if any("role" in entry for entry in body.objects("input")):
-        talk = read_conversation(value, "input")
+        talk = parse_conversation(value, "input")
     else:
-        talk = MessageList(system="", history=(), prompt=read_prompt(body, names=("input", "message")))
+        talk = MessageList(system="", history=(), prompt=parse_prompt(body, names=("input", "message")))
     history = talk.history
     if body.get("conversation_history") is not None:
-        history = read_history(body["conversation_history"], "conversation_history")
-    instructions = read_text(body, ("instructions", "system_message"))
-    return MessageList(system=system_of(talk.system, instructions), history=history, prompt=talk.prompt)
+        history = parse_history(body["conversation_history"], "conversation_history")
+    instructions = parse_text(body, ("instructions", "system_message"))
+    return MessageList(system=join_system_prompt(talk.system, instructions), history=history, prompt=talk.prompt)
 
 
 def _wants_events(request: Request) -> bool:
@@ -199,8 +208,8 @@ def _view(run: Run, kind: str) -> dict[str, object]:
     }
     if run.last_event is not None:
         view["last_event"] = run.last_event
-    if run.questions:
-        view["approvals"] = [question_event(asked).members() for asked in run.questions]
+    if run.pending_approvals:
+        view["approvals"] = [approval_request_event(asked).members() for asked in run.pending_approvals]
     if ended is not None and record.state.value == "completed":
         view |= {"output": ended.content, "usage": usage_view(ended.usage)}
     if ended is not None and record.state.value == "failed":

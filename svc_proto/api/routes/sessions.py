@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from svc_proto.api.access import Access
+from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.records import ChatSession, Message, SearchHit
 from svc_proto.api.chat.store_requests import (
     CreateChat,
@@ -20,9 +20,9 @@ from svc_proto.api.chat.store_requests import (
     SearchMessages,
     UpdateChat,
 )
-from svc_proto.api.chat.titles import check_session_id, clean_title, stem_of, title_of_copy
+from svc_proto.api.chat.titles import base_title, check_session_id, clean_title, title_of_copy
 from svc_proto.api.chat.views import message_view, session_answer, session_view
-from svc_proto.api.errors import invalid, no_such_session
+from svc_proto.api.errors import invalid_request, session_not_found
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.validate import optional, single_line
 from svc_proto.commands import Level
@@ -50,21 +50,21 @@ FIELDS = ("title", "end_reason", "pinned", "archived")  # that PATCH takes
 
 def routes(api: Api) -> list[Route]:
     """The rows of this theme."""
-    view = _Sessions(api)
+    view = _ChatSessionRoutes(api)
     one = "/api/sessions/{id}"
     return [
-        Route(method="GET", pattern="/api/sessions", access=Access.KEY, handler=view.list_all),
-        Route(method="POST", pattern="/api/sessions", access=Access.KEY, handler=view.create),
-        Route(method="GET", pattern="/api/sessions/search", access=Access.KEY, handler=view.search),
-        Route(method="GET", pattern=one, access=Access.KEY, handler=view.read),
-        Route(method="PATCH", pattern=one, access=Access.KEY, handler=view.change),
-        Route(method="DELETE", pattern=one, access=Access.KEY, handler=view.delete),
-        Route(method="GET", pattern=f"{one}/messages", access=Access.KEY, handler=view.messages),
-        Route(method="POST", pattern=f"{one}/fork", access=Access.KEY, handler=view.fork),
+        Route(method="GET", pattern="/api/sessions", access=ApiAccess.KEY, handler=view.list_all),
+        Route(method="POST", pattern="/api/sessions", access=ApiAccess.KEY, handler=view.create),
+        Route(method="GET", pattern="/api/sessions/search", access=ApiAccess.KEY, handler=view.search),
+        Route(method="GET", pattern=one, access=ApiAccess.KEY, handler=view.read),
+        Route(method="PATCH", pattern=one, access=ApiAccess.KEY, handler=view.change),
+        Route(method="DELETE", pattern=one, access=ApiAccess.KEY, handler=view.delete),
+        Route(method="GET", pattern=f"{one}/messages", access=ApiAccess.KEY, handler=view.messages),
+        Route(method="POST", pattern=f"{one}/fork", access=ApiAccess.KEY, handler=view.fork),
     ]
 
 
-class _Sessions:
+class _ChatSessionRoutes:
     def __init__(self, api: Api) -> None:
         self._api = api
 
@@ -77,7 +77,7 @@ class _Sessions:
         if "limit" not in query and "offset" not in query:
             limit = MAX_ROWS
         offset = _lenient(query.get("offset"), 0)
-        page = yield from api.query(
+        page = yield from api.run_store_request(
             ListChats(
                 limit=limit,
                 offset=offset,
@@ -106,9 +106,9 @@ class _Sessions:
         wanted = ListMessages(
             session_id=identity, limit=limit if paged else None, offset=offset, latest=paged and order == "latest"
         )
-        rows = yield from self._api.query(wanted)
+        rows = yield from self._api.run_store_request(wanted)
         if rows is None:
-            raise no_such_session(identity)
+            raise session_not_found(identity)
         body: dict[str, object] = {"session_id": identity, "messages": [message_view(row) for row in rows]}
         if paged:
             body["pagination"] = {"limit": limit, "offset": offset, "order": order, "returned": len(rows)}
@@ -118,10 +118,10 @@ class _Sessions:
         """Messages by their words; unlike lists it refuses what makes no sense (wire api 3.8)."""
         query = request.query.get("q", "").strip()
         if not query:
-            raise invalid("q must be the words to look for", param="q")
+            raise invalid_request("q must be the words to look for", param="q")
         limit = min(_strict(request.query.get("limit"), "limit", DEFAULT_HITS), MAX_HITS)
         offset = _strict(request.query.get("offset"), "offset", 0)
-        hits = yield from self._api.query(SearchMessages(query=query, limit=limit, offset=offset))
+        hits = yield from self._api.run_store_request(SearchMessages(query=query, limit=limit, offset=offset))
         results = [_hit_view(hit) for hit in hits]
         return json_response(200, {"query": query, "count": len(results), "results": results})
 
@@ -142,7 +142,7 @@ class _Sessions:
         if chat.model is None:
             settings = yield from api.settings()
             chat = evolve(chat, model=settings.name)
-        if not (yield from api.query(CreateChat(session=chat))):
+        if not (yield from api.run_store_request(CreateChat(session=chat))):
             raise _taken(identity)
         return json_response(201, session_answer(chat, api.config.brand))
 
@@ -155,9 +155,9 @@ class _Sessions:
         changes = _changes(request.json_object(), api.engine.now.wall)
         if not changes:
             return (yield from self.read(request))
-        chat = yield from api.query(UpdateChat(id=identity, changes=changes, now=api.engine.now.wall))
+        chat = yield from api.run_store_request(UpdateChat(id=identity, changes=changes, now=api.engine.now.wall))
         if chat is None:
-            raise no_such_session(identity)
+            raise session_not_found(identity)
         return json_response(200, session_answer(chat, api.config.brand))
 
     def delete(self, request: Request) -> Flow[Response | StreamedResponse]:
@@ -167,9 +167,11 @@ class _Sessions:
         if passed is not None:
             return passed
         try:
-            yield from api.runs.interrupt(identity)  # its turn stores what it has said, and nothing after that
-            if not (yield from api.query(DeleteChat(id=identity))):
-                raise no_such_session(identity)
+            yield from api.runs.stop_session_runs_and_wait(
+                identity
+            )  # its turn stores what it has said, and nothing after that
+            if not (yield from api.run_store_request(DeleteChat(id=identity))):
+                raise session_not_found(identity)
         finally:
             api.ownership.release(identity)
         api.engine.log(Level.INFO, "session deleted", session=identity)
@@ -196,11 +198,11 @@ class _Sessions:
                 system_prompt=source.system_prompt,
                 parent_id=source.id,
             )
-            made = yield from api.query(ForkChat(source=source.id, session=copy, now=now))
+            made = yield from api.run_store_request(ForkChat(source=source.id, session=copy, now=now))
         finally:
             api.forks.release()
         if made is True:
-            raise no_such_session(source.id)
+            raise session_not_found(source.id)
         if not isinstance(made, ChatSession):
             raise _taken(identity)
         return json_response(201, session_answer(made, api.config.brand))
@@ -208,15 +210,15 @@ class _Sessions:
     def _title_of_copy(self, title: str) -> Flow[str]:
         """With a free number. A long stem is cut to make room for that: then others may have been cut so, too."""
         while True:
-            stem = stem_of(title)
-            title = title_of_copy(title, (yield from self._api.query(ListTitles(base=stem))))
-            if stem_of(title) == stem:
+            stem = base_title(title)
+            title = title_of_copy(title, (yield from self._api.run_store_request(ListTitles(base=stem))))
+            if base_title(title) == stem:
                 return title
 
     def _get(self, identity: str) -> Flow[ChatSession]:
-        chat = yield from self._api.query(GetChat(id=identity))
+        chat = yield from self._api.run_store_request(GetChat(id=identity))
         if chat is None:
-            raise no_such_session(identity)
+            raise session_not_found(identity)
         return chat
 
 
@@ -228,7 +230,7 @@ def _changes(body: dict[str, object], now: float) -> dict[str, object]:
     for name, value in body.items():
         if name not in FIELDS:
             text = f"these fields can be changed: {', '.join(FIELDS)}"
-            raise invalid(text, code="unsupported_session_field", param=name[:MAX_NAME])
+            raise invalid_request(text, code="unsupported_session_field", param=name[:MAX_NAME])
         if name == "title":
             changes["title"] = clean_title(value)
         elif name == "end_reason":
@@ -238,7 +240,7 @@ def _changes(body: dict[str, object], now: float) -> dict[str, object]:
         elif isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
             changes[name] = bool(value)
         else:
-            raise invalid(f"{name} must be true or false", param=name)
+            raise invalid_request(f"{name} must be true or false", param=name)
     return changes
 
 
@@ -252,7 +254,7 @@ def _chosen_id(body: dict[str, object]) -> str | None:
 def _system_prompt(body: dict[str, object]) -> str | None:
     value = as_text(body.get("system_prompt"))
     if value != body.get("system_prompt"):
-        raise invalid("system_prompt must be a string", code="invalid_system_prompt", param="system_prompt")
+        raise invalid_request("system_prompt must be a string", code="invalid_system_prompt", param="system_prompt")
     return value or None
 
 
@@ -267,7 +269,7 @@ def _strict(text: str | None, name: str, default: int) -> int:
         return default
     number = _number(text)
     if number is None:
-        raise invalid(f"{name} must be a number from 0 on", param=name)
+        raise invalid_request(f"{name} must be a number from 0 on", param=name)
     return number
 
 
@@ -282,7 +284,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _taken(identity: str) -> Exception:
-    return invalid(f"a session with this id exists: {identity}", code="session_exists", param="id", status=409)
+    return invalid_request(f"a session with this id exists: {identity}", code="session_exists", param="id", status=409)
 
 
 def _hit_view(hit: SearchHit) -> dict[str, object]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, Access
-from svc_proto.api.agent_settings import product
+from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, ApiAccess
+from svc_proto.api.agent_settings import product_id
 from svc_proto.api.chat.store_requests import ListChats
 from svc_proto.api.chat.views import iso
-from svc_proto.api.errors import no_such_model
+from svc_proto.api.errors import model_not_found
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
@@ -75,18 +75,18 @@ FEATURES = {  # by the endpoint that they need
 
 def routes(api: Api) -> list[Route]:
     """The rows of this theme."""
-    view = _Status(api)
+    view = _ApiStatusRoutes(api)
     return [
-        Route(method="GET", pattern="/health", access=Access.PUBLIC, handler=view.health),
-        Route(method="GET", pattern="/v1/health", access=Access.PUBLIC, handler=view.health),
-        Route(method="GET", pattern="/health/detailed", access=Access.KEY, handler=view.details),
-        Route(method="GET", pattern="/v1/models", access=Access.KEY, handler=view.models),
-        Route(method="GET", pattern="/v1/models/{id}", access=Access.KEY, handler=view.model),
-        Route(method="GET", pattern="/v1/capabilities", access=Access.KEY, handler=view.capabilities),
+        Route(method="GET", pattern="/health", access=ApiAccess.PUBLIC, handler=view.health),
+        Route(method="GET", pattern="/v1/health", access=ApiAccess.PUBLIC, handler=view.health),
+        Route(method="GET", pattern="/health/detailed", access=ApiAccess.KEY, handler=view.details),
+        Route(method="GET", pattern="/v1/models", access=ApiAccess.KEY, handler=view.models),
+        Route(method="GET", pattern="/v1/models/{id}", access=ApiAccess.KEY, handler=view.model),
+        Route(method="GET", pattern="/v1/capabilities", access=ApiAccess.KEY, handler=view.capabilities),
     ]
 
 
-class _Status:
+class _ApiStatusRoutes:
     def __init__(self, api: Api) -> None:
         self._api = api
 
@@ -99,7 +99,7 @@ class _Status:
         settings = yield from api.settings()
         state_db: dict[str, object] = {"status": "ok"}
         try:
-            page = yield from api.query(ListChats(limit=1, include_children=True, include_archived=True))
+            page = yield from api.run_store_request(ListChats(limit=1, include_children=True, include_archived=True))
             state_db["sessions"] = page.total
         except Refused:
             state_db["status"] = "degraded"
@@ -137,7 +137,7 @@ class _Status:
         for row in (yield from self._models()):
             if row["id"] == wanted:
                 return json_response(200, row)
-        raise no_such_model(wanted)
+        raise model_not_found(wanted)
 
     def _models(self) -> Flow[list[dict[str, object]]]:
         api = self._api
@@ -176,7 +176,7 @@ class _Status:
         features["tool_progress_header"] = f"{brand.header_prefix}{TOOL_PROGRESS}"
         body = {
             "object": f"{brand.name}.capabilities",
-            "platform": product(brand),
+            "platform": product_id(brand),
             "model": settings.name,
             "auth": {"type": "bearer", "required": bool(api.config.key)},
             "runtime": {
@@ -191,4 +191,4 @@ class _Status:
         return json_response(200, body)
 
     def _identity(self, status: str) -> dict[str, object]:
-        return {"status": status, "platform": product(self._api.config.brand), "version": VERSION}
+        return {"status": status, "platform": product_id(self._api.config.brand), "version": VERSION}

@@ -9,7 +9,7 @@ from svc_proto.api.chat.records import Message
 from svc_proto.basics import strict_json
 from svc_proto.schema.json_object import JsonObject, as_array, content_text
 
-__all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "Row", "history_of"]
+__all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "Row", "build_history"]
 
 MAX_ROWS = 1_000  # newest rows of a session that a model is given
 MAX_TEXT = 400_000  # characters of them, some 100,000 tokens; older messages are left out, whole turns at a time
@@ -20,7 +20,7 @@ IMAGE_GONE = "[an image that was sent earlier]"
 Row: TypeAlias = Mapping[str, object]
 
 
-def history_of(rows: Sequence[Message]) -> tuple[Row, ...]:
+def build_history(rows: Sequence[Message]) -> tuple[Row, ...]:
     """Messages in the chat-completions form, oldest first.
 
     Every call has exactly one result right behind its message: one that was never stored is made up, and a result

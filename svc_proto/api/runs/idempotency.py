@@ -19,14 +19,14 @@ from svc_proto.basics.strict_json import canonical
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["KEEP", "MAX_KEYS", "IdempotencyKeys", "Keyed", "fingerprint"]
+__all__ = ["KEY_TTL", "MAX_KEYS", "IdempotencyKeys", "IdempotentRequest", "fingerprint"]
 
-KEEP = 300.0  # s, wire api 2.3
+KEY_TTL = 300.0  # s, wire api 2.3
 MAX_KEYS = 1_000  # the same; one too many drops the oldest
 
 
 @frozen
-class _Entry:
+class _StoredRun:
     fingerprint: str
     run: Run
 
@@ -36,18 +36,18 @@ class IdempotencyKeys:
 
     def __init__(self, theme: str) -> None:
         self._theme = theme
-        self._entries: ExpiringMap[str, _Entry] = ExpiringMap(MAX_KEYS)
+        self._entries: ExpiringMap[str, _StoredRun] = ExpiringMap(MAX_KEYS)
 
-    def keyed(self, key: str, mark: str, engine: Engine) -> Keyed:
+    def for_request(self, key: str, mark: str, engine: Engine) -> IdempotentRequest:
         """A request with a key; an empty one is none."""
-        return Keyed(self._entries, engine, mark, f"{self._theme}:{sha256_hex(key)}" if key else "")
+        return IdempotentRequest(self._entries, engine, mark, f"{self._theme}:{sha256_hex(key)}" if key else "")
 
 
 @frozen
-class Keyed:
+class IdempotentRequest:
     """A request that may have been made before."""
 
-    _entries: ExpiringMap[str, _Entry]
+    _entries: ExpiringMap[str, _StoredRun]
     _engine: Engine
     _mark: str
     name: str  # of the key; empty: it has none
@@ -60,12 +60,12 @@ class Keyed:
         ended = entry.run.ended
         return None if ended is not None and not ended.completed else entry.run
 
-    def keep(self, run: Run) -> None:
+    def remember(self, run: Run) -> None:
         """This run answers it, and is not the one that was found."""
         if self.name and self.find() is not run:
             mono = self._engine.now.mono
             self._entries.purge(mono)
-            self._entries.put(self.name, _Entry(self._mark, run), mono + KEEP)
+            self._entries.put(self.name, _StoredRun(self._mark, run), mono + KEY_TTL)
 
 
 def fingerprint(body: Mapping[str, object], names: Sequence[str], *more: str | None) -> str:

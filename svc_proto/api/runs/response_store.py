@@ -22,14 +22,14 @@ from svc_proto.facts import Failure
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["FILE", "MAX_KEPT", "MAX_TEXT", "Responses"]
+__all__ = ["FILE", "MAX_STORED", "MAX_TEXT", "ResponseStore"]
 
 FILE = "responses.json"  # in the state folder
-MAX_KEPT = 100  # responses, and as many conversations, wire api 7; the one that was used longest ago is dropped
+MAX_STORED = 100  # responses, and as many conversations, wire api 7; the one that was used longest ago is dropped
 MAX_TEXT = 4 * 1024 * 1024  # characters of all responses as JSON; the same
 
 
-class Responses:
+class ResponseStore:
     """The responses that are kept, by their ids, loaded at the first use."""
 
     def __init__(self, engine: Engine) -> None:
@@ -41,7 +41,7 @@ class Responses:
         self._conversations: dict[str, str] = {}  # the session of each name
 
     def load(self, *, required: bool = True) -> Flow[None]:
-        """Read the file. After this a response can be found as soon as `keep` has begun.
+        """Read the file. After this a response can be found as soon as `put` has begun.
 
         Raises `Refused` 503 if it is `required` and cannot be read; the next use tries again.
         """
@@ -70,7 +70,7 @@ class Responses:
         yield from self.load()
         return (self._sessions if kind == "response" else self._conversations).get(name)
 
-    def keep(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
+    def put(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
         """Keep a response. It is found from now on, whatever the file says. One that is too large is not kept."""
         response_id, text = str(response["id"]), strict_json.dumps(response)
         self._texts[response_id], self._sessions[response_id] = text, session_id
@@ -78,16 +78,16 @@ class Responses:
             self._conversations.pop(conversation, None)
             self._conversations[conversation] = session_id
         yield from self.load(required=False)
-        while len(self._conversations) > MAX_KEPT:
+        while len(self._conversations) > MAX_STORED:
             del self._conversations[next(iter(self._conversations))]
         size = sum(map(len, self._texts.values()))
-        while self._texts and (len(self._texts) > MAX_KEPT or size > MAX_TEXT):
+        while self._texts and (len(self._texts) > MAX_STORED or size > MAX_TEXT):
             oldest = next(iter(self._texts))
             size -= len(self._texts.pop(oldest))
             del self._sessions[oldest]
         yield from self._save()
 
-    def drop(self, response_id: str) -> Flow[bool]:
+    def delete(self, response_id: str) -> Flow[bool]:
         """Forget a response; False if there is none."""
         yield from self.load()
         if self._texts.pop(response_id, None) is None:

@@ -1,4 +1,4 @@
-"""One turn while it runs: what it was told by its agent, who reads it, how it is stopped. The agent's `TurnHost`."""
+"""One turn while it runs: what it was told by its agent, who reads it, how it is stopped. The agent's `AgentHost`."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from svc_proto.agent.interface import (
-    ApprovalAsked,
-    ApprovalGiven,
-    Choice,
-    ModelAnswered,
-    ModelAsked,
-    NoteChanged,
+    ApprovalChoice,
+    ApprovalRequested,
+    ApprovalResolved,
+    EphemeralText,
+    MemoryChanged,
+    ModelCallFinished,
+    ModelCallStarted,
     ReasoningDelta,
     TextDelta,
     ToolCall,
-    ToolFinished,
-    ToolPending,
-    ToolStarted,
+    ToolCallFinished,
+    ToolCallPending,
+    ToolCallStarted,
     TurnEvent,
     TurnOutcome,
-    Unkept,
 )
 from svc_proto.api.chat.records import Message, Usage
 from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.api.chat.views import function_call
-from svc_proto.api.projections.turn_events import Projection, StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.projections.turn_events import Projection, TurnEnded, TurnStarted, TurnStreamEvent
 from svc_proto.api.runs.subscriber import Subscriber, SubscriberState
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Run"]
 
-PATIENCE = 60.0  # s after which a wait looks again; what it waits for has a deadline of its own
-GAP = "\n\n"  # between the texts of two answers of the model
+WAIT_TIMEOUT = 60.0  # s after which a wait looks again; what it waits for has a deadline of its own
+PARAGRAPH_BREAK = "\n\n"  # between the texts of two answers of the model
 NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
-    TurnBegun: "run.started",
+    TurnStarted: "run.started",
     TextDelta: "message.delta",
-    Unkept: "message.delta",
+    EphemeralText: "message.delta",
     ReasoningDelta: "reasoning.available",
-    ToolStarted: "tool.started",
-    ToolFinished: "tool.completed",
-    NoteChanged: "memory.updated",
-    ApprovalAsked: "approval.request",
-    ApprovalGiven: "approval.responded",
+    ToolCallStarted: "tool.started",
+    ToolCallFinished: "tool.completed",
+    MemoryChanged: "memory.updated",
+    ApprovalRequested: "approval.request",
+    ApprovalResolved: "approval.responded",
 }
 
 
@@ -66,52 +66,52 @@ class Run:
         self._may_ask = may_ask
         self.message_id = new_uuid(api.engine.entropy)
         self.model = ""  # what it is called towards clients
-        self.holder = ""  # whose it is, see `Engine.revocables`; empty: nobody's
+        self.credential_id = ""  # whose it is, see `Engine.revocables`; empty: nobody's
         self.reader: Subscriber | None = None
         self.ended: TurnEnded | None = None
         self.attachment: object = None  # of the route that began it
-        self._watch: Callable[[StoryEvent], None] | None = None
+        self._watch: Callable[[TurnStreamEvent], None] | None = None
         self._api = api
         self._engine = api.engine
         self._stops_alone = stops_alone  # nobody reads it any more: stop it (wire api 5.3)
         self._on_changed = on_changed
-        self._audience = 0  # flows that wait for its end
+        self._waiter_count = 0  # flows that wait for its end
         self._others = Condition(api.engine)  # of who waits for its end, or for its readers
         self._turn = Condition(api.engine)  # of the flow that performs it
         self._agent: Task | None = None
         self._outcome: TurnOutcome | None = None
-        self._last: StoryEvent | None = None
+        self._last: TurnStreamEvent | None = None
         self._text: list[str] = []  # everything that was said
         self._round: list[str] = []  # since the last row that was stored
         self._thoughts: list[str] = []  # the same of the reasoning
-        self._unkept: dict[str, Message] = {}  # by id: rows whose storing has failed, or is under way
+        self._unsaved: dict[str, Message] = {}  # by id: rows whose storing has failed, or is under way
         self._gap = False  # the next text begins another answer
         self._usage = Usage()
         self._calls = 0
         self._approvals = PendingApprovals()
-        self._asked: dict[Approval, tuple[ApprovalAsked, Condition]] = {}  # the open ones, oldest first
+        self._asked: dict[Approval, tuple[ApprovalRequested, Condition]] = {}  # the open ones, oldest first
 
     # --- TurnHost ---
 
     @property
-    def full(self) -> bool:
-        """See `TurnHost`."""
-        return self.reader is not None and self.reader.behind
+    def reader_behind(self) -> bool:
+        """See `AgentHost`."""
+        return self.reader is not None and self.reader.is_behind
 
     @property
-    def may_ask(self) -> bool:
-        """See `TurnHost`."""
+    def can_request_approval(self) -> bool:
+        """See `AgentHost`."""
         return self._may_ask
 
-    def tell(self, event: TurnEvent) -> None:
-        """See `TurnHost`."""
+    def emit(self, event: TurnEvent) -> None:
+        """See `AgentHost`."""
         if type(event) is TextDelta:
             text = event.text
             if not self._gap:
                 self._round.append(text)
-            elif text != GAP:
-                self._text.append(GAP)
-                self._publish(TextDelta(GAP))
+            elif text != PARAGRAPH_BREAK:
+                self._text.append(PARAGRAPH_BREAK)
+                self._publish(TextDelta(PARAGRAPH_BREAK))
                 self._round.append(text)
             # else: the agent tells of the gap itself; it belongs to no row
             self._gap = False
@@ -122,23 +122,23 @@ class Run:
         match event:
             case ReasoningDelta(text):
                 self._thoughts.append(text)
-            case ModelAsked():
+            case ModelCallStarted():
                 self._calls += 1
                 return
-            case ModelAnswered(input_tokens, output_tokens):
+            case ModelCallFinished(input_tokens, output_tokens):
                 self._usage += Usage(input_tokens=input_tokens, output_tokens=output_tokens)
                 return
             case _:
                 pass
         self._publish(event)
 
-    def drained(self) -> Flow[None]:
-        """See `TurnHost`."""
-        while self.full:
+    def wait_drained(self) -> Flow[None]:
+        """See `AgentHost`."""
+        while self.reader_behind:
             yield from self._wait(self._others)
 
-    def keep_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
-        """See `TurnHost`."""
+    def store_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
+        """See `AgentHost`."""
         self._round, self._thoughts = [], []
         self._gap = bool(self._text)
         row = self._row(
@@ -148,14 +148,14 @@ class Run:
             finish_reason="tool_calls",
             reasoning=reasoning or None,
         )
-        yield from self._keep(row)
+        yield from self._store_row(row)
 
-    def keep_result(self, call: ToolCall, output: str) -> Flow[None]:
-        """See `TurnHost`."""
-        yield from self._keep(self._row("tool", output, tool_call_id=call.id, tool_name=call.name))
+    def store_result(self, call: ToolCall, output: str) -> Flow[None]:
+        """See `AgentHost`."""
+        yield from self._store_row(self._row("tool", output, tool_call_id=call.id, tool_name=call.name))
 
-    def approve(self, asked: ApprovalAsked) -> Flow[Choice]:
-        """See `TurnHost`."""
+    def request_approval(self, asked: ApprovalRequested) -> Flow[ApprovalChoice]:
+        """See `AgentHost`."""
         engine, record = self._engine, self.record
         approval = self._approvals.request(
             asked.call.id, asked.choices, now=engine.now.mono, within=self._api.config.approval_timeout
@@ -173,10 +173,10 @@ class Run:
             del self._asked[approval]
             if not len(self._approvals) and record.state is RunState.WAITING:
                 record.step(RunTrigger.RESUME, engine.now)
-        self._publish(ApprovalGiven(call=asked.call, choice=approval.choice))
+        self._publish(ApprovalResolved(call=asked.call, choice=approval.choice))
         return approval.choice
 
-    def withdraw(self, refused: Refused) -> None:
+    def revoke(self, refused: Refused) -> None:
         """Whose it is may do nothing any more: interrupt it. What was said is stored."""
         self._api.runs.stop(self.record.id)
 
@@ -196,27 +196,27 @@ class Run:
         """Give the run its one reader, who is told everything from here on; of one that is over, how it ended."""
         reader = self.reader = Subscriber(self._engine, projection, self._caught_up)
         if self.ended is not None:
-            reader.take(self.ended)
+            reader.add_event(self.ended)
             reader.end()
         return reader
 
-    def watch(self, watch: Callable[[StoryEvent], None]) -> None:
+    def observe(self, watch: Callable[[TurnStreamEvent], None]) -> None:
         """Have somebody called with every event, reader or not."""
         self._watch = watch
 
-    def end_of(self) -> Flow[TurnEnded]:
+    def wait_ended(self) -> Flow[TurnEnded]:
         """Wait until it is over."""
-        self._audience += 1
+        self._waiter_count += 1
         try:
             while self.ended is None:
                 yield from self._wait(self._others)
             return self.ended
         finally:
-            self._audience -= 1
-            self._look_around()
+            self._waiter_count -= 1
+            self._stop_if_unread()
 
     @property
-    def questions(self) -> list[ApprovalAsked]:
+    def pending_approvals(self) -> list[ApprovalRequested]:
         """What somebody has to allow, oldest first."""
         return [asked for asked, _ in self._asked.values()]
 
@@ -231,7 +231,7 @@ class Run:
 
     # --- for the turn ---
 
-    def placed(self) -> Flow[bool]:
+    def wait_started(self) -> Flow[bool]:
         """Wait for its turn; False if it was stopped before."""
         while self.record.state is RunState.QUEUED:
             yield from self._wait(self._turn)
@@ -242,11 +242,11 @@ class Run:
         """Whether somebody stopped it."""
         return self.record.state is RunState.STOPPING
 
-    def begin(self, begun: TurnBegun) -> None:
+    def publish_started(self, begun: TurnStarted) -> None:
         """The user's row is stored: tell."""
         self._publish(begun)
 
-    def work(self, agent: Flow[TurnOutcome]) -> Flow[TurnOutcome | None]:
+    def run_agent(self, agent: Flow[TurnOutcome]) -> Flow[TurnOutcome | None]:
         """Run the agent as a task of its own; None if it was stopped before its end."""
         if self.stopping:
             return None
@@ -258,18 +258,18 @@ class Run:
             self._agent.cancel()
         return self._outcome
 
-    def wake(self) -> None:
+    def notify(self) -> None:
         """Something has changed: it has its place, its agent is done, or somebody stopped it."""
         self._turn.notify_all()
 
-    def last_rows(self, *, finish: str) -> tuple[Message, ...]:
+    def unsaved_rows(self, *, finish: str) -> tuple[Message, ...]:
         """What is still to be stored: rows that were not, and that of the whole turn (wire api 4.4: one `message_id`).
 
         A turn that was cut off with nothing to say has none of its own.
         """
         text = "".join(self._round)
         if not text and finish not in ("stop", "length"):
-            return tuple(self._unkept.values())
+            return tuple(self._unsaved.values())
         last = self._row(
             "assistant",
             text,
@@ -278,9 +278,9 @@ class Run:
             reasoning="".join(self._thoughts) or None,
             usage=self._usage,
         )
-        return (*self._unkept.values(), last)
+        return (*self._unsaved.values(), last)
 
-    def ending(
+    def build_ended(
         self,
         *,
         finish: str,
@@ -301,10 +301,10 @@ class Run:
             calls=calls,
         )
 
-    def end(self, ended: TurnEnded) -> None:
+    def finish(self, ended: TurnEnded) -> None:
         """Tell it, and be done."""
         self.ended = ended
-        self._text, self._round, self._thoughts, self._unkept = [], [], [], {}
+        self._text, self._round, self._thoughts, self._unsaved = [], [], [], {}
         self._publish(ended)
         if self.reader is not None:
             self.reader.end()
@@ -313,14 +313,14 @@ class Run:
 
     # --- helpers ---
 
-    def _publish(self, event: StoryEvent) -> None:
-        if type(event) is not ToolPending:  # which has no name there
+    def _publish(self, event: TurnStreamEvent) -> None:
+        if type(event) is not ToolCallPending:  # which has no name there
             self._last = event
         if self._watch is not None:
             self._watch(event)
         reader = self.reader
         if reader is not None:
-            reader.take(event)
+            reader.add_event(event)
 
     def _row(self, role: str, content: str, *, message_id: str | None = None, **members: object) -> Message:
         return Message(
@@ -333,23 +333,25 @@ class Run:
             **members,  # type: ignore[arg-type]  # the callers above name the fields of a row
         )
 
-    def _keep(self, row: Message) -> Flow[None]:
+    def _store_row(self, row: Message) -> Flow[None]:
         # The write is a task of its own: it goes through even if the agent that waits for it is stopped.
-        self._unkept[row.id] = row
-        rows = tuple(self._unkept.values())  # a row that is stored twice is stored once
+        self._unsaved[row.id] = row
+        rows = tuple(self._unsaved.values())  # a row that is stored twice is stored once
 
         def write() -> Flow[None]:
             with suppress(Refused):  # it is logged, and the next row takes these along
                 fence = self._api.ownership.fence(row.session_id)
-                yield from self._api.query(AddMessages(session_id=row.session_id, messages=rows, fence=fence))
+                yield from self._api.run_store_request(
+                    AddMessages(session_id=row.session_id, messages=rows, fence=fence)
+                )
                 for each in rows:
-                    self._unkept.pop(each.id, None)
+                    self._unsaved.pop(each.id, None)
 
-        yield from shield(self._engine, write(), within=PATIENCE)
+        yield from shield(self._engine, write(), within=WAIT_TIMEOUT)
 
     def _agent_done(self, outcome: TurnOutcome) -> None:
         self._outcome = outcome
-        self.wake()
+        self.notify()
 
     def _agent_failed(self, error: Exception) -> None:
         reference = self._engine.log_bug(error)
@@ -359,12 +361,12 @@ class Run:
     def _caught_up(self, reader: Subscriber) -> None:
         self._others.notify_all()
         if reader.state is SubscriberState.GONE:
-            self._look_around()
+            self._stop_if_unread()
 
-    def _look_around(self) -> None:
+    def _stop_if_unread(self) -> None:
         unread = self.reader is None or self.reader.state is SubscriberState.GONE
-        if self._stops_alone and unread and not self._audience and self.ended is None:
+        if self._stops_alone and unread and not self._waiter_count and self.ended is None:
             self._api.runs.stop(self.record.id)
 
     def _wait(self, bell: Condition) -> Flow[None]:
-        yield from bell.wait(self._engine.now.mono + PATIENCE)
+        yield from bell.wait(self._engine.now.mono + WAIT_TIMEOUT)

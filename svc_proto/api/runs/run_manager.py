@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.errors import not_found
 from svc_proto.api.runs.run import Run
-from svc_proto.api.runs.turn_execution import TurnOrder, perform
+from svc_proto.api.runs.turn_execution import TurnRequest, execute_turn
 from svc_proto.basics.metrics import Histogram
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
@@ -18,10 +18,10 @@ from svc_proto.machines.run_scheduler import ENDED, RunScheduler, RunState, RunT
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
 
-__all__ = ["Runs"]
+__all__ = ["RunManager"]
 
 
-class Runs:
+class RunManager:
     """The runs, by id."""
 
     def __init__(self, api: Api) -> None:
@@ -29,7 +29,7 @@ class Runs:
         self.registry = RunScheduler(api.config.max_concurrent_runs)
         self._runs: dict[str, Run] = {}  # those that the registry knows
         self.outcomes = dict.fromkeys((state.value for state in ENDED), 0)  # how often each was
-        self.took = Histogram()  # of those that are over
+        self.durations = Histogram()  # of those that are over
         self.usage = Usage()  # the same
         self.model_calls = 0  # the same
         self.deltas = 0
@@ -48,14 +48,14 @@ class Runs:
         """`run_` and 32 hexadecimal digits (wire api 6.1)."""
         return f"run_{self._api.engine.entropy(16).hex()}"
 
-    def check_room(self) -> Flow[None]:
+    def check_capacity(self) -> Flow[None]:
         """For runs that may not wait, before their body is read. `Refused` 429 or 503 (wire api 2.1)."""
-        self._api.refuse_while_stopping()
-        return self._api.ownership.check_room()
+        self._api.check_not_stopping()
+        return self._api.ownership.check_capacity()
 
-    def begin(
+    def start(
         self,
-        order: TurnOrder,
+        order: TurnRequest,
         request: Request | None = None,
         *,
         holder: str = "",
@@ -75,25 +75,25 @@ class Runs:
             return passed
         try:
             if known() is None:
-                yield from ownership.make_room(order.session_id, may_wait=order.may_wait)
+                yield from ownership.reserve_slot(order.session_id, may_wait=order.may_wait)
             return known() or self._start(order, holder)
         finally:
             if self.get(order.run_id) is None:
                 ownership.release(order.session_id)
-                ownership.looked()  # it may have had a place
+                ownership.on_ready_started()  # it may have had a place
 
-    def _start(self, order: TurnOrder, holder: str) -> Run:
+    def _start(self, order: TurnRequest, holder: str) -> Run:
         api, engine = self._api, self._api.engine
-        api.refuse_while_stopping()
+        api.check_not_stopping()
         record = self.registry.add(order.run_id, order.session_id, may_wait=order.may_wait, now=engine.now)
         run = Run(api, record, stops_alone=order.stops_alone, may_ask=order.may_ask, on_changed=self._ended)
         run.model = order.model
         self._runs[order.run_id] = run
         if holder:
-            run.holder = holder
+            run.credential_id = holder
             engine.revocables[run] = holder
-        self.look()
-        engine.spawn(perform(api, run, order), on_error=lambda error: self._failed(run, error))
+        self.start_ready()
+        engine.spawn(execute_turn(api, run, order), on_error=lambda error: self._failed(run, error))
         return run
 
     def get(self, run_id: str) -> Run | None:
@@ -113,16 +113,16 @@ class Runs:
         if run.ended is not None:
             raise not_found("this run is over", code="run_not_found")
         self.registry.stop(run.record, self._api.engine.now)
-        self._api.ownership.left()
-        self.look()
-        run.wake()
+        self._api.ownership.on_slot_freed()
+        self.start_ready()
+        run.notify()
 
-    def interrupt(self, session_id: str) -> Flow[None]:
+    def stop_session_runs_and_wait(self, session_id: str) -> Flow[None]:
         """Stop every turn of a session, those that wait too, and wait until what was said is stored."""
-        for run in self.halt(session_id):
-            yield from run.end_of()
+        for run in self.stop_session_runs(session_id):
+            yield from run.wait_ended()
 
-    def halt(self, session_id: str) -> list[Run]:
+    def stop_session_runs(self, session_id: str) -> list[Run]:
         """Stop every turn of a session, those that wait too: which those are."""
         turns = [self._runs[record.id] for record in self.registry.live() if record.session_id == session_id]
         for run in reversed(turns):  # so that none of them begins because another ended
@@ -134,11 +134,11 @@ class Runs:
         for record in reversed(self.registry.live()):  # so that none begins because another ended
             self.stop(record.id)
 
-    def look(self) -> None:
+    def start_ready(self) -> None:
         """Begin what can begin."""
         for record in self.registry.startable(self._api.engine.now):
-            self._runs[record.id].wake()
-        self._api.ownership.looked()
+            self._runs[record.id].notify()
+        self._api.ownership.on_ready_started()
 
     # --- helpers ---
 
@@ -150,11 +150,11 @@ class Runs:
             trigger = RunTrigger.CANCEL
         for run_id in self.registry.finish(run.record, trigger, engine.now):
             del self._runs[run_id]
-        self._api.ownership.left()
+        self._api.ownership.on_slot_freed()
         engine.revocables.pop(run, None)
         self._api.ownership.release(run.record.session_id)
         self.outcomes[run.record.state.value] += 1
-        self.took.observe(engine.now.mono - run.begun_at)
+        self.durations.observe(engine.now.mono - run.begun_at)
         self.usage += ended.usage
         self.model_calls += ended.api_calls
         engine.log(
@@ -166,10 +166,10 @@ class Runs:
             calls=ended.api_calls,
             tokens=ended.usage.total_tokens,
         )
-        self.look()
+        self.start_ready()
 
     def _failed(self, run: Run, error: Exception) -> None:
         reference = self._api.engine.log_bug(error)
         if run.ended is None:
             text = f"internal error, reference {reference}"
-            run.end(run.ending(finish="error", error=text, code="agent_error"))
+            run.finish(run.build_ended(finish="error", error=text, code="agent_error"))

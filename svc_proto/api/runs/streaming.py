@@ -15,10 +15,19 @@ from svc_proto.engine.message import Request, StreamedResponse
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.events import Headers
 
-__all__ = ["RUN_ID", "branded", "event_stream", "failure", "read_flag", "read_object", "session_fields", "system_of"]
+__all__ = [
+    "RUN_ID",
+    "branded_header",
+    "event_stream_response",
+    "incomplete_error",
+    "parse_flag",
+    "read_object",
+    "session_headers",
+    "join_system_prompt",
+]
 
 RUN_ID = "Run-Id"  # wire api 6.1
-STREAM = (
+STREAM_HEADERS = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
@@ -37,35 +46,35 @@ def read_object(request: Request) -> Flow[JsonObject]:
     return request.json_object()
 
 
-def read_flag(body: Mapping[str, object], name: str) -> bool:
+def parse_flag(body: Mapping[str, object], name: str) -> bool:
     """A boolean, a word for one, 0 or 1; what is missing or empty is false (wire api 5.3)."""
     value = body.get(name)
     return boolean_word(False if value in (None, "") else value, name)
 
 
-def event_stream(reader: Subscriber, fields: Fields) -> StreamedResponse:
+def event_stream_response(reader: Subscriber, fields: Fields) -> StreamedResponse:
     """The answer that tells a run."""
-    return StreamedResponse(200, Headers((*STREAM, *fields)), reader.produce)
+    return StreamedResponse(200, Headers((*STREAM_HEADERS, *fields)), reader.produce)
 
 
-def branded(brand: Brand, name: str, value: str) -> Fields:
+def branded_header(brand: Brand, name: str, value: str) -> Fields:
     """A header field with the product's name; none for a value that no header can carry."""
     if not value or not (value.isascii() and value.isprintable()):
         return ()
     return ((f"{brand.header_prefix}{name}".encode("ascii"), value.encode("ascii")),)
 
 
-def session_fields(brand: Brand, *, session_id: str, run_id: str) -> Fields:
+def session_headers(brand: Brand, *, session_id: str, run_id: str) -> Fields:
     """Which session and which run an answer belongs to."""
-    return (*branded(brand, SESSION_ID, session_id), *branded(brand, RUN_ID, run_id))
+    return (*branded_header(brand, SESSION_ID, session_id), *branded_header(brand, RUN_ID, run_id))
 
 
-def system_of(*parts: str | None) -> str:
+def join_system_prompt(*parts: str | None) -> str:
     """One system prompt of those parts that say something."""
     return "\n\n".join(part for part in parts if part)
 
 
-def failure(ended: TurnEnded) -> Refused | None:
+def incomplete_error(ended: TurnEnded) -> Refused | None:
     """What an answer that is no stream says of a turn without text (wire api 2.1: 502 `agent_incomplete`).
 
     None if there is something to answer with.

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum, auto
 
-from svc_proto.api.projections.turn_events import Projection, StoryEvent
+from svc_proto.api.projections.turn_events import Projection, TurnStreamEvent
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.core import Engine
@@ -24,15 +24,22 @@ from svc_proto.facts import OperationId
 from svc_proto.machines.transitions import Table, step
 from svc_proto.wire.sse import encode_comment
 
-__all__ = ["KEEPALIVE_EVERY", "LIFE", "UNREAD_FOR", "Subscriber", "SubscriberState", "SubscriberTrigger"]
+__all__ = [
+    "KEEPALIVE_INTERVAL",
+    "SUBSCRIBER_TABLE",
+    "UNREAD_TIMEOUT",
+    "Subscriber",
+    "SubscriberState",
+    "SubscriberTrigger",
+]
 
-KEEPALIVE_EVERY = 30.0  # s of silence, wire api 4.2
-UNREAD_FOR = 300.0  # s, wire api 6.3: an unread stream is dropped
-MAX_BEHIND = 64 * 1024  # characters, and
-MAX_EVENTS_BEHIND = 256  # events that wait for a reader: the run is held
+KEEPALIVE_INTERVAL = 30.0  # s of silence, wire api 4.2
+UNREAD_TIMEOUT = 300.0  # s, wire api 6.3: an unread stream is dropped
+MAX_BACKLOG_BYTES = 64 * 1024  # characters, and
+MAX_BACKLOG_EVENTS = 256  # events that wait for a reader: the run is held
 MAX_UNREAD = 1024 * 1024  # characters that wait for nobody: the stream is dropped
 KEEPALIVE = encode_comment("keepalive")
-NOBODY = OperationId(0)  # no wait has this ticket
+NO_TICKET = OperationId(0)  # no wait has this ticket
 
 
 class SubscriberState(IntEnum):
@@ -47,13 +54,13 @@ class SubscriberTrigger(IntEnum):
     """What moves it."""
 
     ATTACH = auto()
-    DROP = auto()
+    DETACH = auto()
 
 
-LIFE: Table[SubscriberState, SubscriberTrigger] = {
+SUBSCRIBER_TABLE: Table[SubscriberState, SubscriberTrigger] = {
     (SubscriberState.AWAITED, SubscriberTrigger.ATTACH): SubscriberState.READING,
-    (SubscriberState.AWAITED, SubscriberTrigger.DROP): SubscriberState.GONE,
-    (SubscriberState.READING, SubscriberTrigger.DROP): SubscriberState.GONE,
+    (SubscriberState.AWAITED, SubscriberTrigger.DETACH): SubscriberState.GONE,
+    (SubscriberState.READING, SubscriberTrigger.DETACH): SubscriberState.GONE,
 }
 _READING = SubscriberState.READING  # as in `machines.session`
 
@@ -81,20 +88,20 @@ class Subscriber:
         self._pieces: list[str] = []
         self._size = 0  # characters in them
         self._over = False  # there will be no more
-        self._ticket = NOBODY
-        self._unread = engine.timers.timer(self.drop)
-        self._unread.set(engine.now.mono + UNREAD_FOR)
+        self._ticket = NO_TICKET
+        self._unread = engine.timers.timer(self.detach)
+        self._unread.set(engine.now.mono + UNREAD_TIMEOUT)
 
     # --- for the run ---
 
     @property
-    def behind(self) -> bool:
+    def is_behind(self) -> bool:
         """There is a reader, and it has more to read than it should."""
         return self.state is SubscriberState.READING and (
-            len(self._pieces) > MAX_EVENTS_BEHIND or self._size > MAX_BEHIND
+            len(self._pieces) > MAX_BACKLOG_EVENTS or self._size > MAX_BACKLOG_BYTES
         )
 
-    def take(self, event: StoryEvent) -> None:
+    def add_event(self, event: TurnStreamEvent) -> None:
         """An event of the run that this reader is to be told next."""
         if self._projection is None:
             return
@@ -106,7 +113,7 @@ class Subscriber:
         if self.state is _READING:
             self._engine.dirty[self] = None
         elif self._size > MAX_UNREAD:
-            self.drop()
+            self.detach()
 
     def end(self) -> None:
         """The run has ended: the reader is told no more."""
@@ -114,11 +121,11 @@ class Subscriber:
         if self.state is SubscriberState.READING:
             self._engine.dirty[self] = None
 
-    def drop(self) -> None:
+    def detach(self) -> None:
         """There is no reader any more, and never will be. Harmless when there is none already."""
         if self.state is SubscriberState.GONE:
             return
-        self.state = step(LIFE, self.state, SubscriberTrigger.DROP)
+        self.state = step(SUBSCRIBER_TABLE, self.state, SubscriberTrigger.DETACH)
         self._unread.retire()
         self._projection = None
         self._pieces = []
@@ -131,7 +138,7 @@ class Subscriber:
         """Write to the reader until everything is told: the producer of a `StreamedResponse` answer."""
         if self.state is not SubscriberState.AWAITED:
             raise LocalProtocolError("a subscriber has one reader")
-        self.state = step(LIFE, self.state, SubscriberTrigger.ATTACH)
+        self.state = step(SUBSCRIBER_TABLE, self.state, SubscriberTrigger.ATTACH)
         self._unread.cancel()
         engine = self._engine
         try:
@@ -144,13 +151,13 @@ class Subscriber:
                 if self._over:
                     return
                 ticket = self._ticket = engine.new_op()
-                until = engine.now.mono + KEEPALIVE_EVERY
+                until = engine.now.mono + KEEPALIVE_INTERVAL
                 yield from wait(ticket, until)
                 if not (self._pieces or self._over):
                     writer.write(KEEPALIVE)
                     yield from writer.drained()
         finally:
-            self.drop()
+            self.detach()
 
     # --- for the engine ---
 

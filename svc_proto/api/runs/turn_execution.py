@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import field, frozen
 
-from svc_proto.agent.interface import ModelRoute, Turn
+from svc_proto.agent.interface import ModelEndpoint, Turn
 from svc_proto.api.chat.records import ChatSession, Content, Message
 from svc_proto.api.chat.store_requests import AddMessages, BeginTurn
-from svc_proto.api.projections.turn_events import TurnBegun, TurnEnded
-from svc_proto.api.runs.history import MAX_ROWS, Row, history_of
+from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted
+from svc_proto.api.runs.history import MAX_ROWS, Row, build_history
 from svc_proto.api.runs.run import Run
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
@@ -28,11 +28,11 @@ from svc_proto.schema.json_object import content_text
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
 
-__all__ = ["TurnOrder", "perform"]
+__all__ = ["TurnRequest", "execute_turn"]
 
 
 @frozen(kw_only=True)
-class TurnOrder:
+class TurnRequest:
     """What a client wants answered."""
 
     run_id: str
@@ -40,7 +40,7 @@ class TurnOrder:
     prompt: Content
     system: str = ""
     history: tuple[Mapping[str, object], ...] | None = None  # None: what the session holds
-    route: ModelRoute | None = None
+    route: ModelEndpoint | None = None
     model: str = ""  # what it is called towards the client
     max_tokens: int | None = None
     options: Mapping[str, object] = field(factory=dict)  # more members of the requests to the model
@@ -54,23 +54,23 @@ class TurnOrder:
     may_ask: bool = False  # whoever began it shows questions, and answers them
 
 
-def perform(api: Api, run: Run, order: TurnOrder) -> Flow[None]:
+def execute_turn(api: Api, run: Run, order: TurnRequest) -> Flow[None]:
     """Carry a turn out. Whatever happens, the run is ended."""
     try:
         ended = yield from _perform(api, run, order)
     except Refused as refused:
-        ended = run.ending(finish="error", error=refused.message, code=refused.code)
-    run.end(ended)
+        ended = run.build_ended(finish="error", error=refused.message, code=refused.code)
+    run.finish(ended)
 
 
-def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
-    if not (yield from run.placed()):
+def _perform(api: Api, run: Run, order: TurnRequest) -> Flow[TurnEnded]:
+    if not (yield from run.wait_started()):
         text = "the turn was stopped before it began"
-        return run.ending(finish="interrupted", error=text, code="interrupted", interrupted=True)
+        return run.build_ended(finish="interrupted", error=text, code="interrupted", interrupted=True)
     rows = _incoming(api, order)
     history = yield from _open(api, order, rows)
     text = content_text(order.prompt)
-    run.begin(TurnBegun(title=order.title, user_id=rows[-1].id, user_text=text, model=order.model))
+    run.publish_started(TurnStarted(title=order.title, user_id=rows[-1].id, user_text=text, model=order.model))
     turn = Turn(
         session_id=order.session_id,
         run_id=order.run_id,
@@ -84,25 +84,25 @@ def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
         tools=order.tools,
         operator=order.operator,
     )
-    outcome = yield from run.work(api.agent.run(turn, run))
+    outcome = yield from run.run_agent(api.agent.run(turn, run))
     if outcome is None:
-        ended = run.ending(finish="interrupted", interrupted=True)
+        ended = run.build_ended(finish="interrupted", interrupted=True)
     elif outcome.finish == "error" or outcome.error is not None:
         error = outcome.error or "the agent failed"
-        ended = run.ending(finish="error", error=error, code=outcome.code or "agent_error")
+        ended = run.build_ended(finish="error", error=error, code=outcome.code or "agent_error")
     else:
-        ended = run.ending(finish=outcome.finish, calls=outcome.calls)
-    rows = run.last_rows(finish=ended.finish)
+        ended = run.build_ended(finish=outcome.finish, calls=outcome.calls)
+    rows = run.unsaved_rows(finish=ended.finish)
     if rows:
         yield from _store(api, *rows)
     return ended
 
 
-def _open(api: Api, order: TurnOrder, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:
+def _open(api: Api, order: TurnRequest, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:
     """Store what the client says; what was before it, with the results of its tools, which belong behind the calls."""
     known = order.history
     wanted = MAX_ROWS if known is None else 0
-    before = yield from api.query(
+    before = yield from api.run_store_request(
         BeginTurn(
             session_id=order.session_id,
             messages=rows,
@@ -115,10 +115,10 @@ def _open(api: Api, order: TurnOrder, rows: tuple[Message, ...]) -> Flow[tuple[R
         raise _no_session()
     if known is not None:
         return known
-    return history_of((*before, *rows) if order.results else before)
+    return build_history((*before, *rows) if order.results else before)
 
 
-def _incoming(api: Api, order: TurnOrder) -> tuple[Message, ...]:
+def _incoming(api: Api, order: TurnRequest) -> tuple[Message, ...]:
     """What the client says, as rows."""
     said: tuple[Mapping[str, object], ...] = order.results or ({"role": "user", "content": order.prompt},)
     return tuple(
@@ -138,7 +138,7 @@ def _incoming(api: Api, order: TurnOrder) -> tuple[Message, ...]:
 def _store(api: Api, *rows: Message) -> Flow[None]:
     session_id = rows[0].session_id
     added = AddMessages(session_id=session_id, messages=rows, fence=api.ownership.fence(session_id))
-    stored = yield from api.query(added)
+    stored = yield from api.run_store_request(added)
     if not stored:
         raise _no_session()
 

@@ -263,7 +263,7 @@ class ClusterCoordinator(LocalCoordinator):
         return next((url for answer in answers if (url := answer.text("url"))), "")
 
     def lookup_consent(self, by: str, value: str) -> Flow[None] | None:
-        """Whoever has it tells it, before he answers: see `take`."""
+        """Whoever has it tells it, before he answers: see `on_message`."""
         return self._lookup_consent(by, value) if self.node.members and self._seeking < MAX_LOOKUPS else None
 
     def _lookup_consent(self, by: str, value: str) -> Flow[None]:
@@ -307,7 +307,7 @@ class ClusterCoordinator(LocalCoordinator):
 
     # --- `NodeHandler`: what the node hears ---
 
-    def state(self) -> dict[str, object]:
+    def export_state(self) -> dict[str, object]:
         """Our phones, and what has ended."""
         phones = self.relay.phones
         mine = [phone for phone in phones.connected() if phone.socket not in self._elsewhere]
@@ -320,7 +320,7 @@ class ClusterCoordinator(LocalCoordinator):
             **({"uploads": uploads} if (uploads := self.relay.media.uploads.records()) else {}),
         }
 
-    def take_state(self, node: str, state: JsonObject) -> None:
+    def apply_state(self, node: str, state: JsonObject) -> None:
         """In place of what we knew."""
         self._joined_at = self.relay.engine.now.mono
         for token_hash in state.texts("ended"):
@@ -336,7 +336,7 @@ class ClusterCoordinator(LocalCoordinator):
         self.relay.media.apply_state(node, state.objects("uploads"))
         self._selected(JsonObject({"device_id": state.get("active"), "since": state.get("active_since")}))
 
-    def take(self, node: str, word: str, body: JsonObject) -> None:
+    def on_message(self, node: str, word: str, body: JsonObject) -> None:
         """By the table of the module."""
         now = self.relay.engine.now
         match word:
@@ -379,7 +379,7 @@ class ClusterCoordinator(LocalCoordinator):
             case _:
                 self.relay.oauth.adopt_consent(body)
 
-    def answer(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
+    def on_request(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
         """By the same table."""
         match word:
             case "activity":
@@ -394,12 +394,12 @@ class ClusterCoordinator(LocalCoordinator):
             case _:
                 return {}
 
-    def missed(self) -> None:
+    def on_messages_missed(self) -> None:
         """What lasts is in the store, and codes are with Redis."""
         self.sessions.read_again()
         self.codes.resync()
 
-    def lost(self, node: str) -> None:
+    def on_node_lost(self, node: str) -> None:
         """Its phones are, too."""
         for number in list(self._numbers.get(node, {}).values()):
             self.relay.remove_phone(number)

@@ -167,7 +167,7 @@ class _DownstreamSocket:
         self.far.near = None
         self.far.socket.close(UNSENDABLE_CODES.get(code, code), reason)
 
-    def withdraw(self, refused: Refused) -> None:
+    def revoke(self, refused: Refused) -> None:
         """What let the caller in is over: see `Held`. What is said from here on goes nowhere."""
         near = self.far.near
         if near is not None:

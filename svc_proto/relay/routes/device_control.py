@@ -107,7 +107,7 @@ class _DeviceControlRoutes:
         later = _PendingCommandResponse()
         query = request.query if request.raw_query else NOTHING
         outcome = send_command(self._relay, by, method, request.path, query, given, later.resolve, said)
-        return later if outcome is None else later.made(outcome)
+        return later if outcome is None else later.to_result(outcome)
 
 
 class _PendingCommandResponse(Deferred):
@@ -115,7 +115,7 @@ class _PendingCommandResponse(Deferred):
 
     __slots__ = ()
 
-    def made(self, outcome: CommandOutcome) -> Response:
+    def to_result(self, outcome: CommandOutcome) -> Response:
         """As the phone, or the relay, has it."""
         if outcome.text:
             return Response(outcome.status, JSON_ALONE, outcome.text.encode("utf-8"))

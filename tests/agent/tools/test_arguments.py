@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.tools.arguments import check
+from svc_proto.agent.tools.arguments import check_arguments
 from svc_proto.agent.tools.tool import schema
 from svc_proto.basics.errors import ToolError
 
@@ -47,7 +47,7 @@ SCHEMA = schema(
     ],
 )
 def test_taken(given: dict[str, Any], taken: dict[str, Any]) -> None:
-    assert check(SCHEMA, {"text": "x", **given}) == {"text": "x", **taken}
+    assert check_arguments(SCHEMA, {"text": "x", **given}) == {"text": "x", **taken}
 
 
 @pytest.mark.parametrize(
@@ -72,5 +72,5 @@ def test_taken(given: dict[str, Any], taken: dict[str, Any]) -> None:
 )
 def test_refused(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(ToolError) as refused:
-        check(SCHEMA, {"text": "x", **given})
+        check_arguments(SCHEMA, {"text": "x", **given})
     assert str(refused.value) == problem

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.tools.phone_result import MEANINGS, STOP, result_of
+from svc_proto.agent.tools.phone_result import ERROR_HINTS, STOP, result_of
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import ToolError
 from svc_proto.service_clients.phone_control import PhoneResponse
@@ -46,10 +46,10 @@ def test_a_screen_is_made_lean() -> None:
     assert result_of("screen", PhoneResponse(200, {"nodes": 5}), SVC) == '{"nodes":5}'
 
 
-@pytest.mark.parametrize("code", sorted(MEANINGS))
+@pytest.mark.parametrize("code", sorted(ERROR_HINTS))
 @pytest.mark.parametrize("key", ["code", "error_code"])
 def test_a_failure_says_what_its_code_means(code: str, key: str) -> None:
-    assert failed(403, error="a\n b", **{key: code}) == f"403 {code}: a b.\n{MEANINGS[code]}"
+    assert failed(403, error="a\n b", **{key: code}) == f"403 {code}: a b.\n{ERROR_HINTS[code]}"
 
 
 def test_what_phones_and_relays_say_has_a_meaning() -> None:
@@ -59,8 +59,8 @@ def test_what_phones_and_relays_say_has_a_meaning() -> None:
         bridge_policy_unavailable bridge_policy_unbound bridge_policy_invalid"""
     relays = """phone_not_connected send_failed phone_disconnected phone_timeout unknown_device ambiguous_device
         grant_required phone_asks_nobody"""
-    assert all(meaning.endswith(".") for meaning in MEANINGS.values())
-    assert sorted(MEANINGS) == sorted([*phones.split(), *relays.split()])
+    assert all(meaning.endswith(".") for meaning in ERROR_HINTS.values())
+    assert sorted(ERROR_HINTS) == sorted([*phones.split(), *relays.split()])
 
 
 def test_a_denial_is_the_end_of_it() -> None:

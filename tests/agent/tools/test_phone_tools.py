@@ -9,7 +9,7 @@ import pytest
 
 from clients.phone.handset import SimulatedHandset
 from svc_proto.agent.agent_factory import AgentParts
-from svc_proto.agent.tools.phone_tools import ROWS
+from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from svc_proto.agent.tools.tool import Arguments
 from svc_proto.basics.brand import HERMES
 from svc_proto.engine.core import Engine
@@ -18,17 +18,17 @@ from svc_proto.machines.device_control_arguments import ARGUMENT_RULES
 from svc_proto.machines.phone_registry import ASKS_ITS_USER
 from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.service_clients.phone_control import PhoneResponse, RelayPhoneControl
-from tests.agent.harness import AgentWorld
+from tests.agent.harness import AgentHarness
 
 SMS = {"to": "+15550100", "body": "Hello"}
 
 
 @pytest.fixture
-def world() -> AgentWorld:
-    return AgentWorld(phone=True)
+def world() -> AgentHarness:
+    return AgentHarness(phone=True)
 
 
-def call(world: AgentWorld, tool: str, /, **arguments: Any) -> str:
+def call(world: AgentHarness, tool: str, /, **arguments: Any) -> str:
     from tests.support.servers.model_server import calls, plain
 
     world.model.answers = [calls((tool, arguments)), plain("Ok")]
@@ -44,22 +44,22 @@ def no_gates(self: RelayPhoneControl, arguments: Arguments) -> Flow[None]:
 
 def test_there_is_one_for_each_route() -> None:
     old = {("GET", "/apps"), ("POST", HERMES.self_foreground)}
-    assert {(row.method, row.path) for row in ROWS} == set(DEVICE_CONTROL) - old
-    assert len({row.name for row in ROWS}) == len(ROWS)
+    assert {(row.method, row.path) for row in PHONE_TOOLS} == set(DEVICE_CONTROL) - old
+    assert len({row.name for row in PHONE_TOOLS}) == len(PHONE_TOOLS)
 
 
 def test_what_the_relay_requires_can_be_given() -> None:
-    for row in ROWS:
+    for row in PHONE_TOOLS:
         if (row.method, row.path) in ARGUMENT_RULES:
             assert row.properties, row.name
         assert set(row.required) <= set(row.properties)
         assert set(row.asks_by) <= set(row.properties)
-        assert bool(row.asks_by) is (row.asks is not None)
+        assert bool(row.asks_by) is (row.needs_approval is not None)
 
 
 def test_limits_are_those_of_the_routes() -> None:
     """Wire bridge 3.4, 3.6, 3.7: what a phone clamps a model's `limit` to."""
-    limits = {row.path: row.properties["limit"] for row in ROWS if "limit" in row.properties}
+    limits = {row.path: row.properties["limit"] for row in PHONE_TOOLS if "limit" in row.properties}
     assert {path: (limit["minimum"], limit["maximum"]) for path, limit in limits.items()} == {
         "/find_nodes": (1, 512),
         "/events": (1, 500),
@@ -70,7 +70,7 @@ def test_limits_are_those_of_the_routes() -> None:
 def test_spans_are_those_of_the_routes() -> None:
     """Wire bridge 3.4 and 3.5: of a `duration` in milliseconds, and of a pause; a tap's and a swipe's end here."""
     named = ("duration", "duration_ms", "ms")
-    spans = {row.path: (name, row.properties[name]) for row in ROWS for name in named if name in row.properties}
+    spans = {row.path: (name, row.properties[name]) for row in PHONE_TOOLS for name in named if name in row.properties}
     assert {path: (name, span["minimum"], span["maximum"]) for path, (name, span) in spans.items()} == {
         "/tap": ("duration_ms", 1, 3_000),
         "/long_press": ("duration", 100, 3_000),
@@ -81,8 +81,8 @@ def test_spans_are_those_of_the_routes() -> None:
 
 
 def test_what_a_model_is_told_of_each() -> None:
-    assert all(row.description.endswith(".") and " " in row.description for row in ROWS)
-    said = {row.name: " ".join(name + "!" * (name in row.required) for name in row.properties) for row in ROWS}
+    assert all(row.description.endswith(".") and " " in row.description for row in PHONE_TOOLS)
+    said = {row.name: " ".join(name + "!" * (name in row.required) for name in row.properties) for row in PHONE_TOOLS}
     assert {name: members for name, members in said.items() if members} == {
         "screen": "include_bounds",
         "diff_screen": "previous_hash!",
@@ -113,7 +113,7 @@ def test_what_a_model_is_told_of_each() -> None:
 
 
 def test_words_to_choose_from() -> None:
-    words = {(row.name, name): member.get("enum") for row in ROWS for name, member in row.properties.items()}
+    words = {(row.name, name): member.get("enum") for row in PHONE_TOOLS for name, member in row.properties.items()}
     assert {key: " ".join(cast("list[str]", found)) for key, found in words.items() if found} == {
         ("swipe", "direction"): "up down left right",
         ("swipe", "distance"): "short medium long",
@@ -125,7 +125,7 @@ def test_words_to_choose_from() -> None:
 
 def test_what_asks_first() -> None:
     """And what a remembered answer is for: the same recipient, or the same intent."""
-    assert {row.name: row.asks_by for row in ROWS if row.asks is not None} == {
+    assert {row.name: row.asks_by for row in PHONE_TOOLS if row.needs_approval is not None} == {
         "send_intent": ("action", "data", "package", "component"),
         "broadcast": ("action", "data", "package"),
         "call": ("number",),
@@ -134,12 +134,12 @@ def test_what_asks_first() -> None:
     }
 
 
-def test_it_is_there(world: AgentWorld) -> None:
+def test_it_is_there(world: AgentHarness) -> None:
     assert json.loads(call(world, "phone_ping"))["pong"] is True
     assert json.loads(call(world, "phone_return_to_app"))["ok"] is True
 
 
-def test_looking(world: AgentWorld) -> None:
+def test_looking(world: AgentHarness) -> None:
     screen = json.loads(call(world, "phone_screen"))
     assert screen["nodes"]
     assert not [node for node in screen["nodes"] if "bounds" in node or None in node.values()]
@@ -148,7 +148,7 @@ def test_looking(world: AgentWorld) -> None:
     assert json.loads(call(world, "phone_events", limit=5))["entries"] == []
 
 
-def test_a_screenshot(world: AgentWorld) -> None:
+def test_a_screenshot(world: AgentHarness) -> None:
     text = call(world, "phone_screenshot")
     assert text.splitlines()[-1].startswith("MEDIA:svc-relay://")
     world.host.events.clear()
@@ -156,7 +156,7 @@ def test_a_screenshot(world: AgentWorld) -> None:
     assert world.host.text.splitlines()[-1].startswith("MEDIA:svc-relay://")
 
 
-def test_acting_in_the_order_of_the_calls(world: AgentWorld) -> None:
+def test_acting_in_the_order_of_the_calls(world: AgentHarness) -> None:
     from tests.support.servers.model_server import calls, plain
 
     world.model.answers = [
@@ -167,13 +167,13 @@ def test_acting_in_the_order_of_the_calls(world: AgentWorld) -> None:
     ]  # fmt: skip
     world.answer("Go")
     assert [finished.error for finished in world.host.finished] == [None, None, None]
-    story = world.host.story
+    story = world.host.event_names
     assert story.index("finished phone_open_app") < story.index("started phone_wait")
 
 
 @pytest.mark.parametrize("direction", ["up", "down", "left", "right"])
 @pytest.mark.parametrize("distance", ["short", "long"])
-def test_a_swipe_in_a_direction(world: AgentWorld, direction: str, distance: str) -> None:
+def test_a_swipe_in_a_direction(world: AgentHarness, direction: str, distance: str) -> None:
     line = json.loads(call(world, "phone_swipe", direction=direction, distance=distance))
     across, along = line["end_x"] - line["start_x"], line["end_y"] - line["start_y"]
     if direction in ("up", "down"):
@@ -184,13 +184,13 @@ def test_a_swipe_in_a_direction(world: AgentWorld, direction: str, distance: str
         assert (across < 0) is (direction == "left")
 
 
-def test_a_swipe_from_point_to_point(world: AgentWorld) -> None:
+def test_a_swipe_from_point_to_point(world: AgentHarness) -> None:
     given = {"start_x": 10, "start_y": 900, "end_x": 10, "end_y": 300}
     assert given.items() <= json.loads(call(world, "phone_swipe", **given)).items()
     assert call(world, "phone_swipe", start_x=1).startswith("error: give direction, or all of start_x")
 
 
-def test_the_screen_of_a_swipe_is_the_phone_s_that_swipes(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_screen_of_a_swipe_is_the_phone_s_that_swipes(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, object]] = []
     through = RelayPhoneControl.call
 
@@ -203,7 +203,7 @@ def test_the_screen_of_a_swipe_is_the_phone_s_that_swipes(world: AgentWorld, mon
     assert asked[0] == ("/screen", "the other")
 
 
-def test_a_swipe_where_there_is_no_screen(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_swipe_where_there_is_no_screen(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(world, "phone_swipe", direction="up", device="nobody").startswith("error: 404 unknown_device")
 
     def blank(self: RelayPhoneControl, method: str, path: str, arguments: object) -> Flow[PhoneResponse]:
@@ -225,17 +225,17 @@ def test_a_swipe_where_there_is_no_screen(world: AgentWorld, monkeypatch: pytest
     ],
 )
 def test_a_phone_with_gates_is_asked_there_and_not_here(
-    world: AgentWorld, tool: str, arguments: dict[str, str]
+    world: AgentHarness, tool: str, arguments: dict[str, str]
 ) -> None:
-    world.host.may_ask = False
+    world.host.can_request_approval = False
     assert json.loads(call(world, tool, **arguments))["confirmed"] is True  # by the phone's own question
     assert world.host.asked == []
-    assert f"pending {tool}" not in world.host.story
+    assert f"pending {tool}" not in world.host.event_names
     assert "error: 404 unknown_device" not in call(world, tool, **arguments, device="Reference phone")
     assert call(world, tool, **arguments, device="nobody").startswith("error: This call needs the user's approval")
 
 
-def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody was asked here, so the call is not for the next phone, which may ask nobody."""
     judge = RelayPhoneControl.gate_bound_arguments
 
@@ -255,17 +255,17 @@ def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentWorld, monkeypa
 
 
 @pytest.mark.parametrize("tool", ["phone_send_intent", "phone_broadcast"])
-def test_what_no_phone_asks_about_is_asked_here(world: AgentWorld, tool: str) -> None:
+def test_what_no_phone_asks_about_is_asked_here(world: AgentHarness, tool: str) -> None:
     """Wire bridge 5.2: raw intents have no "always confirm"."""
     world.host.choices = ["once"]
     assert "nobody" not in call(world, tool, action="android.intent.action.VIEW")
     assert len(world.host.asked) == 1
-    world.host.may_ask = False
+    world.host.can_request_approval = False
     refused = call(world, tool, action="android.intent.action.VIEW")
     assert refused.startswith("error: This call needs the user's approval, which cannot be requested here")
     assert world.host.at[-1] - world.host.at[-4] < 1.0
-    assert f"pending {tool}" not in world.host.story
-    assert (f"started {tool}" in world.host.story, len(world.host.asked)) == (True, 1)
+    assert f"pending {tool}" not in world.host.event_names
+    assert (f"started {tool}" in world.host.event_names, len(world.host.asked)) == (True, 1)
 
 
 @pytest.mark.parametrize(
@@ -287,12 +287,12 @@ def test_a_phone_that_has_not_said_that_it_has_gates(
         here, there = (RelayPhoneControl(engine, f"http://{host}:8767", "") for host in ("127.0.0.1", "relay.example"))
         return (yield from here.gate_bound_arguments(SMS)), (yield from there.gate_bound_arguments(SMS))
 
-    assert AgentWorld().run(plan) == (None, None)
+    assert AgentHarness().run(plan) == (None, None)
     status |= {"phone_connected": True, "safety": {"blocklist_count": 0}}
-    assert AgentWorld().run(plan) == ({**SMS, ASKS_ITS_USER: True}, None)
+    assert AgentHarness().run(plan) == ({**SMS, ASKS_ITS_USER: True}, None)
 
 
-def test_a_text_message_asks_first(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_message_asks_first(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RelayPhoneControl, "gate_bound_arguments", no_gates)
     assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)
     (asked,) = world.host.asked
@@ -301,11 +301,11 @@ def test_a_text_message_asks_first(world: AgentWorld, monkeypatch: pytest.Monkey
     assert json.loads(call(world, "phone_send_sms", **SMS))["status"] == "sent"
 
 
-def test_arguments_that_the_relay_refuses(world: AgentWorld) -> None:
+def test_arguments_that_the_relay_refuses(world: AgentHarness) -> None:
     assert call(world, "phone_tap", x=1).startswith("error: 400 invalid_field: nodeId must be present")
 
 
-def test_by_the_built_in_agent(world: AgentWorld) -> None:
+def test_by_the_built_in_agent(world: AgentHarness) -> None:
     world.command("/phone ping")
     assert world.host.text.startswith('`phone_ping` answered:\n\n```\n{"pong":true')
     world.host.events.clear()
@@ -314,7 +314,7 @@ def test_by_the_built_in_agent(world: AgentWorld) -> None:
 
 
 def test_a_phone_that_is_controlled_no_more() -> None:
-    world = AgentWorld(relay=True)
+    world = AgentHarness(relay=True)
     assert call(world, "phone_ping").startswith("error: 503 phone_not_connected")
     world.start_phone(SimulatedHandset(build="googlePlay"))
     text = call(world, "phone_tap_text", text="Mail")
@@ -323,6 +323,6 @@ def test_a_phone_that_is_controlled_no_more() -> None:
 
 
 def test_the_other_spelling() -> None:
-    world = AgentWorld(phone=True, brand=HERMES)
+    world = AgentHarness(phone=True, brand=HERMES)
     assert call(world, "phone_screenshot").splitlines()[-1].startswith("MEDIA:hermes-relay://")
     assert json.loads(call(world, "phone_return_to_app"))["ok"] is True

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.api.chat.titles import check_session_id, clean_title, stem_of, title_of_copy
+from svc_proto.api.chat.titles import base_title, check_session_id, clean_title, title_of_copy
 from svc_proto.basics.errors import Refused
 
 
@@ -35,7 +35,7 @@ def test_bad_titles(given: object) -> None:
     ("title", "stem"), [("Trip", "Trip"), ("Trip #2", "Trip"), ("Trip # 2", "Trip # 2"), ("#2", "#2"), (" #2", " #2")]
 )
 def test_stems(title: str, stem: str) -> None:
-    assert stem_of(title) == stem
+    assert base_title(title) == stem
 
 
 @pytest.mark.parametrize(

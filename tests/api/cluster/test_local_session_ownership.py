@@ -7,17 +7,17 @@ import sys
 from typing import Any
 
 from svc_proto.api.config import ApiConfig
-from tests.api.scripted_agent import TurnBook
+from tests.api.scripted_agent import TurnHarness
 
 
 def test_who_is_alone_has_all_turns_and_asks_nobody() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     ownership = book.api.ownership
     assert book.spawn(ownership.start()) == [None]
     assert book.spawn(ownership.acquire("s")) == [None]
-    assert (ownership.fence("s"), ownership.families()) == (None, [])
+    assert (ownership.fence("s"), ownership.metrics()) == (None, [])
     unknown: Any = None
-    assert ownership.seek(unknown, "r") is None
+    assert ownership.lookup_run(unknown, "r") is None
     ownership.release("s")
     ownership.stop()
     assert book.request("GET", f"/v1/runs/run_{'0' * 32}").status == 404
@@ -26,12 +26,12 @@ def test_who_is_alone_has_all_turns_and_asks_nobody() -> None:
 def test_who_is_alone_imports_nothing_of_the_cluster() -> None:
     program = """
 import sys
-from svc_proto.api.config import api_config
+from svc_proto.api.config import parse_api_config
 from svc_proto.api.service import Api
 from svc_proto.engine.core import Engine
 def start(**more):
     env = {"SVC_CLUSTER_URL": "redis://127.0.0.1", "SVC_DATABASE_URL": "sqlite:////svc.db", **more}
-    Engine(Api(api_config(env)), entropy=bytes)
+    Engine(Api(parse_api_config(env)), entropy=bytes)
 start()
 before = {name for name in sys.modules if name.startswith("svc_proto.cluster") or "resp" in name.split(".")}
 assert not before | ({"svc_proto.api.cluster.session_ownership", "hiredis"} & sys.modules.keys()), before

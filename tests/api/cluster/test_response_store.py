@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc_proto.api.chat.store_requests import FindResponse, KeepResponse
-from svc_proto.api.cluster.response_store import ON_ITS_WAY, StoredResponses
-from svc_proto.api.runs.response_store import MAX_KEPT
+from svc_proto.api.chat.store_requests import FindResponse, SaveResponse
+from svc_proto.api.cluster.response_store import PROPAGATION_DELAY, ClusterResponseStore
+from svc_proto.api.runs.response_store import MAX_STORED
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from tests.api.cluster_harness import NodesBook
+from tests.api.cluster_harness import ApiClusterHarness
 
 ID = f"resp_{'a' * 28}"
 
@@ -19,12 +19,12 @@ def response(name: str = ID, text: str = "ä") -> dict[str, object]:
     return {"id": name, "object": "response", "text": text}
 
 
-class Two(NodesBook):
+class Two(ApiClusterHarness):
     """Two nodes."""
 
-    def responses(self, n: int = 0) -> StoredResponses:
+    def responses(self, n: int = 0) -> ClusterResponseStore:
         responses = self.at(n).api.responses
-        assert isinstance(responses, StoredResponses)
+        assert isinstance(responses, ClusterResponseStore)
         return responses
 
     def comes_of(self, flow: Flow[Any], after: float = 0.1) -> Any:
@@ -36,7 +36,7 @@ class Two(NodesBook):
         return results[0] if results else "nothing yet"
 
     def keep(self, name: str = ID, conversation: str | None = None, n: int = 0) -> None:
-        assert self.comes_of(self.responses(n).keep(response(name), "s", conversation)) is None
+        assert self.comes_of(self.responses(n).put(response(name), "s", conversation)) is None
 
 
 def test_what_one_keeps_all_have() -> None:
@@ -50,8 +50,8 @@ def test_what_one_keeps_all_have() -> None:
         assert book.comes_of(mine.session_of("conversation", "talk")) == "s"
         assert book.comes_of(mine.session_of("conversation", "other")) is None
         assert book.comes_of(mine.get("talk")) is None
-    assert book.comes_of(book.responses(1).drop(ID)) is True
-    assert book.comes_of(book.responses(0).drop(ID), after=1.0) is False
+    assert book.comes_of(book.responses(1).delete(ID)) is True
+    assert book.comes_of(book.responses(0).delete(ID), after=1.0) is False
     assert book.comes_of(book.responses(0).get(ID), after=1.0) is None
 
 
@@ -62,21 +62,21 @@ def test_one_that_is_on_its_way_is_waited_for() -> None:
     assert book.comes_of(waiting, after=0.1) == "nothing yet"
     book.keep(n=0)
     assert book.comes_of(book.responses(1).get(ID)) == response()
-    book.after(ON_ITS_WAY)
+    book.after(PROPAGATION_DELAY)
     assert book.comes_of(book.responses(1).get("resp_of_others")) is None  # at once: nobody of us made it
 
 
 def test_what_the_store_does_not_take_stays_here() -> None:
     book = Two()
     mine = book.responses()
-    book.refuse = (KeepResponse,)
+    book.refuse = (SaveResponse,)
     book.keep(conversation="talk")
     assert book.events(Level.WARNING) == ["responses not stored"] * 2
     assert book.comes_of(mine.get(ID)) == response()
     assert book.comes_of(mine.session_of("conversation", "talk")) == "s"
     assert book.comes_of(book.responses(1).get(ID), after=1.0) is None
-    assert book.comes_of(book.responses(0).drop(ID)) is True
-    for number in range(MAX_KEPT + 1):
+    assert book.comes_of(book.responses(0).delete(ID)) is True
+    for number in range(MAX_STORED + 1):
         book.keep(f"resp_{number}")
     assert book.comes_of(mine.get("resp_0")) is None
     assert book.comes_of(mine.get("resp_1")) == response("resp_1")
@@ -86,7 +86,7 @@ def test_a_store_that_does_not_answer_is_told_of() -> None:
     book = Two()
     book.keep()
     book.at(1).refuse = (FindResponse,)
-    for flow in (book.responses(1).get(ID), book.responses(1).drop(ID), book.responses(1).session_of("response", ID)):
+    for flow in (book.responses(1).get(ID), book.responses(1).delete(ID), book.responses(1).session_of("response", ID)):
         refused = book.comes_of(flow)
         assert isinstance(refused, Refused)
         assert (refused.status, refused.code) == (503, "session_db_unavailable")
@@ -95,8 +95,8 @@ def test_a_store_that_does_not_answer_is_told_of() -> None:
 def test_what_is_kept_again_meanwhile_stays_until_that_is_stored() -> None:
     book = Two()
     mine = book.responses()
-    book.hold = (KeepResponse,)
-    book.comes_of(mine.keep(response(), "s", None))
-    book.comes_of(mine.keep(response(text="other"), "s", None))
+    book.hold = (SaveResponse,)
+    book.comes_of(mine.put(response(), "s", None))
+    book.comes_of(mine.put(response(text="other"), "s", None))
     book.release()
     assert book.comes_of(mine.get(ID)) == response(text="other")

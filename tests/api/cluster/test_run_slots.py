@@ -7,13 +7,13 @@ from random import Random
 import pytest
 
 from svc_proto.api.cluster import run_slots
-from svc_proto.api.cluster.run_slots import LOOK_WITHIN
+from svc_proto.api.cluster.run_slots import MAX_POLL_INTERVAL
 from svc_proto.basics.errors import Refused
 from svc_proto.cluster.leases import LEASE, TAKEOVER_DELAY
 from svc_proto.engine.flow import Flow
-from tests.api.cluster_harness import UNAVAILABLE, NodesBook, code, redis_key
+from tests.api.cluster_harness import UNAVAILABLE, ApiClusterHarness, code, redis_key
 from tests.api.harness import ApiCall
-from tests.api.scripted_agent import Hand, names
+from tests.api.scripted_agent import ScriptedTurn, names
 
 FULL = (429, "rate_limit_exceeded")
 REFUSED = (
@@ -24,39 +24,39 @@ REFUSED = (
 )
 
 
-def begun(book: NodesBook) -> list[str]:
+def begun(book: ApiClusterHarness) -> list[str]:
     """What the turns so far were asked, that have begun."""
     return [str(hand.turn.prompt) for hand in book.puppet.hands]
 
 
-def chat(book: NodesBook, n: int, said: str, session: str = "") -> ApiCall:
+def chat(book: ApiClusterHarness, n: int, said: str, session: str = "") -> ApiCall:
     """A turn at a node, of a session of its own."""
     book.at(n)
     return book.chat(session or book.session(), {"message": said})
 
 
-def hand_of(book: NodesBook, said: str) -> Hand:
+def hand_of(book: ApiClusterHarness, said: str) -> ScriptedTurn:
     return next(hand for hand in book.puppet.hands if hand.turn.prompt == said)
 
 
-def finish(book: NodesBook, n: int, said: str) -> None:
+def finish(book: ApiClusterHarness, n: int, said: str) -> None:
     """That turn, at its node, is done."""
     book.at(n)
     hand_of(book, said).finish()
 
 
-def held(book: NodesBook, kind: str) -> str:
+def held(book: ApiClusterHarness, kind: str) -> str:
     """What Redis has of the places of a kind."""
     value, _ = book.town.keys.get(redis_key(f"places:{kind}"), (b"{}", 0.0))
     return value.decode()
 
 
-def places(book: NodesBook, kind: str) -> int:
+def places(book: ApiClusterHarness, kind: str) -> int:
     return held(book, kind).count(":") - held(book, kind).count(": ")
 
 
 def test_at_the_cap_of_all_nodes_runs_are_refused_and_turns_wait() -> None:
-    book = NodesBook(3, max_concurrent_runs=2)
+    book = ApiClusterHarness(3, max_concurrent_runs=2)
     chat(book, 0, "a")
     chat(book, 1, "b")
     waiting = chat(book, 2, "c")
@@ -70,7 +70,7 @@ def test_at_the_cap_of_all_nodes_runs_are_refused_and_turns_wait() -> None:
     assert (begun(book), names(waiting)) == (["a", "b"], [])
     assert (places(book, "turns"), places(book, "line")) == (2, 1)
     finish(book, 0, "a")
-    book.after(LOOK_WITHIN)
+    book.after(MAX_POLL_INTERVAL)
     assert begun(book) == ["a", "b", "c"]
     assert (places(book, "turns"), places(book, "line")) == (2, 0)
     finish(book, 1, "b")
@@ -81,7 +81,7 @@ def test_at_the_cap_of_all_nodes_runs_are_refused_and_turns_wait() -> None:
 
 
 def test_what_is_had_is_kept_for_as_long_as_it_takes() -> None:
-    book = NodesBook(max_concurrent_runs=1)
+    book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     waiting = chat(book, 0, "b")
     book.after(60.0)
@@ -97,7 +97,7 @@ def test_what_is_had_is_kept_for_as_long_as_it_takes() -> None:
 
 
 def test_no_node_keeps_the_others_waiting() -> None:
-    book = NodesBook(max_concurrent_runs=1)
+    book = ApiClusterHarness(max_concurrent_runs=1)
     for n, (node, _) in enumerate(book.members):
         node.engine.entropy = Random(n).randbytes  # they draw lots
     for number in range(12):
@@ -114,7 +114,7 @@ def test_no_node_keeps_the_others_waiting() -> None:
 
 def test_the_line_is_one_of_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_slots, "MAX_QUEUED", 1)
-    book = NodesBook(max_concurrent_runs=1)
+    book = ApiClusterHarness(max_concurrent_runs=1)
     book.at(0)
     session = book.session()
     chat(book, 0, "a", session)
@@ -127,13 +127,13 @@ def test_the_line_is_one_of_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     chat(book, 1, "c")
     assert code(chat(book, 0, "d")) == FULL
     finish(book, 0, "b")
-    book.after(LOOK_WITHIN)
+    book.after(MAX_POLL_INTERVAL)
     assert begun(book) == ["a", "b", "c"]
 
 
 def test_without_a_cap_turns_wait_for_their_session_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_slots, "MAX_QUEUED", 1)
-    book = NodesBook(max_concurrent_runs=0)
+    book = ApiClusterHarness(max_concurrent_runs=0)
     for number in range(12):
         chat(book, number % 2, f"{number}")
     assert len(begun(book)) == 12
@@ -147,7 +147,7 @@ def test_without_a_cap_turns_wait_for_their_session_alone(monkeypatch: pytest.Mo
 
 
 def test_a_place_of_a_node_that_was_killed_is_free_when_its_time_is_up() -> None:
-    book = NodesBook(max_concurrent_runs=1)
+    book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     waiting = chat(book, 1, "b")
     book.kill(0)
@@ -160,7 +160,7 @@ def test_a_place_of_a_node_that_was_killed_is_free_when_its_time_is_up() -> None
 
 
 def test_without_redis_the_next_of_the_same_node_has_it_and_nobody_else() -> None:
-    book = NodesBook(max_concurrent_runs=1)
+    book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     chat(book, 0, "b")
     chat(book, 1, "c")
@@ -173,13 +173,13 @@ def test_without_redis_the_next_of_the_same_node_has_it_and_nobody_else() -> Non
     assert code(book.at(1).call("POST", "/v1/runs", {"input": "x"})) == UNAVAILABLE
     finish(book, 0, "b")
     book.mend()
-    book.after(1.0 + TAKEOVER_DELAY + LOOK_WITHIN)
+    book.after(1.0 + TAKEOVER_DELAY + MAX_POLL_INTERVAL)
     assert begun(book) == ["a", "b", "c"]
     assert (places(book, "turns"), places(book, "line")) == (1, 0)
 
 
 def test_who_was_away_counts_again_and_nobody_is_let_in_beyond_the_cap() -> None:
-    book = NodesBook(max_concurrent_runs=1)
+    book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     book.cut(0)
     book.after(2 * LEASE)
@@ -195,7 +195,7 @@ def test_who_was_away_counts_again_and_nobody_is_let_in_beyond_the_cap() -> None
 
 
 def test_redis_that_comes_back_empty_hears_of_all_places_before_it_gives_any() -> None:
-    book = NodesBook(max_concurrent_runs=2)
+    book = ApiClusterHarness(max_concurrent_runs=2)
     chat(book, 0, "a")
     chat(book, 1, "b")
     book.cut()
@@ -208,7 +208,7 @@ def test_redis_that_comes_back_empty_hears_of_all_places_before_it_gives_any() -
 
 
 def test_a_turn_that_is_stopped_while_it_waits_leaves_the_line() -> None:
-    book = NodesBook(max_concurrent_runs=1)
+    book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     waiting = book.at(1).call("POST", "/v1/runs", {"input": "x"})
     assert code(waiting) == FULL
@@ -226,7 +226,7 @@ def test_a_turn_that_is_stopped_while_it_waits_leaves_the_line() -> None:
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_node_that_stops_gives_back_what_it_has(first: int) -> None:
-    book = NodesBook(max_concurrent_runs=1)
+    book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     chat(book, 0, "b")
     chat(book, 1, "c")
@@ -237,7 +237,7 @@ def test_a_node_that_stops_gives_back_what_it_has(first: int) -> None:
     assert begun(book) == ["a", "cb"[first]]
 
 
-def refusal(book: NodesBook, flow: Flow[None]) -> tuple[int, str]:
+def refusal(book: ApiClusterHarness, flow: Flow[None]) -> tuple[int, str]:
     """What a flow of a node's is refused with."""
     errors: list[Exception] = []
     engine = book.node.engine
@@ -249,17 +249,17 @@ def refusal(book: NodesBook, flow: Flow[None]) -> tuple[int, str]:
 
 
 def test_of_two_that_were_let_through_at_once_one_is_refused() -> None:
-    book = NodesBook(max_concurrent_runs=1)
+    book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
-    assert refusal(book, book.ownership.make_room("s", may_wait=False)) == FULL
+    assert refusal(book, book.ownership.reserve_slot("s", may_wait=False)) == FULL
 
 
 def test_who_loses_redis_while_it_asks_is_told_so() -> None:
-    book = NodesBook(max_concurrent_runs=1)
+    book = ApiClusterHarness(max_concurrent_runs=1)
     book.cut()
-    for flow in (book.ownership.places.check_room(), book.ownership.make_room("s", may_wait=True)):
+    for flow in (book.ownership.places.check_capacity(), book.ownership.reserve_slot("s", may_wait=True)):
         assert refusal(book, flow) == UNAVAILABLE
 
 
 def test_the_limits() -> None:
-    assert LOOK_WITHIN == 0.5
+    assert MAX_POLL_INTERVAL == 0.5

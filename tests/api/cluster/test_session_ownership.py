@@ -7,24 +7,24 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from svc_proto.agent.interface import ApprovalAsked, TextDelta
+from svc_proto.agent.interface import ApprovalRequested, TextDelta
 from svc_proto.api.cluster import session_ownership
-from svc_proto.api.cluster.response_store import ON_ITS_WAY
-from svc_proto.api.cluster.session_ownership import LOOK_EVERY, WAIT_WITHIN
-from svc_proto.api.runs.idempotency import KEEP
+from svc_proto.api.cluster.response_store import PROPAGATION_DELAY
+from svc_proto.api.cluster.session_ownership import POLL_INTERVAL, WAIT_TIMEOUT
+from svc_proto.api.runs.idempotency import KEY_TTL
 from svc_proto.cluster.leases import LEASE
 from svc_proto.cluster.node import LEASE as NODE_LEASE
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.service_clients.local_secret import OPERATOR
-from tests.api.cluster_harness import UNAVAILABLE, VIA, NodesBook, code, lease, redis_key
+from tests.api.cluster_harness import UNAVAILABLE, VIA, ApiClusterHarness, code, lease, redis_key
 from tests.api.harness import ApiCall
-from tests.api.scripted_agent import call_of, names, text_told
+from tests.api.scripted_agent import call_of, names, streamed_text
 
 # --- turns of one session ------------------------------------------------------------------------------------------
 
 
 def test_a_turn_of_a_session_that_is_elsewhere_waits_in_line_there() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     first = book.chat(session, {"message": "one"})
     hand = book.hand
@@ -37,14 +37,14 @@ def test_a_turn_of_a_session_that_is_elsewhere_waits_in_line_there() -> None:
     said = [name for name, _ in second.head.headers]
     assert len(said) == len(set(said))  # what every answer says is said once
     book.at(0)
-    hand.tell(TextDelta("1"))
+    hand.emit(TextDelta("1"))
     hand.finish()
-    book.hand.tell(TextDelta("2"))
+    book.hand.emit(TextDelta("2"))
     book.hand.finish()
     assert lease(book, session) != ""
-    book.hand.tell(TextDelta("3"))
+    book.hand.emit(TextDelta("3"))
     book.hand.finish()
-    assert [text_told(first), text_told(second)] == ["1", "2"]
+    assert [streamed_text(first), streamed_text(second)] == ["1", "2"]
     assert names(second)[-1] == "done"
     assert blocking.result.json["message"]["content"] == "3"
     assert lease(book, session) == ""
@@ -54,7 +54,7 @@ def test_a_turn_of_a_session_that_is_elsewhere_waits_in_line_there() -> None:
 
 
 def test_a_turn_that_is_ordered_by_other_protocols_waits_in_line_there_too() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     book.chat(session, {"message": "one"})
     hand = book.hand
@@ -65,7 +65,7 @@ def test_a_turn_that_is_ordered_by_other_protocols_waits_in_line_there_too() -> 
     assert (book.turns, streamed.head.status, run.result.status) == (1, 200, 202)
     book.at(0)
     for text in ("1", "2", "3"):
-        hand.tell(TextDelta(text))
+        hand.emit(TextDelta(text))
         hand.finish()
         hand = book.hand
     assert "2" in "".join(event.data for event in streamed.stream())
@@ -74,7 +74,7 @@ def test_a_turn_that_is_ordered_by_other_protocols_waits_in_line_there_too() -> 
 
 
 def test_what_is_stored_carries_a_fence_that_only_grows() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     fences = []
     for n in (0, 1, 0):
@@ -88,16 +88,16 @@ def test_what_is_stored_carries_a_fence_that_only_grows() -> None:
 
 
 def test_what_is_kept_on_the_way_carries_the_fence() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
-    book.hand.keep_calls(call_of())
+    book.hand.store_calls(call_of())
     fences = [query.fence for query in book.queries() if hasattr(query, "fence")]
     assert fences == [book.ownership.fence(session)] * 2
 
 
 def test_the_end_of_a_session_ends_its_turn_wherever_that_is() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     first = book.chat(session)
     book.at(1)
@@ -111,7 +111,7 @@ def test_the_end_of_a_session_ends_its_turn_wherever_that_is() -> None:
 
 
 def test_a_turn_that_cannot_begin_gives_the_session_back() -> None:
-    book = NodesBook(max_concurrent_runs=1)
+    book = ApiClusterHarness(max_concurrent_runs=1)
     session = book.session()
     held = book.call("POST", "/v1/runs", {"input": "Hi", "session_id": "s"})
     assert held.result.status == 202
@@ -125,7 +125,7 @@ def test_a_turn_that_cannot_begin_gives_the_session_back() -> None:
 
 
 def test_a_client_of_mcp_waits_for_a_session_that_is_elsewhere() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
     hand = book.hand
@@ -135,18 +135,18 @@ def test_a_client_of_mcp_waits_for_a_session_that_is_elsewhere() -> None:
     assert acquired == []
     book.at(0)
     hand.finish()
-    book.at(1).after(LOOK_EVERY)
+    book.at(1).after(POLL_INTERVAL)
     assert acquired == [None]
     book.at(0)
     refused: list[Any] = []
     flow = book.ownership.acquire(session)
     book.within(lambda: book.engine.spawn(flow, on_done=refused.append, on_error=refused.append))
-    book.after(WAIT_WITHIN)
+    book.after(WAIT_TIMEOUT)
     assert (refused[0].status, refused[0].code) == UNAVAILABLE
 
 
 def test_who_speaks_for_the_operator_of_one_host_does_not_at_another() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     said = [OPERATOR, (b"cookie", b"a=b"), (b"range", b"bytes=0-")]
     book.chat(session, headers=said)
@@ -161,12 +161,12 @@ def test_who_speaks_for_the_operator_of_one_host_does_not_at_another() -> None:
 
 
 def test_a_run_is_followed_stopped_and_answered_from_any_node() -> None:
-    book = NodesBook(3)
+    book = ApiClusterHarness(3)
     begun = book.request("POST", "/v1/runs", {"input": "Hi"})
     run = f"/v1/runs/{begun.json['run_id']}"
     hand = book.hand
-    asked = ApprovalAsked(call=call_of(), command="rm", pattern="", description="rm", choices=("once", "deny"))
-    hand.do(lambda: hand.host.approve(asked))
+    asked = ApprovalRequested(call=call_of(), command="rm", pattern="", description="rm", choices=("once", "deny"))
+    hand.do(lambda: hand.host.request_approval(asked))
     book.at(1)
     status = book.request("GET", run)
     assert (status.json["status"], len(status.json["approvals"])) == ("waiting_for_approval", 1)
@@ -178,7 +178,7 @@ def test_a_run_is_followed_stopped_and_answered_from_any_node() -> None:
     assert book.request("POST", approval, {"choice": "nonsense"}).status == 400
     assert book.request("POST", approval, {"choice": "once", "call_id": "call_7"}).json["resolved"] == 1
     book.at(0)
-    hand.tell(TextDelta("so"))
+    hand.emit(TextDelta("so"))
     assert hand.answers[0] == "once"
     assert '"so"' in follower.text
     book.at(2)
@@ -188,7 +188,7 @@ def test_a_run_is_followed_stopped_and_answered_from_any_node() -> None:
 
 
 def test_nodes_may_be_under_a_path() -> None:
-    book = NodesBook(root_path="/agent", under="/agent")
+    book = ApiClusterHarness(root_path="/agent", under="/agent")
     book.chat(book.session())
     run = f"/v1/runs/{book.hand.turn.run_id}"
     book.at(1)
@@ -198,7 +198,7 @@ def test_nodes_may_be_under_a_path() -> None:
 
 @pytest.mark.parametrize("run", [f"run_{'0' * 32}", "run_x", "x"])
 def test_a_run_that_nobody_has(run: str) -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     for method, path in (("GET", ""), ("POST", "/stop"), ("POST", "/approval")):
         answer = book.request(method, f"/v1/runs/{run}{path}", {} if path else None)
         assert (answer.status, answer.json["error"]["code"]) == (404, "run_not_found")
@@ -208,7 +208,7 @@ def test_a_run_that_nobody_has(run: str) -> None:
 
 
 def test_a_run_is_asked_for_once() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     book.chat(book.session())
     run = f"/v1/runs/{book.hand.turn.run_id}"
     assert book.at(1).request("GET", run, headers=VIA).status == 404
@@ -216,7 +216,7 @@ def test_a_run_is_asked_for_once() -> None:
 
 
 def test_a_node_that_says_nothing_may_have_it_until_it_is_gone() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     book.chat(book.session())
     run = f"/v1/runs/{book.hand.turn.run_id}"
     node, _ = book.members[0]
@@ -229,7 +229,7 @@ def test_a_node_that_says_nothing_may_have_it_until_it_is_gone() -> None:
 
 
 def test_a_node_that_does_not_know_the_key_is_not_heard() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
     book.api.config = evolve(book.api.config, key="another key of that node")
@@ -238,14 +238,14 @@ def test_a_node_that_does_not_know_the_key_is_not_heard() -> None:
     assert code(book.chat(session)) == UNAVAILABLE
 
 
-def passed(book: NodesBook) -> int:
+def passed(book: ApiClusterHarness) -> int:
     """How often Redis was asked who has what."""
     return sum(name in ("EVAL", "GET", "SET") for name in book.town.served)
 
 
 @pytest.mark.parametrize("key", ["", "wrong"])
 def test_nobody_is_passed_on_without_a_key(key: str) -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
     run = f"/v1/runs/{book.hand.turn.run_id}"
@@ -267,7 +267,7 @@ def test_nobody_is_passed_on_without_a_key(key: str) -> None:
 
 def test_so_many_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_ownership, "MAX_WAITING", 1)
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
     hand = book.hand
@@ -282,14 +282,14 @@ def test_so_many_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(book, "svc_cluster_passing") == 0
 
 
-def shown(book: NodesBook, name: str) -> float:
+def shown(book: ApiClusterHarness, name: str) -> float:
     """What a monitor is told."""
     lines = book.request("GET", "/metrics").body.decode().splitlines()
     return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 
 
 def test_what_a_monitor_is_shown() -> None:
-    book = NodesBook(3)
+    book = ApiClusterHarness(3)
     book.chat(book.session())
     assert shown(book, "svc_cluster_nodes") == 2
     assert shown(book, "svc_cluster_leases") == 1
@@ -299,21 +299,21 @@ def test_what_a_monitor_is_shown() -> None:
 # --- responses -----------------------------------------------------------------------------------------------------
 
 
-def respond(book: NodesBook, text: str, **more: object) -> str:
+def respond(book: ApiClusterHarness, text: str, **more: object) -> str:
     """One response, which has been kept: its id."""
     call = book.call("POST", "/v1/responses", {"input": text, **more})
-    book.hand.tell(TextDelta(f"{text}!"))
+    book.hand.emit(TextDelta(f"{text}!"))
     book.hand.finish()
     return str(call.result.json["id"])
 
 
-def asked_with(book: NodesBook) -> list[object]:
+def asked_with(book: ApiClusterHarness) -> list[object]:
     """What the model was given of what was before."""
     return [row["content"] for row in book.hand.turn.history]
 
 
 def test_a_response_goes_on_at_any_node_and_is_read_and_deleted_there() -> None:
-    book = NodesBook(3)
+    book = ApiClusterHarness(3)
     first = respond(book, "one")
     book.at(1)
     second = respond(book, "two", previous_response_id=first)
@@ -327,12 +327,12 @@ def test_a_response_goes_on_at_any_node_and_is_read_and_deleted_there() -> None:
     assert book.request("DELETE", f"/v1/responses/{first}").json["deleted"] is True
     for n in range(3):
         gone = [book.at(n).call(method, f"/v1/responses/{first}") for method in ("GET", "DELETE")]
-        book.after(ON_ITS_WAY)
+        book.after(PROPAGATION_DELAY)
         assert [call.result.status for call in gone] == [404, 404]
 
 
 def test_a_response_outlives_the_node_that_has_given_it() -> None:
-    book = NodesBook(3)
+    book = ApiClusterHarness(3)
     first, second = respond(book, "one"), respond(book, "other", conversation="c")
     book.after(0.1)
     book.kill(0)
@@ -347,7 +347,7 @@ def test_a_response_outlives_the_node_that_has_given_it() -> None:
 
 
 def test_a_conversation_goes_on_at_any_node() -> None:
-    book = NodesBook(3)
+    book = ApiClusterHarness(3)
     for n, text in enumerate(("one", "two", "three")):
         respond(book.at(n), text, conversation="c")
     assert asked_with(book) == ["one", "one!", "two", "two!"]
@@ -355,12 +355,12 @@ def test_a_conversation_goes_on_at_any_node() -> None:
 
 @pytest.mark.parametrize("wanted", [f"resp_{'0' * 28}", "resp_x", "x" * 1_000])
 def test_a_response_that_nobody_has(wanted: str) -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     asked = [
         book.call("POST", "/v1/responses", {"input": "Hi", "previous_response_id": wanted}),
         book.call("GET", f"/v1/responses/{wanted}"),
     ]
-    book.after(ON_ITS_WAY)
+    book.after(PROPAGATION_DELAY)
     assert [call.result.status for call in asked] == [404, 404]
 
 
@@ -369,7 +369,7 @@ def test_a_response_that_nobody_has(wanted: str) -> None:
 COMPLETION = {"messages": [{"role": "user", "content": "Hi"}]}
 
 
-def again(book: NodesBook, path: str = "/v1/chat/completions", key: str = "k", **body: object) -> ApiCall:
+def again(book: ApiClusterHarness, path: str = "/v1/chat/completions", key: str = "k", **body: object) -> ApiCall:
     """A request with a key."""
     wanted = {"input": "Hi"} if path == "/v1/responses" else COMPLETION
     return book.call("POST", path, {**wanted, **body}, headers=[(b"idempotency-key", key.encode())])
@@ -377,13 +377,13 @@ def again(book: NodesBook, path: str = "/v1/chat/completions", key: str = "k", *
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
 def test_the_same_request_at_another_node_is_not_run_again(path: str) -> None:
-    book = NodesBook(3)
+    book = ApiClusterHarness(3)
     first = again(book, path)
     hand = book.hand
     meanwhile = again(book.at(1), path)
     beside = again(book, path)
     book.at(0)
-    hand.tell(TextDelta("so"))
+    hand.emit(TextDelta("so"))
     hand.finish()
     later = again(book.at(2), path)
     bodies = [call.result.json for call in (first, meanwhile, beside, later)]
@@ -396,7 +396,7 @@ def test_the_same_request_at_another_node_is_not_run_again(path: str) -> None:
 
 
 def test_a_key_is_where_the_run_was_begun() -> None:
-    book = NodesBook(3)
+    book = ApiClusterHarness(3)
     held = again(book, key="other")  # the conversation is that of the next one, and so is the session
     hand = book.hand
     passed = again(book.at(1))
@@ -410,7 +410,7 @@ def test_a_key_is_where_the_run_was_begun() -> None:
 
 
 def test_two_at_the_same_instant_are_one() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     book.at(1).chat(book.session())
     book.at(0)
     calls: list[ApiCall] = []
@@ -425,7 +425,7 @@ def test_two_at_the_same_instant_are_one() -> None:
 
 
 def test_a_key_of_a_node_that_is_gone_is_free() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     again(book)
     book.kill(0)
     assert code(again(book.at(1))) == UNAVAILABLE  # nobody has noticed
@@ -435,13 +435,13 @@ def test_a_key_of_a_node_that_is_gone_is_free() -> None:
     assert book.turns == 2
     book.hand.finish()
     assert call.result.status == 200
-    book.after(KEEP)
+    book.after(KEY_TTL)
     again(book)
     assert book.turns == 3
 
 
 def test_a_key_that_ends_between_two_looks_at_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     again(book)
     book.hand.finish()
     monkeypatch.setitem(book.town.commands, b"GET", lambda client, given: None)

@@ -8,26 +8,26 @@ import pytest
 
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.cluster import session_ownership
-from svc_proto.api.cluster.session_ownership import LOOK_EVERY, START_WITHIN, TAKE_WITHIN, WAIT_WITHIN
+from svc_proto.api.cluster.session_ownership import ACQUIRE_TIMEOUT, POLL_INTERVAL, START_TIMEOUT, WAIT_TIMEOUT
 from svc_proto.cluster.leases import LEASE, TAKEOVER_DELAY
 from svc_proto.cluster.node import LEASE as NODE_LEASE
 from svc_proto.commands import Ready
 from svc_proto.facts import Started
 from svc_proto.schema.json_object import JsonObject
 from tests.api.cluster.test_session_ownership import again
-from tests.api.cluster_harness import UNAVAILABLE, VIA, NodesBook, code, lease, redis_key
-from tests.api.scripted_agent import call_of, names, text_told
+from tests.api.cluster_harness import UNAVAILABLE, VIA, ApiClusterHarness, code, lease, redis_key
+from tests.api.scripted_agent import call_of, names, streamed_text
 
 # --- nodes that go -------------------------------------------------------------------------------------------------
 
 
 def test_what_a_killed_node_had_can_be_had_when_its_lease_is_over() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     book.chat(session, {"message": "one"})
     run = book.hand.turn.run_id
     hand = book.hand
-    hand.keep_calls(call_of())
+    hand.store_calls(call_of())
     book.at(1)
     follower = book.call("GET", f"/v1/runs/{run}")
     blocking = book.call("POST", f"/api/sessions/{session}/chat", {"message": "two"})
@@ -40,14 +40,14 @@ def test_what_a_killed_node_had_can_be_had_when_its_lease_is_over() -> None:
     fresh = book.chat(session, {"message": "four"})
     book.after(LEASE - 0.1)
     assert book.turns == 1
-    book.after(LOOK_EVERY)
+    book.after(POLL_INTERVAL)
     assert names(fresh)[:2] == ["session.created", "run.started"]
     rows = book.messages(session)
     assert [row["role"] for row in rows] == ["user", "assistant", "user"]  # what was told is there
 
 
 def test_a_node_that_hangs_is_waited_for_no_longer_than_it_takes_to_notice() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
     blocking = book.at(1).call("POST", f"/api/sessions/{session}/chat", {"message": "two"})
@@ -57,30 +57,30 @@ def test_a_node_that_hangs_is_waited_for_no_longer_than_it_takes_to_notice() -> 
 
 
 def test_a_session_whose_node_is_gone_for_good_but_whose_lease_is_not() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     book.town.keys[redis_key(f"lease:{session}")] = b"nobody http://127.0.0.1:1", 1e9
     call = book.chat(session)
-    book.after(TAKE_WITHIN - 0.1)
+    book.after(ACQUIRE_TIMEOUT - 0.1)
     assert call.answer is None
-    book.after(LOOK_EVERY)
+    book.after(POLL_INTERVAL)
     assert code(call) == UNAVAILABLE
 
 
 def test_what_was_passed_on_is_not_passed_on_again() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
     call = book.at(1).chat(session, {"message": "two"}, headers=VIA)
-    book.after(TAKE_WITHIN + LOOK_EVERY)
+    book.after(ACQUIRE_TIMEOUT + POLL_INTERVAL)
     assert (code(call), book.turns) == (UNAVAILABLE, 1)
 
 
 def test_who_stops_says_so_and_stores_what_was_said() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     call = book.chat(session)
-    book.hand.tell(TextDelta("so far"))
+    book.hand.emit(TextDelta("so far"))
     book.at(1).end(0)
     assert names(call)[-1] == "done"
     assert [row["content"] for row in book.messages(session)] == ["Hi", "so far"]
@@ -93,7 +93,7 @@ def test_who_stops_says_so_and_stores_what_was_said() -> None:
 
 
 def test_without_redis_turns_go_on_and_none_begins() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session, other = book.session(), book.session()
     call = book.chat(session, {"message": "one"})
     hand = book.hand
@@ -120,9 +120,9 @@ def test_without_redis_turns_go_on_and_none_begins() -> None:
     book.after(TAKEOVER_DELAY)
     assert lease(book, session).endswith(":8642")  # it has again what it had
     book.at(0)
-    hand.tell(TextDelta("1"))
+    hand.emit(TextDelta("1"))
     hand.finish()
-    assert text_told(call) == "1"
+    assert streamed_text(call) == "1"
     book.hand.finish()
     assert blocking.result.status == 200
     book.hand.finish()
@@ -132,7 +132,7 @@ def test_without_redis_turns_go_on_and_none_begins() -> None:
 
 
 def test_nobody_takes_anything_before_those_who_had_it_may_have_it_again() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
     book.cut()
@@ -147,27 +147,27 @@ def test_nobody_takes_anything_before_those_who_had_it_may_have_it_again() -> No
 
 
 def test_who_was_overtaken_without_knowing_it_stores_nothing_more() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     first = book.chat(session, {"message": "one"})
     hand = book.hand
-    hand.keep_calls(call_of())
+    hand.store_calls(call_of())
     book.cut(0)  # Redis is there for the others
     book.at(1).after(LEASE)
     second = book.chat(session, {"message": "two"})
     assert (names(second)[0], book.turns) == ("session.created", 2)
     book.at(0)
-    hand.tell(TextDelta("late"))
+    hand.emit(TextDelta("late"))
     hand.finish()
-    assert first.told()[-2][1]["error"] == "session_db_unavailable"
-    book.at(1).hand.tell(TextDelta("2"))
+    assert first.named_events()[-2][1]["error"] == "session_db_unavailable"
+    book.at(1).hand.emit(TextDelta("2"))
     book.hand.finish()
     rows = [(row["role"], row["content"]) for row in book.messages(session)]
     assert rows == [("user", "one"), ("assistant", ""), ("user", "two"), ("assistant", "2")]
 
 
 def test_who_hears_that_it_was_overtaken_stops() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     first = book.chat(session, {"message": "one"})
     waits = book.chat(session, {"message": "two"})
@@ -188,7 +188,7 @@ def test_who_hears_that_it_was_overtaken_stops() -> None:
 
 @pytest.mark.parametrize("overtaken", [False, True])
 def test_who_may_have_been_overtaken_asks_the_store(overtaken: bool) -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     session = book.session()
     first = book.chat(session, {"message": "one"})
     hand = book.hand
@@ -208,12 +208,12 @@ def test_who_may_have_been_overtaken_asks_the_store(overtaken: bool) -> None:
 
 
 def test_a_start_without_redis_opens_the_doors_nevertheless() -> None:
-    book = NodesBook(1, started=False)
+    book = ApiClusterHarness(1, started=False)
     redis = book.servers.pop(6379)
     book.feed(Started())
-    book.after(START_WITHIN - 0.1)
+    book.after(START_TIMEOUT - 0.1)
     assert Ready() not in book.commands
-    book.after(LOOK_EVERY)
+    book.after(POLL_INTERVAL)
     assert book.ready
     session = book.session()
     assert code(book.chat(session)) == UNAVAILABLE
@@ -224,7 +224,7 @@ def test_a_start_without_redis_opens_the_doors_nevertheless() -> None:
 
 @pytest.mark.parametrize("lost", [0, 1, 2, 3])
 def test_redis_goes_while_it_is_asked(lost: int) -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     again(book.at(1))
     (place,) = [place for place in book.town.keys if b":again:" in place[1]]
     book.town.keys[place] = b"gone http://127.0.0.1:1", 1e9
@@ -248,15 +248,15 @@ def test_redis_goes_while_it_is_asked(lost: int) -> None:
 
 
 def test_the_fellows_words() -> None:
-    book = NodesBook()
+    book = ApiClusterHarness()
     ownership = book.ownership
     nothing = JsonObject({})
-    assert ownership.state() == {}
-    ownership.take_state("b", nothing)
-    ownership.take("b", "word", nothing)
-    assert ownership.answer("b", "other", nothing) == {}
+    assert ownership.export_state() == {}
+    ownership.apply_state("b", nothing)
+    ownership.on_message("b", "word", nothing)
+    assert ownership.on_request("b", "other", nothing) == {}
 
 
 def test_limits() -> None:
-    assert (TAKEOVER_DELAY, START_WITHIN, TAKE_WITHIN, WAIT_WITHIN, LOOK_EVERY) == (1.0, 3.0, 6.0, 600.0, 0.5)
-    assert (session_ownership.MAX_WAITING, session_ownership.TURN_WITHIN) == (1_000, 86_400.0)
+    assert (TAKEOVER_DELAY, START_TIMEOUT, ACQUIRE_TIMEOUT, WAIT_TIMEOUT, POLL_INTERVAL) == (1.0, 3.0, 6.0, 600.0, 0.5)
+    assert (session_ownership.MAX_WAITING, session_ownership.MAX_TURN_DURATION) == (1_000, 86_400.0)

@@ -9,20 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.api.config import ApiConfig
-from tests.api.harness import KEY, ApiBook
+from tests.api.harness import KEY, ApiHarness
 from tests.documented import Documented, queries
 from tests.playbook import REMOTE
 from tests.routes_page import API, assert_shown
 from tests.support.http_client import Response
 
 
-def ask(book: ApiBook, path: str) -> Response:
+def ask(book: ApiHarness, path: str) -> Response:
     answer = book.call("GET", path)
     book.after(2.0)
     return answer.result
 
 
-BOOK = ApiBook()
+BOOK = ApiHarness()
 DOCUMENTED = Documented.of(BOOK.request("GET", "/openapi.json").body)
 SESSION = BOOK.session(title="Trip", system_prompt="Be brief.")
 
@@ -95,7 +95,7 @@ def test_what_changes_answer(label: str, path: str, body: Any, status: int) -> N
 
 
 def test_who_may_read_it() -> None:
-    book = ApiBook(ApiConfig(key=KEY))
+    book = ApiHarness(ApiConfig(key=KEY))
     for path in ("/openapi.json", "/docs"):
         assert book.request("GET", path, key="").status == 200
         assert book.request("GET", path, key="", peer=REMOTE).status == 401
@@ -104,7 +104,7 @@ def test_who_may_read_it() -> None:
 
 
 def test_reading_it_makes_no_guess_of_a_key_undone() -> None:
-    book = ApiBook(ApiConfig(key=KEY))
+    book = ApiHarness(ApiConfig(key=KEY))
     for _ in range(4):
         assert book.request("GET", "/v1/models", key="wrong").status == 401
         assert book.request("GET", "/openapi.json", key="").status == 200

@@ -8,37 +8,37 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.interface import (
-    ApprovalAsked,
-    NoteChange,
-    NoteChanged,
+    ApprovalRequested,
+    MemoryChange,
+    MemoryChanged,
     ReasoningDelta,
     TextDelta,
-    ToolFinished,
-    ToolStarted,
+    ToolCallFinished,
+    ToolCallStarted,
 )
 from svc_proto.api.openapi.run_types import RESPONSE_EVENTS, RUN_EVENTS
 from svc_proto.schema.chat_events import EVENTS
 from tests.api.harness import ApiCall
-from tests.api.scripted_agent import TurnBook, call_of
+from tests.api.scripted_agent import TurnHarness, call_of
 from tests.documented import Documented
 
-DOCUMENTED = Documented.of(TurnBook().request("GET", "/openapi.json").body)
+DOCUMENTED = Documented.of(TurnHarness().request("GET", "/openapi.json").body)
 HEAD = ("session_id", "run_id", "seq", "ts")  # of each event of a session's stream
 CALL = call_of(city="Bern")
-QUESTION = ApprovalAsked(call=CALL, command="c", description="d", pattern="p", choices=("once", "deny"))
+QUESTION = ApprovalRequested(call=CALL, command="c", description="d", pattern="p", choices=("once", "deny"))
 UNSEEN = {"session.created", "tool.progress"}  # which a phone knows, and this server does not say
 
 
-def play(call: ApiCall, book: TurnBook, path: str, *, asks: bool = True) -> None:
+def play(call: ApiCall, book: TurnHarness, path: str, *, asks: bool = True) -> None:
     """A turn in which everything happens, up to its end."""
     hand = book.hand
-    hand.tell(ReasoningDelta("hm"), TextDelta("Hel"), TextDelta("lo"), ToolStarted(CALL))
-    hand.tell(ToolFinished(call=CALL, output="ok", preview="ok", seconds=0.5))
-    hand.tell(ToolStarted(failing := call_of(identity="call_8")))
-    hand.tell(ToolFinished(call=failing, output="no", preview="no", seconds=0.5, error="no"))
-    hand.tell(NoteChanged(call=CALL, change=NoteChange(target="memory", count=1, added="tea", removed=None)))
+    hand.emit(ReasoningDelta("hm"), TextDelta("Hel"), TextDelta("lo"), ToolCallStarted(CALL))
+    hand.emit(ToolCallFinished(call=CALL, output="ok", preview="ok", seconds=0.5))
+    hand.emit(ToolCallStarted(failing := call_of(identity="call_8")))
+    hand.emit(ToolCallFinished(call=failing, output="no", preview="no", seconds=0.5, error="no"))
+    hand.emit(MemoryChanged(call=CALL, change=MemoryChange(target="memory", count=1, added="tea", removed=None)))
     if asks:
-        hand.do(lambda: hand.host.approve(QUESTION))
+        hand.do(lambda: hand.host.request_approval(QUESTION))
         answer = book.request("POST", path, {"choice": "once", "call_id": CALL.id})
         DOCUMENTED.check("POST /v1/runs/{run_id}/approval", answer)
         DOCUMENTED.check("GET /v1/runs/{run_id}", book.request("GET", f"/v1/runs/{hand.turn.run_id}"))
@@ -62,7 +62,7 @@ def told(call: ApiCall, label: str, *, status: str = "200", head: tuple[str, ...
 
 @pytest.mark.parametrize("end", [{}, {"finish": "error", "error": "it broke", "code": "agent_error"}])
 def test_a_session_s_stream(end: dict[str, Any]) -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.chat(book.session(), {"message": "Hi", "approvals": True})
     play(call, book, f"/v1/runs/{book.hand.turn.run_id}/approval")
     book.hand.finish(**end)
@@ -73,7 +73,7 @@ def test_a_session_s_stream(end: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("end", ["finish", "error", "stop"])
 def test_the_events_of_a_run(end: str) -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.call("POST", "/v1/runs", {"input": "Hi", "stream": True})
     path = f"/v1/runs/{book.hand.turn.run_id}"
     play(call, book, f"{path}/approval")
@@ -90,7 +90,7 @@ def test_the_events_of_a_run(end: str) -> None:
 
 @pytest.mark.parametrize("end", [{}, {"finish": "length"}, {"finish": "error", "error": "it broke", "code": "x"}])
 def test_the_events_of_a_response(end: dict[str, Any]) -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.call("POST", "/v1/responses", {"input": "Hi", "stream": True})
     play(call, book, "", asks=False)
     book.hand.finish(**end)
@@ -102,7 +102,7 @@ def test_the_events_of_a_response(end: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("end", [{}, {"finish": "error", "error": "it broke"}])
 def test_the_chunks_of_a_completion(end: dict[str, Any]) -> None:
-    book = TurnBook()
+    book = TurnHarness()
     asked = {"messages": [{"role": "user", "content": "Hi"}], "stream": True, "stream_options": {"include_usage": True}}
     for fields, more in (((), set()), (((b"x-svc-tool-progress", b"1"),), {"svc.tool.progress"})):
         call = book.call("POST", "/v1/chat/completions", asked, headers=fields)

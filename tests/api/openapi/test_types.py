@@ -30,10 +30,10 @@ ROW = Message(
 @pytest.mark.parametrize(
     ("kind", "written"),
     [
-        (types.Session, session_view(CHAT, SVC)),
-        (types.SessionAnswer, session_answer(CHAT, SVC)),
-        (types.Message, message_view(ROW)),
-        (types.Usage, usage_view(Usage())),
+        (types.SessionJson, session_view(CHAT, SVC)),
+        (types.SessionAnswerJson, session_answer(CHAT, SVC)),
+        (types.MessageJson, message_view(ROW)),
+        (types.UsageJson, usage_view(Usage())),
     ],
 )
 def test_the_members_are_those_that_are_written(kind: type, written: dict[str, object]) -> None:

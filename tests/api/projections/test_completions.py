@@ -3,10 +3,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from svc_proto.agent.interface import ReasoningDelta, TextDelta, ToolCall, ToolFinished, ToolPending, ToolStarted
+from svc_proto.agent.interface import (
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolCallFinished,
+    ToolCallPending,
+    ToolCallStarted,
+)
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.projections.completions import CompletionProjection, completion_usage, finish_reason
-from svc_proto.api.projections.turn_events import StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent
 from svc_proto.basics.brand import HERMES, SVC, Brand
 from svc_proto.basics.moment import Moment
 from svc_proto.wire.sse import EventStreamDecoder
@@ -22,7 +29,7 @@ def projection(brand: Brand = SVC, *, usage: bool = False, progress: bool = Fals
     )
 
 
-def chunks(event: StoryEvent, *, usage: bool = False) -> list[dict[str, Any]]:
+def chunks(event: TurnStreamEvent, *, usage: bool = False) -> list[dict[str, Any]]:
     text = projection(usage=usage).encode(event, NOW)
     found = EventStreamDecoder().receive_data(text.encode())
     if isinstance(event, TurnEnded):
@@ -39,7 +46,7 @@ def choice(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
 
 
 def test_text() -> None:
-    assert chunks(TurnBegun(title=None, user_id="u", user_text="Hi")) == [choice({"role": "assistant"})]
+    assert chunks(TurnStarted(title=None, user_id="u", user_text="Hi")) == [choice({"role": "assistant"})]
     assert chunks(TextDelta('Hé"')) == [choice({"content": 'Hé"'})]
     assert chunks(ReasoningDelta("hm")) == [choice({"reasoning_content": "hm"})]
 
@@ -74,7 +81,7 @@ def test_calls_for_the_client() -> None:
 def test_tool_progress_bears_the_brand() -> None:
     for brand in (SVC, HERMES):
         one = projection(brand, progress=True)
-        text = one.encode(ToolStarted(CALL), NOW) + one.encode(ToolFinished(call=CALL, output="x"), NOW)
+        text = one.encode(ToolCallStarted(CALL), NOW) + one.encode(ToolCallFinished(call=CALL, output="x"), NOW)
         events = EventStreamDecoder().receive_data(text.encode())
         assert [event.event for event in events] == [f"{brand.name}.tool.progress"] * 2
         running, completed = (json.loads(event.data) for event in events)
@@ -85,21 +92,21 @@ def test_tool_progress_bears_the_brand() -> None:
 
 def test_who_does_not_ask_for_tool_progress_is_told_chunks_only() -> None:
     one = projection()
-    assert one.encode(ToolStarted(CALL), NOW) + one.encode(ToolFinished(call=CALL, output="x"), NOW) == ""
+    assert one.encode(ToolCallStarted(CALL), NOW) + one.encode(ToolCallFinished(call=CALL, output="x"), NOW) == ""
 
 
 def test_what_is_not_told() -> None:
     one = projection(progress=True)
     hidden = ToolCall(id="call_8", name="_thinking", args={})
     for event in (
-        ToolPending(CALL),
-        ToolStarted(hidden),
-        ToolFinished(call=hidden, output="x"),
-        ToolFinished(call=CALL, output="it never ran"),
+        ToolCallPending(CALL),
+        ToolCallStarted(hidden),
+        ToolCallFinished(call=hidden, output="x"),
+        ToolCallFinished(call=CALL, output="it never ran"),
     ):
         assert one.encode(event, NOW) == ""
 
 
 def test_a_call_without_a_preview_shows_its_name() -> None:
     call = ToolCall(id="call_9", name="memory", args={})
-    assert '"label":"memory"' in projection(progress=True).encode(ToolStarted(call), NOW)
+    assert '"label":"memory"' in projection(progress=True).encode(ToolCallStarted(call), NOW)

@@ -3,23 +3,30 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from svc_proto.agent.interface import ModelAsked, ReasoningDelta, TextDelta, ToolCall, ToolFinished, ToolStarted
+from svc_proto.agent.interface import (
+    ModelCallStarted,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolCallFinished,
+    ToolCallStarted,
+)
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.projections.responses import ResponseBuilder, ResponseProjection
-from svc_proto.api.projections.turn_events import StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent
 from svc_proto.basics.moment import Moment
 from svc_proto.wire.sse import EventStreamDecoder
 
 NOW = Moment(1.0, 1_927_857_907.02)
 CALL = ToolCall(id="call_7", name="terminal", args={"a": 1}, arguments='{"a":1}')
-BEGUN = TurnBegun(title=None, user_id="u", user_text="Hi")
+BEGUN = TurnStarted(title=None, user_id="u", user_text="Hi")
 
 
 def builder() -> ResponseBuilder:
     return ResponseBuilder(id="resp_1", created=1_927_857_909, model="m")
 
 
-def told(*story: StoryEvent) -> list[dict[str, Any]]:
+def told(*story: TurnStreamEvent) -> list[dict[str, Any]]:
     projection = ResponseProjection(builder())
     text = "".join(projection.encode(event, NOW) for event in story)
     found = []
@@ -77,12 +84,12 @@ def test_tools_between_two_messages() -> None:
     events = told(
         BEGUN,
         TextDelta("Look."),
-        ToolStarted(CALL),
-        ToolFinished(call=CALL, output="42"),
-        ToolFinished(call=denied, output="no", error="no"),  # it never started
+        ToolCallStarted(CALL),
+        ToolCallFinished(call=CALL, output="42"),
+        ToolCallFinished(call=denied, output="no", error="no"),  # it never started
         TextDelta("\n\n"),
         TextDelta("Done."),
-        ModelAsked(),
+        ModelCallStarted(),
         TurnEnded(content="Look.\n\nDone."),
     )
     output = events[-1]["response"]["output"]

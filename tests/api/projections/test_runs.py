@@ -4,20 +4,20 @@ import json
 from typing import Any
 
 from svc_proto.agent.interface import (
-    ApprovalAsked,
-    ApprovalGiven,
-    NoteChange,
-    NoteChanged,
+    ApprovalRequested,
+    ApprovalResolved,
+    MemoryChange,
+    MemoryChanged,
     ReasoningDelta,
     TextDelta,
     ToolCall,
-    ToolFinished,
-    ToolPending,
-    ToolStarted,
+    ToolCallFinished,
+    ToolCallPending,
+    ToolCallStarted,
 )
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.projections.runs import RunProjection
-from svc_proto.api.projections.turn_events import StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent
 from svc_proto.basics.moment import Moment
 from svc_proto.wire.sse import EventStreamDecoder
 
@@ -26,7 +26,7 @@ CALL = ToolCall(id="call_7", name="terminal", args={"a": 1}, preview="ls")
 IDS = {"tool": "terminal", "call_id": "call_7", "tool_call_id": "call_7", "args": {"a": 1}}
 
 
-def told(event: StoryEvent) -> tuple[str, dict[str, Any]]:
+def told(event: TurnStreamEvent) -> tuple[str, dict[str, Any]]:
     text = RunProjection(session_id="s1", run_id="run_a1").encode(event, NOW)
     (found,) = EventStreamDecoder().receive_data(text.encode())
     data = json.loads(found.data)
@@ -37,18 +37,18 @@ def told(event: StoryEvent) -> tuple[str, dict[str, Any]]:
 
 
 def test_the_events_of_the_wire() -> None:
-    assert told(TurnBegun(title=None, user_id="u", user_text="Hi")) == ("run.started", {})
+    assert told(TurnStarted(title=None, user_id="u", user_text="Hi")) == ("run.started", {})
     assert told(TextDelta("Hé")) == ("message.delta", {"delta": "Hé"})
     assert told(ReasoningDelta("hm")) == ("reasoning.available", {"text": "hm"})
-    assert told(ToolStarted(CALL)) == ("tool.started", {**IDS, "preview": "ls"})
+    assert told(ToolCallStarted(CALL)) == ("tool.started", {**IDS, "preview": "ls"})
     completed = {**IDS, "duration": 1.235, "error": False, "result_preview": "4"}
-    assert told(ToolFinished(call=CALL, output="42", preview="4", seconds=1.23456)) == ("tool.completed", completed)
+    assert told(ToolCallFinished(call=CALL, output="42", preview="4", seconds=1.23456)) == ("tool.completed", completed)
     failed = {**IDS, "duration": 0.0, "error": True, "result_preview": "no"}
-    assert told(ToolFinished(call=CALL, output="x", error="no")) == ("tool.completed", failed)
+    assert told(ToolCallFinished(call=CALL, output="x", error="no")) == ("tool.completed", failed)
 
 
 def test_approvals() -> None:
-    asked = ApprovalAsked(
+    asked = ApprovalRequested(
         call=CALL, command="rm x", description="removes", pattern="rm", choices=("once", "session", "deny")
     )
     assert told(asked) == (
@@ -64,14 +64,14 @@ def test_approvals() -> None:
             "choices": ["once", "session", "deny"],
         },
     )
-    assert told(ApprovalGiven(call=CALL, choice="once")) == (
+    assert told(ApprovalResolved(call=CALL, choice="once")) == (
         "approval.responded",
         {"call_id": CALL.id, "tool_call_id": CALL.id, "choice": "once", "resolved": 1},
     )
 
 
 def test_notes() -> None:
-    name, data = told(NoteChanged(CALL, NoteChange(target="memory", count=1, added="x")))
+    name, data = told(MemoryChanged(CALL, MemoryChange(target="memory", count=1, added="x")))
     assert (name, data["tool"], data["added"]) == ("memory.updated", CALL.name, "x")
     assert data["undo"] == {"method": "DELETE", "body": {"target": "memory", "old_text": "x"}}
 
@@ -85,4 +85,4 @@ def test_the_three_ends() -> None:
 
 
 def test_what_is_not_told() -> None:
-    assert RunProjection(session_id="s1", run_id="run_a1").encode(ToolPending(CALL), NOW) == ""
+    assert RunProjection(session_id="s1", run_id="run_a1").encode(ToolCallPending(CALL), NOW) == ""

@@ -8,20 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.agent.interface import (
-    ApprovalAsked,
-    ApprovalGiven,
-    NoteChange,
-    NoteChanged,
+    ApprovalRequested,
+    ApprovalResolved,
+    MemoryChange,
+    MemoryChanged,
     ReasoningDelta,
     TextDelta,
     ToolCall,
-    ToolFinished,
-    ToolPending,
-    ToolStarted,
+    ToolCallFinished,
+    ToolCallPending,
+    ToolCallStarted,
 )
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.projections.session import SessionProjection
-from svc_proto.api.projections.turn_events import StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent
 from svc_proto.basics.moment import Moment
 from svc_proto.wire.sse import EventStreamDecoder, encode_event
 
@@ -34,7 +34,7 @@ def projection() -> SessionProjection:
     return SessionProjection(session_id='s"1', run_id="run_a1", message_id="m1")
 
 
-def told(event: StoryEvent) -> list[tuple[str, dict[str, Any]]]:
+def told(event: TurnStreamEvent) -> list[tuple[str, dict[str, Any]]]:
     events = EventStreamDecoder().receive_data(projection().encode(event, NOW).encode())
     found = [(each.event, json.loads(each.data)) for each in events]
     for number, (_, data) in enumerate(found, 1):
@@ -44,7 +44,7 @@ def told(event: StoryEvent) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_the_beginning() -> None:
-    assert told(TurnBegun(title=None, user_id="u1", user_text="Hi", model="m")) == [
+    assert told(TurnStarted(title=None, user_id="u1", user_text="Hi", model="m")) == [
         ("session.created", {"title": None, "model": "m"}),
         ("run.started", {"user_message": {"id": "u1", "role": "user", "content": "Hi"}}),
         ("message.started", {"message": {"id": "m1", "role": "assistant"}}),
@@ -59,15 +59,15 @@ def test_text_and_reasoning() -> None:
 
 def test_tools() -> None:
     ids = {"tool_name": "terminal", "call_id": "call_7", "tool_call_id": "call_7", "args": {"a": "ö"}}
-    assert told(ToolPending(CALL)) == [("tool.pending", {**ids, "preview": "ls"})]
-    assert told(ToolStarted(CALL)) == [("tool.started", {**ids, "preview": "ls"})]
-    finished = ToolFinished(call=CALL, output="all of it", preview="all", seconds=0.5)
+    assert told(ToolCallPending(CALL)) == [("tool.pending", {**ids, "preview": "ls"})]
+    assert told(ToolCallStarted(CALL)) == [("tool.started", {**ids, "preview": "ls"})]
+    finished = ToolCallFinished(call=CALL, output="all of it", preview="all", seconds=0.5)
     assert told(finished) == [("tool.completed", {**ids, "duration": 0.5, "result_preview": "all", "success": True})]
-    failed = ToolFinished(call=CALL, output="x", error="no such file")
+    failed = ToolCallFinished(call=CALL, output="x", error="no such file")
     assert told(failed) == [("tool.failed", {**ids, "duration": 0.0, "error": "no such file", "success": False})]
 
 
-ASKED = ApprovalAsked(call=CALL, command="ls", description="lists", pattern="p", choices=("once", "deny"))
+ASKED = ApprovalRequested(call=CALL, command="ls", description="lists", pattern="p", choices=("once", "deny"))
 
 
 def test_questions() -> None:
@@ -88,7 +88,7 @@ def test_questions() -> None:
         "choices": ["once", "deny"],
     }
     given = {"call_id": "call_7", "tool_call_id": "call_7", "choice": "deny", "resolved": 1}
-    assert told(ApprovalGiven(call=CALL, choice="deny")) == [("approval.responded", given)]
+    assert told(ApprovalResolved(call=CALL, choice="deny")) == [("approval.responded", given)]
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_questions() -> None:
     ],
 )
 def test_notes(added: str | None, removed: str | None, method: str, body: dict[str, str]) -> None:
-    change = NoteChange(target="user", count=3, added=added, removed=removed)
-    assert told(NoteChanged(CALL, change)) == [
+    change = MemoryChange(target="user", count=3, added=added, removed=removed)
+    assert told(MemoryChanged(CALL, change)) == [
         (
             "memory.updated",
             {
@@ -121,7 +121,7 @@ def test_notes(added: str | None, removed: str | None, method: str, body: dict[s
 
 def test_a_call_waits_once() -> None:
     one = projection()
-    assert one.encode(ToolPending(CALL), NOW)
+    assert one.encode(ToolCallPending(CALL), NOW)
     assert "tool.pending" not in one.encode(ASKED, NOW)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from svc_proto.api.projections.turn_events import Stamp, TurnEnded, frame
+from svc_proto.api.projections.turn_events import TimestampCache, TurnEnded, encode_frame
 from svc_proto.basics.moment import Moment
 from svc_proto.wire.sse import encode_event
 
@@ -10,12 +10,12 @@ from svc_proto.wire.sse import encode_event
 def test_a_frame_is_what_the_wire_would_write() -> None:
     members = {"a": "ä\n\r\u2028\x00", "b": [1, None, True]}
     data = json.dumps(members, ensure_ascii=False, separators=(",", ":"))
-    assert frame(members, event="x.y").encode() == encode_event(data, event="x.y")
-    assert frame(members).encode() == encode_event(data)
+    assert encode_frame(members, event="x.y").encode() == encode_event(data, event="x.y")
+    assert encode_frame(members).encode() == encode_event(data)
 
 
 def test_a_stamp_is_a_number() -> None:
-    stamp, now = Stamp(), Moment(1.0, 1_927_857_907.0204)
+    stamp, now = TimestampCache(), Moment(1.0, 1_927_857_907.0204)
     assert stamp.at(now) == stamp.at(now) == "1927857907.020"
     assert stamp.at(Moment(2.0, 1_927_857_908.0)) == "1927857908.000"
 

@@ -20,4 +20,4 @@ def check(call: ApiCall) -> list[str]:
 
 
 def data_of(call: ApiCall, name: str) -> dict[str, Any]:
-    return next(data for told, data in call.told() if told == name)
+    return next(data for told, data in call.named_events() if told == name)

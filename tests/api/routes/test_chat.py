@@ -3,15 +3,15 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.agent.interface import (
-    ApprovalAsked,
-    ModelAnswered,
-    ModelAsked,
+    ApprovalRequested,
+    EphemeralText,
+    ModelCallFinished,
+    ModelCallStarted,
     ReasoningDelta,
     TextDelta,
-    ToolFinished,
-    ToolPending,
-    ToolStarted,
-    Unkept,
+    ToolCallFinished,
+    ToolCallPending,
+    ToolCallStarted,
 )
 from svc_proto.api.chat.store_requests import AddMessages, BeginTurn
 from svc_proto.api.config import ApiConfig
@@ -19,16 +19,16 @@ from svc_proto.commands import Send
 from svc_proto.facts import Address
 from tests.api.harness import CONFIG, KEY, ApiCall
 from tests.api.routes.chat_stream_checks import CLOSING, OPENING, check, data_of
-from tests.api.scripted_agent import TurnBook, call_of, chatting, names, text_told
+from tests.api.scripted_agent import TurnHarness, call_of, chatting, names, streamed_text
 
 
 def test_a_long_message_is_taken_whole() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     text = "x" * 200_000 + "END"
     call = book.chat(session, {"message": text, "system_message": text})
     assert (book.hand.turn.prompt, book.hand.turn.system) == (text, text)
-    book.hand.tell(TextDelta("Long."))
+    book.hand.emit(TextDelta("Long."))
     book.hand.finish()
     echo = data_of(call, "run.started")["user_message"]["content"]
     assert echo == f"{text[:131_072]}\n[{len(text) - 131_072} more characters, which are in the session]"
@@ -39,7 +39,7 @@ def test_a_long_message_is_taken_whole() -> None:
 
 
 def test_a_plain_turn() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session(title="Trip")
     call = book.chat(session, {"message": "Grüße"})
     assert dict(call.head.headers)[b"content-type"] == b"text/event-stream"
@@ -47,18 +47,18 @@ def test_a_plain_turn() -> None:
     assert dict(call.head.headers)[b"x-accel-buffering"] == b"no"
     assert dict(call.head.headers)[b"x-svc-session-id"] == session.encode()
     assert book.hand.turn.prompt == "Grüße"
-    book.hand.tell(ModelAsked(), TextDelta("Häl"), TextDelta("lo\n"))
+    book.hand.emit(ModelCallStarted(), TextDelta("Häl"), TextDelta("lo\n"))
     book.after(1.0)
-    book.hand.tell(TextDelta("there"), ModelAnswered(150, 12))
+    book.hand.emit(TextDelta("there"), ModelCallFinished(150, 12))
     book.hand.finish()
     assert check(call) == [*OPENING, *["assistant.delta"] * 3, *CLOSING]
     assert "Häl" in call.text
-    told = dict(call.told())
+    told = dict(call.named_events())
     user, answer = book.messages(session)
     assert told["session.created"]["title"] == "Trip"
     assert told["run.started"]["user_message"] == {"id": user["id"], "role": "user", "content": "Grüße"}
     assert told["message.started"]["message"] == {"id": answer["id"], "role": "assistant"}
-    assert text_told(call) == answer["content"] == told["assistant.completed"]["content"] == "Hällo\nthere"
+    assert streamed_text(call) == answer["content"] == told["assistant.completed"]["content"] == "Hällo\nthere"
     usage = {"input_tokens": 150, "output_tokens": 12, "total_tokens": 162}
     for name in ("assistant.completed", "run.completed"):
         flags = {field: told[name][field] for field in ("completed", "partial", "interrupted", "usage", "message_id")}
@@ -78,14 +78,14 @@ def test_a_plain_turn() -> None:
 
 
 def test_the_user_row_is_there_before_anything_is_told_and_the_answer_before_its_end() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     book.hold = (BeginTurn, AddMessages)
     call = book.chat()
     assert names(call) == []
     assert book.turns == 0
     book.release()
     assert names(call) == OPENING
-    book.hand.tell(TextDelta("yes"))
+    book.hand.emit(TextDelta("yes"))
     book.hand.finish()
     assert names(call) == [*OPENING, "assistant.delta"]
     book.hold = ()
@@ -95,7 +95,7 @@ def test_the_user_row_is_there_before_anything_is_told_and_the_answer_before_its
 
 def test_reasoning() -> None:
     book, session, call = chatting()
-    book.hand.tell(ReasoningDelta("Let me "), ReasoningDelta("think"), TextDelta("Done"))
+    book.hand.emit(ReasoningDelta("Let me "), ReasoningDelta("think"), TextDelta("Done"))
     book.hand.finish()
     assert check(call) == [*OPENING, "tool.progress", "tool.progress", "assistant.delta", *CLOSING]
     assert data_of(call, "tool.progress")["tool_name"] == "_thinking"
@@ -105,12 +105,12 @@ def test_reasoning() -> None:
 def test_one_tool() -> None:
     book, session, call = chatting()
     hand, tool = book.hand, call_of(q="x")
-    hand.tell(ModelAsked(), TextDelta("I look. "), ModelAnswered(10, 2))
-    hand.keep_calls(tool, text="I look. ", reasoning="hm")
-    hand.tell(ToolStarted(tool))
-    hand.keep_result(tool, "42")
-    hand.tell(ToolFinished(call=tool, output="42", preview="4", seconds=1.23456))
-    hand.tell(ModelAsked(), TextDelta("It is 42."), ModelAnswered(20, 3))
+    hand.emit(ModelCallStarted(), TextDelta("I look. "), ModelCallFinished(10, 2))
+    hand.store_calls(tool, text="I look. ", reasoning="hm")
+    hand.emit(ToolCallStarted(tool))
+    hand.store_result(tool, "42")
+    hand.emit(ToolCallFinished(call=tool, output="42", preview="4", seconds=1.23456))
+    hand.emit(ModelCallStarted(), TextDelta("It is 42."), ModelCallFinished(20, 3))
     hand.finish()
     assert check(call) == [
         *OPENING,
@@ -124,7 +124,7 @@ def test_one_tool() -> None:
     started, completed = data_of(call, "tool.started"), data_of(call, "tool.completed")
     assert (started["call_id"], started["args"], started["preview"]) == ("call_7", {"q": "x"}, "terminal it")
     assert (completed["result_preview"], completed["duration"], completed["success"]) == ("4", 1.235, True)
-    assert text_told(call) == data_of(call, "assistant.completed")["content"] == "I look. \n\nIt is 42."
+    assert streamed_text(call) == data_of(call, "assistant.completed")["content"] == "I look. \n\nIt is 42."
     assert data_of(call, "run.completed")["api_calls"] == 2
     assert data_of(call, "run.completed")["usage"]["total_tokens"] == 35
     rows = book.messages(session)
@@ -146,38 +146,38 @@ def test_one_tool() -> None:
 def test_the_gap_between_two_answers_is_told_once() -> None:
     book, session, call = chatting()
     hand, tool = book.hand, call_of()
-    hand.tell(TextDelta("A"))
-    hand.keep_calls(tool, text="A")
-    hand.tell(TextDelta("\n\n"), TextDelta("B"))  # an agent that tells it itself
+    hand.emit(TextDelta("A"))
+    hand.store_calls(tool, text="A")
+    hand.emit(TextDelta("\n\n"), TextDelta("B"))  # an agent that tells it itself
     hand.finish()
-    assert text_told(call) == "A\n\nB"
+    assert streamed_text(call) == "A\n\nB"
     assert book.messages(session)[-1]["content"] == "B"
 
 
 def test_parallel_tools_and_one_that_fails() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.chat()
     hand = book.hand
     one, two = call_of("terminal", "call_1"), call_of("terminal", "call_2")
-    hand.keep_calls(one, two)
-    hand.tell(ToolStarted(one), ToolStarted(two))
-    hand.tell(ToolFinished(call=two, output="error: no", error="no"))
-    hand.tell(ToolFinished(call=one, output="ok"))
-    hand.tell(TextDelta("So."))
+    hand.store_calls(one, two)
+    hand.emit(ToolCallStarted(one), ToolCallStarted(two))
+    hand.emit(ToolCallFinished(call=two, output="error: no", error="no"))
+    hand.emit(ToolCallFinished(call=one, output="ok"))
+    hand.emit(TextDelta("So."))
     hand.finish()
     assert check(call)[3:-3] == ["tool.started", "tool.started", "tool.failed", "tool.completed", "assistant.delta"]
     assert (data_of(call, "tool.failed")["call_id"], data_of(call, "tool.failed")["error"]) == ("call_2", "no")
     assert data_of(call, "tool.completed")["call_id"] == "call_1"
-    assert text_told(call) == "So."  # nothing was said before: no gap
+    assert streamed_text(call) == "So."  # nothing was said before: no gap
 
 
 def test_a_call_that_waits_for_an_approval() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.chat()
     hand, tool = book.hand, call_of()
-    hand.tell(ToolPending(tool))
-    asked = ApprovalAsked(call=tool, command="ls", description="lists", pattern="ls")
-    hand.do(lambda: hand.host.approve(asked))
+    hand.emit(ToolCallPending(tool))
+    asked = ApprovalRequested(call=tool, command="ls", description="lists", pattern="ls")
+    hand.do(lambda: hand.host.request_approval(asked))
     assert names(call) == [*OPENING, "tool.pending", "approval.request"]  # it waits once
     run_id = data_of(call, "run.started")["run_id"]
     assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "waiting_for_approval"
@@ -185,7 +185,7 @@ def test_a_call_that_waits_for_an_approval() -> None:
     assert answer.json == {"object": "svc.run.approval_response", "run_id": run_id, "choice": "once", "resolved": 1}
     assert hand.answers[-1] == "once"
     assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "running"
-    hand.tell(ToolStarted(tool), ToolFinished(call=tool, output="ok"))
+    hand.emit(ToolCallStarted(tool), ToolCallFinished(call=tool, output="ok"))
     hand.finish()
     asked_and_done = ["tool.pending", "approval.request", "approval.responded", "tool.started", "tool.completed"]
     assert check(call) == [*OPENING, *asked_and_done, *CLOSING]
@@ -194,24 +194,24 @@ def test_a_call_that_waits_for_an_approval() -> None:
 @pytest.mark.parametrize(("said", "may_ask"), [({}, False), ({"approvals": True}, True), ({"approvals": "yes"}, False)])
 def test_who_can_be_asked(said: dict[str, object], may_ask: bool) -> None:
     """A client that does not say that it shows questions, as none in use does, is not asked."""
-    book = TurnBook()
+    book = TurnHarness()
     path = f"/api/sessions/{book.session()}/chat"
     book.call("POST", f"{path}/stream", {"message": "Hi", **said})
-    assert book.hand.host.may_ask is may_ask
+    assert book.hand.host.can_request_approval is may_ask
     book.hand.finish()
     book.call("POST", path, {"message": "Hi", **said})  # one answer at the end: no place for a question
-    assert book.hand.host.may_ask is False
+    assert book.hand.host.can_request_approval is False
     book.hand.finish()
     book.call("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}], **said})
-    assert book.hand.host.may_ask is False
+    assert book.hand.host.can_request_approval is False
     book.hand.finish()
     book.call("POST", "/v1/runs", {"input": "Hi", **said})
-    assert book.hand.host.may_ask is True
+    assert book.hand.host.can_request_approval is True
 
 
 def test_a_turn_that_is_stopped_keeps_what_was_said() -> None:
     book, session, call = chatting()
-    book.hand.tell(ModelAsked(), TextDelta("Half of"))
+    book.hand.emit(ModelCallStarted(), TextDelta("Half of"))
     run_id = data_of(call, "run.started")["run_id"]
     answer = book.request("POST", f"/v1/runs/{run_id}/stop")
     assert (answer.status, answer.json) == (200, {"run_id": run_id, "status": "stopping"})
@@ -247,7 +247,7 @@ def test_an_error_before_any_text_leaves_the_session_usable() -> None:
     run = book.request("GET", f"/v1/runs/{error['run_id']}").json
     assert (run["status"], run["error"]) == ("failed", "the model's server is gone")
     again = book.chat(session, {"message": "And now?"})
-    book.hand.tell(TextDelta("Yes"))
+    book.hand.emit(TextDelta("Yes"))
     book.hand.finish()
     assert names(again)[-1] == "done"
     assert [row["content"] for row in book.messages(session)] == ["Hi", "And now?", "Yes"]
@@ -255,7 +255,7 @@ def test_an_error_before_any_text_leaves_the_session_usable() -> None:
 
 def test_an_error_in_the_middle_keeps_what_was_said() -> None:
     book, session, call = chatting()
-    book.hand.tell(TextDelta("Half"))
+    book.hand.emit(TextDelta("Half"))
     book.hand.finish("error", error="cut", code="upstream_error")
     assert check(call) == [*OPENING, "assistant.delta", "error", "done"]
     row = book.messages(session)[-1]
@@ -264,7 +264,7 @@ def test_an_error_in_the_middle_keeps_what_was_said() -> None:
 
 def test_an_answer_that_was_cut_by_a_limit_is_partial() -> None:
     book, session, call = chatting()
-    book.hand.tell(TextDelta("long"))
+    book.hand.emit(TextDelta("long"))
     book.hand.finish("length")
     told = data_of(call, "run.completed")
     assert (told["completed"], told["partial"], told["interrupted"]) == (False, True, False)
@@ -272,7 +272,7 @@ def test_an_answer_that_was_cut_by_a_limit_is_partial() -> None:
 
 
 def test_a_bug_of_the_agent_is_an_error_with_a_reference() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.chat()
     book.hand.crash(KeyError("sk-secret"))
     assert check(call) == [*OPENING, "error", "done"]
@@ -283,17 +283,17 @@ def test_a_bug_of_the_agent_is_an_error_with_a_reference() -> None:
 
 def test_a_client_that_drops_finds_the_answer_in_the_messages() -> None:
     book, session, call = chatting()
-    book.hand.tell(TextDelta("Hel"))
+    book.hand.emit(TextDelta("Hel"))
     call.vanish()
     assert [row["role"] for row in book.messages(session)] == ["user"]
-    book.hand.tell(TextDelta("lo"))
+    book.hand.emit(TextDelta("lo"))
     assert not book.hand.cancelled
     book.hand.finish()
     assert [row["content"] for row in book.messages(session)] == ["Hi", "Hello"]
 
 
 def test_two_turns_of_one_session_are_one_after_the_other() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     first, second = book.chat(session, {"message": "one"}), book.chat(session, {"message": "two"})
     assert book.turns == 1
@@ -302,12 +302,12 @@ def test_two_turns_of_one_session_are_one_after_the_other() -> None:
     book.after(30.0)
     assert second.text == ": keepalive\n\n"
     assert [row["content"] for row in book.messages(session)] == ["one"]
-    book.hand.tell(TextDelta("1"))
+    book.hand.emit(TextDelta("1"))
     book.hand.finish()
     assert names(first)[-1] == "done"
     assert book.turns == 2
     assert book.hand.turn.history == ({"role": "user", "content": "one"}, {"role": "assistant", "content": "1"})
-    book.hand.tell(TextDelta("2"))
+    book.hand.emit(TextDelta("2"))
     book.hand.finish()
     assert check_after_comment(second) == [*OPENING, "assistant.delta", *CLOSING]
     assert [row["content"] for row in book.messages(session)] == ["one", "1", "two", "2"]
@@ -319,7 +319,7 @@ def check_after_comment(call: ApiCall) -> list[str]:
 
 
 def test_a_turn_that_is_stopped_while_it_waits_stores_nothing() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     book.chat(session, {"message": "one"})
     second = book.chat(session, {"message": "two"})
@@ -334,7 +334,7 @@ def test_a_turn_that_is_stopped_while_it_waits_stores_nothing() -> None:
 
 
 def test_at_the_cap_a_session_turn_waits_and_others_are_refused() -> None:
-    book = TurnBook(ApiConfig(key=KEY, max_concurrent_runs=1))
+    book = TurnHarness(ApiConfig(key=KEY, max_concurrent_runs=1))
     one, two = book.session(), book.session()
     book.chat(one)
     second = book.chat(two)
@@ -349,12 +349,12 @@ def test_at_the_cap_a_session_turn_waits_and_others_are_refused() -> None:
 
 
 def test_silence_is_filled_with_comments() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.chat(book.session())
     length = len(call.text)
     book.after(29.9)
     assert len(call.text) == length
-    book.hand.tell(TextDelta("x"))
+    book.hand.emit(TextDelta("x"))
     length = len(call.text)
     book.after(29.9)
     assert len(call.text) == length  # it begins anew with each event
@@ -370,51 +370,51 @@ def test_a_reader_that_is_slow_holds_the_agent() -> None:
     call.reads = False
     piece = TextDelta("x" * 8_192)
     for _ in range(60):
-        hand.tell(piece)
-        if hand.is_full():
+        hand.emit(piece)
+        if hand.is_reader_behind():
             break
-    assert hand.is_full()
-    hand.do(hand.host.drained)
+    assert hand.is_reader_behind()
+    hand.do(hand.host.wait_drained)
     done = len(hand.answers)
     book.after(20.0)
     assert len(hand.answers) == done
     call.read()
-    assert not hand.is_full()
+    assert not hand.is_reader_behind()
     assert len(hand.answers) == done + 1
     hand.finish()
     assert names(call)[-1] == "done"
-    assert text_told(call) == book.messages(session)[-1]["content"]
+    assert streamed_text(call) == book.messages(session)[-1]["content"]
 
 
 def test_a_reader_that_never_reads_is_dropped_and_the_turn_goes_on() -> None:
     book, session, call = chatting()
     hand = book.hand
     call.reads = False
-    while not hand.is_full():
-        hand.tell(TextDelta("x" * 8_192))
-    hand.do(hand.host.drained)
+    while not hand.is_reader_behind():
+        hand.emit(TextDelta("x" * 8_192))
+    hand.do(hand.host.wait_drained)
     done = len(hand.answers)
     book.after(61.0)  # the connection's own `write_timeout`
     assert call.aborted
     assert len(hand.answers) == done + 1
-    assert not hand.is_full()
-    hand.tell(TextDelta("the end"))
+    assert not hand.is_reader_behind()
+    hand.emit(TextDelta("the end"))
     hand.finish()
     assert book.messages(session)[-1]["content"].endswith("the end")
 
 
 def test_one_read_of_the_upstream_is_one_write_to_the_client() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.chat(book.session())
     before = len([each for each in book.commands if isinstance(each, Send)])
-    book.hand.tell(*[TextDelta(f"{number} ") for number in range(100)])
+    book.hand.emit(*[TextDelta(f"{number} ") for number in range(100)])
     assert len([each for each in book.commands if isinstance(each, Send)]) == before + 1
     assert names(call).count("assistant.delta") == 100
 
 
 def test_what_the_agent_is_told() -> None:
     files = {CONFIG: "agent:\n  system_prompt: Be kind.\n  personalities:\n    brief: One line.\n    pirate: Arr.\n"}
-    book = TurnBook(files=files)
+    book = TurnHarness(files=files)
     session = book.session()
     expected = {
         None: "Be kind.",
@@ -439,7 +439,7 @@ def test_what_the_agent_is_told() -> None:
 
 
 def test_images_reach_the_agent_and_the_store() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     body = {"message": "Look", "attachments": [{"contentType": "image/png", "content": "aGk="}]}
     call = book.chat(session, body)
@@ -470,7 +470,7 @@ LOCAL = Address("127.0.0.1", 50_000)
     ],
 )
 def test_who_is_the_operator(headers: list[tuple[bytes, bytes]], peer: Address, operator: object) -> None:
-    book = TurnBook(ApiConfig(key=KEY, cors_origins=("https://evil.example",)))
+    book = TurnHarness(ApiConfig(key=KEY, cors_origins=("https://evil.example",)))
     session = book.session()
     book.chat(session, headers=headers, peer=peer, host=b"127.0.0.1:8642")
     assert book.hand.turn.operator == operator
@@ -481,8 +481,8 @@ def test_who_is_the_operator(headers: list[tuple[bytes, bytes]], peer: Address, 
 
 def test_what_is_not_to_be_kept_goes_to_the_reader_alone() -> None:
     book, session, call = chatting()
-    book.hand.tell(TextDelta("Look: "), Unkept("code Q7M2ZK\n"), TextDelta("gone."))
+    book.hand.emit(TextDelta("Look: "), EphemeralText("code Q7M2ZK\n"), TextDelta("gone."))
     book.hand.finish()
-    assert text_told(call) == "Look: code Q7M2ZK\ngone."
+    assert streamed_text(call) == "Look: code Q7M2ZK\ngone."
     assert data_of(call, "assistant.completed")["content"] == "Look: gone."
     assert book.messages(session)[-1]["content"] == "Look: gone."

@@ -7,26 +7,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.agent.interface import (
-    ModelAnswered,
+    ModelCallFinished,
     TextDelta,
 )
 from svc_proto.api.chat.store_requests import AddMessages, BeginTurn, DeleteChat, GetChat
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead
 from tests.api.harness import KEY, PEER, ApiCall
 from tests.api.routes.chat_stream_checks import CLOSING, OPENING, check, data_of
-from tests.api.scripted_agent import TurnBook, call_of, chatting, names
+from tests.api.scripted_agent import TurnHarness, call_of, chatting, names
 from tests.http_book import FIRST
 
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
-def refused(book: TurnBook, path: str, body: object, **options: Any) -> tuple[int, object]:
+def refused(book: TurnHarness, path: str, body: object, **options: Any) -> tuple[int, object]:
     answer = book.request("POST", path, body, **options)
     return answer.status, answer.json["error"]["code"]
 
 
 def test_the_order_of_the_checks() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     good, none = f"/api/sessions/{session}/chat/stream", "/api/sessions/probe/chat/stream"
     assert refused(book, none, b"[", key="wrong") == (401, "invalid_api_key")
@@ -40,13 +40,13 @@ def test_the_order_of_the_checks() -> None:
 
 
 def test_while_the_server_shuts_down_there_are_no_new_turns() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     running = book.chat(session)
     late = book.come(book.caller, PEER)
     fields = [(b"host", b"127.0.0.1:8642"), (b"authorization", b"Bearer " + KEY.encode()), (b"content-length", b"16")]
     late.say(RequestHead(FIRST, "POST", f"/api/sessions/{session}/chat/stream", Headers(fields)))
-    book.hand.tell(TextDelta("Half"))
+    book.hand.emit(TextDelta("Half"))
     book.stop()
     assert book.hand.cancelled
     assert names(running)[-3:] == CLOSING
@@ -59,7 +59,7 @@ def test_while_the_server_shuts_down_there_are_no_new_turns() -> None:
 
 
 def test_turns_that_wait_do_not_begin_because_the_server_shuts_down() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     first, second = book.chat(session, {"message": "one"}), book.chat(session, {"message": "two"})
     book.stop()
@@ -72,7 +72,7 @@ def test_turns_that_wait_do_not_begin_because_the_server_shuts_down() -> None:
 
 
 def test_a_store_that_fails_is_told() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     book.refuse = (GetChat,)
     assert refused(book, f"/api/sessions/{session}/chat/stream", {"message": "Hi"}) == (503, "session_db_unavailable")
@@ -82,17 +82,17 @@ def test_a_store_that_fails_is_told() -> None:
     assert data_of(call, "error")["error"] == "session_db_unavailable"
     book.refuse = ()
     call = book.chat(session)
-    book.hand.tell(TextDelta("lost"))
+    book.hand.emit(TextDelta("lost"))
     book.refuse = (AddMessages,)
-    book.hand.keep_calls(call_of())  # its row is lost; the turn goes on
-    book.hand.tell(TextDelta("lost, too"))
+    book.hand.store_calls(call_of())  # its row is lost; the turn goes on
+    book.hand.emit(TextDelta("lost, too"))
     book.hand.finish()
     assert names(call)[-2:] == ["error", "done"]
     assert data_of(call, "error")["error"] == "session_db_unavailable"
 
 
 def test_a_session_that_is_deleted_under_its_turns() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     first, second = book.chat(session), book.chat(session)
     assert book.request("DELETE", f"/api/sessions/{session}").status == 204
@@ -109,7 +109,7 @@ def test_a_session_that_is_deleted_under_its_turns() -> None:
 
 def test_a_session_that_is_deleted_while_the_model_answers() -> None:
     book, session, call = chatting()
-    book.hand.tell(TextDelta("lost"))
+    book.hand.emit(TextDelta("lost"))
     book.store.execute(DeleteChat(id=session))
     book.hand.finish()
     assert names(call)[-2:] == ["error", "done"]
@@ -117,7 +117,7 @@ def test_a_session_that_is_deleted_while_the_model_answers() -> None:
 
 
 def test_a_stop_while_the_user_row_is_stored() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     book.hold = (BeginTurn,)
     call = book.chat()
     run_id = dict(call.head.headers)[b"x-svc-run-id"].decode()
@@ -130,9 +130,9 @@ def test_a_stop_while_the_user_row_is_stored() -> None:
 
 
 def test_a_stop_that_comes_after_the_answer_does_not_undo_it() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.chat()
-    book.hand.tell(TextDelta("All"))
+    book.hand.emit(TextDelta("All"))
     book.hold = (AddMessages,)
     book.hand.finish()
     run_id = data_of(call, "run.started")["run_id"]
@@ -146,23 +146,23 @@ def test_a_stop_that_comes_after_the_answer_does_not_undo_it() -> None:
 
 @pytest.mark.parametrize("path", ["/api/sessions/probe/chat/stream", "/v1/chat/completions", "/v1/runs"])
 def test_probes_find_the_routes(path: str) -> None:
-    answer = TurnBook().request("HEAD", path, headers=[(b"accept", b"text/event-stream")])
+    answer = TurnHarness().request("HEAD", path, headers=[(b"accept", b"text/event-stream")])
     assert (answer.status, answer.body) == (200, b"")
-    assert TurnBook().request("HEAD", path, key="").status == 401
+    assert TurnHarness().request("HEAD", path, key="").status == 401
 
 
 # --- blocking -----------------------------------------------------------------------------------------------------
 
 
-def blocking(book: TurnBook, session: str) -> ApiCall:
+def blocking(book: TurnHarness, session: str) -> ApiCall:
     return book.call("POST", f"/api/sessions/{session}/chat", {"message": "Hi"})
 
 
 def test_a_turn_with_one_answer() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     call = blocking(book, session)
-    book.hand.tell(TextDelta("Hel"), TextDelta("lo"), ModelAnswered(1, 2))
+    book.hand.emit(TextDelta("Hel"), TextDelta("lo"), ModelCallFinished(1, 2))
     assert call.answer is None
     book.hand.finish()
     answer = call.result
@@ -177,13 +177,13 @@ def test_a_turn_with_one_answer() -> None:
 
 
 def test_one_answer_that_failed() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     call = blocking(book, session)
     book.hand.finish("error", error="gone", code="upstream_error")
     assert (call.result.status, call.result.json["error"]["code"]) == (502, "agent_incomplete")
     call = blocking(book, session)
-    book.hand.tell(TextDelta("Half"))
+    book.hand.emit(TextDelta("Half"))
     book.hand.finish("error", error="gone", code="upstream_error")
     assert (call.result.status, call.result.json["error"], call.result.json["partial"]) == (200, "gone", True)
     book.refuse = (BeginTurn,)
@@ -196,11 +196,11 @@ def test_one_answer_that_failed() -> None:
 
 
 def test_a_blocking_turn_outlives_its_client() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     blocking(book, session).vanish()
     assert not book.hand.cancelled
-    book.hand.tell(TextDelta("Here"))
+    book.hand.emit(TextDelta("Here"))
     book.hand.finish()
     assert book.messages(session)[-1]["content"] == "Here"
 
@@ -236,12 +236,12 @@ CODES = {
 @given(body=BODIES | VALUES, path=st.sampled_from(["chat/stream", "/v1/runs", "/v1/chat/completions"]))
 @settings(max_examples=50, deadline=None)
 def test_any_body_is_answered_as_documented_and_a_refused_one_stores_nothing(body: object, path: str) -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     before = len([each for each in book.queries() if isinstance(each, AddMessages | BeginTurn)])
     call = book.call("POST", path if path.startswith("/") else f"/api/sessions/{session}/{path}", body)
     if book.turns:
-        book.hand.tell(TextDelta("ok"))
+        book.hand.emit(TextDelta("ok"))
         book.hand.finish()
         assert call.head.status in (200, 202)
         return

@@ -5,22 +5,22 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.interface import ModelAnswered, TextDelta, ToolCall, ToolFinished, ToolStarted
+from svc_proto.agent.interface import ModelCallFinished, TextDelta, ToolCall, ToolCallFinished, ToolCallStarted
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES
 from tests.api.harness import CONFIG, KEY, ApiCall
-from tests.api.scripted_agent import TurnBook, call_of, names
+from tests.api.scripted_agent import TurnHarness, call_of, names
 
 PATH = "/v1/chat/completions"
 BODY: dict[str, Any] = {"model": "default", "messages": [{"role": "user", "content": "Hi"}]}
 USAGE = {"prompt_tokens": 150, "completion_tokens": 12, "total_tokens": 162}
 
 
-def post(book: TurnBook, body: object = None, **options: Any) -> ApiCall:
+def post(book: TurnHarness, body: object = None, **options: Any) -> ApiCall:
     return book.call("POST", PATH, BODY if body is None else body, **options)
 
 
-def streamed(book: TurnBook, **more: object) -> ApiCall:
+def streamed(book: TurnHarness, **more: object) -> ApiCall:
     return post(book, {**BODY, "stream": True, **more})
 
 
@@ -29,9 +29,9 @@ def session_of(call: ApiCall) -> str:
 
 
 def test_one_answer() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book)
-    book.hand.tell(TextDelta("Hel"), TextDelta("lo"), ModelAnswered(150, 12))
+    book.hand.emit(TextDelta("Hel"), TextDelta("lo"), ModelCallFinished(150, 12))
     book.hand.finish()
     answer = call.result
     assert answer.status == 200
@@ -48,11 +48,11 @@ def test_one_answer() -> None:
 
 
 def test_a_stream() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = streamed(book, model=None, stream_options={"include_usage": True})
     hand, tool = book.hand, call_of()
-    hand.tell(TextDelta("Hel"), ToolStarted(tool), ToolFinished(call=tool, output="x"), TextDelta("lo"))
-    hand.tell(ModelAnswered(150, 12))
+    hand.emit(TextDelta("Hel"), ToolCallStarted(tool), ToolCallFinished(call=tool, output="x"), TextDelta("lo"))
+    hand.emit(ModelCallFinished(150, 12))
     hand.finish()
     events = call.stream()
     assert events.pop().data == "[DONE]"
@@ -80,27 +80,27 @@ def test_a_stream() -> None:
 
 def test_tool_progress_is_for_those_that_ask_for_it() -> None:
     for value, told in ((b"1", 2), (b"true", 2), (b"0", 0)):
-        book = TurnBook()
+        book = TurnHarness()
         call = post(book, {**BODY, "stream": True}, headers=[(b"x-hermes-tool-progress", value)])
-        book.hand.tell(ToolStarted(call_of()), ToolFinished(call=call_of(), output="x"))
+        book.hand.emit(ToolCallStarted(call_of()), ToolCallFinished(call=call_of(), output="x"))
         book.hand.finish()
         assert names(call).count("svc.tool.progress") == told
 
 
 def test_nobody_is_told_of_usage_unasked() -> None:
     for options in (None, {}, {"include_usage": False}):
-        book = TurnBook()
+        book = TurnHarness()
         call = streamed(book, stream_options=options)
-        book.hand.tell(TextDelta("Hello"), ModelAnswered(150, 12))
+        book.hand.emit(TextDelta("Hello"), ModelCallFinished(150, 12))
         book.hand.finish()
         assert "usage" not in call.text
 
 
 def test_a_client_that_goes_away_interrupts_the_agent() -> None:
     for body in (BODY, {**BODY, "stream": "true"}):
-        book = TurnBook()
+        book = TurnHarness()
         call = post(book, body)
-        book.hand.tell(TextDelta("Half"))
+        book.hand.emit(TextDelta("Half"))
         session = book.hand.turn.session_id
         call.vanish()
         assert book.hand.cancelled
@@ -109,7 +109,7 @@ def test_a_client_that_goes_away_interrupts_the_agent() -> None:
 
 
 def test_a_stream_that_fails() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = streamed(book)
     book.hand.finish("error", error="gone", code="upstream_error")
     last = json.loads(call.stream()[-2].data)
@@ -119,9 +119,9 @@ def test_a_stream_that_fails() -> None:
 
 
 def test_one_answer_that_is_not_whole() -> None:
-    book = TurnBook(ApiConfig(key=KEY, brand=HERMES))
+    book = TurnHarness(ApiConfig(key=KEY, brand=HERMES))
     call = post(book)
-    book.hand.tell(TextDelta("Half"))
+    book.hand.emit(TextDelta("Half"))
     book.hand.finish("length")
     answer, fields = call.result, dict(call.result.headers)
     assert (answer.status, answer.json["choices"][0]["finish_reason"]) == (200, "length")
@@ -129,7 +129,7 @@ def test_one_answer_that_is_not_whole() -> None:
     assert (fields[b"x-hermes-completed"], fields[b"x-hermes-partial"]) == (b"false", b"true")
     assert b"x-hermes-error" not in fields
     call = post(book)
-    book.hand.tell(TextDelta("Half"))
+    book.hand.emit(TextDelta("Half"))
     book.hand.finish("error", error="gone", code="upstream_error")
     answer, fields = call.result, dict(call.result.headers)
     assert (answer.status, answer.json["choices"][0]["finish_reason"]) == (200, "error")
@@ -154,7 +154,7 @@ model: {default: big, base_url: "http://127.0.0.1:9000/v1"}
 platforms: {api_server: {extra: {model_routes: {fast: {model: small}}}}}
 """
     }
-    book = TurnBook(files=files)
+    book = TurnHarness(files=files)
     post(
         book,
         {
@@ -175,7 +175,7 @@ platforms: {api_server: {extra: {model_routes: {fast: {model: small}}}}}
 
 
 def test_every_request_of_one_conversation_has_one_session() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     found = []
     for messages in (
         [{"role": "user", "content": "One"}],
@@ -202,10 +202,10 @@ def picture() -> dict[str, object]:
 
 
 def test_a_session_that_is_named_replaces_the_history() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session(system_prompt="Own.")
     book.chat(session, {"message": "Stored"})
-    book.hand.tell(TextDelta("Yes"))
+    book.hand.emit(TextDelta("Yes"))
     book.hand.finish()
     body = {"messages": [{"role": "user", "content": "ignored"}, {"role": "user", "content": "Now"}]}
     call = post(book, body, headers=[(b"x-hermes-session-id", session.encode()), (b"x-svc-session-key", b"me")])
@@ -232,21 +232,21 @@ def test_a_session_that_is_named_replaces_the_history() -> None:
     ],
 )
 def test_headers_that_are_refused(headers: Any, status: int, code: str | None) -> None:
-    book = TurnBook()
+    book = TurnHarness()
     answer = book.request("POST", PATH, BODY, headers=headers)
     assert (answer.status, answer.json["error"]["code"]) == (status, code)
     assert book.turns == 0
 
 
 def test_the_longest_session_key() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book, BODY, headers=[(b"x-svc-session-key", b"x" * 256)])
     book.hand.finish()
     assert (call.head.status, dict(call.head.headers)[b"x-svc-session-key"]) == (200, b"x" * 256)
 
 
 def test_without_a_key_no_session_can_be_named() -> None:
-    book = TurnBook(ApiConfig())
+    book = TurnHarness(ApiConfig())
     assert book.request("POST", PATH, BODY, headers=[(b"x-svc-session-id", b"s")]).status == 403
 
 
@@ -260,24 +260,24 @@ CALLED = {"id": "c1", "type": "function", "function": {"name": "add", "arguments
 
 def test_the_options_reach_the_model() -> None:
     options = {"temperature": 0.3, "top_p": 1, "stop": ["."], "seed": 7, "response_format": {"type": "json_object"}}
-    book = TurnBook(files=MODEL)
+    book = TurnHarness(files=MODEL)
     post(book, {**BODY, **options, "user": "me"})
     assert (book.hand.turn.options, book.hand.turn.tools, book.hand.turn.max_tokens) == (options, None, 100)
 
 
 @pytest.mark.parametrize(("wanted", "given"), [(7, 7), (101, 100)])
 def test_nobody_gets_more_tokens_than_the_operator_gives(wanted: int, given: int) -> None:
-    book = TurnBook(files=MODEL)
+    book = TurnHarness(files=MODEL)
     post(book, {**BODY, "max_tokens": wanted})
     assert book.hand.turn.max_tokens == given
 
 
 def test_a_client_with_tools_of_its_own() -> None:
-    book = TurnBook(files=MODEL)
+    book = TurnHarness(files=MODEL)
     call = post(book, {**BODY, "tools": [ADD], "tool_choice": "auto"})
     turn = book.hand.turn
     assert (turn.tools, turn.options, turn.prompt) == ((ADD,), {"tool_choice": "auto"}, "Hi")
-    book.hand.keep_calls(ADDED)
+    book.hand.store_calls(ADDED)
     book.hand.finish("tool_calls", calls=(ADDED,))
     choice = call.result.json["choices"][0]
     assert choice["message"] == {"role": "assistant", "content": None, "tool_calls": [CALLED]}
@@ -289,7 +289,7 @@ def test_a_client_with_tools_of_its_own() -> None:
     turn = book.hand.turn
     assert (turn.tools, turn.prompt, turn.history[-1]) == ((), "", result)
     assert turn.history[1]["tool_calls"] == [CALLED]
-    book.hand.tell(TextDelta("Four."))
+    book.hand.emit(TextDelta("Four."))
     book.hand.finish()
     assert again.result.json["choices"][0]["message"] == {"role": "assistant", "content": "Four."}
     assert session_of(again) == session_of(call)
@@ -299,10 +299,10 @@ def test_a_client_with_tools_of_its_own() -> None:
 
 
 def test_a_stored_session_takes_results_too() -> None:
-    book = TurnBook(files=MODEL)
+    book = TurnHarness(files=MODEL)
     headers = [(b"x-svc-session-id", b"mine")]
     post(book, {**BODY, "tools": [ADD]}, headers=headers)
-    book.hand.keep_calls(ADDED)
+    book.hand.store_calls(ADDED)
     book.hand.finish("tool_calls", calls=(ADDED,))
     result = {"role": "tool", "tool_call_id": "c1", "content": "4"}
     post(book, {"messages": [result], "tools": [ADD]}, headers=headers)
@@ -315,14 +315,14 @@ def test_a_call_needs_a_model() -> None:
     must = {**BODY, "tools": [ADD], "tool_choice": "required"}
     named = {**must, "tool_choice": {"type": "function", "function": {"name": "add"}}}
     for body, param in ((must, "tools"), (named, "tools"), ({"messages": [result]}, "messages")):
-        answer = TurnBook().request("POST", PATH, body)
+        answer = TurnHarness().request("POST", PATH, body)
         assert (answer.status, answer.json["error"]["param"]) == (400, param)
         assert "SVC_MODEL_BASE_URL" in answer.json["error"]["message"]
 
 
 @pytest.mark.parametrize("choice", [{}, {"tool_choice": "auto"}, {"tool_choice": "none"}])
 def test_tools_that_nobody_has_to_call_need_none(choice: dict[str, str]) -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book, {**BODY, "tools": [ADD], **choice})
     assert book.hand.turn.tools is None
     book.hand.finish()
@@ -343,7 +343,7 @@ def test_tools_that_nobody_has_to_call_need_none(choice: dict[str, str]) -> None
     ],
 )
 def test_bodies_that_are_refused(body: object, param: str | None) -> None:
-    answer = TurnBook().request("POST", PATH, body)
+    answer = TurnHarness().request("POST", PATH, body)
     assert (answer.status, answer.json["error"]["code"], answer.json["error"]["param"]) == (400, None, param)
 
 
@@ -353,12 +353,12 @@ AGAIN = [(b"idempotency-key", b"k-1")]
 
 
 def test_the_same_request_again_is_not_run_again() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     first, second = post(book, headers=AGAIN), post(book, headers=AGAIN)
     assert book.turns == 1
     first.vanish()
     assert not book.hand.cancelled  # somebody still waits
-    book.hand.tell(TextDelta("Hello"))
+    book.hand.emit(TextDelta("Hello"))
     book.hand.finish()
     book.after(299.0)
     third = post(book, headers=AGAIN)
@@ -370,7 +370,7 @@ def test_the_same_request_again_is_not_run_again() -> None:
 
 
 def test_another_body_with_the_same_key_is_run() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     post(book, headers=AGAIN)
     book.hand.finish()
     other = {**BODY, "messages": [{"role": "user", "content": "Other"}]}
@@ -384,7 +384,7 @@ def test_another_body_with_the_same_key_is_run() -> None:
 
 
 def test_another_session_with_the_same_key_is_run() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     for session in (b"mine", b"yours"):
         call = post(book, headers=[*AGAIN, (b"x-svc-session-id", session)])
         book.hand.finish()
@@ -393,7 +393,7 @@ def test_another_session_with_the_same_key_is_run() -> None:
 
 
 def test_failures_are_not_kept() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     post(book, headers=AGAIN)
     book.hand.finish("error", error="gone", code="upstream_error")
     post(book, headers=AGAIN)
@@ -401,7 +401,7 @@ def test_failures_are_not_kept() -> None:
 
 
 def test_streams_take_no_key() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     post(book, {**BODY, "stream": True}, headers=AGAIN)
     post(book, {**BODY, "messages": [{"role": "user", "content": "x"}], "stream": True}, headers=AGAIN)
     assert book.turns == 2

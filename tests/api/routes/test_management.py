@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc_proto.commands import ReadConfig, WriteConfig
-from tests.api.harness import CONFIG, HOME, ApiBook
+from tests.api.harness import CONFIG, HOME, ApiHarness
 from tests.http_book import as_json
 
 FILE = """
@@ -21,8 +21,8 @@ secrets: {token: sesame}
 
 
 @pytest.fixture
-def book() -> ApiBook:
-    book = ApiBook(files={CONFIG: FILE})
+def book() -> ApiHarness:
+    book = ApiHarness(files={CONFIG: FILE})
     book.secrets.add("sesame")
     return book
 
@@ -30,7 +30,7 @@ def book() -> ApiBook:
 # --- configuration ------------------------------------------------------------------------------------------------
 
 
-def test_the_configuration(book: ApiBook) -> None:
+def test_the_configuration(book: ApiHarness) -> None:
     assert book.request("GET", "/api/config").json == {
         "model": "gpt-4o-mini",
         "provider": "custom",
@@ -48,7 +48,7 @@ def test_the_configuration(book: ApiBook) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b'"x"', {"model": 7}, {"base_url": "x"}, {"api_key": "k"}, {"model": "m", "key": "k"}]
 )
-def test_bad_changes_change_nothing(book: ApiBook, body: object) -> None:
+def test_bad_changes_change_nothing(book: ApiHarness, body: object) -> None:
     answer = book.request("PATCH", "/api/config", body)
     assert answer.status == 400
     assert list(answer.json) == ["error"]
@@ -59,7 +59,7 @@ def test_bad_changes_change_nothing(book: ApiBook, body: object) -> None:
 # --- models -------------------------------------------------------------------------------------------------------
 
 
-def test_the_models_of_the_upstream(book: ApiBook) -> None:
+def test_the_models_of_the_upstream(book: ApiHarness) -> None:
     book.http = lambda asked: as_json({"data": [{"id": "gpt-4o-mini"}, {"id": "gpt-4o"}]})
     body = book.request("GET", "/api/available-models").json
     assert body == {
@@ -73,7 +73,7 @@ def test_the_models_of_the_upstream(book: ApiBook) -> None:
     assert not book.leaks()
 
 
-def test_an_upstream_that_is_away(book: ApiBook) -> None:
+def test_an_upstream_that_is_away(book: ApiHarness) -> None:
     body = book.request("GET", "/api/available-models").json
     assert body["models"] == [{"id": "gpt-4o-mini", "description": ""}]
 
@@ -88,7 +88,7 @@ def test_an_upstream_that_is_away(book: ApiBook) -> None:
     ],
 )
 def test_providers(model: str, provider: str, label: str, authenticated: bool) -> None:
-    body = ApiBook(files={CONFIG: f"model: {model}\n"}).request("GET", "/api/available-models?provider=").json
+    body = ApiHarness(files={CONFIG: f"model: {model}\n"}).request("GET", "/api/available-models?provider=").json
     assert body["provider"] == provider
     assert (body["providers"][0]["label"], body["providers"][0]["authenticated"]) == (label, authenticated)
     assert len(body["models"]) == 1
@@ -97,7 +97,7 @@ def test_providers(model: str, provider: str, label: str, authenticated: bool) -
 # --- memory -------------------------------------------------------------------------------------------------------
 
 
-def test_memory_from_the_first_note_to_the_last(book: ApiBook) -> None:
+def test_memory_from_the_first_note_to_the_last(book: ApiHarness) -> None:
     def send(method: str, **body: str) -> tuple[int, Any]:
         answer = book.request(method, "/api/memory", {"target": "user", **body})
         return answer.status, answer.json
@@ -139,7 +139,7 @@ def test_memory_from_the_first_note_to_the_last(book: ApiBook) -> None:
         ("POST", b"[]"),
     ],
 )
-def test_bad_notes(book: ApiBook, method: str, body: object) -> None:
+def test_bad_notes(book: ApiHarness, method: str, body: object) -> None:
     answer = book.request(method, "/api/memory", body)
     assert answer.status == 400
     assert list(answer.json) == ["error"]
@@ -147,12 +147,12 @@ def test_bad_notes(book: ApiBook, method: str, body: object) -> None:
     assert not [command for command in book.commands if isinstance(command, WriteConfig)]
 
 
-def test_a_target_that_there_is_not(book: ApiBook) -> None:
+def test_a_target_that_there_is_not(book: ApiHarness) -> None:
     assert book.request("GET", "/api/memory?target=x").status == 400
 
 
 @pytest.mark.parametrize(("method", "kind"), [("GET", ReadConfig), ("POST", ReadConfig), ("POST", WriteConfig)])
-def test_a_disk_that_fails(book: ApiBook, method: str, kind: type) -> None:
+def test_a_disk_that_fails(book: ApiHarness, method: str, kind: type) -> None:
     book.refuse = (kind,)
     body = {"target": "memory", "content": "x"} if method == "POST" else None
     answer = book.request(method, "/api/memory", body)
@@ -163,7 +163,7 @@ def test_a_disk_that_fails(book: ApiBook, method: str, kind: type) -> None:
 # --- skills and tools ---------------------------------------------------------------------------------------------
 
 
-def test_skills(book: ApiBook) -> None:
+def test_skills(book: ApiHarness) -> None:
     book.disk.put(f"{HOME}/skills/notes/SKILL.md", b"---\nname: notes\ndescription: Keeps notes\n---\nWrite.\n")
     book.disk.put(f"{HOME}/skills/phone/battery/SKILL.md", b"---\nname: battery\ndescription: Watts\n---\nLook.\n")
     book.disk.put(f"{HOME}/skills/phone/toggle/SKILL.md", b"---\nname: toggle\ndescription: Flips\n---\nFlip.\n")
@@ -193,14 +193,14 @@ def test_skills(book: ApiBook) -> None:
     assert not book.leaks()
 
 
-def test_skills_are_not_switched(book: ApiBook) -> None:
+def test_skills_are_not_switched(book: ApiHarness) -> None:
     answer = book.request("PUT", "/api/skills/toggle", {"skill": "x", "enabled": False})
     assert answer.status == 501
     assert answer.json["error"] == "skill_toggle_not_implemented"
     assert answer.json["detail"]
 
 
-def test_toolsets(book: ApiBook) -> None:
+def test_toolsets(book: ApiHarness) -> None:
     body = book.request("GET", "/v1/toolsets").json
     assert (body["object"], body["platform"]) == ("list", "api_server")
     for row in body["data"]:

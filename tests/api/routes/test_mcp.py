@@ -5,27 +5,27 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.api.config import ApiConfig
-from tests.api.harness import ApiBook
-from tests.mcp.http_harness import Session, fields
+from tests.api.harness import ApiHarness
+from tests.mcp.http_harness import McpHttpSession, fields
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
 def test_who_may(method: str) -> None:
-    book = ApiBook()
+    book = ApiHarness()
     assert book.call(method, "/mcp", key="", headers=fields()).result.status == 401
     assert book.call(method, "/mcp", headers=fields({"origin": "https://evil.example"})).result.status == 403
     assert book.api._mcp is None
 
 
 def test_without_a_key_it_is_this_networks() -> None:
-    book = ApiBook(ApiConfig())
-    assert Session(book).identity
+    book = ApiHarness(ApiConfig())
+    assert McpHttpSession(book).identity
     book.host_name = b"evil.example"  # a page whose name was made to point here
     assert book.call("POST", "/mcp", {}, headers=fields()).result.status == 403
 
 
 def test_an_end() -> None:
-    book = ApiBook()
-    session = Session(book)
+    book = ApiHarness()
+    session = McpHttpSession(book)
     assert session.end() == 204
     assert session.listen().result.status == 404

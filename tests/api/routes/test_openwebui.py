@@ -12,11 +12,18 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.interface import ModelAnswered, ReasoningDelta, TextDelta, ToolCall, ToolFinished, ToolStarted
+from svc_proto.agent.interface import (
+    ModelCallFinished,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolCallFinished,
+    ToolCallStarted,
+)
 from svc_proto.api.config import ApiConfig
 from tests.api.harness import KEY, ApiCall
 from tests.api.openai_schema import check_chunk, check_completion
-from tests.api.scripted_agent import TurnBook, call_of
+from tests.api.scripted_agent import TurnHarness, call_of
 
 PATH = "/v1/chat/completions"
 PNG = "data:image/png;base64,iVBORw0KGgo="
@@ -109,7 +116,7 @@ STREAMS: dict[str, dict[str, Any]] = {
 TASKS: dict[str, dict[str, Any]] = {"title": {"max_tokens": 1000}, "tags": {}, "emoji": {"max_tokens": 4}}
 
 
-def post(book: TurnBook, body: object) -> ApiCall:
+def post(book: TurnHarness, body: object) -> ApiCall:
     return book.call("POST", PATH, body, headers=HEADERS)
 
 
@@ -124,18 +131,20 @@ def lines(call: ApiCall, *, usage: bool = False) -> list[dict[str, Any]]:
 
 
 def test_it_lists_the_models() -> None:
-    listed = TurnBook().request("GET", "/v1/models", headers=HEADERS[1:])
+    listed = TurnHarness().request("GET", "/v1/models", headers=HEADERS[1:])
     assert listed.status == 200
     assert [(model["id"], model["object"]) for model in listed.json["data"]] == [("svc-agent", "model")]
 
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_chat_is_a_stream_of_openais_objects(name: str) -> None:
-    book, body = TurnBook(), STREAMS[name]
+    book, body = TurnHarness(), STREAMS[name]
     call = post(book, body)
     tool = call_of()
-    book.hand.tell(ReasoningDelta("Hm."), TextDelta("Hel"), ToolStarted(tool), ToolFinished(call=tool, output="x"))
-    book.hand.tell(TextDelta("lo"), ModelAnswered(3, 2))
+    book.hand.emit(
+        ReasoningDelta("Hm."), TextDelta("Hel"), ToolCallStarted(tool), ToolCallFinished(call=tool, output="x")
+    )
+    book.hand.emit(TextDelta("lo"), ModelCallFinished(3, 2))
     book.hand.finish()
     chunks = lines(call, usage="stream_options" in body)
     said = "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks if chunk["choices"])
@@ -146,11 +155,11 @@ def test_a_chat_is_a_stream_of_openais_objects(name: str) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_is_one_answer(task: str) -> None:
-    book = TurnBook()
+    book = TurnHarness()
     body = {"model": "svc-agent", "messages": [{"role": "user", "content": TASK}], "stream": False, **TASKS[task]}
     call = post(book, body)
     assert book.hand.turn.prompt == TASK
-    book.hand.tell(TextDelta('{"title": "Hello"}'), ModelAnswered(3, 2))
+    book.hand.emit(TextDelta('{"title": "Hello"}'), ModelCallFinished(3, 2))
     book.hand.finish()
     check_completion(call.result.json)
     assert call.result.json["choices"][0]["message"]["content"] == '{"title": "Hello"}'
@@ -160,10 +169,10 @@ def test_a_chat_of_its_page_brings_tools() -> None:
     """With a model it is told of them; the built-in agent calls none, and answers all the same."""
     body = {**CHAT, **USAGE, "tools": TOOLS}
     for config in (ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"), ApiConfig(key=KEY)):
-        book = TurnBook(config)
+        book = TurnHarness(config)
         call = post(book, body)
         assert book.hand.turn.tools == (tuple(TOOLS) if config.model_base_url else None)
-        book.hand.tell(TextDelta("Hello"), ModelAnswered(3, 2))
+        book.hand.emit(TextDelta("Hello"), ModelCallFinished(3, 2))
         book.hand.finish()
         chunks = lines(call, usage=True)
         assert (
@@ -172,17 +181,17 @@ def test_a_chat_of_its_page_brings_tools() -> None:
 
 
 def test_it_carries_out_a_tool_and_asks_again() -> None:
-    book = TurnBook(ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"))
+    book = TurnHarness(ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"))
     call = post(book, {**CHAT, **USAGE, "messages": ROUND, "tools": TOOLS})
     assert book.hand.turn.history[-1] == ROUND[-1]
-    book.hand.tell(TextDelta("It rains."), ModelAnswered(3, 2))
+    book.hand.emit(TextDelta("It rains."), ModelCallFinished(3, 2))
     book.hand.finish()
     assert lines(call, usage=True)[-1]["usage"]["total_tokens"] == 5
 
 
 @pytest.mark.parametrize("finish", ["stop", "length", "tool_calls", "error"])
 def test_every_end_of_a_stream(finish: str) -> None:
-    book = TurnBook(ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"))
+    book = TurnHarness(ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"))
     tool = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
     call = post(book, {**CHAT, **USAGE, **({"tools": [tool]} if finish == "tool_calls" else {})})
     more: dict[str, Any] = {}
@@ -190,7 +199,7 @@ def test_every_end_of_a_stream(finish: str) -> None:
         more["calls"] = (ToolCall(id="call_1", name="get_weather", args={"city": "Köln"}, arguments='{"city":"Köln"}'),)
     if finish == "error":
         more |= {"error": "the model is away", "code": "upstream_error"}
-    book.hand.tell(TextDelta("So"), ModelAnswered(3, 2))
+    book.hand.emit(TextDelta("So"), ModelCallFinished(3, 2))
     book.hand.finish(finish, **more)
     chunks = lines(call, usage=True)
     assert [chunk["choices"][0]["finish_reason"] for chunk in chunks if chunk["choices"]][-1] == finish

@@ -4,26 +4,26 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.interface import ModelAnswered, TextDelta
+from svc_proto.agent.interface import ModelCallFinished, TextDelta
 from svc_proto.commands import OpenFile
 from tests.api.harness import CONFIG, ApiCall
-from tests.api.scripted_agent import TurnBook, names
+from tests.api.scripted_agent import TurnHarness, names
 
 
-def post(book: TurnBook, body: dict[str, object] | None = None, **options: Any) -> ApiCall:
+def post(book: TurnHarness, body: dict[str, object] | None = None, **options: Any) -> ApiCall:
     return book.call("POST", "/v1/responses", {"input": "Hi", **(body or {})}, **options)
 
 
-def answered(book: TurnBook, body: dict[str, object] | None = None, text: str = "Hello", **options: Any) -> Any:
+def answered(book: TurnHarness, body: dict[str, object] | None = None, text: str = "Hello", **options: Any) -> Any:
     call = post(book, body, **options)
-    book.hand.tell(TextDelta(text), ModelAnswered(1, 2))
+    book.hand.emit(TextDelta(text), ModelCallFinished(1, 2))
     book.hand.finish()
     assert call.result.status == 200
     return call.result.json
 
 
 def test_a_response() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     found = answered(book)
     assert found["id"].startswith("resp_")
     assert len(found["id"]) == 33
@@ -41,22 +41,22 @@ def test_a_response() -> None:
 
 
 def test_a_stream() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book, {"stream": True})
-    book.hand.tell(TextDelta("Hello"))
+    book.hand.emit(TextDelta("Hello"))
     book.hand.finish()
     assert names(call)[0] == "response.created"
     assert names(call)[-1] == "response.completed"
     assert "[DONE]" not in call.text
-    final = call.told()[-1][1]["response"]
+    final = call.named_events()[-1][1]["response"]
     assert book.request("GET", f"/v1/responses/{final['id']}").json == final
 
 
 def test_a_client_that_goes_away_leaves_an_incomplete_response() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book, {"stream": True})
-    book.hand.tell(TextDelta("Half"))
-    identity = call.told()[0][1]["response"]["id"]
+    book.hand.emit(TextDelta("Half"))
+    identity = call.named_events()[0][1]["response"]["id"]
     call.vanish()
     assert book.hand.cancelled
     found = book.request("GET", f"/v1/responses/{identity}").json
@@ -64,7 +64,7 @@ def test_a_client_that_goes_away_leaves_an_incomplete_response() -> None:
 
 
 def test_a_chain_has_one_session() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     first = answered(book)
     session = book.hand.turn.session_id
     answered(book, {"input": ["And", "then?"], "previous_response_id": first["id"], "truncation": "auto"})
@@ -79,7 +79,7 @@ def test_a_chain_has_one_session() -> None:
 
 @pytest.mark.parametrize("name", ["t", "t" * 256])
 def test_a_conversation_has_a_name(name: str) -> None:
-    book = TurnBook()
+    book = TurnHarness()
     answered(book, {"conversation": name})
     session = book.hand.turn.session_id
     answered(book, {"conversation": {"id": name}})
@@ -90,13 +90,13 @@ def test_a_conversation_has_a_name(name: str) -> None:
 
 
 def test_what_is_not_to_be_stored_is_not() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     found = answered(book, {"store": False})
     assert book.request("GET", f"/v1/responses/{found['id']}").status == 404
 
 
 def test_what_the_agent_is_told() -> None:
-    book = TurnBook(files={CONFIG: "agent: {system_prompt: Be kind.}"})
+    book = TurnHarness(files={CONFIG: "agent: {system_prompt: Be kind.}"})
     body = {"input": [{"role": "system", "content": "Short."}, {"role": "user", "content": "Hi"}], "model": "m"}
     assert answered(book, {**body, "instructions": "Now."})["model"] == "m"
     assert book.hand.turn.system == "Be kind.\n\nShort.\n\nNow."
@@ -104,7 +104,7 @@ def test_what_the_agent_is_told() -> None:
 
 def test_a_client_may_send_back_what_it_was_answered() -> None:
     """`input += response.output`, as OpenAI's guides have it; of the items only messages are history."""
-    book = TurnBook()
+    book = TurnHarness()
     output = answered(book)["output"]
     items = [
         {"type": "reasoning", "id": "rs_1", "summary": []},
@@ -117,7 +117,7 @@ def test_a_client_may_send_back_what_it_was_answered() -> None:
 
 
 def test_the_same_request_again_is_not_run_again() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     again = [(b"idempotency-key", b"k")]
     first = answered(book, headers=again)
     assert post(book, headers=again).result.json == first
@@ -130,7 +130,7 @@ def test_the_same_request_again_is_not_run_again() -> None:
 
 
 def test_the_same_request_twice_at_once_is_run_once() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     book.hold = (OpenFile,)  # of the configuration
     calls = [post(book, headers=[(b"idempotency-key", b"k")]) for _ in range(2)]
     book.hold = ()
@@ -141,7 +141,7 @@ def test_the_same_request_twice_at_once_is_run_once() -> None:
 
 
 def test_a_response_that_fails() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book)
     book.hand.finish("error", error="gone", code="upstream_error")
     assert (call.result.status, call.result.json["error"]["code"]) == (502, "agent_incomplete")
@@ -168,7 +168,7 @@ def test_a_response_that_fails() -> None:
     ],
 )
 def test_bodies_that_are_refused(body: dict[str, object], status: int, param: str | None) -> None:
-    book = TurnBook()
+    book = TurnHarness()
     answer = post(book, body).result
     assert (answer.status, answer.json["error"]["code"], answer.json["error"]["param"]) == (status, None, param)
     assert book.turns == 0

@@ -5,20 +5,27 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.interface import ApprovalAsked, ModelAnswered, ReasoningDelta, TextDelta, ToolFinished, ToolStarted
+from svc_proto.agent.interface import (
+    ApprovalRequested,
+    ModelCallFinished,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+)
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES
 from tests.api.harness import CONFIG, KEY, ApiCall
-from tests.api.scripted_agent import TurnBook, call_of, chatting, names
+from tests.api.scripted_agent import TurnHarness, call_of, chatting, names
 
 EVENTS = [(b"accept", b"text/event-stream")]
 
 
-def post(book: TurnBook, body: object = None, **options: Any) -> ApiCall:
+def post(book: TurnHarness, body: object = None, **options: Any) -> ApiCall:
     return book.call("POST", "/v1/runs", {"input": "Hi"} if body is None else body, **options)
 
 
-def begun(book: TurnBook, body: object = None) -> str:
+def begun(book: TurnHarness, body: object = None) -> str:
     """A run that nobody watches yet; its id."""
     answer = post(book, body).result
     assert answer.status == 202
@@ -30,7 +37,7 @@ def begun(book: TurnBook, body: object = None) -> str:
     return run_id
 
 
-def status(book: TurnBook, run_id: str) -> dict[str, Any]:
+def status(book: TurnHarness, run_id: str) -> dict[str, Any]:
     answer = book.request("GET", f"/v1/runs/{run_id}")
     assert answer.status == 200
     found: dict[str, Any] = answer.json
@@ -54,18 +61,18 @@ def error_of(answer: Any) -> tuple[int, object]:
     ],
 )
 def test_a_run_answers_as_its_caller_accepts(body: object, headers: Any, streams: bool) -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book, body, headers=headers)
     assert call.head.status == (200 if streams else 202)
     assert dict(call.head.headers)[b"x-svc-run-id"] == book.hand.turn.run_id.encode()
 
 
 def test_a_run_as_a_stream() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book, headers=EVENTS)
     hand, tool = book.hand, call_of()
-    hand.tell(ReasoningDelta("hm"), TextDelta("Hel"), TextDelta("lo"), ToolStarted(tool))
-    hand.tell(ToolFinished(call=tool, output="x"), ModelAnswered(150, 12))
+    hand.emit(ReasoningDelta("hm"), TextDelta("Hel"), TextDelta("lo"), ToolCallStarted(tool))
+    hand.emit(ToolCallFinished(call=tool, output="x"), ModelCallFinished(150, 12))
     hand.finish()
     assert names(call) == [
         "run.started",
@@ -76,16 +83,16 @@ def test_a_run_as_a_stream() -> None:
         "tool.completed",
         "run.completed",
     ]
-    assert all(data["event"] == name and data["run_id"] == hand.turn.run_id for name, data in call.told())
+    assert all(data["event"] == name and data["run_id"] == hand.turn.run_id for name, data in call.named_events())
     assert call.text.endswith("\n\n: stream closed\n\n")
     assert call.answer is not None
-    assert call.told()[-1][1]["output"] == "Hello"
+    assert call.named_events()[-1][1]["output"] == "Hello"
 
 
 def test_a_run_that_is_watched_later() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     run_id = begun(book)
-    book.hand.tell(TextDelta("Hel"))
+    book.hand.emit(TextDelta("Hel"))
     assert status(book, run_id)["last_event"] == "message.delta"
     call = book.call("GET", f"/v1/runs/{run_id}/events")
     assert names(call) == ["run.started", "message.delta"]
@@ -95,7 +102,7 @@ def test_a_run_that_is_watched_later() -> None:
     again = book.request("GET", f"/v1/runs/{run_id}/events")
     assert error_of(again) == (404, "run_not_found")
     assert "one consumer" in again.json["error"]["message"]
-    book.hand.tell(TextDelta("lo"))
+    book.hand.emit(TextDelta("lo"))
     call.vanish()
     assert not book.hand.cancelled  # the run goes on
     assert error_of(book.request("GET", f"/v1/runs/{run_id}/events")) == (404, "run_not_found")
@@ -104,9 +111,9 @@ def test_a_run_that_is_watched_later() -> None:
 
 
 def test_a_run_that_is_watched_after_its_end() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     run_id = begun(book)
-    book.hand.tell(TextDelta("x"))
+    book.hand.emit(TextDelta("x"))
     book.hand.finish()
     head = book.request("HEAD", f"/v1/runs/{run_id}/events")
     assert (head.status, head.body) == (200, b"")
@@ -117,30 +124,30 @@ def test_a_run_that_is_watched_after_its_end() -> None:
 
 
 def test_an_unread_stream_is_dropped_after_five_minutes() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     run_id = begun(book)
-    book.hand.tell(TextDelta("x"))
+    book.hand.emit(TextDelta("x"))
     book.after(300.0)
     assert error_of(book.request("GET", f"/v1/runs/{run_id}/events")) == (404, "run_not_found")
     assert status(book, run_id)["status"] == "running"
-    book.hand.tell(TextDelta("y"))
+    book.hand.emit(TextDelta("y"))
     book.hand.finish()
     assert status(book, run_id)["output"] == "xy"
 
 
 def test_a_stream_that_grows_too_large_for_nobody_is_dropped_and_the_run_is_not_held() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     run_id = begun(book)
     for _ in range(20):
-        book.hand.tell(TextDelta("x" * 65_536))
-        assert not book.hand.is_full()
+        book.hand.emit(TextDelta("x" * 65_536))
+        assert not book.hand.is_reader_behind()
     assert error_of(book.request("GET", f"/v1/runs/{run_id}/events")) == (404, "run_not_found")
     book.hand.finish()
     assert status(book, run_id)["status"] == "completed"
 
 
 def test_a_subscription_waits_a_second_for_its_run() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.call("GET", "/v1/runs/run_x/events")
     assert call.answer is None
     book.after(0.9)
@@ -150,7 +157,7 @@ def test_a_subscription_waits_a_second_for_its_run() -> None:
 
 
 def test_the_states_of_a_run() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     run_id = begun(book, {"input": "Hi", "model": "default", "session_id": "s-1"})
     view = status(book, run_id)
     assert view == {
@@ -164,7 +171,7 @@ def test_the_states_of_a_run() -> None:
         "last_event": "run.started",
     }
     book.after(2.5)
-    book.hand.tell(TextDelta("Hello"), ModelAnswered(150, 12))
+    book.hand.emit(TextDelta("Hello"), ModelCallFinished(150, 12))
     book.hand.finish()
     ended = {
         **view,
@@ -183,18 +190,18 @@ def test_the_states_of_a_run() -> None:
 
 
 def test_a_run_that_fails() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book, headers=EVENTS)
     book.hand.finish("error", error="gone", code="upstream_error")
     assert names(call) == ["run.started", "run.failed"]
-    assert call.told()[-1][1]["error"] == "gone"
+    assert call.named_events()[-1][1]["error"] == "gone"
     view = status(book, book.hand.turn.run_id)
     assert (view["status"], view["error"], view["last_event"]) == ("failed", "gone", "run.failed")
     assert "output" not in view
 
 
 def test_a_run_is_stopped() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book, headers=EVENTS)
     run_id = book.hand.turn.run_id
     answer = book.request("POST", f"/v1/runs/{run_id}/stop", b"ignored")
@@ -208,7 +215,7 @@ def test_a_run_is_stopped() -> None:
 
 
 def test_a_run_without_a_session_has_one_of_its_own() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     run_id = begun(book)
     assert book.hand.turn.session_id == run_id
     book.hand.finish()
@@ -259,9 +266,9 @@ platforms: {api_server: {extra: {model_routes: {fast: {model: small}}}}}
 
 
 def test_a_run_continues_a_stored_response() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.call("POST", "/v1/responses", {"input": "Hey"})
-    book.hand.tell(TextDelta("Yes?"), ModelAnswered(1, 1))
+    book.hand.emit(TextDelta("Yes?"), ModelCallFinished(1, 1))
     book.hand.finish()
     previous = {"previous_response_id": call.result.json["id"]}
     stored = ({"role": "user", "content": "Hey"}, {"role": "assistant", "content": "Yes?"})
@@ -298,7 +305,7 @@ def test_a_run_continues_a_stored_response() -> None:
     ],
 )
 def test_bodies_that_are_refused(body: object, code: object, param: object) -> None:
-    book = TurnBook()
+    book = TurnHarness()
     answer = book.request("POST", "/v1/runs", body)
     assert answer.status == 400
     assert (answer.json["error"]["code"], answer.json["error"]["param"]) == (code, param)
@@ -306,7 +313,7 @@ def test_bodies_that_are_refused(body: object, code: object, param: object) -> N
 
 
 def test_head_tells_a_phone_that_a_run_can_be_a_stream() -> None:
-    answer = TurnBook(ApiConfig(key=KEY, brand=HERMES)).request("HEAD", "/v1/runs", headers=EVENTS)
+    answer = TurnHarness(ApiConfig(key=KEY, brand=HERMES)).request("HEAD", "/v1/runs", headers=EVENTS)
     fields = dict(answer.headers)
     assert (answer.status, fields[b"x-hermes-run-streaming"], fields[b"x-hermes-stream-mode"]) == (200, b"sse", b"sse")
 
@@ -314,15 +321,15 @@ def test_head_tells_a_phone_that_a_run_can_be_a_stream() -> None:
 # --- approvals ----------------------------------------------------------------------------------------------------
 
 
-def asked(book: TurnBook, identity: str = "call_7", choices: tuple[str, ...] = ("once", "session", "deny")) -> None:
-    question = ApprovalAsked(
+def asked(book: TurnHarness, identity: str = "call_7", choices: tuple[str, ...] = ("once", "session", "deny")) -> None:
+    question = ApprovalRequested(
         call=call_of("phone_call", identity), command="call", description="calls", pattern="p", choices=choices
     )
-    book.hand.do(lambda: book.hand.host.approve(question))
+    book.hand.do(lambda: book.hand.host.request_approval(question))
 
 
 def test_an_approval_is_asked_for_and_given() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book, headers=EVENTS)
     path = f"/v1/runs/{book.hand.turn.run_id}/approval"
     assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_pending")
@@ -338,13 +345,13 @@ def test_an_approval_is_asked_for_and_given() -> None:
     assert book.hand.answers[-1] == "once"
     book.hand.finish()
     assert names(call) == ["run.started", "approval.request", "approval.responded", "run.completed"]
-    assert call.told()[1][1]["allow_permanent"] is False
+    assert call.named_events()[1][1]["allow_permanent"] is False
     assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_active")
     assert error_of(book.request("POST", "/v1/runs/run_x/approval", {"choice": "once"})) == (404, "run_not_found")
 
 
 def test_nobody_answers() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book, headers=EVENTS)
     asked(book)
     assert status(book, book.hand.turn.run_id)["status"] == "waiting_for_approval"
@@ -358,7 +365,7 @@ def test_nobody_answers() -> None:
 
 
 def test_a_run_is_stopped_while_it_waits() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book, headers=EVENTS)
     asked(book)
     book.request("POST", f"/v1/runs/{book.hand.turn.run_id}/stop")
@@ -367,15 +374,15 @@ def test_a_run_is_stopped_while_it_waits() -> None:
 
 
 def test_two_questions_at_once() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     post(book, headers=EVENTS)
     host, run_id = book.hand.host, book.hand.turn.run_id
     answers: list[object] = []
 
     def ask_both() -> Any:
         for identity in ("a", "b"):
-            question = ApprovalAsked(call=call_of("t", identity), command="c", description="d", pattern="p")
-            book.engine.spawn(host.approve(question), on_done=answers.append)
+            question = ApprovalRequested(call=call_of("t", identity), command="c", description="d", pattern="p")
+            book.engine.spawn(host.request_approval(question), on_done=answers.append)
         yield from ()
 
     book.hand.do(ask_both)
@@ -396,7 +403,7 @@ def test_two_questions_at_once() -> None:
 
 def test_an_answer_without_a_name_is_not_for_a_question_that_has_just_been_asked() -> None:
     """The first lapses, the agent asks for something else, and the late click must not allow that."""
-    book = TurnBook()
+    book = TurnHarness()
     post(book, headers=EVENTS)
     path = f"/v1/runs/{book.hand.turn.run_id}/approval"
     asked(book, "to a friend")
@@ -415,13 +422,13 @@ def test_an_answer_without_a_name_is_not_for_a_question_that_has_just_been_asked
 
 def test_the_state_of_a_run_has_the_words_of_its_questions() -> None:
     """So that whoever was asked and reloads is asked the same."""
-    book = TurnBook()
+    book = TurnHarness()
     call = post(book, headers=EVENTS)
     run_id = book.hand.turn.run_id
     assert "approvals" not in status(book, run_id)
     asked(book)
     (question,) = status(book, run_id)["approvals"]
-    told = call.told()[-1][1]
+    told = call.named_events()[-1][1]
     assert question == {name: told[name] for name in question}
     assert (question["call_id"], question["command"], question["description"]) == ("call_7", "call", "calls")
     book.request("POST", f"/v1/runs/{run_id}/approval", {"choice": "deny"})

@@ -20,17 +20,17 @@ from svc_proto.api.chat.store_requests import (
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level, StoreRequest
-from tests.api.harness import KEY, START, ApiBook
+from tests.api.harness import KEY, START, ApiHarness
 
 UNKNOWN = "5f0d6c1e-2b57-4b53-9a0e-0f6f0c3f9a11"
 
 
 @pytest.fixture
-def book() -> ApiBook:
-    return ApiBook()
+def book() -> ApiHarness:
+    return ApiHarness()
 
 
-def fill(book: ApiBook, session_id: str, *texts: str, role: str = "user") -> None:
+def fill(book: ApiHarness, session_id: str, *texts: str, role: str = "user") -> None:
     """Put rows into a session."""
     rows = tuple(
         Message(id=f"{session_id}-{text}", session_id=session_id, role=role, content=text, timestamp=book.now.wall)
@@ -46,7 +46,7 @@ def error(answer: Any) -> tuple[int, str | None]:
 # --- create -------------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_session(book: ApiBook) -> None:
+def test_an_empty_session(book: ApiHarness) -> None:
     answer = book.request("POST", "/api/sessions", {})
     assert answer.status == 201
     body = answer.json
@@ -60,7 +60,7 @@ def test_an_empty_session(book: ApiBook) -> None:
     assert book.request("GET", f"/api/sessions/{body['id']}").json == body
 
 
-def test_everything_that_a_client_may_say(book: ApiBook) -> None:
+def test_everything_that_a_client_may_say(book: ApiHarness) -> None:
     wanted = {
         "id": "mine",
         "title": " Trip\n plan ",
@@ -81,16 +81,16 @@ def test_everything_that_a_client_may_say(book: ApiBook) -> None:
     assert error(book.request("POST", "/api/sessions", {"session_id": "mine"})) == (409, "session_exists")
 
 
-def test_a_long_name_of_a_model(book: ApiBook) -> None:
+def test_a_long_name_of_a_model(book: ApiHarness) -> None:
     assert book.request("POST", "/api/sessions", {"model": "x" * 256}).json["model"] == "x" * 256
 
 
-def test_titles_need_not_be_unique(book: ApiBook) -> None:
+def test_titles_need_not_be_unique(book: ApiHarness) -> None:
     assert book.session(title="Same") != book.session(title="Same")
 
 
 def test_the_other_brand() -> None:
-    book = ApiBook(ApiConfig(key=KEY, brand=HERMES))
+    book = ApiHarness(ApiConfig(key=KEY, brand=HERMES))
     answer = book.request("POST", "/api/sessions", {})
     assert (answer.json["object"], answer.json["model"]) == ("hermes.session", "hermes-agent")
 
@@ -116,7 +116,7 @@ def test_the_other_brand() -> None:
         ({"model": "x" * 257}, None),
     ],
 )
-def test_bad_sessions_are_not_made(book: ApiBook, body: object, code: str | None) -> None:
+def test_bad_sessions_are_not_made(book: ApiHarness, body: object, code: str | None) -> None:
     answer = book.request("POST", "/api/sessions", body)
     assert error(answer) == (400, code)
     assert book.request("GET", "/api/sessions").json["total"] == 0
@@ -124,7 +124,7 @@ def test_bad_sessions_are_not_made(book: ApiBook, body: object, code: str | None
 
 
 @pytest.mark.parametrize("body", [{"system_prompt": ""}, {"system_prompt": None}, {"model": None, "title": None}])
-def test_what_counts_as_absent(book: ApiBook, body: dict[str, object]) -> None:
+def test_what_counts_as_absent(book: ApiHarness, body: dict[str, object]) -> None:
     answer = book.request("POST", "/api/sessions", body)
     assert (answer.status, answer.json["has_system_prompt"], answer.json["model"]) == (201, False, "svc-agent")
 
@@ -132,7 +132,7 @@ def test_what_counts_as_absent(book: ApiBook, body: dict[str, object]) -> None:
 # --- list ---------------------------------------------------------------------------------------------------------
 
 
-def test_pages(book: ApiBook) -> None:
+def test_pages(book: ApiHarness) -> None:
     ids = []
     for _ in range(5):
         ids.append(book.session())
@@ -172,20 +172,20 @@ def test_pages(book: ApiBook) -> None:
         (f"limit={'0' * 30}7&offset={'9' * 5_000}", 7, 2**53 - 1),
     ],
 )
-def test_limits_are_lenient(book: ApiBook, query: str, limit: int, offset: int) -> None:
+def test_limits_are_lenient(book: ApiHarness, query: str, limit: int, offset: int) -> None:
     answer = book.request("GET", f"/api/sessions?{query}")
     assert answer.status == 200
     assert (answer.json["limit"], answer.json["offset"]) == (limit, offset)
 
 
-def test_who_asks_for_no_page_gets_all(book: ApiBook) -> None:
+def test_who_asks_for_no_page_gets_all(book: ApiHarness) -> None:
     for _ in range(51):
         book.session()
     answer = book.request("GET", "/api/sessions").json
     assert (len(answer["sessions"]), answer["total"], answer["has_more"]) == (51, 51, False)
 
 
-def test_what_is_hidden(book: ApiBook) -> None:
+def test_what_is_hidden(book: ApiHarness) -> None:
     kept, archived = book.session(), book.session()
     book.request("PATCH", f"/api/sessions/{archived}", {"archived": True})
 
@@ -200,7 +200,7 @@ def test_what_is_hidden(book: ApiBook) -> None:
     assert ids("include_children=TRUE") == [kept]
 
 
-def test_list_filters_by_exact_source_and_includes_children_on_request(book: ApiBook) -> None:
+def test_list_filters_by_exact_source_and_includes_children_on_request(book: ApiHarness) -> None:
     parent = book.session()
     book.after(1.0)
     at: dict[str, Any] = dict.fromkeys(("started_at", "updated_at", "last_active"), book.now.wall)
@@ -229,7 +229,7 @@ def test_list_filters_by_exact_source_and_includes_children_on_request(book: Api
 # --- one session --------------------------------------------------------------------------------------------------
 
 
-def test_a_title_is_changed_and_cleared(book: ApiBook) -> None:
+def test_a_title_is_changed_and_cleared(book: ApiHarness) -> None:
     identity = book.session()
     book.after(5.0)
     answer = book.request("PATCH", f"/api/sessions/{identity}", {"title": " New\ttitle "})
@@ -241,7 +241,7 @@ def test_a_title_is_changed_and_cleared(book: ApiBook) -> None:
         assert book.request("PATCH", f"/api/sessions/{identity}", {"title": blank}).json["title"] is None
 
 
-def test_the_first_end_reason_stays(book: ApiBook) -> None:
+def test_the_first_end_reason_stays(book: ApiHarness) -> None:
     identity = book.session()
     first = book.request("PATCH", f"/api/sessions/{identity}", {"end_reason": "done"}).json
     assert (first["end_reason"], first["ended_at"]) == ("done", START.wall)
@@ -252,13 +252,13 @@ def test_the_first_end_reason_stays(book: ApiBook) -> None:
 
 @pytest.mark.parametrize(("given", "kept"), [(True, True), (False, False), (1, True), (0, False)])
 @pytest.mark.parametrize("name", ["pinned", "archived"])
-def test_flags(book: ApiBook, name: str, given: object, kept: bool) -> None:
+def test_flags(book: ApiHarness, name: str, given: object, kept: bool) -> None:
     identity = book.session()
     assert book.request("PATCH", f"/api/sessions/{identity}", {name: given}).json[name] is kept
 
 
 @pytest.mark.parametrize("body", [{}, {"end_reason": None}])
-def test_nothing_to_change(book: ApiBook, body: dict[str, object]) -> None:
+def test_nothing_to_change(book: ApiHarness, body: dict[str, object]) -> None:
     identity = book.session()
     assert book.request("PATCH", f"/api/sessions/{identity}", body).json["id"] == identity
     assert error(book.request("PATCH", f"/api/sessions/{UNKNOWN}", body)) == (404, "session_not_found")
@@ -281,14 +281,14 @@ def test_nothing_to_change(book: ApiBook, body: dict[str, object]) -> None:
         (b"", None),
     ],
 )
-def test_bad_changes_change_nothing(book: ApiBook, body: object, code: str | None) -> None:
+def test_bad_changes_change_nothing(book: ApiHarness, body: object, code: str | None) -> None:
     identity = book.session(title="Before")
     before = book.request("GET", f"/api/sessions/{identity}").json
     assert error(book.request("PATCH", f"/api/sessions/{identity}", body)) == (400, code)
     assert book.request("GET", f"/api/sessions/{identity}").json == before
 
 
-def test_delete(book: ApiBook) -> None:
+def test_delete(book: ApiHarness) -> None:
     identity = book.session()
     fill(book, identity, "Hi")
     answer = book.request("DELETE", f"/api/sessions/{identity}")
@@ -299,7 +299,7 @@ def test_delete(book: ApiBook) -> None:
     assert "session deleted" in book.events(Level.INFO)
 
 
-def test_two_that_delete_at_once(book: ApiBook) -> None:
+def test_two_that_delete_at_once(book: ApiHarness) -> None:
     identity = book.session()
     book.hold = (DeleteChat,)
     call = book.call("DELETE", f"/api/sessions/{identity}")
@@ -309,7 +309,7 @@ def test_two_that_delete_at_once(book: ApiBook) -> None:
     assert error(call.result) == (404, "session_not_found")
 
 
-def test_a_fork_that_outlives_its_parent(book: ApiBook) -> None:
+def test_a_fork_that_outlives_its_parent(book: ApiHarness) -> None:
     parent = book.session()
     fork = book.request("POST", f"/api/sessions/{parent}/fork", {}).json["id"]
     book.request("DELETE", f"/api/sessions/{parent}")
@@ -319,7 +319,7 @@ def test_a_fork_that_outlives_its_parent(book: ApiBook) -> None:
 # --- messages -----------------------------------------------------------------------------------------------------
 
 
-def test_all_messages_oldest_first(book: ApiBook) -> None:
+def test_all_messages_oldest_first(book: ApiHarness) -> None:
     identity = book.session()
     fill(book, identity, "one", "two", "three")
     body = book.request("GET", f"/api/sessions/{identity}/messages").json
@@ -343,7 +343,9 @@ def test_all_messages_oldest_first(book: ApiBook) -> None:
         ("order=latest", "01234", None),
     ],
 )
-def test_pages_of_messages(book: ApiBook, query: str, texts: str, pagination: tuple[int, int, str, int] | None) -> None:
+def test_pages_of_messages(
+    book: ApiHarness, query: str, texts: str, pagination: tuple[int, int, str, int] | None
+) -> None:
     identity = book.session()
     fill(book, identity, *"01234")
     body = book.request("GET", f"/api/sessions/{identity}/messages?{query}").json
@@ -355,7 +357,7 @@ def test_pages_of_messages(book: ApiBook, query: str, texts: str, pagination: tu
 # --- forks --------------------------------------------------------------------------------------------------------
 
 
-def test_a_fork(book: ApiBook) -> None:
+def test_a_fork(book: ApiHarness) -> None:
     parent = book.session(title="Trip", system_prompt="x", model="m")
     fill(book, parent, "one", "two")
     answer = book.request("POST", f"/api/sessions/{parent}/fork", {})
@@ -374,12 +376,12 @@ def test_a_fork(book: ApiBook) -> None:
     assert error(book.request("POST", f"/api/sessions/{parent}/fork", {"id": "mine"})) == (409, "session_exists")
 
 
-def test_a_fork_of_one_without_a_title(book: ApiBook) -> None:
+def test_a_fork_of_one_without_a_title(book: ApiHarness) -> None:
     answer = book.request("POST", f"/api/sessions/{book.session()}/fork", {})
     assert (answer.status, answer.json["title"]) == (201, None)
 
 
-def forked_at_once(book: ApiBook, *forks: tuple[str, dict[str, str]]) -> list[Any]:
+def forked_at_once(book: ApiHarness, *forks: tuple[str, dict[str, str]]) -> list[Any]:
     """Forks that wait for the store together at each of their questions, as far as they ask at once."""
     book.hold = (GetChat,)
     calls = [book.call("POST", f"/api/sessions/{source}/fork", body) for source, body in forks]
@@ -389,14 +391,14 @@ def forked_at_once(book: ApiBook, *forks: tuple[str, dict[str, str]]) -> list[An
     return [call.result for call in calls]
 
 
-def test_forks_at_once_have_a_number_each(book: ApiBook) -> None:
+def test_forks_at_once_have_a_number_each(book: ApiHarness) -> None:
     trip = book.session(title="Trip")
     other = str(book.request("POST", f"/api/sessions/{trip}/fork", {}).json["id"])
     answers = forked_at_once(book, (trip, {}), (other, {}), (trip, {}))
     assert [answer.json["title"] for answer in answers] == ["Trip #3", "Trip #4", "Trip #5"]
 
 
-def test_forks_of_a_long_title_have_a_number_each(book: ApiBook) -> None:
+def test_forks_of_a_long_title_have_a_number_each(book: ApiHarness) -> None:
     """The stem is cut to make room for the number, and so was that of others."""
     source = book.session(title="x" * 100)
     made = [book.request("POST", f"/api/sessions/{source}/fork", {}).json["title"] for _ in range(12)]
@@ -405,7 +407,7 @@ def test_forks_of_a_long_title_have_a_number_each(book: ApiBook) -> None:
     assert len({*made}) == 12
 
 
-def test_a_fork_that_fails_holds_up_no_other(book: ApiBook) -> None:
+def test_a_fork_that_fails_holds_up_no_other(book: ApiHarness) -> None:
     trip = book.session(title="Trip")
     taken, made = forked_at_once(book, (trip, {"id": trip}), (trip, {}))
     assert error(taken) == (409, "session_exists")
@@ -413,13 +415,13 @@ def test_a_fork_that_fails_holds_up_no_other(book: ApiBook) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", {"title": 7}, {"id": ".."}, b"[]"])
-def test_bad_forks(book: ApiBook, body: object) -> None:
+def test_bad_forks(book: ApiHarness, body: object) -> None:
     identity = book.session()
     assert book.request("POST", f"/api/sessions/{identity}/fork", body).status == 400
     assert book.request("GET", "/api/sessions").json["total"] == 1
 
 
-def test_a_source_that_goes_meanwhile(book: ApiBook) -> None:
+def test_a_source_that_goes_meanwhile(book: ApiHarness) -> None:
     identity = book.session()
     book.hold = (ForkChat,)
     call = book.call("POST", f"/api/sessions/{identity}/fork", {})
@@ -429,14 +431,14 @@ def test_a_source_that_goes_meanwhile(book: ApiBook) -> None:
     assert error(call.result) == (404, "session_not_found")
 
 
-def test_a_session_that_goes_while_it_is_changed(book: ApiBook) -> None:
+def test_a_session_that_goes_while_it_is_changed(book: ApiHarness) -> None:
     assert error(book.request("PATCH", f"/api/sessions/{UNKNOWN}", {"title": "x"})) == (404, "session_not_found")
 
 
 # --- search -------------------------------------------------------------------------------------------------------
 
 
-def test_search(book: ApiBook) -> None:
+def test_search(book: ApiHarness) -> None:
     identity = book.session(title="Trip")
     fill(book, identity, "plan a weekend", "in the mountains", "x" * 300)
     answer = book.request("GET", "/api/sessions/search?q=mountains")
@@ -455,7 +457,7 @@ def test_search(book: ApiBook) -> None:
     assert book.request("GET", "/api/sessions/search?q=mountains&limit=500&offset=1").json["count"] == 0
 
 
-def test_search_finds_texts_among_parts(book: ApiBook) -> None:
+def test_search_finds_texts_among_parts(book: ApiHarness) -> None:
     identity = book.session()
     parts = ({"type": "text", "text": "look at this"}, {"type": "image_url", "image_url": {"url": "data:image/png,"}})
     row = Message(id="p", session_id=identity, role="user", content=parts, timestamp=1.0)
@@ -466,7 +468,7 @@ def test_search_finds_texts_among_parts(book: ApiBook) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "q=", "q=%20", "q=x&limit=-1", "q=x&offset=-1", "q=x&limit=y", "q=x&offset=1.0"])
-def test_bad_searches(book: ApiBook, query: str) -> None:
+def test_bad_searches(book: ApiHarness, query: str) -> None:
     assert error(book.request("GET", f"/api/sessions/search?{query}")) == (400, None)
 
 
@@ -484,7 +486,7 @@ def test_bad_searches(book: ApiBook, query: str) -> None:
     ],
 )
 @pytest.mark.parametrize("identity", [UNKNOWN, "%2e%2e%2fx", "x" * 300, "%C3%A9"])
-def test_unknown_sessions(book: ApiBook, method: str, path: str, body: object, identity: str) -> None:
+def test_unknown_sessions(book: ApiHarness, method: str, path: str, body: object, identity: str) -> None:
     answer = book.request(method, f"/api/sessions/{identity}{path}", body)
     assert error(answer) == (404, "session_not_found")
     assert answer.json["error"]["message"].startswith("No such session: ")
@@ -494,7 +496,7 @@ def test_unknown_sessions(book: ApiBook, method: str, path: str, body: object, i
     ("method", "path", "body"),
     [("GET", "", None), ("POST", "", {}), ("GET", "/x", None), ("DELETE", "/x", None), ("GET", "/search?q=x", None)],
 )
-def test_a_store_that_fails(book: ApiBook, method: str, path: str, body: object) -> None:
+def test_a_store_that_fails(book: ApiHarness, method: str, path: str, body: object) -> None:
     book.refuse = (StoreRequest,)
     answer = book.request(method, f"/api/sessions{path}", body)
     assert error(answer) == (503, "session_db_unavailable")
@@ -513,23 +515,23 @@ def test_a_store_that_fails(book: ApiBook, method: str, path: str, body: object)
         "/v1/models",
     ],
 )
-def test_probes_never_say_that_a_route_does_not_exist(book: ApiBook, path: str) -> None:
+def test_probes_never_say_that_a_route_does_not_exist(book: ApiHarness, path: str) -> None:
     headers = [(b"accept", b"text/event-stream")]
     assert book.request("HEAD", path, headers=headers).status in (200, 405)
     assert book.request("HEAD", path, headers=headers, key="").status in (401, 405)
     assert book.request("HEAD", "/nowhere", headers=headers).status == 404
 
 
-def test_a_session_is_deleted_while_its_turn_runs(book: ApiBook) -> None:
+def test_a_session_is_deleted_while_its_turn_runs(book: ApiHarness) -> None:
     """The turn is interrupted first, its stream ends in good order, and nothing of it is left."""
     identity = book.session()
     call = book.call("POST", f"/api/sessions/{identity}/chat/stream", {"message": "/count 1000"})
     book.after(1.0)
-    assert "assistant.delta" in [name for name, _ in call.told()]
+    assert "assistant.delta" in [name for name, _ in call.named_events()]
     assert call.answer is None
     assert book.request("DELETE", f"/api/sessions/{identity}").status == 204
-    names = [name for name, _ in call.told()]
+    names = [name for name, _ in call.named_events()]
     assert names[-3:] == ["assistant.completed", "run.completed", "done"]
-    assert call.told()[-2][1]["interrupted"] is True
+    assert call.named_events()[-2][1]["interrupted"] is True
     assert book.store.execute(ListMessages(session_id=identity)) is None
     assert book.request("GET", "/api/sessions").json["total"] == 0

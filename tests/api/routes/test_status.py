@@ -11,7 +11,7 @@ from svc_proto.api.service import ApiRouter
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import OpenFile
 from svc_proto.version import VERSION
-from tests.api.harness import CONFIG, KEY, START, ApiBook
+from tests.api.harness import CONFIG, KEY, START, ApiHarness
 
 NEEDED_BY_PHONES = (  # features that the newest phone looks for (wire api 5.2)
     *("session_resources", "session_chat_streaming", "run_events_sse", "chat_completions", "session_fork"),
@@ -21,14 +21,14 @@ NEEDED_BY_PHONES = (  # features that the newest phone looks for (wire api 5.2)
 
 @pytest.mark.parametrize("path", ["/health", "/v1/health"])
 def test_health(path: str) -> None:
-    answer = ApiBook().request("GET", path, key="")
+    answer = ApiHarness().request("GET", path, key="")
     assert answer.json == {"status": "ok", "platform": "svc-agent", "version": VERSION}
     assert answer.headers.get(b"content-type") == b"application/json"
-    assert ApiBook(ApiConfig(brand=HERMES)).request("GET", path).json["platform"] == "hermes-agent"
+    assert ApiHarness(ApiConfig(brand=HERMES)).request("GET", path).json["platform"] == "hermes-agent"
 
 
 def test_health_in_detail() -> None:
-    book = ApiBook(files={CONFIG: "model: {base_url: 'http://127.0.0.1:1/v1', api_key: sesame}\n"})
+    book = ApiHarness(files={CONFIG: "model: {base_url: 'http://127.0.0.1:1/v1', api_key: sesame}\n"})
     book.secrets.add("sesame")
     assert book.request("GET", "/health/detailed", key="").status == 401
     book.session()
@@ -49,7 +49,7 @@ def test_health_in_detail() -> None:
 
 
 def test_a_store_that_fails() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     book.refuse = (ListChats,)
     body = book.request("GET", "/health/detailed").json
     assert (body["status"], body["readiness"]["checks"]["state_db"]) == ("degraded", {"status": "degraded"})
@@ -57,7 +57,7 @@ def test_a_store_that_fails() -> None:
 
 
 def test_while_it_stops() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     book.hold = (OpenFile,)
     call = book.call("GET", "/health/detailed")
     book.stop()
@@ -70,7 +70,7 @@ def test_models() -> None:
     routes = (
         "platforms: {api_server: {extra: {model_name: jarvis, model_routes: {fast: {model: tiny, api_key: sesame}}}}}\n"
     )
-    book = ApiBook(files={CONFIG: routes + "model: {base_url: 'http://127.0.0.1:1/v1', default: big}\n"})
+    book = ApiHarness(files={CONFIG: routes + "model: {base_url: 'http://127.0.0.1:1/v1', default: big}\n"})
     book.secrets.add("sesame")
     answer = book.request("GET", "/v1/models")
     row = {"object": "model", "created": int(START.wall), "owned_by": "svc", "permission": []}
@@ -95,7 +95,7 @@ def test_models() -> None:
 
 
 def test_capabilities() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     body = book.request("GET", "/v1/capabilities").json
     assert (body["object"], body["platform"], body["model"]) == ("svc.capabilities", "svc-agent", "svc-agent")
     assert body["auth"] == {"type": "bearer", "required": True}
@@ -117,11 +117,11 @@ def test_capabilities() -> None:
         call = book.call("HEAD", path)
         book.after(60.0)
         assert call.result.status != 404
-    assert ApiBook(ApiConfig()).request("GET", "/v1/capabilities").json["auth"]["required"] is False
+    assert ApiHarness(ApiConfig()).request("GET", "/v1/capabilities").json["auth"]["required"] is False
 
 
 def test_only_what_is_there_is_told() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     book.api.router = ApiRouter(route for route in book.api.router.routes if "/v1/runs" not in route.pattern)
     body = book.request("GET", "/v1/capabilities").json
     assert "runs" not in body["endpoints"]
@@ -129,6 +129,6 @@ def test_only_what_is_there_is_told() -> None:
 
 
 def test_the_other_brand() -> None:
-    body = ApiBook(ApiConfig(key=KEY, brand=HERMES)).request("GET", "/v1/capabilities").json
+    body = ApiHarness(ApiConfig(key=KEY, brand=HERMES)).request("GET", "/v1/capabilities").json
     assert body["features"]["session_key_header"] == "X-Hermes-Session-Key"
     assert body["features"]["tool_progress_header"] == "X-Hermes-Tool-Progress"

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.api.chat.records import Message
-from svc_proto.api.runs.history import MAX_IMAGES, MAX_TEXT, history_of
+from svc_proto.api.runs.history import MAX_IMAGES, MAX_TEXT, build_history
 
 
 def row(role: str, content: Any = "", *, calls: tuple[str, ...] = (), answers: str | None = None) -> Message:
@@ -43,7 +43,7 @@ def test_a_whole_conversation() -> None:
         row("user", image),
         row("system", "note"),
     ]
-    assert history_of(rows) == (
+    assert build_history(rows) == (
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "Look.", "tool_calls": [wanted("a"), wanted("b")]},
         result("a", "A"),
@@ -56,8 +56,8 @@ def test_a_whole_conversation() -> None:
 
 def test_calls_that_were_cut_off_get_a_result() -> None:
     rows = [row("user", "Hi"), row("assistant", calls=("a", "b")), row("tool", "A", answers="a"), row("user", "Again")]
-    assert history_of(rows)[2:4] == (result("a", "A"), result("b", INTERRUPTED))
-    assert history_of(rows[:2])[-2:] == (result("a", INTERRUPTED), result("b", INTERRUPTED))
+    assert build_history(rows)[2:4] == (result("a", "A"), result("b", INTERRUPTED))
+    assert build_history(rows[:2])[-2:] == (result("a", INTERRUPTED), result("b", INTERRUPTED))
 
 
 def test_what_makes_no_sense_to_a_model_is_left_out() -> None:
@@ -71,13 +71,13 @@ def test_what_makes_no_sense_to_a_model_is_left_out() -> None:
         row("tool", "none"),
         row("tool", ({"type": "text", "text": "odd"},), answers="a"),
     ]
-    assert history_of(rows) == (
+    assert build_history(rows) == (
         {"role": "user", "content": "Hi"},
         {"role": "user", "content": "Hi?"},
         {"role": "assistant", "content": "x", "tool_calls": [wanted("a")]},
         result("a", INTERRUPTED),
     )
-    assert history_of([]) == ()
+    assert build_history([]) == ()
 
 
 def test_of_a_long_history_the_newest_whole_turns_are_given() -> None:
@@ -90,10 +90,10 @@ def test_of_a_long_history_the_newest_whole_turns_are_given() -> None:
         row("tool", half[:-1000], answers="a"),
         row("assistant", "done"),
     ]
-    assert [message["content"] for message in history_of(rows)] == ["second", "", half[:-1000], "done"]
-    assert len(history_of(rows[:4])) == 5  # everything fits
-    assert [len(history_of([row("user", "x" * size)])) for size in (MAX_TEXT, MAX_TEXT + 1)] == [1, 0]
-    assert history_of([row("user", "x"), row("assistant", "y" * MAX_TEXT)]) == ()
+    assert [message["content"] for message in build_history(rows)] == ["second", "", half[:-1000], "done"]
+    assert len(build_history(rows[:4])) == 5  # everything fits
+    assert [len(build_history([row("user", "x" * size)])) for size in (MAX_TEXT, MAX_TEXT + 1)] == [1, 0]
+    assert build_history([row("user", "x"), row("assistant", "y" * MAX_TEXT)]) == ()
 
 
 def test_old_images_are_named_only() -> None:
@@ -101,7 +101,7 @@ def test_old_images_are_named_only() -> None:
         return ({"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {"url": "d" * size}})
 
     rows = [row("user", shown(100)), row("user", shown(MAX_IMAGES)), row("user", "Hi")]
-    old, new, _ = history_of(rows)
+    old, new, _ = build_history(rows)
     assert new["content"] == list(shown(MAX_IMAGES))
     assert old["content"] == [
         {"type": "text", "text": "Look"},
@@ -122,7 +122,7 @@ ROWS = st.builds(
 @settings(max_examples=50)
 def test_every_call_has_one_result_right_behind_it(rows: list[Message]) -> None:
     open_calls: list[str] = []
-    for message in history_of(rows):
+    for message in build_history(rows):
         if message["role"] == "tool":
             assert message["tool_call_id"] == open_calls.pop(0)
             continue

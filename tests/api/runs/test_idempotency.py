@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from svc_proto.api.runs.idempotency import KEEP, MAX_KEYS, IdempotencyKeys, fingerprint
+from svc_proto.api.runs.idempotency import KEY_TTL, MAX_KEYS, IdempotencyKeys, fingerprint
 from svc_proto.api.runs.run import Run
-from tests.api.scripted_agent import TurnBook
+from tests.api.scripted_agent import TurnHarness
 
 
-def begun() -> tuple[TurnBook, Run]:
-    book = TurnBook()
+def begun() -> tuple[TurnHarness, Run]:
+    book = TurnHarness()
     book.chat(book.session())
     return book, book.api.runs.find(book.hand.turn.run_id)
 
@@ -14,38 +14,38 @@ def begun() -> tuple[TurnBook, Run]:
 def test_an_entry_lives_for_five_minutes() -> None:
     book, run = begun()
     keys = IdempotencyKeys("theme")
-    keyed = keys.keyed("k", "f", book.engine)
-    keyed.keep(run)
+    keyed = keys.for_request("k", "f", book.engine)
+    keyed.remember(run)
     assert (
         keyed.name
-        == keys.keyed("k", "g", book.engine).name
-        != IdempotencyKeys("other").keyed("k", "f", book.engine).name
+        == keys.for_request("k", "g", book.engine).name
+        != IdempotencyKeys("other").for_request("k", "f", book.engine).name
     )
-    assert keys.keyed("k", "f", book.engine).find() is run
-    assert keys.keyed("k", "other", book.engine).find() is None
-    assert keys.keyed("other", "f", book.engine).find() is None
-    book.after(KEEP - 1)
-    keyed.keep(run)  # it was known: its time is not longer for that
+    assert keys.for_request("k", "f", book.engine).find() is run
+    assert keys.for_request("k", "other", book.engine).find() is None
+    assert keys.for_request("other", "f", book.engine).find() is None
+    book.after(KEY_TTL - 1)
+    keyed.remember(run)  # it was known: its time is not longer for that
     book.after(1)
     assert keyed.find() is None
-    keyed.keep(run)
+    keyed.remember(run)
     for number in range(MAX_KEYS):
-        keys.keyed(f"n{number}", "f", book.engine).keep(run)
+        keys.for_request(f"n{number}", "f", book.engine).remember(run)
     assert keyed.find() is None
-    assert keys.keyed("n0", "f", book.engine).find() is run
+    assert keys.for_request("n0", "f", book.engine).find() is run
 
 
 def test_without_a_key_nothing_is_kept() -> None:
     book, run = begun()
-    keyed = IdempotencyKeys("theme").keyed("", "f", book.engine)
-    keyed.keep(run)
+    keyed = IdempotencyKeys("theme").for_request("", "f", book.engine)
+    keyed.remember(run)
     assert (keyed.name, keyed.find()) == ("", None)
 
 
 def test_a_run_that_failed_answers_nobody_else() -> None:
     book, run = begun()
-    keyed = IdempotencyKeys("theme").keyed("k", "f", book.engine)
-    keyed.keep(run)
+    keyed = IdempotencyKeys("theme").for_request("k", "f", book.engine)
+    keyed.remember(run)
     book.hand.finish("length")
     assert keyed.find() is None
 

@@ -3,23 +3,23 @@ from __future__ import annotations
 import pytest
 
 from runtimes.sim.disk import Disk
-from svc_proto.api.runs.response_store import FILE, MAX_KEPT, MAX_TEXT, Responses
+from svc_proto.api.runs.response_store import FILE, MAX_STORED, MAX_TEXT, ResponseStore
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.flow import Flow
-from tests.api.harness import HOME, ApiBook
+from tests.api.harness import HOME, ApiHarness
 
 
-def kept(book: ApiBook) -> Responses:
+def kept(book: ApiHarness) -> ResponseStore:
     return book.api.responses
 
 
-def run(book: ApiBook, flow: Flow[object]) -> object:
+def run(book: ApiHarness, flow: Flow[object]) -> object:
     (result,) = book.spawn(flow)
     return result
 
 
-def session(book: ApiBook, kind: str, name: str) -> object:
+def session(book: ApiHarness, kind: str, name: str) -> object:
     return run(book, kept(book).session_of(kind, name))
 
 
@@ -27,37 +27,37 @@ def response(number: int, text: str = "") -> dict[str, object]:
     return {"id": f"resp_{number}", "object": "response", "text": text}
 
 
-def reopened(book: ApiBook) -> ApiBook:
-    other = ApiBook()
+def reopened(book: ApiHarness) -> ApiHarness:
+    other = ApiHarness()
     other.host.disk = book.disk
     return other
 
 
 def test_a_response_survives_a_restart() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     assert run(book, kept(book).get("resp_1")) is None
-    run(book, kept(book).keep(response(1, "ä"), "s-1", "talk"))
+    run(book, kept(book).put(response(1, "ä"), "s-1", "talk"))
     again = reopened(book)
     assert run(again, kept(again).get("resp_1")) == response(1, "ä")
     assert session(again, "response", "resp_1") == "s-1"
     assert session(again, "conversation", "talk") == "s-1"
     assert session(again, "response", "resp_2") is None
     assert session(again, "conversation", "other") is None
-    assert run(again, kept(again).drop("resp_1")) is True
-    assert run(again, kept(again).drop("resp_1")) is False
+    assert run(again, kept(again).delete("resp_1")) is True
+    assert run(again, kept(again).delete("resp_1")) is False
     once_more = reopened(again)
     assert run(once_more, kept(once_more).get("resp_1")) is None
 
 
 def test_what_was_used_longest_ago_goes_first() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     store = kept(book)
-    for number in range(MAX_KEPT):
-        run(book, store.keep(response(number), "s", f"c{number}"))
+    for number in range(MAX_STORED):
+        run(book, store.put(response(number), "s", f"c{number}"))
     assert session(book, "conversation", "c0") == "s"
     run(book, store.get("resp_0"))
-    run(book, store.keep(response(MAX_KEPT), "s", "c0"))
-    run(book, store.keep(response(MAX_KEPT + 1), "s", "new"))
+    run(book, store.put(response(MAX_STORED), "s", "c0"))
+    run(book, store.put(response(MAX_STORED + 1), "s", "new"))
     assert run(book, store.get("resp_0")) is not None
     assert run(book, store.get("resp_1")) is None
     assert run(book, store.get("resp_2")) is None
@@ -66,18 +66,18 @@ def test_what_was_used_longest_ago_goes_first() -> None:
 
 
 def test_all_together_have_a_size() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     store = kept(book)
-    run(book, store.keep(response(1), "s", None))
-    run(book, store.keep(response(2, "x" * (MAX_TEXT - 200)), "s", None))
+    run(book, store.put(response(1), "s", None))
+    run(book, store.put(response(2, "x" * (MAX_TEXT - 200)), "s", None))
     assert run(book, store.get("resp_1")) is not None
-    run(book, store.keep(response(3, "x" * 200), "s", None))
+    run(book, store.put(response(3, "x" * 200), "s", None))
     assert run(book, store.get("resp_2")) is None  # the last used are the others
-    run(book, store.keep(response(4, "x" * MAX_TEXT), "s", None))
+    run(book, store.put(response(4, "x" * MAX_TEXT), "s", None))
     assert [run(book, store.get(f"resp_{number}")) for number in (1, 3, 4)] == [None, None, None]
     left = MAX_TEXT - len(strict_json.dumps(response(5)))
     for size, fits in ((left, True), (left + 1, False)):
-        run(book, store.keep(response(5, "x" * size), "s", None))
+        run(book, store.put(response(5, "x" * size), "s", None))
         assert (run(book, store.get("resp_5")) is not None) is fits
 
 
@@ -85,25 +85,25 @@ def test_all_together_have_a_size() -> None:
     "text", ["[", "[]", "{}", '{"responses":[["a"]],"conversations":[]}', '{"responses":[["a",1,"b"]]}', "7"]
 )
 def test_a_file_that_cannot_be_used_counts_as_empty(text: str) -> None:
-    book = ApiBook()
+    book = ApiHarness()
     book.disk.put(f"{HOME}/{FILE}", text.encode())
     assert run(book, kept(book).get("a")) is None
     assert "responses not read" in book.events(Level.WARNING)
-    run(book, kept(book).keep(response(1), "s", None))
+    run(book, kept(book).put(response(1), "s", None))
     assert run(book, kept(book).get("resp_1")) is not None
 
 
 def test_a_disk_that_takes_nothing_is_logged() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     book.refuse = (WriteConfig,)
-    run(book, kept(book).keep(response(1), "s", None))
+    run(book, kept(book).put(response(1), "s", None))
     assert book.events(Level.WARNING) == ["responses not stored"]
     assert run(book, kept(book).get("resp_1")) is not None
 
 
 def test_a_file_that_cannot_be_read_for_a_while_loses_nothing() -> None:
-    before = ApiBook()
-    run(before, kept(before).keep(response(1), "s-1", "talk"))
+    before = ApiHarness()
+    run(before, kept(before).put(response(1), "s-1", "talk"))
     book = reopened(before)
     book.refuse = (ReadConfig,)
     for unknown in ({"previous_response_id": "resp_1"}, {"conversation": "talk"}):
@@ -118,17 +118,17 @@ def test_a_file_that_cannot_be_read_for_a_while_loses_nothing() -> None:
     assert {"responses not read", "responses not stored"} == {*book.events(Level.WARNING)}
     book.refuse = ()
     assert book.request("GET", "/v1/responses/resp_1").json == response(1)
-    run(book, kept(book).keep(response(2), "s-2", None))
+    run(book, kept(book).put(response(2), "s-2", None))
     after = reopened(book)
     assert [after.request("GET", f"/v1/responses/{each}").status for each in ("resp_1", new, "resp_2")] == [200] * 3
 
 
 def test_one_that_was_answered_is_found_while_the_file_is_read_anew() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     book.refuse = (ReadConfig,)
     run(book, kept(book).load(required=False))
     book.refuse, book.hold = (), (ReadConfig,)
-    keeping = book.spawn(kept(book).keep(response(1), "s-1", "talk"))
+    keeping = book.spawn(kept(book).put(response(1), "s-1", "talk"))
     found = book.spawn(kept(book).get("resp_1"))
     sessions = [book.spawn(kept(book).session_of(*each)) for each in (("response", "resp_1"), ("conversation", "talk"))]
     book.hold = ()
@@ -137,7 +137,7 @@ def test_one_that_was_answered_is_found_while_the_file_is_read_anew() -> None:
 
 
 def test_it_is_loaded_once() -> None:
-    book = ApiBook()
+    book = ApiHarness()
     assert isinstance(book.disk, Disk)
     book.hold = (ReadConfig,)
     results = [book.spawn(kept(book).get("resp_1")) for _ in range(3)]

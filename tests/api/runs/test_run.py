@@ -1,16 +1,18 @@
 from __future__ import annotations
 
-from svc_proto.agent.interface import ModelAnswered, ModelAsked, TextDelta, ToolPending
+from svc_proto.agent.interface import ModelCallFinished, ModelCallStarted, TextDelta, ToolCallPending
 from svc_proto.api.chat.store_requests import AddMessages
-from tests.api.scripted_agent import TurnBook, call_of, chatting, names
+from tests.api.scripted_agent import TurnHarness, call_of, chatting, names
 
 
 def test_usage_and_calls_are_summed() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.chat()
-    book.hand.tell(ModelAsked(), ModelAnswered(1, 2), ModelAsked(), ModelAnswered(10, 20), TextDelta("x"))
+    book.hand.emit(
+        ModelCallStarted(), ModelCallFinished(1, 2), ModelCallStarted(), ModelCallFinished(10, 20), TextDelta("x")
+    )
     book.hand.finish()
-    (told,) = [data for name, data in call.told() if name == "run.completed"]
+    (told,) = [data for name, data in call.named_events() if name == "run.completed"]
     assert told["api_calls"] == 2
     assert told["usage"] == {"input_tokens": 11, "output_tokens": 22, "total_tokens": 33}
 
@@ -18,9 +20,9 @@ def test_usage_and_calls_are_summed() -> None:
 def test_a_row_that_is_under_way_when_the_turn_is_stopped_is_stored() -> None:
     book, session, _ = chatting()
     run_id = book.hand.turn.run_id
-    book.hand.tell(TextDelta("I look."))
+    book.hand.emit(TextDelta("I look."))
     book.hold = (AddMessages,)
-    book.hand.keep_calls(call_of(), text="I look.")
+    book.hand.store_calls(call_of(), text="I look.")
     book.request("POST", f"/v1/runs/{run_id}/stop")
     book.hold = ()
     book.release()
@@ -32,28 +34,28 @@ def test_a_row_that_is_under_way_when_the_turn_is_stopped_is_stored() -> None:
 
 def test_stopped_turn_stores_and_reports_what_came_after_a_tool_call() -> None:
     book, session, call = chatting()
-    book.hand.tell(ModelAsked(), TextDelta("I look."), ModelAnswered(7, 3))
-    book.hand.keep_calls(tool := call_of(), text="I look.")
-    book.hand.keep_result(tool, "found")
-    book.hand.tell(ModelAsked(), TextDelta("It is"))
+    book.hand.emit(ModelCallStarted(), TextDelta("I look."), ModelCallFinished(7, 3))
+    book.hand.store_calls(tool := call_of(), text="I look.")
+    book.hand.store_result(tool, "found")
+    book.hand.emit(ModelCallStarted(), TextDelta("It is"))
     book.request("POST", f"/v1/runs/{book.hand.turn.run_id}/stop")
     last = book.messages(session)[-1]
     usage = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
     assert (last["content"], last["finish_reason"], last["usage"]) == ("It is", "interrupted", usage)
-    told = dict(call.told())
+    told = dict(call.named_events())
     assert told["assistant.completed"]["usage"] == told["run.completed"]["usage"] == usage
     assert told["run.completed"]["api_calls"] == 2
 
 
 def test_a_row_that_could_not_be_stored_goes_with_the_next() -> None:
     book, session, call = chatting()
-    book.hand.tell(TextDelta("I look."))
+    book.hand.emit(TextDelta("I look."))
     book.refuse = (AddMessages,)
-    book.hand.keep_calls(call_of(), text="I look.")
+    book.hand.store_calls(call_of(), text="I look.")
     book.refuse = ()
-    book.hand.tell(TextDelta("It is there."))
+    book.hand.emit(TextDelta("It is there."))
     book.hand.finish()
-    (told,) = [data for name, data in call.told() if name == "assistant.completed"]
+    (told,) = [data for name, data in call.named_events() if name == "assistant.completed"]
     assert told["content"] == "I look.\n\nIt is there."
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look.", "It is there."]
 
@@ -62,57 +64,57 @@ def test_rows_that_could_not_be_stored_go_with_the_first_row_that_can() -> None:
     book, session, _ = chatting()
     first, second = call_of("a", "call_1"), call_of("b", "call_2")
     book.refuse = (AddMessages,)
-    book.hand.keep_calls(first, second, text="I look.")
-    book.hand.keep_result(first, "one")
+    book.hand.store_calls(first, second, text="I look.")
+    book.hand.store_result(first, "one")
     book.refuse = ()
-    book.hand.keep_result(second, "two")
+    book.hand.store_result(second, "two")
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look.", "one", "two"]
 
 
 def test_a_row_that_could_not_be_stored_is_tried_again_when_the_turn_is_stopped() -> None:
     book, session, _ = chatting()
-    book.hand.tell(TextDelta("I look."))
+    book.hand.emit(TextDelta("I look."))
     book.refuse = (AddMessages,)
-    book.hand.keep_calls(call_of(), text="I look.")
+    book.hand.store_calls(call_of(), text="I look.")
     book.refuse = ()
     book.request("POST", f"/v1/runs/{book.hand.turn.run_id}/stop")
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look."]
 
 
 def test_a_run_remembers_its_last_event() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     book.chat(book.session())
     run = book.api.runs.find(book.hand.turn.run_id)
     found = [run.last_event]
-    book.hand.tell(ToolPending(call_of()))
+    book.hand.emit(ToolCallPending(call_of()))
     found.append(run.last_event)
     book.hand.finish()
     assert [*found, run.last_event] == ["run.started", "run.started", "run.completed"]
 
 
 def test_waits_look_again() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     session = book.session()
     first, second = book.chat(session), book.chat(session)
     blocking = book.call("POST", f"/api/sessions/{session}/chat", {"message": "Hi"})
     hand = book.hand
     book.after(200.0)  # longer than any single wait
-    hand.tell(TextDelta("x"))
+    hand.emit(TextDelta("x"))
     hand.finish()
     assert names(first)[-1] == "done"
     book.hand.finish()
     assert names(second)[-1] == "done"
-    book.hand.tell(TextDelta("z"))
+    book.hand.emit(TextDelta("z"))
     book.hand.finish()
     assert blocking.result.json["message"]["content"] == "z"
 
 
 def test_a_run_that_is_over_keeps_no_rows() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     book.chat(book.session())
-    book.hand.tell(TextDelta("I look."))
+    book.hand.emit(TextDelta("I look."))
     book.refuse = (AddMessages,)
-    book.hand.keep_calls(call_of(), text="I look.")
+    book.hand.store_calls(call_of(), text="I look.")
     book.refuse = ()
     book.hand.finish()
-    assert not book.api.runs.find(book.hand.turn.run_id).last_rows(finish="interrupted")
+    assert not book.api.runs.find(book.hand.turn.run_id).unsaved_rows(finish="interrupted")

@@ -6,7 +6,7 @@ from svc_proto.api.runs.run import Run
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from tests.api.scripted_agent import TurnBook, chatting, names
+from tests.api.scripted_agent import TurnHarness, chatting, names
 
 
 def test_a_bug_in_the_order_of_things_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -14,26 +14,26 @@ def test_a_bug_in_the_order_of_things_ends_the_run(monkeypatch: pytest.MonkeyPat
         yield from ()
         raise KeyError("sk-secret")
 
-    monkeypatch.setattr(Run, "placed", broken)
-    book = TurnBook()
+    monkeypatch.setattr(Run, "wait_started", broken)
+    book = TurnHarness()
     call = book.chat(book.session())
     assert names(call) == ["error", "done"]
-    assert call.told()[0][1]["error"] == "agent_error"
-    assert "bug-1" in call.told()[0][1]["message"]
+    assert call.named_events()[0][1]["error"] == "agent_error"
+    assert "bug-1" in call.named_events()[0][1]["message"]
     assert len(book.api.runs) == 0
     assert "sk-secret" not in repr(book.logs)
 
 
 def test_a_bug_after_the_end_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = Run.end
+    ended = Run.finish
 
     def broken(self: Run, how: object) -> None:
         ended(self, how)  # type: ignore[arg-type]  # passed on as it came
         raise KeyError("x")
 
-    book = TurnBook()
+    book = TurnHarness()
     call = book.chat(book.session())
-    monkeypatch.setattr(Run, "end", broken)
+    monkeypatch.setattr(Run, "finish", broken)
     book.hand.finish()
     assert names(call).count("done") == 1
     assert "bug" in book.events(Level.ERROR)
@@ -53,7 +53,7 @@ def test_runs_are_forgotten_in_time() -> None:
 
 
 def test_what_is_logged_of_a_turn() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     book.chat(book.session(), {"message": "a very private message"})
     book.hand.finish()
     (record,) = [log for log in book.logs if log.event == "turn ended"]
@@ -62,7 +62,7 @@ def test_what_is_logged_of_a_turn() -> None:
 
 
 def test_a_session_of_a_run_is_made_once() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     for _ in range(2):
         book.call("POST", "/v1/runs", {"input": "Hi", "session_id": "s"})
         book.hand.finish()

@@ -6,30 +6,30 @@ import pytest
 
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.projections.runs import RunProjection
-from svc_proto.api.projections.turn_events import Projection, StoryEvent
-from svc_proto.api.runs.subscriber import LIFE, Subscriber, SubscriberState, SubscriberTrigger
+from svc_proto.api.projections.turn_events import Projection, TurnStreamEvent
+from svc_proto.api.runs.subscriber import SUBSCRIBER_TABLE, Subscriber, SubscriberState, SubscriberTrigger
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, StreamedResponse
 from svc_proto.machines.transitions import step
 from svc_proto.wire.events import NO_HEADERS
-from tests.api.scripted_agent import TurnBook
+from tests.api.scripted_agent import TurnHarness
 
 ROWS = {
     (SubscriberState.AWAITED, SubscriberTrigger.ATTACH): SubscriberState.READING,
-    (SubscriberState.AWAITED, SubscriberTrigger.DROP): SubscriberState.GONE,
-    (SubscriberState.READING, SubscriberTrigger.DROP): SubscriberState.GONE,
+    (SubscriberState.AWAITED, SubscriberTrigger.DETACH): SubscriberState.GONE,
+    (SubscriberState.READING, SubscriberTrigger.DETACH): SubscriberState.GONE,
 }
 
 
 def test_the_table() -> None:
-    assert dict(LIFE) == ROWS
+    assert dict(SUBSCRIBER_TABLE) == ROWS
     for state in SubscriberState:
         for trigger in SubscriberTrigger:
             if (state, trigger) not in ROWS:
                 with pytest.raises(LocalProtocolError):
-                    step(LIFE, state, trigger)
+                    step(SUBSCRIBER_TABLE, state, trigger)
 
 
 class Blanks:
@@ -38,53 +38,53 @@ class Blanks:
     def __init__(self, size: int) -> None:
         self._size = size
 
-    def encode(self, event: StoryEvent, now: Moment) -> str:
+    def encode(self, event: TurnStreamEvent, now: Moment) -> str:
         return " " * self._size
 
 
-def made(book: TurnBook, projection: Projection | None = None) -> tuple[Subscriber, list[Subscriber]]:
+def made(book: TurnHarness, projection: Projection | None = None) -> tuple[Subscriber, list[Subscriber]]:
     caught_up: list[Subscriber] = []
     reader = Subscriber(book.engine, projection or RunProjection(session_id="s", run_id="r"), caught_up.append)
     return reader, caught_up
 
 
 def test_a_reader_that_nobody_awaits_any_more_hears_nothing() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     reader, caught_up = made(book)
-    reader.take(TextDelta("x"))
-    reader.drop()
-    reader.drop()
-    reader.take(TextDelta("y"))
+    reader.add_event(TextDelta("x"))
+    reader.detach()
+    reader.detach()
+    reader.add_event(TextDelta("y"))
     reader.end()
     assert caught_up == [reader]
     assert reader.state is SubscriberState.GONE
-    assert not reader.behind
+    assert not reader.is_behind
 
 
 def test_a_reader_that_is_gone_holds_nothing_of_what_was_told() -> None:
     projection = Blanks(3)
     held = ref(projection)
-    reader, _ = made(TurnBook(), projection)
+    reader, _ = made(TurnHarness(), projection)
     del projection
-    reader.drop()
+    reader.detach()
     assert held() is None
 
 
 def test_an_event_that_has_no_words_here_is_not_told() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     reader, caught_up = made(book, Blanks(0))
     for _ in range(1_000):
-        reader.take(TextDelta("x"))
-    assert (reader.state, reader.behind, caught_up) == (SubscriberState.AWAITED, False, [])
+        reader.add_event(TextDelta("x"))
+    assert (reader.state, reader.is_behind, caught_up) == (SubscriberState.AWAITED, False, [])
     assert reader._pieces == []
 
 
 def test_nobody_is_behind_before_there_is_a_reader() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     reader, caught_up = made(book)
     for _ in range(1_000):
-        reader.take(TextDelta("x"))
-    assert not reader.behind
+        reader.add_event(TextDelta("x"))
+    assert not reader.is_behind
     assert caught_up == []
     book.after(299.9)
     assert caught_up == []
@@ -96,28 +96,28 @@ def test_nobody_is_behind_before_there_is_a_reader() -> None:
     ("events", "size", "behind"), [(256, 256, False), (257, 257, True), (1, 65_536, False), (1, 65_537, True)]
 )
 def test_how_much_is_too_much_for_a_reader(events: int, size: int, behind: bool) -> None:
-    reader, _ = made(TurnBook(), Blanks(size // events))
+    reader, _ = made(TurnHarness(), Blanks(size // events))
     for _ in range(events):
-        reader.take(TextDelta("x"))
-    reader.state = step(LIFE, reader.state, SubscriberTrigger.ATTACH)
-    assert reader.behind is behind
+        reader.add_event(TextDelta("x"))
+    reader.state = step(SUBSCRIBER_TABLE, reader.state, SubscriberTrigger.ATTACH)
+    assert reader.is_behind is behind
 
 
 @pytest.mark.parametrize(("size", "state"), [(1_048_576, SubscriberState.AWAITED), (1_048_577, SubscriberState.GONE)])
 def test_how_much_waits_for_nobody(size: int, state: SubscriberState) -> None:
-    reader, _ = made(TurnBook(), Blanks(size))
-    reader.take(TextDelta("x"))
+    reader, _ = made(TurnHarness(), Blanks(size))
+    reader.add_event(TextDelta("x"))
     assert reader.state is state
 
 
 def test_there_is_one_reader() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     reader, _ = made(book)
     problems: list[Exception] = []
 
     def twice(request: Request) -> StreamedResponse:
         def producer(writer: object) -> Flow[None]:
-            reader.drop()
+            reader.detach()
             with pytest.raises(LocalProtocolError) as error:
                 yield from reader.produce(writer)  # type: ignore[arg-type]  # nothing is written
             problems.append(error.value)
@@ -132,11 +132,11 @@ def test_there_is_one_reader() -> None:
 
 
 def test_many_small_events_are_too_many() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     call = book.chat()
     call.reads = False
-    book.hand.tell(TextDelta("x" * 300_000))  # the connection is blocked from here on
-    assert not book.hand.is_full()
+    book.hand.emit(TextDelta("x" * 300_000))  # the connection is blocked from here on
+    assert not book.hand.is_reader_behind()
     for _ in range(26):
-        book.hand.tell(*[TextDelta("y")] * 10)
-    assert book.hand.is_full()
+        book.hand.emit(*[TextDelta("y")] * 10)
+    assert book.hand.is_reader_behind()

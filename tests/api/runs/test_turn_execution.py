@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from svc_proto.api.chat.store_requests import AddMessages, BeginTurn
-from tests.api.scripted_agent import TurnBook
+from tests.api.scripted_agent import TurnHarness
 
 
 def test_the_store_is_asked_in_order() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     book.call("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]})
     book.hand.finish()
     assert [type(request) for request in book.queries()] == [BeginTurn, AddMessages]
@@ -16,7 +16,7 @@ def test_the_store_is_asked_in_order() -> None:
 
 
 def test_how_it_ended_is_logged_as_it_was() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     for finish in ("stop", "error"):
         book.chat()
         book.hand.finish(finish)
@@ -25,7 +25,7 @@ def test_how_it_ended_is_logged_as_it_was() -> None:
 
 
 def test_a_turn_has_the_limits_of_the_configuration() -> None:
-    book = TurnBook()
+    book = TurnHarness()
     book.chat(book.session())
     turn = book.hand.turn
     assert (turn.max_calls, turn.max_tokens) == (book.config.max_model_calls, None)

@@ -68,7 +68,7 @@ def test_the_key_of_an_invite_is_good_from_its_mint_until_its_code_is_shown() ->
     one = CoordinatorHarness()
     assert put(one, PairingMeta(key_hash=KEY)) == [1, None]
     assert good(one)
-    assert one.fellows.state()["invites"] == [{"code": CODE, "key_hash": KEY, "age": 0.0}]
+    assert one.fellows.export_state()["invites"] == [{"code": CODE, "key_hash": KEY, "age": 0.0}]
     done: list[Any] = []
     one.run(one.fellows.consume_code(CODE), done)
     assert one.book.new_commands() == [[b"GETDEL", AT_REDIS]]
@@ -76,13 +76,13 @@ def test_the_key_of_an_invite_is_good_from_its_mint_until_its_code_is_shown() ->
     assert done == [PairingMeta(own_key=True, key_hash=KEY)]
     assert one.new_messages() == [("invited", {"code": CODE})]
     assert not good(one)
-    assert "invites" not in one.fellows.state()
+    assert "invites" not in one.fellows.export_state()
 
 
 def test_of_codes_without_a_key_nobody_hears() -> None:
     one = CoordinatorHarness()
     assert put(one, PairingMeta()) == [0, None]
-    assert "invites" not in one.fellows.state()
+    assert "invites" not in one.fellows.export_state()
 
 
 def test_a_code_that_is_made_anew_ends_the_key_of_the_old_one() -> None:
@@ -116,7 +116,7 @@ def test_the_key_of_another_nodes_invite_is_good_here() -> None:
     assert good(one)
     one.book.after(CODE_LIFETIME)
     assert not good(one)
-    assert "invites" not in one.fellows.state()
+    assert "invites" not in one.fellows.export_state()
 
 
 @pytest.mark.parametrize(("there", "so"), [(INVITE, True), (OTHER, False), (None, False), (b"no JSON", False)])
@@ -135,7 +135,7 @@ def test_what_a_node_says_of_itself_is_compared_with_redis(there: object, so: bo
 def test_who_has_missed_something_compares_what_it_knows(there: object, so: bool) -> None:
     one = CoordinatorHarness()
     invited(one)
-    one.book.within(one.fellows.missed)
+    one.book.within(one.fellows.on_messages_missed)
     assert one.book.new_commands() == [[b"GET", AT_REDIS]]
     one.book.answers(there)
     assert good(one) is so
@@ -145,7 +145,7 @@ def test_who_has_missed_something_compares_what_it_knows(there: object, so: bool
 def test_who_loses_redis_while_it_compares_does_so_again() -> None:
     one = CoordinatorHarness()
     invited(one)
-    one.book.within(one.fellows.missed)
+    one.book.within(one.fellows.on_messages_missed)
     one.book.close()
     assert good(one)
     one.loads()

@@ -305,7 +305,7 @@ def test_codes_that_nobody_says() -> None:
 def test_what_ends_with_its_holder() -> None:
     one = CoordinatorHarness()
     _, handler, near, there = ends(one)
-    handler.withdraw(Refused(401, "unauthorized", "early"))
+    handler.revoke(Refused(401, "unauthorized", "early"))
     assert not near.said
     handler.on_open(cast("WebSocketConnection", near))
     one.book.within(lambda: one.book.engine.revoke_credential("h", Refused(401, "unauthorized", "over")))

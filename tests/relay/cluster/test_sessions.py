@@ -66,8 +66,8 @@ def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
     for record in (stays, goes):
         one.deliver("saved", record)
     one.saves(one.shared(unsaved))
-    one.book.within(one.fellows.missed)
-    one.book.within(one.fellows.missed)  # once more, then
+    one.book.within(one.fellows.on_messages_missed)
+    one.book.within(one.fellows.on_messages_missed)  # once more, then
     one.loads(stays, new)
     assert one.loads().request == LoadSessions(str(goes["token_hash"]))
     assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
@@ -79,7 +79,7 @@ def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
 def test_what_came_while_it_was_read_is_not_over() -> None:
     one = CoordinatorHarness()
     record = one.record()
-    one.book.within(one.fellows.missed)
+    one.book.within(one.fellows.on_messages_missed)
     one.deliver("saved", record)
     one.loads()
     one.loads(record)
@@ -109,13 +109,13 @@ def test_what_is_being_saved_and_is_over_elsewhere_is_erased() -> None:
 def test_a_store_that_does_not_answer_is_asked_again() -> None:
     one = CoordinatorHarness()
     record = one.record()
-    one.book.within(one.fellows.missed)
+    one.book.within(one.fellows.on_messages_missed)
     one.loads(failed=True)
     one.book.after(sessions.READ_AGAIN)
     one.loads(record)
     assert one.knows(record)
     assert not one.book.ordered(Query)
-    one.book.within(one.fellows.missed)
+    one.book.within(one.fellows.on_messages_missed)
     one.loads(failed=True)
     one.book.within(one.fellows.stop)
     one.book.after(10 * sessions.READ_AGAIN)
@@ -139,12 +139,12 @@ def test_what_was_read_before_a_change_was_heard_of_does_not_undo_it() -> None:
     one = CoordinatorHarness()
     before = one.record()
     session = one.shared(before)
-    one.book.within(one.fellows.missed)
+    one.book.within(one.fellows.on_messages_missed)
     one.deliver("saved", {**before, "grants": {}})
     one.loads(before)
     assert session.grants == {}
     one.book.after(1.0)
-    one.book.within(one.fellows.missed)
+    one.book.within(one.fellows.on_messages_missed)
     one.loads(before)  # as it is in the store now
     assert session.grants == before["grants"]
 
@@ -156,14 +156,14 @@ def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told(
     one.book.after(1.0)
     session.grants = {}
     save = one.saves(session)
-    one.book.within(one.fellows.missed)
+    one.book.within(one.fellows.on_messages_missed)
     one.loads(before)
     assert session.grants == {}
     one.book.feed(Done(save.op, None))
     commands = [words for words in one.book.new_commands() if isinstance(words, list)]
     told = [json.loads(words[2]) for words in commands if words[0] == b"PUBLISH"]
     assert [each["body"]["grants"] for each in told if each["word"] == "saved"] == [{}]
-    one.book.within(one.fellows.missed)
+    one.book.within(one.fellows.on_messages_missed)
     one.deliver("ended", {"token_hash": before["token_hash"]})
     one.loads(before)
     assert not one.knows(before)
@@ -195,7 +195,7 @@ def test_news_that_come_late_are_none() -> None:
 def test_a_row_that_is_none_is_passed_over() -> None:
     one = CoordinatorHarness()
     record = one.record()
-    one.book.within(one.fellows.missed)
+    one.book.within(one.fellows.on_messages_missed)
     one.deliver("saved", {"token_hash": 5})
     one.loads({"token_hash": 5}, record)
     assert one.knows(record)

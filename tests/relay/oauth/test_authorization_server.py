@@ -118,7 +118,7 @@ def test_who_may_only_look(book: RelayHarness, guest: OAuthTestClient) -> None:
     assert guest.tokens["scope"] == "bridge:read"
     assert [set(row["grants"]) for row in book.sessions() if row["client_surface"] == "mcp"] == [{"bridge:read"}]
 
-    listed = session.ask("tools/list")["tools"]
+    listed = session.request("tools/list")["tools"]
     assert {row["annotations"]["readOnlyHint"] for row in listed} == {True}
     assert "phone_screen" in {row["name"] for row in listed}
     refused = session.tool("phone_tap_text", text="Pay").result.json["result"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.agent.tools.phone_tools import ROWS
+from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from tests.mcp.http_harness import fields, message
 from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
 from tests.relay.mcp_client import RelayMcpClient
@@ -18,9 +18,9 @@ def book() -> RelayHarness:
 
 
 def test_what_is_offered(agent: RelayMcpClient) -> None:
-    assert len(agent.ask("tools/list")["tools"]) == len(ROWS)
-    assert len(agent.ask("resources/list")["resources"]) == 7
-    assert len(agent.ask("prompts/list")["prompts"]) == 3
+    assert len(agent.request("tools/list")["tools"]) == len(PHONE_TOOLS)
+    assert len(agent.request("resources/list")["resources"]) == 7
+    assert len(agent.request("prompts/list")["prompts"]) == 3
 
 
 def test_a_grant_that_is_taken_ends_the_sessions(book: RelayHarness, agent: RelayMcpClient) -> None:
