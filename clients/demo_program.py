@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from clients.phone.handset import SimulatedHandset
+from clients.phone.emulator import SimulatedHandset
 from runtimes.host import Program, Services
 from runtimes.logs import setup
 from runtimes.store import open_store
@@ -19,12 +19,12 @@ from servers.relay_program import relay_program
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Exit, Level, Notify
-from svc_proto.device.phone import Phone, PhoneConfig
-from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, wait
 from svc_proto.facts import Accepted, Failure, OperationId
+from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.api_client import ApiClient

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from clients.commands.host import service_home
+from clients.commands.host_settings import service_home
 from runtimes.host import Program, Services
 from runtimes.logs import setup
 from servers.launch import CannotStartError, say_why
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.client.mcp_stdio import StdioServer
+from svc_proto.cli.mcp_stdio_server import StdioServer
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
 from svc_proto.mcp.phone_features import phone_features, poll_for_changes

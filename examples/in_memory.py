@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable
 
 import svc_proto as proto
-from clients.phone.handset import SimulatedHandset
-from svc_proto.device import Phone, PhoneConfig, SafetySettings
+from clients.phone.emulator import SimulatedHandset
 from svc_proto.engine import Engine, LoadSessions
+from svc_proto.phone import Phone, PhoneConfig, SafetySettings
 from svc_proto.relay import Relay, RelayConfig
 from svc_proto.wire import Headers, Http1Connection, RequestEnd, RequestHead, ResponseData, ResponseEnd, Role, StreamId
 

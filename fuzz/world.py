@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from attrs import evolve
 
-from clients.phone.handset import SimulatedHandset
+from clients.phone.emulator import SimulatedHandset
 from fuzz.books import Books
 from fuzz.invariants import Invariant
 from fuzz.locks import asks_for_secret, secret_of
@@ -39,10 +39,10 @@ from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.boundary import Core
 from svc_proto.commands import Level, Notify, StoreRequest
-from svc_proto.device.phone import Phone, PhoneConfig
-from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
+from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig, SessionPolicy
 from svc_proto.store_requests import DeleteSession, SaveSession

@@ -41,7 +41,7 @@ from servers.relay_program import read_config, relay_program
 from servers.start_screen import StartScreen
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
-from svc_proto.client.chore import Chore
+from svc_proto.cli.one_shot_service import Chore
 from svc_proto.commands import Notify
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.core import Engine

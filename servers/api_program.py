@@ -20,7 +20,7 @@ from runtimes.logs import LogMessage, setup
 from runtimes.running import HomeClaim, find_running
 from runtimes.service_home import ENV_FILE
 from runtimes.store_service import Store
-from servers.api_key import make_key
+from servers.env_file import make_key
 from servers.launch import (
     CannotStartError,
     authority,
@@ -30,7 +30,7 @@ from servers.launch import (
     say_why,
     tell_where,
 )
-from servers.supervised import given_place
+from servers.supervision import given_place
 from svc_proto.api.agent_settings import build_agent_settings, find_misspelled
 from svc_proto.api.config import ApiConfig, parse_api_config
 from svc_proto.api.service import Api

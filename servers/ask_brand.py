@@ -8,7 +8,7 @@ import sys
 import click
 
 from runtimes.service_home import find_home
-from servers.api_key import remember
+from servers.env_file import remember
 from servers.launch import private_home, settings
 from svc_proto.basics.brand import HERMES, SVC
 

@@ -28,7 +28,7 @@ from servers.launch import (
     trust_in,
 )
 from servers.relay_program import read_config
-from servers.supervised import given_place
+from servers.supervision import given_place
 from svc_proto.dashboard.config import DashboardConfig, parse_dashboard_config
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine

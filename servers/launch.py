@@ -23,7 +23,7 @@ from runtimes.store import named_store, open_store
 from runtimes.store_service import Store, StoreError
 from runtimes.tls import ServerContext, TlsFileError, own_context, server_context
 from servers.options import INTERRUPTED, give_up
-from servers.supervised import given_socket, watcher
+from servers.supervision import given_socket, watcher
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES
 from svc_proto.version import VERSION

@@ -29,7 +29,7 @@ from servers.launch import (
     settings,
     tell_where,
 )
-from servers.supervised import given_place
+from servers.supervision import given_place
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys

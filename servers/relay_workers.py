@@ -32,8 +32,8 @@ from servers.launch import (
     tell_where,
 )
 from servers.relay_program import announce, relay_program
-from servers.supervised import given_place
-from svc_proto.client.crew import PATIENCE, Crew, Job, Leash
+from servers.supervision import given_place
+from svc_proto.cli.worker_supervisor import PATIENCE, Crew, Job, Leash
 from svc_proto.commands import Exit
 from svc_proto.engine.core import Engine
 from svc_proto.relay_config import RelayConfig

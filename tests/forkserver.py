@@ -7,7 +7,7 @@ this has: `Popen`, `run`, and `Terminal` in place of `pexpect.spawn`.
 
 Whatever the interpreter itself would do at its start is left to a new one: other options than `-W error -m`, variables
 that Python reads, code that runs before the program, a system that cannot hand over children. What a start costs, and
-that it works, is measured elsewhere with new interpreters (tests/clients/commands/test_cost.py), and with
+that it works, is measured elsewhere with new interpreters (tests/clients/commands/test_startup_cost.py), and with
 `FORKSERVER=0` everything starts like that.
 """
 

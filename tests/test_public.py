@@ -22,7 +22,7 @@ PACKAGES = [
     "svc_proto.engine",
     "svc_proto.relay",
     "svc_proto.api",
-    "svc_proto.device",
+    "svc_proto.phone",
 ]
 OURS = ("svc_proto", "runtimes", "servers", "clients")
 CORE = {"attrs", "h11", "h2", "wsproto"}

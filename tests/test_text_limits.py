@@ -22,13 +22,13 @@ from svc_proto.basics.excerpt import MAX_QUOTED, safe_excerpt
 from svc_proto.basics.sanitize import MAX_LINE_CHARS as MOST_SHOWN
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.basics.validate import single_line
-from svc_proto.device.handset import HandsetCommand, Reply
-from svc_proto.device.safety.activity import MAX_RESULT, ActivityLog
-from svc_proto.device.transcript import CUT, LONGEST_TEXT, PhoneTranscript
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.bridge_commands import MAX_SUMMARY, BridgeCommands
 from svc_proto.machines.inbox import MAX_NOTIFICATION, NotificationBuffer
 from svc_proto.machines.paired_session import MAX_DEVICE_TEXT, parse_device
+from svc_proto.phone.backend import HandsetCommand, Reply
+from svc_proto.phone.safety.activity_log import MAX_RESULT, ActivityLog
+from svc_proto.phone.transcript import CUT, LONGEST_TEXT, PhoneTranscript
 from svc_proto.relay.media import media_service
 from svc_proto.schema import oauth
 from svc_proto.schema.json_object import JsonObject

@@ -11,7 +11,7 @@ import click
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from runtimes.service_home import find_home
 from svc_proto.basics.sanitize import sanitize_line
-from svc_proto.client.problem import Problem
+from svc_proto.cli.errors import Problem
 
 __all__ = ["backup", "restore"]
 
@@ -50,7 +50,7 @@ Exit codes: 0; 1 when the restore fails, and then nothing has changed; 2 for bad
 @json_option
 def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
     """Back up the service home to FILE: devices, chats, keys, memory, media."""
-    from clients.commands.host import store_named_in
+    from clients.commands.host_settings import store_named_in
     from runtimes.backup import BackupError, back_up
 
     home = find_home(os.environ)
@@ -78,7 +78,7 @@ def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
 @json_option
 def restore(*, file: Path, replace: bool, as_json: bool) -> None:
     """Restore the service home from FILE."""
-    from clients.commands.host import store_named_in
+    from clients.commands.host_settings import store_named_in
     from runtimes.backup import BackupError
     from runtimes.backup import restore as restored
 

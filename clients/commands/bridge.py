@@ -7,7 +7,7 @@ import sys
 import click
 
 from clients.commands.cli import SETTINGS, print_json
-from clients.commands.desktop import on_relay, who_options, whom
+from clients.commands.desktop_options import on_relay, who_options, whom
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -37,8 +37,8 @@ def main(
 ) -> int:
     """Send a command to a phone and print its answer as JSON. The phone's own safety gates apply."""
     from svc_proto.basics.sanitize import sanitize_line
-    from svc_proto.client.problem import MISUSED, Problem
-    from svc_proto.client.remote import call_phone, read_arguments
+    from svc_proto.cli.errors import MISUSED, Problem
+    from svc_proto.cli.relay_requests import call_phone, read_arguments
 
     who, given = whom(remote, token), read_arguments(arguments)
     if not route.startswith("/") or not route.strip("/"):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from clients.commands.answer import AnswerWriter
+from clients.commands.answer_writer import AnswerWriter
 from clients.commands.cli import SETTINGS, json_text
 from runtimes.option import runtime_option
-from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.cli.errors import MISUSED, Problem
 
 if TYPE_CHECKING:
     from svc_proto.commands import Notify
@@ -52,9 +52,9 @@ def main(
     message: str | None, session: str | None, api_url: str | None, api_key: str | None, *, as_json: bool, runtime: str
 ) -> int:
     """Send a message to the agent and stream its answer."""
-    from clients.commands.host import read_relay_config, trust_for_api
-    from clients.commands.perform import perform_chore
-    from svc_proto.client.chat import ChatChore, ChatOrder, api_target
+    from clients.commands.host_settings import read_relay_config, trust_for_api
+    from clients.commands.service_runner import perform_chore
+    from svc_proto.cli.chat import ChatChore, ChatOrder, api_target
     from svc_proto.settings import http_address
 
     if message in (None, "-"):
@@ -95,9 +95,9 @@ def main(
 
 def _paired_api(key: str | None) -> tuple[str | None, str | None]:
     """The API server of the invite that this desktop was paired by, if it was, and its key unless another was named."""
-    from clients.commands.host import service_home
+    from clients.commands.host_settings import service_home
     from clients.commands.session_file import SessionFile
-    from svc_proto.client.stored import latest_api, parse_sessions
+    from svc_proto.cli.session_store import latest_api, parse_sessions
 
     try:
         found = latest_api(parse_sessions(SessionFile(service_home()).read()))

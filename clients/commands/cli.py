@@ -16,7 +16,7 @@ import click
 
 from runtimes.help import Help
 from runtimes.leave import leave
-from svc_proto.client.problem import Problem
+from svc_proto.cli.errors import Problem
 
 __all__ = [
     "SETTINGS",
@@ -52,7 +52,7 @@ def print_lines(lines: list[str]) -> None:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """To standard output, as wide as a terminal is."""
-    from svc_proto.client.shown import table
+    from svc_proto.cli.desktop_output import table
 
     width = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else None
     print_lines(table(columns, rows, width))

@@ -11,7 +11,7 @@ import click
 
 from clients.commands.cli import SETTINGS, Lazy, json_option, print_json
 from runtimes.service_home import find_home
-from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.cli.errors import MISUSED, Problem
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -65,7 +65,7 @@ def main() -> None:
 @json_option
 def upgrade(*, dry_run: bool, as_json: bool) -> None:
     """Upgrade the schema of the database."""
-    from clients.commands.host import store_named_in
+    from clients.commands.host_settings import store_named_in
     from runtimes.schema import upgrade as upgraded
     from runtimes.store_service import StoreError
 

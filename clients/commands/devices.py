@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_table
-from clients.commands.desktop import on_session, who_options, whom
+from clients.commands.desktop_options import on_session, who_options, whom
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -48,8 +48,8 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
     context.obj = {"remote": remote, "token": token, "as_json": as_json}
     if context.invoked_subcommand is not None:
         return
-    from svc_proto.client.desk import devices
-    from svc_proto.client.shown import DEVICE_COLUMNS, device_rows
+    from svc_proto.cli.desktop_output import DEVICE_COLUMNS, device_rows
+    from svc_proto.cli.desktop_sessions import devices
 
     found = on_session(devices, whom(remote, token), runtime)
     if as_json:
@@ -68,9 +68,9 @@ def revoke_device(
     outer: dict[str, Any], prefix: str, remote: str | None, token: str | None, *, as_json: bool, runtime: str
 ) -> None:
     """End the session whose token starts with PREFIX. Its device must pair again."""
-    from svc_proto.client.desk import forget, target_for
-    from svc_proto.client.operator import KEY_IS_KNOWN, revoke, token_prefix
-    from svc_proto.client.stored import StoredSession
+    from svc_proto.cli.desktop_sessions import forget, target_for
+    from svc_proto.cli.operator_requests import KEY_IS_KNOWN, revoke, token_prefix
+    from svc_proto.cli.session_store import StoredSession
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
     from svc_proto.schema.json_object import JsonObject
@@ -113,9 +113,9 @@ def extend_device(
     runtime: str,
 ) -> None:
     """Set a new lifetime for the session whose token starts with PREFIX."""
-    from svc_proto.client.desk import extend
-    from svc_proto.client.operator import token_prefix
-    from svc_proto.client.spans import parse_span, short_expiry
+    from svc_proto.cli.desktop_sessions import extend
+    from svc_proto.cli.durations import parse_span, short_expiry
+    from svc_proto.cli.operator_requests import token_prefix
 
     who = whom(remote or outer["remote"], token or outer["token"])
     span, named = parse_span(ttl, "--ttl"), token_prefix(prefix)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
-from clients.commands.desktop import on_desktop, relay_option
+from clients.commands.desktop_options import on_desktop, relay_option
 from runtimes.option import runtime_option
 
 if TYPE_CHECKING:
-    from svc_proto.client.doctor import Finding
+    from svc_proto.cli.doctor import Finding
 
 __all__ = ["main", "report"]
 
@@ -32,8 +32,8 @@ Exit codes: 0; 1 when there is a problem.
 @runtime_option
 def main(remote: str | None, *, as_json: bool, runtime: str) -> int:
     """Check the stored sessions, their relays and routes, and suggest remedies for problems."""
-    from svc_proto.client.doctor import examine
-    from svc_proto.client.inputs import clean_remote
+    from svc_proto.cli.doctor import examine
+    from svc_proto.cli.input_parsing import clean_remote
 
     only = clean_remote(remote) if remote else None
     findings = on_desktop(lambda engine: examine(engine, only), runtime)
@@ -42,7 +42,7 @@ def main(remote: str | None, *, as_json: bool, runtime: str) -> int:
 
 def report(findings: Sequence[Finding], *, as_json: bool) -> int:
     """Print what was found; the exit code."""
-    from svc_proto.client.doctor import finding_lines, findings_json
+    from svc_proto.cli.doctor import finding_lines, findings_json
 
     found = findings_json(findings)
     if as_json:

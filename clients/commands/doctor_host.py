@@ -30,13 +30,13 @@ Exit codes: 0 when every check passes; 1 when one fails.
 @runtime_option
 def main(public_url: str | None, *, as_json: bool, runtime: str) -> int:
     """Look at the servers of this host, and with --public-url at what a stranger gets there."""
-    from clients.commands.host import read_relay_config, service_home
-    from clients.commands.perform import perform
+    from clients.commands.host_settings import read_relay_config, service_home
+    from clients.commands.service_runner import perform
     from runtimes.running import find_running
-    from svc_proto.client.doctor import Finding, reach
-    from svc_proto.client.operator import local_relay
-    from svc_proto.client.outside import Outside, examine_outside
-    from svc_proto.client.routes import public_route
+    from svc_proto.cli.doctor import Finding, reach
+    from svc_proto.cli.operator_requests import local_relay
+    from svc_proto.cli.pairing_candidates import public_route
+    from svc_proto.cli.public_url_check import Outside, examine_outside
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
 

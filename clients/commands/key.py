@@ -42,10 +42,10 @@ def rotate(*, as_json: bool, runtime: str) -> None:
 
     A phone whose QR contained the main key is refused as soon as the API server has loaded the new key.
     """
-    from clients.commands.host import read_relay_config, service_home
-    from clients.commands.perform import perform
-    from svc_proto.client.key_rotation import rotate as rotated
-    from svc_proto.client.report import rotated_lines
+    from clients.commands.host_settings import read_relay_config, service_home
+    from clients.commands.service_runner import perform
+    from svc_proto.cli.key_rotation import rotate as rotated
+    from svc_proto.cli.operator_output import rotated_lines
 
     config = read_relay_config()
     done = perform(lambda engine: rotated(engine, config), runtime, home=service_home())

@@ -13,7 +13,7 @@ import click
 
 from clients.commands.cli import SETTINGS, shown
 from runtimes.service_home import find_home
-from svc_proto.client.problem import Problem
+from svc_proto.cli.errors import Problem
 
 __all__ = ["main"]
 

@@ -14,7 +14,7 @@ import click
 
 from clients.commands.cli import SETTINGS, Lazy, why
 from runtimes.option import runtime_option
-from svc_proto.client.problem import Problem
+from svc_proto.cli.errors import Problem
 
 __all__ = ["install", "main"]
 
@@ -75,10 +75,10 @@ def main(ctx: click.Context, *, relay_url: str | None, runtime: str) -> None:
         return
     if sys.stdin.isatty():
         raise Problem("this is for an agent's program to start: svc mcp install, or svc mcp --help")
-    from clients.commands.host import read_relay_config
+    from clients.commands.host_settings import read_relay_config
     from clients.mcp_program import mcp_program
     from servers.launch import launch
-    from svc_proto.client.operator import local_relay
+    from svc_proto.cli.operator_requests import local_relay
 
     url = relay_url or local_relay(read_relay_config()).url
     launch(lambda: [mcp_program(url, os.environ.get("SVC_RELAY_TOKEN", ""))], runtime)
@@ -131,7 +131,7 @@ def _tell(*words: str) -> None:
 
 def _merge(path: Path, entry: dict[str, Any]) -> None:
     """Put the server into a client's file, which is written whole or not at all."""
-    from clients.commands.host import service_home
+    from clients.commands.host_settings import service_home
     from runtimes.state import StateFolder
     from svc_proto.schema.json_object import JsonObject, NotJsonObjectError
 

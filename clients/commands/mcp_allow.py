@@ -33,10 +33,10 @@ DAY = 86_400  # s
 @runtime_option
 def main(word: str, *, read_only: bool, days: int | None, refuse: bool, yes: bool, runtime: str) -> None:
     """Allow a remote agent that uses OAuth (docs/reference/mcp.md), by the code of its page."""
-    from clients.commands.host import read_relay_config, service_home, trust_for
-    from clients.commands.perform import perform
-    from svc_proto.client.operator import answer_agent, asked_by_agent, local_relay
-    from svc_proto.client.report import agent_lines
+    from clients.commands.host_settings import read_relay_config, service_home, trust_for
+    from clients.commands.service_runner import perform
+    from svc_proto.cli.operator_output import agent_lines
+    from svc_proto.cli.operator_requests import answer_agent, asked_by_agent, local_relay
     from svc_proto.schema.oauth import SCOPE_READ
 
     config = read_relay_config()

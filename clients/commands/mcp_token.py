@@ -9,7 +9,7 @@ import click
 
 from clients.commands.cli import SETTINGS, Single, json_option, print_json
 from runtimes.option import runtime_option
-from svc_proto.client.problem import Problem
+from svc_proto.cli.errors import Problem
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -46,9 +46,9 @@ DAY = 86_400  # s
 @runtime_option
 def main(name: str, *, days: int, read_only: bool, as_json: bool, runtime: str) -> None:
     """Create a token for an MCP client that sends a header instead of using OAuth."""
-    from clients.commands.host import read_relay_config, service_home, trust_for
-    from clients.commands.perform import perform
-    from svc_proto.client.operator import local_relay
+    from clients.commands.host_settings import read_relay_config, service_home, trust_for
+    from clients.commands.service_runner import perform
+    from svc_proto.cli.operator_requests import local_relay
     from svc_proto.service_clients.local_pairing import pair_locally, refusal_of
     from svc_proto.service_clients.service_client import ServiceCallError
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json
-from clients.commands.desktop import on_relay, who_options, whom
+from clients.commands.desktop_options import on_relay, who_options, whom
 from clients.commands.saved_file import SavedFile
 from runtimes.option import runtime_option
-from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.cli.errors import MISUSED, Problem
 
 __all__ = ["main"]
 
@@ -38,7 +38,7 @@ def get(
     what: str, output: str | None, remote: str | None, token: str | None, *, force: bool, as_json: bool, runtime: str
 ) -> None:
     """Fetch a file by its token, its marker, or its path on the relay's host."""
-    from svc_proto.client.remote import media_path, save_media
+    from svc_proto.cli.relay_requests import media_path, save_media
 
     path, who = media_path(what), whom(remote, token)
     if output == "-" and as_json:

@@ -7,7 +7,7 @@ import time
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_table
-from clients.commands.desktop import on_relay, who_options, whom
+from clients.commands.desktop_options import on_relay, who_options, whom
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -29,7 +29,7 @@ Examples:
 @runtime_option
 def main(limit: int, remote: str | None, token: str | None, *, as_json: bool, runtime: str) -> None:
     """Show the latest notifications of the paired phones. The relay stores 100 until it restarts."""
-    from svc_proto.client.remote import notification_rows, notifications
+    from svc_proto.cli.relay_requests import notification_rows, notifications
 
     found = on_relay(lambda engine, relay: notifications(engine, relay, limit), whom(remote, token), runtime)
     if as_json:

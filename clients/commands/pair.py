@@ -11,7 +11,7 @@ import click
 
 from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, why
 from runtimes.option import runtime_option
-from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.cli.errors import MISUSED, Problem
 
 if TYPE_CHECKING:
     from svc_proto.machines.pairing_codes import PairingMeta
@@ -100,12 +100,12 @@ def main(
     runtime: str,
 ) -> None:
     """Make a pairing code and show it as a QR for a phone to scan. Run it on the relay's own host."""
-    from clients.commands.host import read_relay_config, trust_for
-    from clients.commands.perform import perform
-    from svc_proto.client.pairing import PairOrder, pair
-    from svc_proto.client.report import invite_json, invite_lines
-    from svc_proto.client.routes import Mode
-    from svc_proto.client.spans import parse_preset, parse_span
+    from clients.commands.host_settings import read_relay_config, trust_for
+    from clients.commands.service_runner import perform
+    from svc_proto.cli.durations import parse_preset, parse_span
+    from svc_proto.cli.operator_output import invite_json, invite_lines
+    from svc_proto.cli.operator_pairing import PairOrder, pair
+    from svc_proto.cli.pairing_candidates import Mode
     from svc_proto.machines.pairing_codes import PairingMeta
 
     config = read_relay_config(brand=brand)
@@ -162,12 +162,12 @@ def main(
 
 def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, spends: str | None) -> None:
     """See who pairs. Ctrl-C leaves, and the code goes on working; the file that it `spends` goes with the waiting."""
-    from clients.commands.host import trust_for
-    from clients.commands.perform import perform
+    from clients.commands.host_settings import trust_for
+    from clients.commands.service_runner import perform
     from svc_proto.basics.sanitize import sanitize_line
-    from svc_proto.client.arrival import await_device
-    from svc_proto.client.chore import doing
-    from svc_proto.client.operator import local_relay
+    from svc_proto.cli.one_shot_service import doing
+    from svc_proto.cli.operator_requests import local_relay
+    from svc_proto.cli.wait_for_device import await_device
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
 
@@ -193,11 +193,11 @@ def _draw(text: str) -> str | None:
 
 
 def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *, as_json: bool) -> None:
-    from clients.commands.host import trust_for
-    from clients.commands.perform import perform
+    from clients.commands.host_settings import trust_for
+    from clients.commands.service_runner import perform
     from svc_proto.basics.errors import Refused
-    from svc_proto.client.operator import PROBE_WITHIN, local_relay, register
-    from svc_proto.client.report import granted, meta_lines
+    from svc_proto.cli.operator_output import granted, meta_lines
+    from svc_proto.cli.operator_requests import PROBE_WITHIN, local_relay, register
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
     from svc_proto.machines.pairing_codes import normalize_code
@@ -233,9 +233,9 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
 
 
 def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) -> None:
-    from clients.commands.host import trust_for
-    from clients.commands.perform import perform
-    from svc_proto.client.operator import KEY_IS_KNOWN, local_relay, revoke
+    from clients.commands.host_settings import trust_for
+    from clients.commands.service_runner import perform
+    from svc_proto.cli.operator_requests import KEY_IS_KNOWN, local_relay, revoke
 
     relay = local_relay(config)
     home = _home(config)

@@ -11,11 +11,11 @@ import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from runtimes.option import runtime_option
-from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.cli.errors import MISUSED, Problem
 
 if TYPE_CHECKING:
-    from svc_proto.client.desk import Paired
-    from svc_proto.client.invites import Invitation
+    from svc_proto.cli.desktop_sessions import Paired
+    from svc_proto.cli.invites import Invitation
 
 __all__ = ["main"]
 
@@ -74,10 +74,10 @@ def main(
     runtime: str,
 ) -> None:
     """Pair this desktop with a relay, and store the session."""
-    from clients.commands.desktop import session_path
-    from svc_proto.client.invites import read_invitation
-    from svc_proto.client.shown import paired_json, paired_lines
-    from svc_proto.client.spans import parse_preset, parse_span
+    from clients.commands.desktop_options import session_path
+    from svc_proto.cli.desktop_output import paired_json, paired_lines
+    from svc_proto.cli.durations import parse_preset, parse_span
+    from svc_proto.cli.invites import read_invitation
 
     span = None if ttl is None else parse_span(ttl, "--ttl")
     typed = code or code_option
@@ -97,7 +97,7 @@ def main(
 
 def _invite(pair_qr: str | None, typed: str | None) -> tuple[str, str] | None:
     """The invite and what it is called: options first, then a code that is none, then the variable."""
-    from svc_proto.client.inputs import looks_like_invite
+    from svc_proto.cli.input_parsing import looks_like_invite
 
     if pair_qr is not None:
         return pair_qr, "--pair-qr"
@@ -110,9 +110,9 @@ def _invite(pair_qr: str | None, typed: str | None) -> tuple[str, str] | None:
 
 
 def _by_code(pairing: _Pairing, typed: str | None, remote: str | None) -> Paired:
-    from svc_proto.client.inputs import clean_code, clean_remote, looks_like_invite
-    from svc_proto.client.invites import Invitation, read_invitation
-    from svc_proto.client.link import CredentialRefused
+    from svc_proto.cli.desktop_connection import CredentialRefused
+    from svc_proto.cli.input_parsing import clean_code, clean_remote, looks_like_invite
+    from svc_proto.cli.invites import Invitation, read_invitation
     from svc_proto.machines.candidate_selection import Candidate
 
     variable = os.environ.get("SVC_RELAY_URL") or os.environ.get("HERMES_RELAY_URL")
@@ -168,8 +168,8 @@ class _Pairing:
 
     def use(self, invitation: Invitation, *, by_qr: bool) -> Paired:
         """Pair with the relay by this code, and keep the session."""
-        from clients.commands.desktop import on_desktop
-        from svc_proto.client.desk import PairRequest, pair_desktop
+        from clients.commands.desktop_options import on_desktop
+        from svc_proto.cli.desktop_sessions import PairRequest, pair_desktop
 
         wanted = PairRequest(
             invitation=invitation,

@@ -43,12 +43,12 @@ def main(*, name: str, off: bool, runtime: str) -> None:
     """Run a simulated phone. The dashboard shows its screen."""
     import os
 
-    from clients.commands.host import read_relay_config, trust_for
-    from clients.commands.perform import perform
+    from clients.commands.host_settings import read_relay_config, trust_for
+    from clients.commands.service_runner import perform
     from servers.launch import claim_home, launch
     from svc_proto.basics.entropy import new_code
-    from svc_proto.client.operator import local_relay, register
-    from svc_proto.client.spans import parse_preset
+    from svc_proto.cli.durations import parse_preset
+    from svc_proto.cli.operator_requests import local_relay, register
     from svc_proto.machines.pairing_codes import PairingMeta
 
     config = read_relay_config()
@@ -69,17 +69,17 @@ def _program(
 ) -> Program:
     import os
 
-    from clients.commands.host import trust_for
-    from clients.phone.handset import SimulatedHandset
+    from clients.commands.host_settings import trust_for
+    from clients.phone.emulator import SimulatedHandset
     from runtimes.host import Program, Services
     from runtimes.listen import bind
     from runtimes.logs import setup
     from servers.launch import say_why
     from svc_proto.commands import Level
-    from svc_proto.device.phone import PhoneConfig
-    from svc_proto.device.safety.settings import SafetySettings
-    from svc_proto.device.screen import SeenPhone
     from svc_proto.engine.core import Engine
+    from svc_proto.phone.safety.settings import SafetySettings
+    from svc_proto.phone.screen_server import SeenPhone
+    from svc_proto.phone.service import PhoneConfig
 
     listener = bind(HOST, 0)
     url = f"http://{HOST}:{listener.address.port}"
@@ -113,7 +113,7 @@ def _program(
 
 def _token(home: Path) -> str | None:
     """Of the last pairing. One that the relay knows no more is no harm: there is a code, too."""
-    from svc_proto.device.screen import PHONE_SESSION
+    from svc_proto.phone.screen_server import PHONE_SESSION
 
     try:
         text = (home / PHONE_SESSION).read_text("ascii").strip()

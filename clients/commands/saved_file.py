@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 from clients.commands.cli import why
 from runtimes.folders import temporary_name
-from svc_proto.client.problem import Problem
+from svc_proto.cli.errors import Problem
 
 if TYPE_CHECKING:
     from svc_proto.commands import Notify

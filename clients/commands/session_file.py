@@ -17,7 +17,7 @@ from pathlib import Path
 from runtimes.failures import HostError
 from runtimes.folders import private_folder
 from runtimes.state import StateFolder
-from svc_proto.client.stored import FILE_NAME, Change, change_text, is_damaged
+from svc_proto.cli.session_store import FILE_NAME, Change, change_text, is_damaged
 from svc_proto.facts import FailureKind
 
 __all__ = ["SessionFile"]

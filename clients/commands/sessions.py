@@ -7,7 +7,7 @@ import time
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_table
-from clients.commands.desktop import on_session, who_options, whom
+from clients.commands.desktop_options import on_session, who_options, whom
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -41,7 +41,7 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
     context.obj = {"remote": remote, "token": token}
     if context.invoked_subcommand is not None:
         return
-    from svc_proto.client.remote import list_terminals, terminal_rows
+    from svc_proto.cli.relay_requests import list_terminals, terminal_rows
 
     found = on_session(list_terminals, whom(remote, token), runtime)
     if as_json:
@@ -61,7 +61,7 @@ def kill_session(
     outer: dict[str, str | None], name: str, remote: str | None, token: str | None, *, runtime: str
 ) -> None:
     """End the terminal session NAME, with what runs in it."""
-    from svc_proto.client.remote import kill_terminal
+    from svc_proto.cli.relay_requests import kill_terminal
 
     who = whom(remote or outer["remote"], token or outer["token"])
 

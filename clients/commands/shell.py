@@ -8,9 +8,9 @@ import sys
 import click
 
 from clients.commands.cli import SETTINGS
-from clients.commands.desktop import on_desktop, on_desktop_chore, who_options, whom
+from clients.commands.desktop_options import on_desktop, on_desktop_chore, who_options, whom
 from runtimes.option import runtime_option
-from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.cli.errors import MISUSED, Problem
 
 __all__ = ["main"]
 
@@ -56,9 +56,9 @@ def main(
     runtime: str,
 ) -> int:
     """Open a terminal on the relay's host. Ctrl-] detaches."""
-    from clients.commands.terminal import TerminalGuard
-    from svc_proto.client.desk import find_session
-    from svc_proto.client.shell import ShellChore, ShellOrder
+    from clients.commands.terminal_guard import TerminalGuard
+    from svc_proto.cli.desktop_sessions import find_session
+    from svc_proto.cli.shell import ShellChore, ShellOrder
 
     who, key = whom(remote, token), _key(escape)
     if shell is not None and not shell.startswith("/"):

@@ -7,7 +7,7 @@ import time
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, why
-from svc_proto.client.problem import Problem
+from svc_proto.cli.errors import Problem
 
 __all__ = ["main"]
 
@@ -25,10 +25,10 @@ Examples:
 @json_option
 def main(*, reveal_tokens: bool, as_json: bool) -> None:
     """Show the sessions that are stored here."""
-    from clients.commands.host import service_home
+    from clients.commands.host_settings import service_home
     from clients.commands.session_file import SessionFile
-    from svc_proto.client.shown import status_lines
-    from svc_proto.client.stored import parse_sessions, status_json
+    from svc_proto.cli.desktop_output import status_lines
+    from svc_proto.cli.session_store import parse_sessions, status_json
 
     file = SessionFile(service_home())
     try:

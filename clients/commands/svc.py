@@ -36,14 +36,14 @@ Shell completion (bash; zsh and fish likewise):
     cls=Lazy,
     modules={
         "up": ("servers.__main__:main", "Run the servers and show a QR for a phone."),
-        "status": ("clients.commands.service:status", "Show the running servers and the phones."),
+        "status": ("clients.commands.server_status:status", "Show the running servers and the phones."),
         "top": ("clients.commands.top:main", "Show live rates, memory and lag."),
         "logs": ("clients.commands.logs:main", "Show the logs; -f follows."),
-        "down": ("clients.commands.service:down", "Stop the servers."),
+        "down": ("clients.commands.server_status:down", "Stop the servers."),
         "doctor": ("clients.commands.doctor_host:main", "Check the servers from here and from outside."),
         "pair": ("clients.commands.pair:main", "Make a pairing code and show it as a QR."),
         "phone": ("clients.commands.phone:main", "Run a simulated phone."),
-        "service": ("clients.commands.supervise:main", "Install the servers as a service."),
+        "service": ("clients.commands.service_command:main", "Install the servers as a service."),
         "backup": ("clients.commands.backup:backup", "Back up the service home to one file."),
         "restore": ("clients.commands.backup:restore", "Restore a backup."),
         "db": ("clients.commands.db:main", "Copy or upgrade the database."),
@@ -62,7 +62,10 @@ def main() -> None:
 @click.group(
     cls=Lazy,
     modules={
-        "insecure-api-key": ("clients.commands.security:main", "Accept API keys over plain HTTP from other hosts?"),
+        "insecure-api-key": (
+            "clients.commands.insecure_api_key:main",
+            "Accept API keys over plain HTTP from other hosts?",
+        ),
     },
     epilog="\b\nExample:\n  svc relay insecure-api-key status",
     context_settings=SETTINGS,

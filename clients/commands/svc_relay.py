@@ -36,7 +36,7 @@ Shell completion (bash; zsh and fish likewise):
         "voice": ("clients.commands.voice:main", "Transcribe, synthesize, or talk with the agent."),
         "bridge": ("clients.commands.bridge:main", "Send a command to a phone."),
         "doctor": ("clients.commands.doctor:main", "Check the stored sessions and suggest remedies."),
-        "insecure-api-key": ("clients.commands.security:main", "Show or set the use of API keys without TLS."),
+        "insecure-api-key": ("clients.commands.insecure_api_key:main", "Show or set the use of API keys without TLS."),
     },
     epilog=EXAMPLES,
     context_settings=SETTINGS,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, print_table
-from clients.commands.glance import metrics_fields
+from clients.commands.quick_probe import metrics_fields
 from runtimes.service_home import find_home
-from svc_proto.client.problem import Problem
+from svc_proto.cli.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from runtimes.running import Running
-    from svc_proto.client.nodes import ServiceNodes
+    from svc_proto.cli.cluster_nodes import ServiceNodes
     from svc_proto.service_clients.server_stats import MetricsReading, ServerStats, StatsHistory
 
     Wait = Callable[[float], bool]
@@ -81,11 +81,11 @@ class _Eyes:
 
     def look(self, *, needed: bool = False) -> MetricsReading:
         """What they say now. With `needed` raises `Problem` where that is nothing."""
-        from clients.commands.glance import asked
+        from clients.commands.quick_probe import asked
         from runtimes.running import find_all
         from svc_proto.basics.moment import Moment
-        from svc_proto.client.nodes import nodes_of
-        from svc_proto.client.top import silence
+        from svc_proto.cli.cluster_nodes import nodes_of
+        from svc_proto.cli.top_view import silence
         from svc_proto.schema.openmetrics import MetricSamples
         from svc_proto.service_clients.server_stats import MetricsReading
 
@@ -111,7 +111,7 @@ class _Eyes:
 
 
 def _print(now: ServerStats, eyes: _Eyes, *, as_json: bool) -> None:
-    from svc_proto.client.top import COLUMNS, once_rows
+    from svc_proto.cli.top_view import COLUMNS, once_rows
     from svc_proto.service_clients.server_stats import NAMES
 
     if as_json:
@@ -142,7 +142,7 @@ def _page(eyes: _Eyes, history: StatsHistory, now: ServerStats, width: int, ever
     from rich.text import Text
 
     from svc_proto.basics.duration_text import short_duration
-    from svc_proto.client.top import HEADS, shown
+    from svc_proto.cli.top_view import HEADS, shown
 
     up = [f"{HEADS[one.role]} up {short_duration(now.at - one.since)}" for one in eyes.found]
     table = Table.grid(padding=(0, 2))

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.answer import AnswerWriter
+from clients.commands.answer_writer import AnswerWriter
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, shown, why
-from clients.commands.desktop import on_desktop_chore, on_relay, who_options, whom
+from clients.commands.desktop_options import on_desktop_chore, on_relay, who_options, whom
 from clients.commands.saved_file import SavedFile
 from runtimes.option import runtime_option
-from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.cli.errors import MISUSED, Problem
 
 if TYPE_CHECKING:
     from svc_proto.commands import Notify
@@ -74,8 +74,8 @@ def transcribe(
     file: str, profile: str | None, remote: str | None, token: str | None, *, as_json: bool, runtime: str
 ) -> None:
     """Transcribe a recording: WAV, MP3, M4A, WebM, Ogg, FLAC or AAC, up to 25 MiB."""
-    from svc_proto.client.voice import MAX_RECORDING, VoiceFile
-    from svc_proto.client.voice import transcribe as ask
+    from svc_proto.cli.voice_requests import MAX_RECORDING, VoiceFile
+    from svc_proto.cli.voice_requests import transcribe as ask
 
     who = whom(remote, token)
     try:
@@ -118,7 +118,7 @@ def say(
     runtime: str,
 ) -> None:
     """Synthesize a text into a file. A text that starts with a dash goes behind --."""
-    from svc_proto.client.voice import save_speech
+    from svc_proto.cli.voice_requests import save_speech
 
     who = whom(remote, token)
     spoken = _given(text)
@@ -152,7 +152,7 @@ def say(
 @runtime_option
 def config(profile: str | None, remote: str | None, token: str | None, *, as_json: bool, runtime: str) -> None:
     """Show the voice engines of the relay."""
-    from svc_proto.client.voice import config_rows, voice_config
+    from svc_proto.cli.voice_requests import config_rows, voice_config
 
     found = on_relay(lambda engine, relay: voice_config(engine, relay, profile), whom(remote, token), runtime)
     if as_json:
@@ -171,8 +171,8 @@ def talk(
     session: str | None, profile: str | None, remote: str | None, token: str | None, *, mute: bool, runtime: str
 ) -> None:
     """Talk with the agent by microphone and loudspeaker, or by typing."""
-    from svc_proto.client.desk import find_relay
-    from svc_proto.client.talk import RECORDER_RATE, TalkChore, TalkOrder
+    from svc_proto.cli.desktop_sessions import find_relay
+    from svc_proto.cli.voice_chat import RECORDER_RATE, TalkChore, TalkOrder
 
     find = partial(find_relay, who=whom(remote, token))
     order = TalkOrder(

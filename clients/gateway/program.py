@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from clients.gateway.api import ApiSettings
+from clients.gateway.api_connection import ApiSettings
 from clients.gateway.service import Gateway
 from runtimes.host import Program, Services
 from runtimes.logs import setup

@@ -10,11 +10,11 @@ from collections.abc import Callable, Generator, Mapping
 
 from attrs import define, field
 
-from clients.gateway.api import ApiSettings, api_of, rpc_error
-from clients.gateway.rows import listed_session, listed_toolset, shown_message
+from clients.gateway.api_connection import ApiSettings, api_of, rpc_error
 from clients.gateway.rpc import BUSY, INTERNAL, NO_SESSION, RpcCall, event_line, parse_call
 from clients.gateway.turn import GatewayTurn
-from svc_proto.client.lines import LineService
+from clients.gateway.views import listed_session, listed_toolset, shown_message
+from svc_proto.cli.line_service import LineService
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.response_readers import EventReader

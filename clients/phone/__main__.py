@@ -8,7 +8,7 @@ import click
 
 from runtimes.option import runtime_option
 from servers.options import HELP, ProgramCommand
-from svc_proto.device.safety.bounds import (
+from svc_proto.phone.safety.bounds import (
     DEFAULT_IDLE_MINUTES,
     DEFAULT_TIMEOUT,
     MAX_IDLE_MINUTES,

@@ -9,9 +9,9 @@ from typing import TextIO, cast
 
 from attrs import frozen
 
-from clients.phone.handset import SimulatedHandset
-from clients.phone.recording import read_speech
-from clients.phone.screen import Patient, PhoneDisplay
+from clients.phone.emulator import SimulatedHandset
+from clients.phone.terminal_display import Patient, PhoneDisplay
+from clients.phone.wav_file import read_speech
 from runtimes.compute import COMPUTE
 from runtimes.host import Program, Services
 from runtimes.logs import setup
@@ -20,17 +20,17 @@ from servers.launch import CannotStartError, say_why
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.certificate_pins import is_pin
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.client.inputs import clean_remote
-from svc_proto.client.problem import Problem
-from svc_proto.client.spans import parse_span
+from svc_proto.cli.durations import parse_span
+from svc_proto.cli.errors import Problem
+from svc_proto.cli.input_parsing import clean_remote
 from svc_proto.commands import Level
-from svc_proto.device.invite import Invite, read_invite
-from svc_proto.device.phone import Phone, PhoneConfig
-from svc_proto.device.preferences import Preferences
-from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
-from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.phone.invite import Invite, read_invite
+from svc_proto.phone.preferences import Preferences
+from svc_proto.phone.safety.blocklist import DEFAULT_BLOCKLIST
+from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.service_clients.relay_url import DERIVED_PROBE, derive_relay_url
 
 __all__ = ["Face", "phone_program", "phone_programs"]

@@ -13,7 +13,7 @@ from fuzz.people.crowd import LATE, Crowd, Deeds, Device
 from fuzz.people.phones import Phones
 from fuzz.steps import AnswerForeignCommand, SendCommand, Step
 from fuzz.world import REMOTE
-from svc_proto.device.phone import PhoneState
+from svc_proto.phone.service import PhoneState
 from tests.support.sim_http import RequestClient
 
 REPORTS_WITHIN = 40.0  # s, of the reference phone, which does so every 30 s

@@ -9,7 +9,7 @@ from fuzz.steps import AskPhoneUser, Step
 from fuzz.world import UNTIL_DROPPED
 from runtimes.sim.connection import Connection
 from svc_proto.commands import Notify
-from svc_proto.device.person import KEYBOARD
+from svc_proto.phone.keyboard_control import KEYBOARD
 from tests.support.sim_http import RequestClient
 
 WORDS = ("y", "y", "n", "")  # that they say; the last one says nothing

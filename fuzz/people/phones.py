@@ -11,7 +11,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import Command, violated
 from fuzz.people.crowd import LATE, PHONE, Crowd, Device, SignIn
 from fuzz.world import UNTIL_DROPPED
-from svc_proto.device.phone import PhoneState
+from svc_proto.phone.service import PhoneState
 
 IN_TIME = 25.0  # s from a call within which a phone that answers has surely done so before the relay gives up
 ABSENT = ("phone_not_connected", "unknown_device")

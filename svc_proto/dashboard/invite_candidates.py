@@ -6,9 +6,9 @@ from attrs import frozen
 
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused
-from svc_proto.client.mesh import find_mesh
-from svc_proto.client.problem import Problem
-from svc_proto.client.routes import (
+from svc_proto.cli.errors import Problem
+from svc_proto.cli.mesh_vpn import find_mesh
+from svc_proto.cli.pairing_candidates import (
     ApiRoute,
     HostRoute,
     Mode,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from clients.phone.handset import SimulatedHandset
+from clients.phone.emulator import SimulatedHandset
 from runtimes.sim.host import Host
 from runtimes.sim.process import Process
 from runtimes.sim.world import World
@@ -36,10 +36,10 @@ from svc_proto.agent.interface import (
     TurnOutcome,
 )
 from svc_proto.commands import Level, Notify
-from svc_proto.device.phone import Phone, PhoneConfig
-from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine, Service
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from tests.loops.virtual import Overhearing

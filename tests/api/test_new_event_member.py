@@ -38,7 +38,7 @@ assert schemas["AssistantCompleted"]["properties"]["tone"] == {{"type": "string"
 
 # Who reads it: the chat command, the gateway and the voice session.
 from clients.gateway.turn import events as gateway
-from svc_proto.client.chat import chat_events as chat
+from svc_proto.cli.chat import chat_events as chat
 from svc_proto.voice.agent.api_run import events as voice
 
 for reader in (chat, gateway, voice):

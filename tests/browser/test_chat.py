@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import FilePayload, Page, Route, expect
 
-from clients.phone.handset import SimulatedHandset
-from clients.phone.handset.png import draw
+from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator.png import draw
 from tests.browser.conftest import Site, Visitor
 
 KEY = "sk-browser-0d3"

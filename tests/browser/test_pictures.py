@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from playwright.sync_api import FilePayload, Page, expect
 
-from clients.phone.handset.png import draw
-from svc_proto.device.safety.settings import Answerer
+from clients.phone.emulator.png import draw
+from svc_proto.phone.safety.settings import Answerer
 from tests.browser.conftest import Site, Visitor
 from tests.loops.seen import Seen
 from tests.loops.world import TRUSTING, bearer

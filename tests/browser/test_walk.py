@@ -20,7 +20,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Site, Visitor
 from tests.browser.walk import FRESH, PROMPT, Line, Terminal, environment, fresh_clone, lines_of
 from tests.ports import free_port
-from tests.servers.support import ROOT
+from tests.servers.program_process import ROOT
 from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls, plain
 
 PAGES = (  # in the order of the walk
@@ -36,7 +36,7 @@ TEXT = "\n".join((Path(__file__).parents[2] / page).read_text() for page in PAGE
 HELLO = "Hello from the model."
 MAIL = "com.example.mail"
 NOT_HERE = {
-    "svc service install": "it needs systemd; tests/clients/commands/test_service.py",
+    "svc service install": "it needs systemd; tests/clients/commands/test_server_status.py",
     "svc-relay voice": "it needs a microphone, and a recording; tests/clients/commands/test_voice.py",
     "OPENAI_BASE_URL=": "that package is not ours; tests/loops/test_openai.py",
 }

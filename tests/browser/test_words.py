@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from svc_proto.client.operator import KEY_IS_KNOWN
+from svc_proto.cli.operator_requests import KEY_IS_KNOWN
 from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from tests.browser.conftest import Site, Visitor
 from tests.browser.test_looks import Scripted, record, start

@@ -20,7 +20,7 @@ from pathlib import Path
 import pexpect
 from attrs import frozen
 
-from tests.servers.support import FOREIGN, ROOT
+from tests.servers.program_process import FOREIGN, ROOT
 
 FRESH = os.environ.get("SVC_WALK") == "fresh"
 TIMEOUT = 600.0 if FRESH else 60.0  # s for anything a person waits for; an installation takes its time

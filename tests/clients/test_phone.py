@@ -18,7 +18,7 @@ from tests.forkserver import Popen, python
 from tests.plan import PLAIN
 from tests.ports import free_port
 from tests.servers.conftest import Failing
-from tests.servers.support import ROOT, TIMEOUT, call, environment, running, running_relay, sign_in
+from tests.servers.program_process import ROOT, TIMEOUT, call, environment, running, running_relay, sign_in
 
 TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
 

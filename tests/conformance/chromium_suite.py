@@ -14,7 +14,7 @@ from typing import Any
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import FIVE
 from tests.conformance.tools import attempt, echo_servers, npm_package, program
-from tests.servers.support import shown_pin
+from tests.servers.program_process import shown_pin
 
 HERE = Path(__file__).parent
 PLAYWRIGHT = "playwright-core@1.65.1"

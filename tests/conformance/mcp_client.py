@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from runtimes.host import Program
 from runtimes.run import run
-from svc_proto.client.chore import Chore
+from svc_proto.cli.one_shot_service import Chore
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.schema.json_object import JsonObject

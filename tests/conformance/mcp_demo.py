@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from tests.conformance.mcp_phone import in_a_world
 from tests.conformance.mcp_suite import MCP
 from tests.conformance.tools import pip_target, run
-from tests.servers.support import ROOT
+from tests.servers.program_process import ROOT
 
 CLIENT = Path(__file__).parent / "mcp_client_official.py"
 WITHIN = 60.0  # s

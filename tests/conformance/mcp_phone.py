@@ -19,7 +19,7 @@ from urllib.request import urlopen
 
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from tests.conformance.tools import told
-from tests.servers.support import call, running, running_relay, websocket
+from tests.servers.program_process import call, running, running_relay, websocket
 
 BACK = re.compile(rb"last-event-id: *[1-9]", re.IGNORECASE)  # 0 is the stream of what a server says by itself
 WITHIN = 120.0  # s for all of it

@@ -10,7 +10,7 @@ from typing import Any
 from tests.conformance.result import Result
 from tests.conformance.tools import attempt, connected, node, npm_package, pip_target, stopping, told
 from tests.ports import free_port
-from tests.servers.support import ROOT
+from tests.servers.program_process import ROOT
 
 HERE = Path(__file__).parent
 MCP = "mcp==2.3.0"

@@ -18,7 +18,7 @@ from attrs import frozen
 from tests.conformance.result import Result
 from tests.conformance.tools import attempt, pip_target
 from tests.ports import free_port
-from tests.servers.support import running
+from tests.servers.program_process import running
 
 SCHEMATHESIS = "schemathesis==4.32.5"
 SEED = 1

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from tests.borrow import CORE, borrow
 from tests.conformance.result import Result
 from tests.conformance.tools import npm_package, program, run
-from tests.servers.support import ROOT
+from tests.servers.program_process import ROOT
 
 PYODIDE = "pyodide@314.0.7"
 WITHIN = 120.0  # s

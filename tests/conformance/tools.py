@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.runtimes.certificates import make_certificate
-from tests.servers.support import ROOT, running
+from tests.servers.program_process import ROOT, running
 
 FOLDER = ROOT / "build" / "conformance"
 FETCH_WITHIN = 300.0  # s

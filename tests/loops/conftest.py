@@ -20,7 +20,7 @@ from tests.runtimes.conftest import certificate as certificate
 from tests.runtimes.redis_server import RedisServer
 
 # How long they are is told by the simulator; on a loop they would only be waited for.
-PAUSES = ("svc_proto.device.phone.FIRST_PAUSE", "svc_proto.api.routes.runs.EVENT_WAIT")
+PAUSES = ("svc_proto.phone.service.FIRST_PAUSE", "svc_proto.api.routes.runs.EVENT_WAIT")
 SHORT = 0.05  # s
 
 

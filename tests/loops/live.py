@@ -24,8 +24,8 @@ from runtimes.logs import LogMessage
 from runtimes.store import open_store
 from runtimes.tls import client_context, server_context
 from svc_proto.commands import Notify
-from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
+from svc_proto.phone.service import PhoneConfig
 from svc_proto.relay_config import RelayConfig
 from tests.beside import Beside
 from tests.forkserver import Popen, python

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from clients.phone.handset import SimulatedHandset
-from svc_proto.device.phone import PhoneConfig, PhoneState
-from svc_proto.device.safety.settings import SafetySettings
-from svc_proto.device.screen import SeenPhone
+from clients.phone.emulator import SimulatedHandset
+from svc_proto.phone.safety.settings import SafetySettings
+from svc_proto.phone.screen_server import SeenPhone
+from svc_proto.phone.service import PhoneConfig, PhoneState
 from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
 from tests.loops.world import Served, World
 

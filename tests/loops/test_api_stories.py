@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clients.phone.handset import SimulatedHandset
-from clients.phone.handset.png import draw
-from svc_proto.device.safety.settings import Answerer, SafetySettings
+from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator.png import draw
+from svc_proto.phone.safety.settings import Answerer, SafetySettings
 from tests.loops.session_events import Turn, check_turn
 from tests.loops.streams import chat
 from tests.loops.world import REMOTE, ApiHandle, World, bearer

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import random
 
-from clients.phone.handset import SimulatedHandset
+from clients.phone.emulator import SimulatedHandset
 from svc_proto.basics.moment import Moment
-from svc_proto.device.handset import HandsetCommand, Reply
+from svc_proto.phone.backend import HandsetCommand, Reply
 from tests.loops.wires import Asked, Ws
 from tests.loops.world import World, bearer
 

@@ -15,13 +15,13 @@ import pytest
 
 from runtimes.tls import client_context
 from svc_proto.commands import Notify
-from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.http_client import HttpResult, fetch, websocket_upgrade
 from svc_proto.engine.response_readers import EventReader, event_stream
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure, OperationId
+from svc_proto.phone.service import PhoneConfig
 from tests.loops.conftest import open_world
 from tests.loops.live import LiveWorld
 from tests.loops.wires import PATIENCE

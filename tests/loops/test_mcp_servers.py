@@ -12,7 +12,7 @@ import pytest
 
 from runtimes.host import Program
 from runtimes.run import run
-from svc_proto.client.chore import Chore
+from svc_proto.cli.one_shot_service import Chore
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients import mcp_stdio_transport

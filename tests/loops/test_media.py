@@ -24,7 +24,7 @@ from tests.loops.virtual import VirtualWorld
 from tests.loops.wires import PATIENCE, HttpClient
 from tests.loops.world import REMOTE, World, bearer
 from tests.plan import PLAIN
-from tests.servers.support import call, running_relay
+from tests.servers.program_process import call, running_relay
 from tests.support.http_client import Response
 
 MIB = 1024 * 1024

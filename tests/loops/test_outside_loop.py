@@ -13,7 +13,7 @@ from tests.loops import test_bridge, test_http2, test_life, test_media, test_sec
 from tests.loops.conftest import open_world
 from tests.loops.live import ROOT
 from tests.loops.world import World
-from tests.servers import test_all, test_relay
+from tests.servers import test_all_servers, test_relay
 
 pytestmark = pytest.mark.full  # it starts whole programs
 
@@ -56,7 +56,7 @@ def test_a_story_of_a_relay(story: Callable[[World], None], tmp_path: Path, requ
         story(world)
 
 
-@pytest.mark.parametrize("story", [test_relay.test_serve_and_stop, test_all.test_relay_and_api_in_one_process])
+@pytest.mark.parametrize("story", [test_relay.test_serve_and_stop, test_all_servers.test_relay_and_api_in_one_process])
 def test_a_program(story: Callable[[str, Path], None], tmp_path: Path) -> None:
     """A process of its own: `python -m servers.relay --runtime runtimes.threads_loop:run`."""
     story(OUTSIDE, tmp_path)

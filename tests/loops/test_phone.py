@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from attrs import evolve
 
-from clients.phone.handset import SimulatedHandset
-from svc_proto.device.phone import Phone, PhoneConfig
+from clients.phone.emulator import SimulatedHandset
 from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.phone.service import Phone, PhoneConfig
 from tests.loops.conftest import open_world
 from tests.loops.world import TRUSTING, PhoneHandle, World, bearer
 

@@ -17,7 +17,7 @@ from tests.loops.raw import RawSocket
 from tests.loops.shells import Desk, runs
 from tests.loops.wires import PATIENCE, Ws
 from tests.loops.world import World, bearer
-from tests.servers.support import call, running_relay
+from tests.servers.program_process import call, running_relay
 
 TMUX = shutil.which("tmux")
 KINDS = ["plain", "tmux"] if TMUX else ["plain"]

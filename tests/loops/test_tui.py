@@ -21,8 +21,8 @@ from tests.loops.shells import runs
 from tests.loops.wires import PATIENCE, Ws
 from tests.loops.world import World
 from tests.plan import PLAIN
-from tests.servers.support import call as call_program
-from tests.servers.support import running_relay
+from tests.servers.program_process import call as call_program
+from tests.servers.program_process import running_relay
 from tests.support.servers.api_server import ScriptedApi, hello
 
 GATEWAY = (sys.executable, "-P", "-m", "clients.gateway")

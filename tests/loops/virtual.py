@@ -16,10 +16,10 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.boundary import Core
 from svc_proto.commands import Command, Notify
-from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Fact
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
+from svc_proto.phone.service import PhoneConfig
 from svc_proto.relay.service import Relay
 from tests.loops.wires import PATIENCE, Wire
 from tests.loops.world import (

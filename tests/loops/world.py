@@ -14,14 +14,14 @@ from typing import Any
 
 from attrs import frozen
 
-from clients.phone.handset import SimulatedHandset
+from clients.phone.emulator import SimulatedHandset
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import Level, Notify
-from svc_proto.device.phone import Phone, PhoneConfig
-from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Service
+from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from svc_proto.agent.tools.tool import Arguments, Tool, schema
 from svc_proto.basics.errors import ToolError
-from svc_proto.client.mcp_stdio import StdioServer
+from svc_proto.cli.mcp_stdio_server import StdioServer
 from svc_proto.commands import Abort, Command, Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait

@@ -12,7 +12,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.relay.voice import access
 from svc_proto.relay.voice.access import CACHE_SECONDS, ApiBearerVerifier
-from tests.client.world import REFUSED, SILENT, Asked, Reply, World
+from tests.cli.harness import REFUSED, SILENT, Asked, Reply, World
 
 Plan: TypeAlias = "Callable[[Engine], Flow[list[bool]]]"
 URL = "http://api.example:8642"

@@ -26,7 +26,7 @@ from runtimes.backup import BackupError, back_up, restore
 from runtimes.running import claim
 from runtimes.store import open_store
 from svc_proto.store_requests import LoadSessions, SaveSession
-from tests.servers.support import ROOT
+from tests.servers.program_process import ROOT
 
 RECORD = {"device_name": "Pixel 8"}
 

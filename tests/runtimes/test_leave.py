@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from runtimes.leave import leave
-from tests.servers.support import ROOT
+from tests.servers.program_process import ROOT
 
 # A thread that Python waits for in its own end, and that says when it does.
 LEAVES = """

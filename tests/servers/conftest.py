@@ -12,7 +12,7 @@ import pytest
 
 from servers.options import ProgramCommand
 from tests.runtimes.conftest import certificate
-from tests.servers.support import FOREIGN, SYSTEM_PATH
+from tests.servers.program_process import FOREIGN, SYSTEM_PATH
 
 __all__ = ["certificate", "failing"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from shutil import which
 
 from tests.ports import free_port
-from tests.servers.support import SYSTEM_PATH, Running
+from tests.servers.program_process import SYSTEM_PATH, Running
 
 NGINX = """
 daemon off; master_process off; error_log stderr notice; pid {folder}/nginx.pid;

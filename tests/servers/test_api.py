@@ -11,7 +11,7 @@ from servers.api import main
 from servers.api_program import read_api_config
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
-from tests.servers.support import TIMEOUT, Running, call, running, shown_pin
+from tests.servers.program_process import TIMEOUT, Running, call, running, shown_pin
 
 KEY = "sk-api-0b7e61-94c2"
 LOCAL = ("--port", "0")

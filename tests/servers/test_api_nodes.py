@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from tests.servers.api_nodes import ApiCluster, Stream
-from tests.servers.nodes import Load, needs_nodes, until
+from tests.servers.api_cluster import ApiCluster, Stream
+from tests.servers.relay_cluster import Load, needs_nodes, until
 
 pytestmark = needs_nodes
 Told = tuple[str, str, tuple[int, str]]  # session, what was said, and what came back

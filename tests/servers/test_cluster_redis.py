@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.ports import free_port
 from tests.runtimes.certificates import make_certificate
 from tests.runtimes.redis_server import RedisServer, needs_redis
-from tests.servers.support import call, running, running_relay
+from tests.servers.program_process import call, running, running_relay
 
 pytestmark = needs_redis
 

@@ -15,7 +15,7 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from tests.ports import free_port
 from tests.servers.conftest import Failing
-from tests.servers.support import TIMEOUT, Running, call, running, running_relay
+from tests.servers.program_process import TIMEOUT, Running, call, running, running_relay
 
 RELAY = "/api/plugins/svc-relay"
 PASSWORD = "correct horse"

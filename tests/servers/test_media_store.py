@@ -24,8 +24,8 @@ from servers.relay_program import read_config
 from svc_proto.settings import S3Bucket
 from tests.beside import serving
 from tests.ports import free_port
-from tests.servers.nodes import Cluster, needs_nodes, until
-from tests.servers.support import TIMEOUT, call, environment
+from tests.servers.program_process import TIMEOUT, call, environment
+from tests.servers.relay_cluster import Cluster, needs_nodes, until
 
 pytestmark = needs_nodes
 

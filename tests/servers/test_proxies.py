@@ -15,15 +15,25 @@ from shutil import which
 
 import pytest
 
-from svc_proto.client.outside import LOCAL_ROUTES
+from svc_proto.cli.public_url_check import LOCAL_ROUTES
 from svc_proto.dashboard.access import CROSS_SITE_TEXT
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.forkserver import python, run
+from tests.servers.program_process import (
+    ROOT,
+    SYSTEM_PATH,
+    TIMEOUT,
+    Running,
+    call,
+    environment,
+    running,
+    sign_in,
+    websocket,
+)
 from tests.servers.proxies import in_front
-from tests.servers.support import ROOT, SYSTEM_PATH, TIMEOUT, Running, call, environment, running, sign_in, websocket
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 PASSWORD = "correct horse"

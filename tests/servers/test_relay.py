@@ -18,7 +18,7 @@ from tests.loops.live import LiveWire
 from tests.loops.raw import CLOSE, RawSocket
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
-from tests.servers.support import TIMEOUT, call, running, running_relay, shown_pin, sign_in, websocket
+from tests.servers.program_process import TIMEOUT, call, running, running_relay, shown_pin, sign_in, websocket
 
 UUID = r"[0-9a-f]{8}-[0-9a-f-]{27}"
 

@@ -23,15 +23,15 @@ from attrs import evolve, frozen
 from runtimes.listen import bind
 from runtimes.running import find_running, is_held
 from runtimes.tls import client_context
-from svc_proto.client.crew import PAUSE
+from svc_proto.cli.worker_supervisor import PAUSE
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.forkserver import python, run
 from tests.runtimes.certificates import make_certificate
 from tests.runtimes.redis_server import needs_redis
-from tests.servers.nodes import NodePhone, until
+from tests.servers.program_process import ROOT, SYSTEM_PATH, TIMEOUT, Running, call, environment, running, running_relay
 from tests.servers.proxies import in_front
-from tests.servers.support import ROOT, SYSTEM_PATH, TIMEOUT, Running, call, environment, running, running_relay
-from tests.servers.test_supervised import LAUNCHER
+from tests.servers.relay_cluster import NodePhone, until
+from tests.servers.test_supervision import LAUNCHER
 
 TOKEN = "a-monitor-that-may-look"
 TWO = ("--workers", "2")

@@ -14,7 +14,7 @@ from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent
-from tests.client.world import REFUSED, SILENT, Reply, World, as_json
+from tests.cli.harness import REFUSED, SILENT, Reply, World, as_json
 from tests.http_book import Answer
 from tests.service_clients.test_service_client import Plan, failure
 

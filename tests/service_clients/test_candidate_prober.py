@@ -7,7 +7,7 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.service_clients.candidate_prober import CandidateProber, parse_candidate
 from svc_proto.service_clients.relay_url import DERIVED_PROBE
-from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json
+from tests.cli.harness import REFUSED, SILENT, Asked, Reply, World, as_json
 
 LAN, LAN_2 = Candidate("lan", 0, "ws://192.0.2.1:8767"), Candidate("lan", 0, "ws://192.0.2.2:8767")
 PUBLIC = Candidate("public", 1, "wss://home.example")

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.local_api import LocalApi, find_local_api, local_api_key, with_key, yaml_variables
-from tests.client.world import World
+from tests.cli.harness import World
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="env-key")
 NAMED = evolve(CONFIG, key_in_environment=True, api_host="env", api_port=3)

@@ -16,7 +16,7 @@ from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceCallError
 from tests.book import HOME
-from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json
+from tests.cli.harness import REFUSED, SILENT, Asked, Reply, World, as_json
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
 MADE = as_json({"code": "ABC123"})

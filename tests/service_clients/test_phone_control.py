@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from clients.phone.handset import SimulatedHandset
+from clients.phone.emulator import SimulatedHandset
 from svc_proto.basics.errors import ToolError
 from svc_proto.basics.moment import Moment
-from svc_proto.device.handset import HandsetCommand, Performed, Reply
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.phone.backend import HandsetCommand, Performed, Reply
 from svc_proto.service_clients import phone_control
 from svc_proto.service_clients.phone_control import FILE, NO_RELAY, NO_TOKEN, PhoneResponse, RelayPhoneControl
 from svc_proto.wire.events import Headers

@@ -11,7 +11,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.multipart import Part
-from tests.client.world import REFUSED, Asked, Reply, World, as_json
+from tests.cli.harness import REFUSED, Asked, Reply, World, as_json
 from tests.service_clients.test_service_client import Plan, failure
 
 RELAY = RelayClient("the relay", "http://h:1", "t")

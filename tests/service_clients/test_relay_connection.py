@@ -1,4 +1,5 @@
-"""A link to a relay: how it comes about, and how not. What people are told of that is in tests/client/test_link.py."""
+"""A link to a relay: how it comes about, and how not. What people are told of that is in
+tests/cli/test_desktop_connection.py."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from svc_proto.service_clients.relay_connection import (
     connect_relay,
 )
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
-from tests.client.world import REFUSED, Asked, World
+from tests.cli.harness import REFUSED, Asked, World
 from tests.playbook import Idle, counting_entropy
 
 RELAY = ServiceClient("the relay", "ws://h:8767/ws", "t0ken")

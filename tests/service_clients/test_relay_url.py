@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.device.phone import PhoneConfig
+from svc_proto.phone.service import PhoneConfig
 from svc_proto.service_clients.relay_url import RelayUrl, derive_relay_url
 
 

@@ -14,7 +14,7 @@ from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 from svc_proto.wire.multipart import Part
 from tests.book import HOME
-from tests.client.world import REFUSED, SILENT, Reply, World, as_json
+from tests.cli.harness import REFUSED, SILENT, Reply, World, as_json
 
 PEER = ServiceClient("it", "http://h:1", "t0ken", 5.0)
 Plan = Callable[[Engine], Flow[Any]]

@@ -358,7 +358,7 @@ SimClient: TypeAlias = TcpClient | StreamClient
 class RequestClient(StreamClient):
     """One request; a body of bytes is sent unchanged, any other but None as JSON.
 
-    `on_done(self)` is called once; `answer.status` is 0 when there is none. `on_piece` gets pieces of the body.
+    `on_done(self)` is called once; `answer_writer.status` is 0 when there is none. `on_piece` gets pieces of the body.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from clients.phone.handset import SimulatedHandset
+from clients.phone.emulator import SimulatedHandset
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from svc_proto.agent.tools.tool import Arguments

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.commands.support import Shelf
+from tests.clients.commands.command_process import Shelf
 from tests.runtimes.conftest import certificate
-from tests.servers.support import relay_beside
+from tests.servers.program_process import relay_beside
 
 __all__ = ["certificate", "desk", "lonely", "other"]
 

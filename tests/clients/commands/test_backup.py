@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.clients.commands.support import Shelf
-from tests.servers.support import call, running, websocket
+from tests.clients.commands.command_process import Shelf
+from tests.servers.program_process import call, running, websocket
 
 
 def test_another_host_has_the_same_phones_chats_and_keys(lonely: Shelf, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import sqlite3
 import stat
 from contextlib import closing
 
-from tests.clients.commands.support import Shelf
+from tests.clients.commands.command_process import Shelf
 from tests.runtimes.old_databases import NEWEST, unpacked
 
 

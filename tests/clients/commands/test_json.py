@@ -9,9 +9,9 @@ import pytest
 
 from clients.commands.cli import json_text
 from tests.beside import serving
-from tests.clients.commands.support import Shelf
-from tests.clients.commands.test_desktop import paired
-from tests.servers.support import call, sign_in, websocket
+from tests.clients.commands.command_process import Shelf
+from tests.clients.commands.test_desktop_options import paired
+from tests.servers.program_process import call, sign_in, websocket
 from tests.support.servers.api_server import ScriptedApi
 
 GRANTS = dict.fromkeys(

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from clients.commands import mcp
-from tests.clients.commands.support import Outcome, Shelf, module
-from tests.servers.support import ROOT, TIMEOUT, running
+from tests.clients.commands.command_process import Outcome, Shelf, module
+from tests.servers.program_process import ROOT, TIMEOUT, running
 
 
 class Peer:

@@ -7,8 +7,8 @@ import json
 import re
 from urllib.parse import urlencode
 
-from tests.clients.commands.support import Shelf, finish
-from tests.servers.support import TIMEOUT
+from tests.clients.commands.command_process import Shelf, finish
+from tests.servers.program_process import TIMEOUT
 
 REDIRECT = "http://127.0.0.1:4000/cb"
 ASKED = {

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from clients.commands import mcp
-from tests.clients.commands.support import Shelf
-from tests.servers.support import ROOT, TIMEOUT, call, running
+from tests.clients.commands.command_process import Shelf
+from tests.servers.program_process import ROOT, TIMEOUT, call, running
 
 PAGES = {page.stem: page.read_text() for page in (ROOT / "docs/howto/mcp").glob("*.md")}
 OURS = {"command": "svc", "args": ["mcp"]}

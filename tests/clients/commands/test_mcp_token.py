@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.clients.commands.support import Shelf, finish
+from tests.clients.commands.command_process import Shelf, finish
 from tests.mcp.http_harness import HANDSHAKE, TYPES, message
-from tests.servers.support import call
+from tests.servers.program_process import call
 
 
 def status(desk: Shelf, token: str) -> int:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
-from tests.clients.commands.support import Shelf, finish, module
-from tests.servers.support import ROOT, call, sign_in, websocket
+from tests.clients.commands.command_process import Shelf, finish, module
+from tests.servers.program_process import ROOT, call, sign_in, websocket
 
 
 def test_a_code_that_works(desk: Shelf, runtime: str) -> None:
@@ -154,7 +154,7 @@ def test_a_mesh(lonely: Shelf) -> None:
 
 
 def test_over_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    from tests.servers.support import running_relay
+    from tests.servers.program_process import running_relay
 
     env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
     with running_relay(tmp_path, env=env) as (_, port):

@@ -6,10 +6,10 @@ import json
 import signal
 
 from runtimes.running import claim
-from svc_proto.device.screen import PHONE_SESSION
+from svc_proto.phone.screen_server import PHONE_SESSION
 from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
-from tests.clients.commands.support import Shelf
-from tests.servers.support import call, running
+from tests.clients.commands.command_process import Shelf
+from tests.servers.program_process import call, running
 
 
 def talk(dashboard: int) -> list[dict[str, str]]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tests.clients.commands.support import Shelf, finish, module
-from tests.clients.commands.test_terminal_state import around, outcome
-from tests.servers.support import TIMEOUT
+from tests.clients.commands.command_process import Shelf, finish, module
+from tests.clients.commands.test_terminal_guard_state import around, outcome
+from tests.servers.program_process import TIMEOUT
 
 
 class Slow(BaseHTTPRequestHandler):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.beside import serving
-from tests.clients.commands.support import Shelf, finish, module
-from tests.clients.commands.test_desktop import paired
-from tests.servers.support import ROOT, TIMEOUT, call, running, sign_in
+from tests.clients.commands.command_process import Shelf, finish, module
+from tests.clients.commands.test_desktop_options import paired
+from tests.servers.program_process import ROOT, TIMEOUT, call, running, sign_in
 from tests.support.servers.api_server import Event, ScriptedApi, hello
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.clients.commands.support import Shelf, module
-from tests.clients.commands.test_desktop import paired
+from tests.clients.commands.command_process import Shelf, module
+from tests.clients.commands.test_desktop_options import paired
 from tests.runtimes.children import wait_gone
-from tests.servers.nodes import until
-from tests.servers.support import ROOT, TIMEOUT, call, running_relay
+from tests.servers.program_process import ROOT, TIMEOUT, call, running_relay
+from tests.servers.relay_cluster import until
 
 PROMPT = "[$#] "
 HAS_TMUX = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")

@@ -15,10 +15,10 @@ import pytest
 from clients.commands.cli import shown
 from clients.commands.voice import MAX_PIPED, player, recorder
 from svc_proto.basics.resampler import Resampler
-from svc_proto.client.talk import RECORDER_RATE
-from tests.clients.commands.support import Shelf, finish
-from tests.clients.commands.test_desktop import paired
-from tests.servers.support import running, running_relay
+from svc_proto.cli.voice_chat import RECORDER_RATE
+from tests.clients.commands.command_process import Shelf, finish
+from tests.clients.commands.test_desktop_options import paired
+from tests.servers.program_process import running, running_relay
 from tests.voice.recordings import CLEAR_VOICE, SENTENCE, needs_engines, spoken, understood
 
 VOICE = ("svc-relay", "voice")

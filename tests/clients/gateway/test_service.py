@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from clients.gateway.api import ApiSettings
+from clients.gateway.api_connection import ApiSettings
 from clients.gateway.service import MAX_IMAGE, MAX_SESSIONS
 from svc_proto.commands import Abort, Exit, PauseReading
 from svc_proto.facts import Accepted, ChannelId, Closed, ReadClosed
 from svc_proto.machines.line_buffer import MAX_LINE
 from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.version import VERSION
-from tests.clients.gateway.book import LINES, STDIO, GatewayBook, kinds
+from tests.clients.gateway.harness import LINES, STDIO, GatewayBook, kinds
 
 
 def greeted(**options: Any) -> GatewayBook:

@@ -1,0 +1,160 @@
+"""What the desktop's commands share: the options that name a relay, and the host work that they need."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from svc_proto.cli.desktop_sessions import WhichRelay
+    from svc_proto.cli.one_shot_service import Chore
+    from svc_proto.cli.session_store import StoredSession
+    from svc_proto.commands import Notify
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+    from svc_proto.service_clients.relay_client import RelayClient
+
+__all__ = [
+    "on_desktop",
+    "on_desktop_chore",
+    "on_relay",
+    "on_session",
+    "relay_option",
+    "session_path",
+    "who_options",
+    "whom",
+]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+def relay_option(command: Command) -> Command:
+    """`--remote`."""
+    return click.option(
+        "--remote",
+        metavar="URL",
+        envvar=["SVC_RELAY_URL", "HERMES_RELAY_URL"],
+        help="The relay's address.  [SVC_RELAY_URL]",
+    )(command)
+
+
+def who_options(command: Command) -> Command:
+    """`--remote` and `--token`."""
+    token = click.option(
+        "--token", envvar=["SVC_RELAY_TOKEN", "HERMES_RELAY_TOKEN"], help="Use this session token.  [SVC_RELAY_TOKEN]"
+    )
+    return relay_option(token(command))
+
+
+def whom(remote: str | None, token: str | None) -> WhichRelay:
+    """Which relay a command is for. Raises `Problem`, code 2."""
+    from svc_proto.cli.desktop_sessions import WhichRelay
+    from svc_proto.cli.errors import MISUSED, Problem
+    from svc_proto.cli.input_parsing import clean_remote
+
+    token = (token or "").strip() or None
+    if token is not None and not all("!" <= sign <= "~" for sign in token):
+        raise Problem("--token must be printable ASCII without blanks", code=MISUSED)
+    if token is not None and not remote:
+        raise Problem("--token needs --remote ws://…", code=MISUSED)
+    return WhichRelay(remote=clean_remote(remote) if remote else None, token=token)
+
+
+def session_path() -> Path:
+    """Where the sessions are stored."""
+    from clients.commands.host_settings import service_home
+    from clients.commands.session_file import SessionFile
+
+    return SessionFile(service_home()).path
+
+
+def on_relay(
+    call: Callable[[Engine, RelayClient], Flow[T]],
+    who: WhichRelay,
+    runtime: str,
+    *,
+    on_tell: Callable[[Notify], None] | None = None,
+) -> T:
+    """Call the relay that a command is for, over HTTP on the best route, with the session that is stored or named."""
+    from svc_proto.cli.desktop_sessions import target_for
+
+    def plan(engine: Engine, session: StoredSession) -> Flow[T]:
+        return (yield from call(engine, (yield from target_for(engine, session))))
+
+    return on_session(plan, who, runtime, on_tell=on_tell)
+
+
+def on_session(
+    call: Callable[[Engine, StoredSession], Flow[T]],
+    who: WhichRelay,
+    runtime: str,
+    *,
+    on_tell: Callable[[Notify], None] | None = None,
+) -> T:
+    """Run a chore with the session that a command is for, the stored one or the one that is named."""
+    from svc_proto.cli.desktop_sessions import find_session
+
+    def plan(engine: Engine) -> Flow[T]:
+        return (yield from call(engine, (yield from find_session(engine, who))))
+
+    return on_desktop(plan, runtime, on_tell=on_tell)
+
+
+def on_desktop(
+    plan: Callable[[Engine], Flow[T]], runtime: str, *, on_tell: Callable[[Notify], None] | None = None
+) -> T:
+    """Run a chore with the session file, pins and the identity of this host at hand."""
+    from svc_proto.cli.one_shot_service import Chore
+
+    return on_desktop_chore(Chore(plan, watched=sys.stderr.isatty()), runtime, on_tell=on_tell)
+
+
+def on_desktop_chore(
+    chore: Chore[T],
+    runtime: str,
+    *,
+    on_tell: Callable[[Notify], None] | None = None,
+    compute: Mapping[str, Callable[..., object]] | None = None,
+    stdio: bool = False,
+    last_words: Callable[[], None] | None = None,
+) -> T:
+    """The same for a chore with ways of its own."""
+    from clients.commands.host_settings import service_home
+    from clients.commands.service_runner import perform_chore
+    from clients.commands.session_file import SessionFile
+    from runtimes.tls import PinnedTls
+
+    home, pins = service_home(), PinnedTls()
+    file = SessionFile(home)
+    works: dict[str, Callable[..., object]] = {
+        "sessions.read": file.read,
+        "sessions.change": file.change,
+        "host.identity": describe_host,
+        "tls.expect": pins.expect,
+        "tls.seen": pins.seen,
+        **(compute or {}),
+    }
+    return perform_chore(
+        chore,
+        runtime,
+        home=home,
+        compute=works,
+        client_tls=pins,
+        on_tell=on_tell,
+        stdio=stdio,
+        last_words=last_words,
+    )
+
+
+def describe_host() -> tuple[str, str]:
+    """This host's name, and what it runs."""
+    import platform
+    import socket
+
+    return socket.gethostname() or "desktop", f"{platform.system()} {platform.release()}".strip()

@@ -1,0 +1,87 @@
+"""What commands take from this host: settings of the relay, the service home, trust in the relay's own certificate."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from pathlib import Path
+
+from runtimes.beside import beside_running
+from runtimes.service_home import find_home, with_env_file
+from runtimes.store import named_store, store_files
+from runtimes.store_service import StoreError
+from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.relay_config import ConfigError, RelayConfig, parse_relay_config
+
+__all__ = ["read_relay_config", "service_home", "store_named_in", "trust_for", "trust_for_api"]
+
+
+def service_home() -> Path:
+    """`SVC_HOME`, else `~/.svc`; not made."""
+    return find_home(os.environ)
+
+
+def read_relay_config(*, named: bool = False, **options: object) -> RelayConfig:
+    """The relay on this host: as it runs, else by its settings; `named`: by its address alone. Raises `Problem`."""
+    try:
+        env = with_env_file(os.environ)
+    except (OSError, UnicodeDecodeError):  # somebody else's: then there is the environment
+        env = dict(os.environ)
+    try:
+        config = parse_relay_config(
+            env,
+            options,
+            home=str(service_home()),
+            path_separator=os.pathsep,
+            temp_dir=_temp_dir(),
+            user_home=str(Path.home()),
+        )
+    except ConfigError as error:
+        raise Problem(str(error), code=MISUSED) from None
+    return config if named else beside_running(config, branded="SVC_BRAND" in env or options.get("brand") is not None)
+
+
+def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
+    """The store of a home by the settings among `files`, and the SQLite file that it is, if it is one."""
+    try:
+        settings = with_env_file({**os.environ, "SVC_HOME": str(files)})
+    except (OSError, UnicodeDecodeError) as error:
+        raise Problem(f"the settings in {files / '.env'} cannot be read: {error}") from None
+    try:
+        named = named_store(os.environ, settings, home)
+    except StoreError as error:
+        raise Problem(str(error), code=MISUSED) from None
+    found = [str(named)] if isinstance(named, Path) else store_files(named)
+    return named, Path(found[0]) if found else None
+
+
+def _temp_dir() -> str:
+    """The folder for temporary files. On a full disk `tempfile` finds none, but its name is all that is wanted."""
+    try:
+        return tempfile.gettempdir()
+    except OSError:
+        return os.environ.get("TMPDIR") or "/tmp"
+
+
+def trust_for(config: RelayConfig) -> ssl.SSLContext | None:
+    """Trust in the relay's own certificate, whoever issued it and whatever name it bears; None where none is shown."""
+    if config.inside is not None:
+        return None
+    return _trust_in("RELAY_SSL_CERT", config.ssl_cert)
+
+
+def trust_for_api() -> ssl.SSLContext | None:
+    """The same in the API server's, where the environment names it."""
+    return _trust_in("API_SERVER_SSL_CERT", (os.environ.get("API_SERVER_SSL_CERT") or "").strip() or None)
+
+
+def _trust_in(variable: str, path: str | None) -> ssl.SSLContext | None:
+    if path is None:
+        return None
+    from runtimes.tls import TlsFileError, own_context
+
+    try:
+        return own_context(path)
+    except TlsFileError as error:
+        raise Problem(f"{variable}: {error}", code=MISUSED) from None

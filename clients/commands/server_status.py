@@ -1,0 +1,146 @@
+"""`svc status` and `svc down`: what runs on the service home of this host, and its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, why
+from clients.commands.quick_probe import asked, glance, nodes_at
+from runtimes.running import ROLES, Running, find_all, is_held
+from runtimes.service_home import find_home
+from svc_proto.basics.duration_text import short_duration
+from svc_proto.basics.sanitize import sanitize_line
+from svc_proto.cli.errors import Problem
+from svc_proto.schema.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from svc_proto.cli.cluster_nodes import ServiceNodes
+
+__all__ = ["down", "status"]
+
+STATUS = """
+\b
+Examples:
+  svc status
+  svc status --json | jq .devices
+  SVC_HOME=/srv/svc svc status  # of another service home
+
+Exit codes: 0; 1 when no relay runs, or it does not answer; 2 for bad options.
+"""
+DOWN = """
+\b
+Examples:
+  svc down  # as Ctrl-C: running requests are answered first
+  svc down && svc up
+
+Exit codes: 0, also when nothing runs; 1 when the servers do not stop; 2 for bad options.
+"""
+STOP_WITHIN = 30.0  # s; servers give requests under way 10
+POLL = 0.05  # s between two looks
+
+
+@click.command("status", epilog=STATUS, context_settings=SETTINGS)
+@json_option
+def status(*, as_json: bool) -> int:
+    """Show which servers run on this host, where they listen, which model answers, and which phones are online."""
+    home = find_home(os.environ)
+    found = {one.role: one for one in find_all(home)}
+    relay, api = found.get("relay"), found.get("api")
+    devices = _devices(relay, home)
+    services = _services(found, home)
+    well = {
+        "relay": devices is not None,
+        "api": api is not None and glance(api.inside, "/health", home) is not None,
+        "dashboard": True,
+        "phone": True,
+    }
+    if as_json:
+        servers = {
+            role: {"url": one.url, "pid": one.pid, "version": one.version, "since": one.since, "answers": well[role]}
+            for role, one in found.items()
+        }
+        nodes = {role: {"store": store, **service.members()} for role, (service, store) in services.items()}
+        print_json(
+            {"home": str(home), "servers": servers, "model": api and api.model, "devices": devices, "services": nodes}
+        )
+    elif not found:
+        starting = [role for role in ROLES if is_held(home, role)]
+        print(f"{' and '.join(starting)} starts or stops" if starting else f"Nothing runs on {home}: svc up")
+    else:
+        print_lines(_lines(found, well, devices))
+        for role, (service, _) in services.items():
+            print_lines(service.lines(role, time.time()))
+        print_lines([f"{'Store':<11}DOES NOT ANSWER the {role}" for role, (_, store) in services.items() if not store])
+    return 0 if well["relay"] else 1
+
+
+@click.command("down", epilog=DOWN, context_settings=SETTINGS)
+def down() -> None:
+    """Stop the servers that run on this host's service home, and the simulated phone."""
+    home = find_home(os.environ)
+    found = find_all(home)
+    if not found:
+        print(f"Nothing runs on {home}.")
+        return
+    for pid in sorted({one.pid for one in found}):
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except OSError as error:
+            raise Problem(f"process {pid} cannot be told to stop: {why(error)}") from None
+    until = time.monotonic() + STOP_WITHIN
+    while left := [one for one in found if is_held(home, one.role)]:
+        if time.monotonic() > until:
+            raise Problem(f"the {left[0].role} (process {left[0].pid}) has not stopped within {STOP_WITHIN:.0f} s")
+        time.sleep(POLL)
+    print(f"Stopped: {', '.join(one.role for one in found)}.")
+
+
+def _devices(relay: Running | None, home: Path) -> list[JsonObject] | None:
+    """The paired devices, those online first; None without a relay that answers."""
+    answer = None if relay is None else glance(relay.inside, "/sessions", home)
+    if answer is None or "sessions" not in answer:
+        return None
+    return sorted(answer.objects("sessions"), key=lambda each: each.get("online") is not True)
+
+
+def _services(found: dict[str, Running], home: Path) -> dict[str, tuple[ServiceNodes, bool]]:
+    """By role the nodes of the service that a server is one of, and whether its store answers; none for one alone."""
+    services: dict[str, tuple[ServiceNodes, bool]] = {}
+    for role in ("relay", "api"):
+        if role in found and (service := nodes_at(found[role].inside, home)) is not None:
+            services[role] = service, asked(found[role].inside, "/readyz", home)[0] == 200
+    return services
+
+
+def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[JsonObject] | None) -> list[str]:
+    now, lines = time.time(), list[str]()
+    for role in ROLES:
+        one = found.get(role)
+        title = "API" if role == "api" else role.capitalize()
+        if one is None:
+            if role != "phone":  # nobody misses it
+                lines.append(f"{title:<11}does not run")
+            continue
+        state = f"up {short_duration(now - one.since)}" if well[role] else "DOES NOT ANSWER"
+        where = "simulated" if role == "phone" else one.url
+        lines.append(f"{title:<11}{where}  {state}, pid {one.pid}, {one.version}")
+    if "api" in found:
+        lines.append(f"{'Model':<11}{sanitize_line(found['api'].model)}")
+    if devices is not None:
+        online = sum(each.get("online") is True for each in devices)
+        lines.append(f"{'Devices':<11}{len(devices)} paired, {online} online")
+        lines += [f"  {_presence(each, now):<9}{sanitize_line(str(each.get('device_name')))}" for each in devices]
+    return lines
+
+
+def _presence(device: dict[str, Any], now: float) -> str:
+    seen = JsonObject(device).number("last_seen")
+    if device.get("online") is True:
+        return "online"
+    return "-" if seen is None else f"{short_duration(now - seen)} ago"

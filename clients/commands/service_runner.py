@@ -1,0 +1,139 @@
+"""Run one chore of a command on a loop, with what this host can do for it, and say on a terminal what takes long."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from runtimes.compute import COMPUTE
+from runtimes.host import Program, Services
+from runtimes.logs import setup
+from runtimes.run import run
+from runtimes.tls import PinnedTls
+from runtimes.waker import Handle
+from svc_proto.cli.errors import Problem
+from svc_proto.cli.one_shot_service import INTERRUPTED, Chore
+from svc_proto.commands import Exit, Level, Notify
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+
+__all__ = ["Progress", "perform", "perform_chore"]
+
+GRACE = 2.0  # s that a command gets to end after Ctrl-C
+T = TypeVar("T")
+
+
+def perform(
+    plan: Callable[[Engine], Flow[T]],
+    runtime: str,
+    *,
+    home: Path | None = None,
+    compute: Mapping[str, Callable[..., object]] | None = None,
+    client_tls: ssl.SSLContext | PinnedTls | None = None,
+    on_tell: Callable[[Notify], None] | None = None,
+) -> T:
+    """What the flow returns. Raises `Problem`, and `KeyboardInterrupt` after Ctrl-C."""
+    chore = Chore(plan, watched=sys.stderr.isatty())
+    return perform_chore(chore, runtime, home=home, compute=compute, client_tls=client_tls, on_tell=on_tell)
+
+
+def perform_chore(
+    chore: Chore[T],
+    runtime: str,
+    *,
+    home: Path | None = None,
+    compute: Mapping[str, Callable[..., object]] | None = None,
+    client_tls: ssl.SSLContext | PinnedTls | None = None,
+    on_tell: Callable[[Notify], None] | None = None,
+    stdio: bool = False,
+    last_words: Callable[[], None] | None = None,
+) -> T:
+    """The same for a chore with ways of its own; with `stdio` it is given standard input and output.
+
+    `final_frames` is called before a second signal ends the process at once, when nothing else is.
+    """
+    handle = Handle()
+    if last_words is not None:
+        handle.waker.last_words.append(last_words)
+    progress = Progress(on_tell, on_broken=handle.stop)
+    outcomes: list[Exit] = []
+    services = Services(
+        state=home,
+        compute={**COMPUTE, **(compute or {})},
+        client_tls=client_tls,
+        logger=setup(int(Level.ERROR), name="svc.command"),
+    )
+    program = Program(
+        core=Engine(chore, entropy=os.urandom, log_level=Level.ERROR),
+        services=services,
+        stdio=stdio,
+        on_tell=progress.tell,
+        on_exit=outcomes.append,
+    )
+    try:
+        run(program, runtime, handle=handle, grace=GRACE)
+    finally:
+        progress.clear()
+    if progress.broken is not None:
+        raise progress.broken
+    outcome = outcomes[0]
+    if outcome.code == 0:
+        return chore.result
+    if chore.problem is not None:
+        raise chore.problem
+    if outcome.code == INTERRUPTED:
+        raise KeyboardInterrupt
+    raise Problem(outcome.reason, code=outcome.code)
+
+
+class Progress:
+    """One line on standard error while something takes more than a second; only `Chore(watched=True)` makes it.
+
+    Any other news means that it goes on: the line is taken away, until something else is waited for. News that cannot
+    be shown, mostly since the output takes no more, end the run by `on_broken`.
+    """
+
+    def __init__(self, on_tell: Callable[[Notify], None] | None, on_broken: Callable[[], None] | None = None) -> None:
+        self.broken: Exception | None = None
+        self._on_tell = on_tell
+        self._on_broken = on_broken
+        self._doing = "working"
+        self._since = 0
+        self._second = 0
+        self._quiet = False
+        self._shown = False
+
+    def tell(self, news: Notify) -> None:
+        """Take one piece of news, or pass it on."""
+        if news.event == "doing":
+            self._doing, self._since, self._quiet = str(news.fields["text"]), self._second, False
+        elif news.event == "waiting":
+            self._second += 1
+            if not self._quiet:
+                self._shown = True
+                took = self._second - self._since
+                print(f"\r\x1b[K{self._doing} … {took} s", end="", file=sys.stderr, flush=True)
+        else:
+            self.clear()
+            self._quiet = True
+            self._pass_on(news)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            self._shown = False
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def _pass_on(self, news: Notify) -> None:
+        if self._on_tell is None or self.broken is not None:
+            return
+        try:
+            self._on_tell(news)
+        except Exception as error:
+            self.broken = error
+            if self._on_broken is not None:
+                self._on_broken()

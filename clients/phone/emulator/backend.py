@@ -1,0 +1,150 @@
+"""The handset as the phone client uses it: a command and the time go in, an answer comes out.
+
+No policy: whatever is asked is done. Gates that refuse, confirm or log stand in front, and find what they need to
+judge in `foreground`, `text_of`, `texts_pressed` and `consents`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from clients.phone.emulator.device import Device
+from clients.phone.emulator.environment import Gesture, OutboxItem, Permissions
+from clients.phone.emulator.layout import App
+from clients.phone.emulator.routes import METHODS, ROUTES
+from clients.phone.emulator.sample_apps import SAMPLE_APPS, client_app
+from clients.phone.emulator.touch_target import texts_pressed
+from clients.phone.emulator.view_tree import find_node
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.arguments import Arguments, sendable
+from svc_proto.phone.backend import HandsetCommand, Performed, Reply
+from svc_proto.phone.command_refused import Refusal
+
+__all__ = ["SimulatedHandset"]
+
+APPLICATIONS = {"sideload": "com.example.client.sideload", "googlePlay": "com.example.client"}  # by flavor
+PERMANENT = (  # capability ids of 5.10; a handset without gates grants all of them
+    "clipboard_read",
+    "clipboard_write",
+    "communications",
+    "contacts_read",
+    "device_info",
+    "location_read",
+    "media_control",
+    "outbound_sharing",
+)
+UNLIMITED = ("screen_control", "screen_inspection")
+
+
+class SimulatedHandset:
+    """A simulated phone. `build` is a flavor of 1.3: `sideload` or `googlePlay`."""
+
+    def __init__(
+        self, *, name: str = "Reference phone", build: str = "sideload", seed_apps: Iterable[App] = SAMPLE_APPS
+    ) -> None:
+        self.name = name
+        self.build = build
+        self.application_id = APPLICATIONS[build]
+        self.device = Device(seed_apps, client=client_app(self.application_id))
+
+    def perform(self, command: HandsetCommand, now: Moment) -> Performed:
+        """Carry out one command. Never raises: what cannot be done is a reply with its status and `error`."""
+        action = ROUTES.get((command.method, command.path))
+        if action is None:
+            return _no_route(command)
+        try:
+            return action(self.device, Arguments(command.body), now)
+        except Refusal as refusal:
+            return refusal.reply()
+
+    def uploaded(self, token: str, scheme: str) -> Reply:
+        """The answer to `/screenshot` once the picture has been uploaded under `token`; `scheme` is the brand's."""
+        return Reply(200, {"media": f"MEDIA:{scheme}://{token}"})
+
+    def status(self, now: Moment) -> dict[str, object]:
+        """The payload of `bridge.status` (1.3). A layer of gates puts its own `safety` and grants over it."""
+        device, permissions = self.device, self.device.permissions
+        sideload = self.build == "sideload"
+        accessible = sideload and permissions.accessibility
+        current_app = device.foreground()
+        return {
+            "device": {
+                "name": self.name,
+                "battery_percent": device.battery_percent,
+                "screen_on": device.screen_on,
+                "current_app": current_app,
+                "flavor": self.build,
+                "application_id": self.application_id,
+            },
+            "bridge": {
+                "device_control_supported": sideload,
+                "master_enabled": accessible,
+                "accessibility_granted": accessible,
+                "screen_capture_granted": sideload and permissions.screen_capture,
+                "overlay_granted": sideload and permissions.overlay,
+                "notification_listener_granted": permissions.notification_listener,
+            },
+            "safety": {
+                "blocklist_count": 0,
+                "destructive_verbs_count": 0,
+                "auto_disable_minutes": 0,
+                "auto_disable_at_ms": None,
+            },
+            "capabilities": {
+                "schema_version": 1,
+                "permanent": list(PERMANENT) if sideload else [],
+                "timed": {},
+                "unlimited": list(UNLIMITED) if sideload else [],
+            },
+            "unattended": {
+                "supported": sideload,
+                "enabled": False,
+                "credential_lock_detected": device.credential_lock,
+            },
+            "screen_on": device.screen_on,
+            "battery": device.battery_percent,
+            "current_app": current_app,
+            "accessibility_enabled": accessible,
+            "ts": int(now.wall * 1000),
+        }
+
+    @property
+    def foreground(self) -> str:
+        """The package in front, what a blocklist looks at; `unknown` without the accessibility service."""
+        return self.device.foreground()
+
+    def text_of(self, node_id: str) -> str | None:
+        """The text of a node on the screen, else its description: what a verb gate looks at. None when neither is."""
+        seen = find_node(self.device.windows(), node_id)
+        return None if seen is None else seen.node.text or seen.node.description
+
+    def texts_pressed(self, command: HandsetCommand) -> tuple[str, ...]:
+        """Every text by which a person would know what a touch presses; empty for what presses nothing."""
+        return texts_pressed(self.device, command)
+
+    @property
+    def consents(self) -> Permissions:
+        """What the user granted; the gates read and write it here."""
+        return self.device.permissions
+
+    def wake(self, now: Moment) -> bool:
+        """Turn the display on and dismiss a lock without credential. Whether the phone is usable now."""
+        return self.device.wake(now)
+
+    @property
+    def outbox(self) -> deque[OutboxItem]:
+        """What left the phone: calls, messages, mails, shares, intents, broadcasts."""
+        return self.device.outbox
+
+    @property
+    def gestures(self) -> deque[Gesture]:
+        """The touches that were made."""
+        return self.device.gestures
+
+
+def _no_route(command: HandsetCommand) -> Reply:
+    allowed = METHODS.get(command.path)
+    if allowed is not None:
+        return Reply(405, {"error": f"method: {command.path} takes {' or '.join(allowed)}"})
+    return Reply(404, {"error": f"path: unknown command {sendable(command.path[:100])}"})

@@ -1,0 +1,59 @@
+"""Intents: which app a raw intent, a share or a call ends up in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from attrs import frozen
+
+from clients.phone.emulator.device import Device
+from clients.phone.emulator.sample_apps import BROWSER, DIALER, MAIL, MAPS, MESSAGES, SETTINGS
+from svc_proto.basics.moment import Moment
+
+__all__ = ["Intent", "resolve"]
+
+HANDLERS: dict[str, tuple[str, str, str]] = {  # scheme of the data -> app, screen, field
+    "http": (BROWSER, "page", "address"),
+    "https": (BROWSER, "page", "address"),
+    "geo": (MAPS, "map", "place"),
+    "mailto": (MAIL, "compose", "to"),
+    "sms": (MESSAGES, "compose", "to"),
+    "smsto": (MESSAGES, "compose", "to"),
+    "tel": (DIALER, "keypad", "number"),
+}
+VIEWS = ("android.intent.action.VIEW", "android.intent.action.SENDTO", "android.intent.action.DIAL")
+SEND = "android.intent.action.SEND"
+
+
+@frozen
+class Intent:
+    """What an intent says, empty strings for what it does not."""
+
+    action: str
+    data: str
+    package: str
+    extras: Mapping[str, str]
+
+    def to_json(self) -> dict[str, object]:
+        """The members every answer about an intent has."""
+        return {"action": self.action, "package": self.package, "data": self.data}
+
+
+def resolve(device: Device, intent: Intent, target: str, now: Moment) -> bool:
+    """Start what handles an intent; False when nothing does. `target` is a package, or empty for any."""
+    scheme, _, rest = intent.data.partition(":")
+    handler = HANDLERS.get(scheme.lower()) if intent.action in VIEWS else None
+    if handler is not None and target in ("", handler[0]):
+        package, screen, key = handler
+        if package in device.apps:
+            device.fill(package, {key: intent.data if package == BROWSER else unquote(rest)})
+        return device.launch(package, now, screen)
+    if target:
+        return device.launch(target, now)
+    if intent.action == SEND:
+        device.share(intent.extras.get("android.intent.extra.TITLE") or "Share", now)
+        return True
+    if intent.action.startswith("android.settings."):
+        return device.launch(SETTINGS, now)
+    return False

@@ -1,0 +1,281 @@
+"""Screens as data, and the layout that turns one into a tree of nodes.
+
+A screen is a tool bar, a list of rows that scrolls when it is longer than the screen, and up to two rows that stay at
+the bottom. A row is a line of text, a list entry, a button, a text field or a switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import assert_never
+
+from attrs import frozen
+
+from clients.phone.emulator.view_tree import (
+    FULL,
+    HEIGHT,
+    WIDTH,
+    Action,
+    Bounds,
+    Flip,
+    Focus,
+    Leave,
+    Select,
+    Submit,
+    ViewNode,
+    Window,
+)
+
+__all__ = [
+    "App",
+    "RowKind",
+    "Look",
+    "Row",
+    "Screen",
+    "build",
+    "button",
+    "entry",
+    "icon",
+    "label",
+    "longest_scroll",
+    "switch",
+    "text_field",
+]
+
+STATUS_BAR, TOOL_BAR = 80, 240  # lower edges, px
+BODY = Bounds(0, TOOL_BAR, WIDTH, 2080)  # where rows scroll
+FOOT_HEIGHT = 140  # px, of a row that stays
+MARGIN = 40  # px
+
+
+class RowKind(Enum):
+    """What a row is."""
+
+    LABEL = auto()
+    ENTRY = auto()
+    BUTTON = auto()
+    ICON = auto()
+    FIELD = auto()
+    SWITCH = auto()
+
+
+@frozen(kw_only=True)
+class Row:
+    """One row. `key` names the field or switch behind it; `view` is the last part of its resource name."""
+
+    kind: RowKind
+    text: str = ""
+    detail: str | None = None
+    key: str | None = None
+    view: str | None = None
+    hint: str | None = None
+    password: bool = False
+    press: Action | None = None
+
+
+@frozen(kw_only=True)
+class Screen:
+    """A screen of an app."""
+
+    title: str
+    rows: tuple[Row, ...] = ()
+    foot: tuple[Row, ...] = ()
+    row_height: int = 160  # px
+
+
+@frozen(kw_only=True)
+class App:
+    """An installed app: screens by name, the first of which opens with the app."""
+
+    package: str
+    label: str
+    screens: Mapping[str, Screen]
+
+    @property
+    def home(self) -> str:
+        """The screen that opens with the app."""
+        return next(iter(self.screens))
+
+
+@frozen(kw_only=True)
+class Look:
+    """The state of one screen that shows: texts, switches, selections, the cursor and the scroll offset."""
+
+    texts: Mapping[str, str]
+    on: frozenset[str] = frozenset()
+    selected: frozenset[str] = frozenset()
+    cursor: str | None = None
+    offset: int = 0  # px
+    deep: bool = False  # whether there is a screen to go back to
+
+
+def label(text: str, key: str | None = None) -> Row:
+    """A line of text; with a key, the text of that field once it has one."""
+    return Row(kind=RowKind.LABEL, text=text, key=key)
+
+
+def entry(text: str, detail: str | None = None, press: Action | None = None, *, key: str | None = None) -> Row:
+    """A list entry of one or two lines; with a key, a long press marks it."""
+    return Row(kind=RowKind.ENTRY, text=text, detail=detail, press=press, key=key)
+
+
+def button(text: str, view: str, press: Action) -> Row:
+    """A button. It is enabled once the fields it submits are filled."""
+    return Row(kind=RowKind.BUTTON, text=text, view=view, press=press)
+
+
+def icon(description: str, view: str, press: Action) -> Row:
+    """A button without a text."""
+    return Row(kind=RowKind.ICON, text=description, view=view, press=press)
+
+
+def text_field(key: str, hint: str, *, password: bool = False) -> Row:
+    """A text field."""
+    return Row(kind=RowKind.FIELD, key=key, hint=hint, view=key, password=password)
+
+
+def switch(key: str, text: str) -> Row:
+    """A switch with its label."""
+    return Row(kind=RowKind.SWITCH, text=text, key=key, view=key)
+
+
+def longest_scroll(screen: Screen) -> int:
+    """How far the rows of a screen can be scrolled, px."""
+    return max(0, len(screen.rows) * screen.row_height - BODY.height)
+
+
+def build(package: str, screen: Screen, look: Look) -> Window:
+    """The window of a screen."""
+    children = [_tool_bar(package, screen, look), _body(package, screen, look)]
+    for index, row in enumerate(screen.foot):
+        top = BODY.bottom + 20 + index * FOOT_HEIGHT
+        frame = Bounds(MARGIN, top, WIDTH - MARGIN, min(top + FOOT_HEIGHT - 20, HEIGHT))
+        children.append(_row(package, row, frame, look))
+    return Window(package, ViewNode(class_name="android.widget.FrameLayout", bounds=FULL, children=tuple(children)))
+
+
+def _tool_bar(package: str, screen: Screen, look: Look) -> ViewNode:
+    title = ViewNode(
+        class_name="android.widget.TextView",
+        bounds=Bounds(160 if look.deep else MARGIN, STATUS_BAR, WIDTH, TOOL_BAR),
+        text=screen.title,
+    )
+    up = ViewNode(
+        class_name="android.widget.ImageButton",
+        bounds=Bounds(0, STATUS_BAR, 140, TOOL_BAR),
+        description="Navigate up",
+        view_id=f"{package}:id/up",
+        press=Leave(),
+    )
+    return ViewNode(
+        class_name="android.view.ViewGroup",
+        bounds=Bounds(0, STATUS_BAR, WIDTH, TOOL_BAR),
+        children=(up, title) if look.deep else (title,),
+    )
+
+
+def _body(package: str, screen: Screen, look: Look) -> ViewNode:
+    nodes = []
+    for index, row in enumerate(screen.rows):
+        top = BODY.top + index * screen.row_height - look.offset
+        frame = Bounds(0, top, WIDTH, top + screen.row_height).clip(BODY)
+        if not frame.empty:
+            nodes.append(_row(package, row, frame, look))
+    long = longest_scroll(screen) > 0
+    return ViewNode(
+        class_name="androidx.recyclerview.widget.RecyclerView" if long else "android.widget.LinearLayout",
+        bounds=BODY,
+        view_id=f"{package}:id/list",
+        scrollable=long,
+        children=tuple(nodes),
+    )
+
+
+def _row(package: str, row: Row, frame: Bounds, look: Look) -> ViewNode:
+    view_id = f"{package}:id/{row.view}" if row.view else None
+    key = row.key or ""
+    match row.kind:
+        case RowKind.LABEL:
+            return _line(look.texts.get(key) or row.text, frame)
+        case RowKind.ENTRY:
+            return _entry(row, frame, look)
+        case RowKind.BUTTON:
+            return ViewNode(
+                class_name="android.widget.Button",
+                bounds=frame,
+                text=row.text,
+                view_id=view_id,
+                press=row.press,
+                enabled=_complete(row.press, look),
+            )
+        case RowKind.ICON:
+            return ViewNode(
+                class_name="android.widget.ImageButton",
+                bounds=frame,
+                description=row.text,
+                view_id=view_id,
+                press=row.press,
+            )
+        case RowKind.FIELD:
+            return ViewNode(
+                class_name="android.widget.EditText",
+                bounds=frame,
+                text=_shown(look.texts.get(key), hidden=row.password),
+                description=row.hint,
+                hint=row.hint,
+                view_id=view_id,
+                focused=look.cursor == key,
+                password=row.password,
+                press=Focus(key),
+                field=key,
+            )
+        case RowKind.SWITCH:
+            return _switch(row, frame, view_id, on=key in look.on)
+        case _ as never:
+            assert_never(never)
+
+
+def _entry(row: Row, frame: Bounds, look: Look) -> ViewNode:
+    lines = [line for line in (row.text, row.detail) if line]
+    height = frame.height // max(1, len(lines))
+    children = tuple(
+        _line(line, Bounds(MARGIN, frame.top + index * height, WIDTH - MARGIN, frame.top + (index + 1) * height))
+        for index, line in enumerate(lines)
+    )
+    return ViewNode(
+        class_name="android.widget.LinearLayout",
+        bounds=frame,
+        press=row.press,
+        hold=Select(row.key) if row.key else None,
+        selected=row.key in look.selected,
+        children=children,
+    )
+
+
+def _switch(row: Row, frame: Bounds, view_id: str | None, *, on: bool) -> ViewNode:
+    press = Flip(row.key or "")
+    knob = ViewNode(
+        class_name="android.widget.Switch",
+        bounds=Bounds(WIDTH - 240, frame.top, WIDTH - MARGIN, frame.bottom),
+        description=row.text,
+        view_id=view_id,
+        checked=on,
+        press=press,
+    )
+    line = _line(row.text, Bounds(MARGIN, frame.top, WIDTH - 240, frame.bottom))
+    return ViewNode(class_name="android.widget.LinearLayout", bounds=frame, press=press, children=(line, knob))
+
+
+def _line(text: str, frame: Bounds) -> ViewNode:
+    return ViewNode(class_name="android.widget.TextView", bounds=frame, text=text)
+
+
+def _complete(press: Action | None, look: Look) -> bool:
+    return not isinstance(press, Submit) or all(look.texts.get(key, "").strip() for key in press.fields)
+
+
+def _shown(text: str | None, *, hidden: bool) -> str | None:
+    if not text:
+        return None
+    return "•" * len(text) if hidden else text

@@ -1,0 +1,231 @@
+"""The routes that only look: core and read groups, and events (wire/bridge.md 3.3, 3.4, 3.6)."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from clients.phone.emulator.device import Device
+from clients.phone.emulator.events import CAPACITY
+from clients.phone.emulator.png import draw
+from clients.phone.emulator.screen_hash import screen_hash
+from clients.phone.emulator.view_tree import LIMIT, Seen, ViewNode, find_node, listing, union, walk
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.arguments import Arguments, clamp
+from svc_proto.phone.backend import NeedsUpload, Performed, Reply
+from svc_proto.phone.command_refused import Refusal
+
+__all__ = [
+    "current_app",
+    "describe_node",
+    "diff_screen",
+    "events",
+    "events_stream",
+    "find_nodes",
+    "get_apps",
+    "ping",
+    "return_to_client",
+    "screen",
+    "screenshot",
+    "setup",
+    "the_hash",
+]
+
+TEXT_LIMIT = 2000  # characters of a text in an answer, 3.2
+
+
+# --- core ----------------------------------------------------------------------------------------------------
+
+
+def ping(_device: Device, _args: Arguments, now: Moment) -> Performed:
+    """`GET /ping`: whether the phone is there."""
+    return Reply(200, {"pong": True, "ts": int(now.wall * 1000)})
+
+
+def setup(_device: Device, _args: Arguments, _now: Moment) -> Performed:
+    """A welcome that changes nothing."""
+    return Reply(200, {"ok": True, "note": "connected; there is nothing to set up"})
+
+
+def current_app(device: Device, _args: Arguments, _now: Moment) -> Performed:
+    """The package in front."""
+    return Reply(200, {"package": device.foreground()})
+
+
+def return_to_client(device: Device, _args: Arguments, now: Moment) -> Performed:
+    """Bring the client itself to the front."""
+    package = device.client.package
+    if device.front == package and device.overlay is None:
+        return Reply(200, {"ok": True, "package": package, "note": "already foreground"})
+    device.launch(package, now)
+    return Reply(200, {"ok": True, "package": package})
+
+
+# --- read ----------------------------------------------------------------------------------------------------
+
+
+def screen(device: Device, args: Arguments, _now: Moment) -> Performed:
+    """The nodes of all windows. Without bounds the nodes are the same and only lack that member."""
+    include_bounds = args.boolean("include_bounds") is not False
+    windows = device.readable()
+    nodes, truncated = listing(windows)
+    listed = [_node(seen, bounds=include_bounds) for seen in nodes]
+    return Reply(
+        200,
+        {
+            "packageName": windows[0].package,
+            "rootBounds": union(windows).to_json(),
+            "nodes": listed,
+            "truncated": truncated,
+            "nodeCount": len(listed),
+        },
+    )
+
+
+def the_hash(device: Device, _args: Arguments, _now: Moment) -> Performed:
+    """The fingerprint of the screen."""
+    return Reply(200, _fingerprint(device))
+
+
+def diff_screen(device: Device, args: Arguments, _now: Moment) -> Performed:
+    """Whether the screen differs from an earlier fingerprint, compared as exact text."""
+    previous = args.required("previous_hash")
+    now = _fingerprint(device)
+    return Reply(200, {"changed": now["hash"] != previous, **now})
+
+
+def find_nodes(device: Device, args: Arguments, _now: Moment) -> Performed:
+    """Nodes that meet all the conditions given. The walk ends after 512 nodes of any kind."""
+    text = args.filled("text")
+    class_name = args.filled("class_name")
+    resource = args.filled("resource_id", "view_id", "resourceId", "viewId")
+    clickable = args.boolean("clickable")
+    limit = args.integer("limit")
+    limit = clamp(20 if limit is None else limit, 1, LIMIT)
+
+    def fits(node: ViewNode) -> bool:
+        return (
+            (text is None or mentions(node, text))
+            and (class_name is None or node.class_name == class_name)
+            and (clickable is None or node.clickable == clickable)
+            and (resource is None or resource in (node.view_id, (node.view_id or "").partition(":id/")[2]))
+        )
+
+    seen = (each for each in islice(walk(device.readable()), LIMIT) if each.node_id is not None and fits(each.node))
+    matches = [_node(each) for each in islice(seen, limit)]
+    return Reply(200, {"matches": matches, "count": len(matches)})
+
+
+def describe_node(device: Device, args: Arguments, _now: Moment) -> Performed:
+    """Every property of one node."""
+    node_id = args.required("nodeId", "node_id")
+    seen = find_node(device.readable(), node_id)
+    if seen is None:
+        raise Refusal(404, "nodeId: no such node on the screen")
+    node = seen.node
+    center_x, center_y = node.bounds.center
+    bounds = {
+        **node.bounds.to_json(),
+        "centerX": center_x,
+        "centerY": center_y,
+        "width": node.bounds.width,
+        "height": node.bounds.height,
+    }
+    return Reply(
+        200,
+        {
+            "nodeId": node_id,
+            "bounds": bounds,
+            "className": node.class_name,
+            "text": _cut(node.text),
+            "contentDescription": _cut(node.description),
+            "hintText": _cut(node.hint),
+            "viewIdResourceName": node.view_id,
+            "childCount": len(node.children),
+            "clickable": node.clickable,
+            "longClickable": node.long_clickable,
+            "focusable": node.clickable or node.editable,
+            "focused": node.focused,
+            "editable": node.editable,
+            "scrollable": node.scrollable,
+            "checkable": node.checked is not None,
+            "checked": node.checked,
+            "enabled": node.enabled,
+            "selected": node.selected,
+            "password": node.password,
+        },
+    )
+
+
+def screenshot(device: Device, _args: Arguments, now: Moment) -> Performed:
+    """A picture of the screen, for the caller to upload."""
+    if not device.permissions.screen_capture:
+        raise Refusal(500, "screen capture has not been allowed on the phone")
+    data = draw(device.windows(), screen_on=device.screen_on)
+    return NeedsUpload(f"screenshot-{int(now.wall * 1000)}.png", "image/png", data)
+
+
+def get_apps(device: Device, _args: Arguments, _now: Moment) -> Performed:
+    """The apps that can be launched."""
+    apps = [{"package": app.package, "label": app.label} for app in device.apps.values()]
+    return Reply(200, {"apps": apps, "count": len(apps)})
+
+
+# --- events --------------------------------------------------------------------------------------------------
+
+
+def events_stream(device: Device, args: Arguments, _now: Moment) -> Performed:
+    """Turn the capture of events on or off."""
+    enabled = args.boolean("enabled")
+    if enabled is None:
+        raise Refusal(400, "missing or not a boolean: enabled")
+    device.events.switch(enabled)
+    return Reply(200, {"streaming": enabled, "buffer_cleared": True})
+
+
+def events(device: Device, args: Arguments, _now: Moment) -> Performed:
+    """The newest events, oldest first."""
+    limit = args.integer("limit")
+    since = args.integer("since", bits=64)
+    entries = device.events.newest(clamp(50 if limit is None else limit, 1, CAPACITY), since or 0)
+    return Reply(200, {"entries": entries, "count": len(entries), "streaming": device.events.streaming})
+
+
+# --- helpers -------------------------------------------------------------------------------------------------
+
+
+def mentions(node: ViewNode, text: str) -> bool:
+    """Whether a text occurs in the node's text or description, in any case."""
+    needle = text.lower()
+    return needle in (node.text or "").lower() or needle in (node.description or "").lower()
+
+
+def _fingerprint(device: Device) -> dict[str, object]:
+    nodes, truncated = listing(device.readable())
+    return {"hash": screen_hash([seen.node for seen in nodes]), "node_count": len(nodes), "truncated": truncated}
+
+
+def _node(seen: Seen, *, bounds: bool = True) -> dict[str, object]:
+    node = seen.node
+    result: dict[str, object] = {
+        "nodeId": seen.node_id,
+        "text": _cut(node.text),
+        "contentDescription": _cut(node.description),
+        "className": node.class_name,
+        "viewId": node.view_id,
+    }
+    if bounds:
+        result["bounds"] = node.bounds.to_json()
+    return {
+        **result,
+        "clickable": node.clickable,
+        "longClickable": node.long_clickable,
+        "scrollable": node.scrollable,
+        "editable": node.editable,
+        "focused": node.focused,
+        "selected": node.selected,
+        "enabled": node.enabled,
+    }
+
+
+def _cut(text: str | None) -> str | None:
+    return text[:TEXT_LIMIT] if text is not None and text.strip() else None

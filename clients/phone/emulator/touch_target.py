@@ -1,0 +1,122 @@
+"""What a touch presses: the target of `/tap_text`, and every text by which a person would know a target.
+
+`/tap_text` is carried out and judged by the same aim, so that a gate sees what will be pressed and not what was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from clients.phone.emulator.device import Device
+from clients.phone.emulator.routes_read import mentions
+from clients.phone.emulator.view_tree import Seen, ViewNode, Window, find_node, hit, walk
+from svc_proto.phone.arguments import Arguments
+from svc_proto.phone.backend import HandsetCommand
+from svc_proto.phone.command_refused import Refusal
+
+__all__ = ["Aim", "take_aim", "texts_pressed"]
+
+CLICK_STEPS = 8  # nodes tried for a click: the node itself and its ancestors
+
+
+@frozen
+class Aim:
+    """What carries the text, and the node that is clicked for it: itself (level 0) or an ancestor.
+
+    `pressed` is None when none of them can be clicked: the centre of `seen` is tapped.
+    """
+
+    seen: Seen
+    pressed: ViewNode | None
+    level: int = 0
+
+
+def take_aim(windows: Sequence[Window], needle: str, *, exact_only: bool) -> Aim | None:
+    """The target of a text: the whole text first (the node, then an ancestor), then a part of it."""
+    visible = [seen for seen in walk(windows) if seen.node_id is not None]
+    exact = [seen for seen in visible if _is_called(seen, needle)]
+    partly = [] if exact_only else [seen for seen in visible if mentions(seen.node, needle) and seen not in exact]
+    tries = [(seen, tier) for tier in (_itself, _ancestor) for seen in exact]
+    tries += [(seen, tier) for seen in partly for tier in (_itself, _ancestor)]
+    for seen, tier in tries:
+        if (aim := tier(seen)) is not None:
+            return aim
+    fallback = next(iter(exact or partly), None)
+    return None if fallback is None else Aim(fallback, None)
+
+
+def texts_pressed(device: Device, command: HandsetCommand) -> tuple[str, ...]:
+    """Texts and descriptions of what a touch would press, and of what is in it. Empty when it presses nothing."""
+    args, windows = Arguments(command.body), device.windows()
+    if not windows:
+        return ()
+    try:
+        match command.path:
+            case "/tap_text":
+                nodes = _of_text(windows, args)
+            case "/tap":
+                nodes = _of_tap(windows, args)
+            case "/long_press":
+                nodes = _of_long_press(windows, args)
+            case _:
+                nodes = ()
+    except Refusal:  # arguments that the route will refuse
+        return ()
+    return tuple(dict.fromkeys(text for node in nodes for text in _texts(node)))
+
+
+def _is_called(seen: Seen, needle: str) -> bool:
+    wanted = needle.strip().lower()
+    return wanted in ((seen.node.text or "").strip().lower(), (seen.node.description or "").strip().lower())
+
+
+def _itself(seen: Seen) -> Aim | None:
+    return Aim(seen, seen.node) if seen.node.clickable and seen.node.enabled else None
+
+
+def _ancestor(seen: Seen) -> Aim | None:
+    if seen.node.clickable:  # it was disabled: a press on what is around it would mean something else
+        return None
+    for level, node in enumerate(seen.parents[: CLICK_STEPS - 1], 1):
+        if node.clickable and node.enabled:
+            return Aim(seen, node, level)
+    return None
+
+
+def _of_text(windows: Sequence[Window], args: Arguments) -> Sequence[ViewNode]:
+    aim = take_aim(windows, args.required("text"), exact_only=args.boolean("exact") is True)
+    if aim is None:
+        return ()
+    return (aim.seen.node, *_at(windows, *aim.seen.node.bounds.center)) if aim.pressed is None else (aim.pressed,)
+
+
+def _of_tap(windows: Sequence[Window], args: Arguments) -> Sequence[ViewNode]:
+    node_id = args.filled("nodeId")
+    if node_id is not None:
+        seen = find_node(windows, node_id)
+        return () if seen is None else (seen.node, *_at(windows, *seen.node.bounds.center))
+    x, y = args.integer("x"), args.integer("y")
+    return () if x is None or y is None else _at(windows, x, y)
+
+
+def _of_long_press(windows: Sequence[Window], args: Arguments) -> Sequence[ViewNode]:
+    node_id = args.filled("node_id", "nodeId")
+    if node_id is not None:
+        seen = find_node(windows, node_id)
+        return () if seen is None else (seen.node,)
+    x, y = args.integer("x"), args.integer("y")
+    return () if x is None or y is None else _at(windows, x, y, hold=True)
+
+
+def _at(windows: Sequence[Window], x: int, y: int, *, hold: bool = False) -> Sequence[ViewNode]:
+    """What reacts at a point of the window on top: it may cover what was named."""
+    node = hit(windows[0], x, y, hold=hold)
+    return () if node is None else (node,)
+
+
+def _texts(node: ViewNode) -> Iterator[str]:
+    yield from (text for text in (node.text, node.description) if text)
+    for child in node.children:
+        yield from _texts(child)

@@ -1,0 +1,82 @@
+"""What a supervisor such as systemd gives and is told: sockets that it has opened, and that the servers do well.
+
+`sd_notify(3)` and `sd_listen_fds(3)`, which others speak, too. What is told when is in `svc_proto.cli.readiness_watch`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+
+from runtimes.host import Program
+from runtimes.listen import Listener, plain_address
+from runtimes.running import ROLES
+from svc_proto.commands import Notify
+from svc_proto.engine.core import Engine
+
+__all__ = ["given_place", "given_socket", "watcher"]
+
+FIRST = 3  # the descriptor of the first socket
+TELLS = {
+    "ready": b"READY=1\nSTATUS=%s",
+    "alive": b"WATCHDOG=1",
+    "stopping": b"STOPPING=1\nSTATUS=Requests under way are answered.",
+}
+
+
+def watcher(programs: Sequence[Program], url_of: Callable[[Listener], str], env: Mapping[str, str]) -> list[Program]:
+    """What watches these servers for a supervisor, if there is one."""
+    named, every, process = (env.get(name, "") for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"))
+    if not named.startswith(("/", "@")):
+        return []
+    from svc_proto.cli.readiness_watch import Watch
+
+    plain = [[door for door in program.doors if door.tls is None][-1:] for program in programs]
+    urls = [url_of(door) for doors in plain for door in doors]
+    period = int(every) / 2e6 if every.isdecimal() and int(every) and process in ("", str(os.getpid())) else None
+    roles = [program.claim.role for program in programs if program.claim is not None]
+    status = f"{', '.join(role for role in ROLES if role in roles)}: svc status".encode()
+    address = f"\0{named[1:]}" if named.startswith("@") else named
+
+    def tell(news: Notify) -> None:
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+            to.sendto(TELLS[news.event].replace(b"%s", status), address)
+
+    return [Program(core=Engine(Watch(urls, period), entropy=os.urandom), on_tell=tell)]
+
+
+def given_socket(env: Mapping[str, str], role: str) -> socket.socket | None:
+    """The listening socket that was opened for this server of this process (`FileDescriptorName=relay`, say), if any.
+
+    Raises `OSError` for a descriptor that is none.
+    """
+    fd = _descriptor(env, role)
+    if fd is None:
+        return None
+    os.set_inheritable(fd, False)
+    return socket.socket(fileno=fd)
+
+
+def given_place(env: Mapping[str, str], role: str) -> dict[str, object]:
+    """`host` and `port` of the socket that was opened for this server, as the options that they are; else nothing.
+
+    Where a server listens decides what it asks for, so a setting that says otherwise does not count.
+    """
+    fd = _descriptor(env, role)
+    if fd is None:
+        return {}
+    try:
+        with closing(socket.socket(fileno=os.dup(fd))) as sock:
+            if sock.family not in (socket.AF_INET, socket.AF_INET6):
+                return {}
+            address = plain_address(sock.getsockname())
+    except OSError:
+        return {}  # whoever takes it says what is wrong with it
+    return {"host": address.host, "port": address.port}
+
+
+def _descriptor(env: Mapping[str, str], role: str) -> int | None:
+    names = env.get("LISTEN_FDNAMES", "").split(":")
+    return FIRST + names.index(role) if env.get("LISTEN_PID") == str(os.getpid()) and role in names else None

@@ -1,0 +1,237 @@
+"""One turn of a chat with the agent over the API server, as a command shows it (wire api 3, 4).
+
+Ctrl-C stops the run on the server, too: it would go on without a reader (wire api 4.5).
+
+News for the program, as `Notify`: `text` (`text`: a piece of the answer), `tool` (`line`: what a tool does), and with
+`raw` instead of both `event` (`event`, `data`: as the server sent them). With `asks` somebody is at the keyboard:
+`question` (`text`, `choices`) is what they have to allow, and a line that they type is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.cli.approval_prompts import Questions
+from svc_proto.cli.error_text import explained, problem_of, sanitize_line
+from svc_proto.cli.errors import Problem
+from svc_proto.cli.one_shot_service import INTERRUPTED, Chore, doing
+from svc_proto.cli.voice_chat_io import Keyboard, News
+from svc_proto.commands import Notify
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.facts import Accepted
+from svc_proto.relay_config import RelayConfig
+from svc_proto.schema import chat_events
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.local_api import find_local_api
+from svc_proto.service_clients.local_secret import operator_headers
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
+from svc_proto.wire.sse import ServerSentEvent
+
+__all__ = ["ChatChore", "ChatEnd", "ChatOrder", "api_target"]
+
+STOP_WITHIN = 1.5  # s after Ctrl-C for finding out which run it is, and for stopping it
+PREVIEW = 120  # characters of what a tool got or gave that are shown
+REMEDY = "start it, or name it with --api-url"
+
+
+@frozen(kw_only=True)
+class ChatOrder:
+    """What to say, and in which session; None: a new one. `raw`: pass every event on as it comes."""
+
+    message: str
+    session: str | None = None
+    raw: bool = False
+    asks: bool = False
+
+
+@frozen
+class ChatEnd:
+    """The session that it was in, and whether the agent finished."""
+
+    session: str
+    completed: bool
+    tokens: int | None = None
+
+
+def api_target(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[ApiClient]:
+    """The API server: as named, else as this host's configuration has it (wire core 2.7)."""
+    found = yield from find_local_api(engine, config)
+    here = f"{'https' if found.tls else 'http'}://{bracket_ipv6(WILDCARD_ADDRESSES.get(found.host, found.host))}:{found.port}"
+    where = url or config.webapi_inside or here
+    return ApiClient("the API server", where, token=found.key if key is None else key, remedy=REMEDY)
+
+
+class ChatChore(Chore[ChatEnd]):
+    """Says it, and tells what comes. Ends with a `Problem` also for an `error` event.
+
+    After Ctrl-C `stopped` says whether the run was stopped; None when there was none.
+    """
+
+    def __init__(self, find: Callable[[Engine], Flow[ApiClient]], order: ChatOrder, *, watched: bool = False) -> None:
+        super().__init__(self._chat, watched=watched)
+        self.stopped: bool | None = None
+        self._find = find
+        self._order = order
+        self._turn: _Turn | None = None
+        self._api: ApiClient | None = None
+        self._questions: Questions | None = None
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """The keyboard."""
+        return Keyboard(self._engine, fact, self._typed)
+
+    def on_stopping(self) -> None:
+        """Ctrl-C: have the server stop, too."""
+        if self._turn is None or self._api is None:
+            super().on_stopping()
+            return
+        self.stopped = False
+        self._engine.spawn(self._stop(self._api, self._turn), on_done=self._leave, on_error=self._leave)
+
+    def _chat(self, engine: Engine) -> Flow[ChatEnd]:
+        api = yield from self._find(engine)
+        doing(engine, f"asking {api.name} at {api.url}")
+        session = self._order.session
+        if session is None:
+            session = yield from api.create_session(engine, {})
+        questions = self._questions = Questions(lambda: engine.now.mono, engine.emit, self._answer)
+        self._api, self._turn = api, _Turn(engine, self._order.raw, questions)
+        return (yield from _perform(engine, api, session, self._order, self._turn))
+
+    def _typed(self, news: News) -> None:
+        if self._questions is not None:
+            self._questions.take(news)
+
+    def _answer(self, call_id: str, choice: str) -> None:
+        self._engine.spawn(self._pass_on({"choice": choice, "call_id": call_id}), on_error=self._unheard)
+
+    def _pass_on(self, answer: Mapping[str, object]) -> Flow[None]:
+        assert self._api is not None
+        assert self._turn is not None  # which has asked
+        yield from self._api.success(self._api.post_run(self._engine, self._turn.run, "approval", answer))
+
+    def _unheard(self, error: Exception) -> None:
+        if isinstance(error, ServiceCallError):
+            why = str(problem_of(error))
+        else:
+            why = f"internal error, reference {self._engine.log_bug(error)}"
+        self._engine.emit(Notify("tool", {"line": f"✗ the answer was not taken: {why}"}))
+
+    def _stop(self, api: ApiClient, turn: _Turn) -> Flow[None]:
+        engine = self._engine
+        until = engine.now.mono + STOP_WITHIN
+        turn.muted = True
+        if not turn.run:
+            yield from wait(turn.started, until)
+        if turn.run:  # it became known in time
+            answer = yield from api.post_run(engine, turn.run, "stop", within=until - engine.now.mono)
+            self.stopped = answer.status in (200, 404)  # 404: it has ended already (wire api 6.4)
+
+    def _leave(self, _: object) -> None:
+        self._engine.exit(INTERRUPTED)
+
+    def _done(self, result: ChatEnd) -> None:
+        if self.stopped is None:
+            super()._done(result)
+        else:
+            self.stopped = True  # it has ended by itself, or by our word
+
+    def _failed(self, error: Exception) -> None:
+        if self.stopped is None:
+            super()._failed(error)
+
+
+def _perform(engine: Engine, api: ApiClient, session: str, order: ChatOrder, turn: _Turn) -> Flow[ChatEnd]:
+    operator = yield from operator_headers(engine, api.url)
+    message = {"message": order.message, **({"approvals": True} if order.asks else {})}
+    wrong_key = f"{api.name} does not accept the key: set API_SERVER_KEY, or --api-key"
+    sentences = {
+        ServiceFault.UNAUTHORIZED: wrong_key,
+        ServiceFault.FORBIDDEN: wrong_key,
+        ServiceFault.NOT_FOUND: f"{api.name} has no session {session!r}: leave --session out for a new one",
+    }
+    yield from explained(api.stream_turn(engine, session, message, turn.take, fields=operator), sentences)
+    if turn.problem is not None:
+        raise Problem(f"the agent failed: {turn.problem}")
+    return ChatEnd(session, turn.completed, turn.tokens)
+
+
+class _Turn:
+    """Takes the events of one turn."""
+
+    def __init__(self, engine: Engine, raw: bool, questions: Questions) -> None:
+        self._engine = engine
+        self._questions = questions
+        self._raw = raw
+        self.started = engine.new_op()  # resumed when the run is known
+        self.run = ""
+        self.muted = False
+        self.begun = False
+        self.completed = False
+        self.problem: str | None = None
+        self.tokens: int | None = None
+        self._told = ""
+
+    def take(self, event: ServerSentEvent) -> None:  # noqa: C901 - one row for each event
+        data = JsonObject.parse(event.data)
+        if data is None:
+            return  # `[DONE]`, of some servers
+        self.begun = True
+        self._note_run(data.text("run_id"))
+        if self.muted:
+            return
+        if self._raw:
+            self._engine.emit(Notify("event", {"event": event.event, "data": data}))
+        match chat_events.parse_event(event.event, data):
+            case chat_events.AssistantDelta(delta=delta):
+                self._text(delta)
+            case chat_events.AssistantCompleted(content=content) if not self._told:
+                self._text(content)
+            case chat_events.ToolStarted(tool_name=name) | chat_events.ToolPending(tool_name=name) as call:
+                self._tool("→", name, call.preview or call.args)
+            case chat_events.ToolCompleted(tool_name=name, result_preview=preview):
+                self._tool("←", name, preview)
+            case chat_events.ToolFailed(tool_name=name, error=error):
+                self._tool("✗", name, error)
+            case chat_events.RunCompleted(completed=completed, usage=usage):
+                self.completed = completed
+                self._count(usage)
+            case chat_events.Error(message=message):
+                self.problem = sanitize_line(message) or "no reason given"
+            # What only servers of ours tell.
+            case chat_events.ApprovalRequest() as asked:
+                self._questions.ask(asked)
+            case chat_events.ApprovalResponded(call_id=call_id):
+                self._questions.settle(call_id)
+            case chat_events.MemoryUpdated(tool_name=name, added=added, removed=removed):
+                self._tool("✎", name, added or removed)
+            case _:
+                pass
+
+    def _note_run(self, run: str) -> None:
+        if run and not self.run:
+            self.run = run
+            self._engine.resume(self.started, None)
+
+    def _text(self, text: str) -> None:
+        self._told += text[:1]  # whether there was any is all that matters
+        if text and not self._raw:
+            self._engine.emit(Notify("text", {"text": text}))
+
+    def _tool(self, sign: str, name: str, shown: str | JsonObject | None) -> None:
+        if self._raw:
+            return
+        text = strict_json.dumps(shown) if isinstance(shown, JsonObject) and shown else str(shown or "")
+        line = ": ".join(filter(None, (sanitize_line(name) or "tool", sanitize_line(text, PREVIEW))))
+        self._engine.emit(Notify("tool", {"line": f"{sign} {line}"}))
+
+    def _count(self, usage: JsonObject) -> None:
+        known = [count for name in ("input_tokens", "output_tokens") if (count := usage.integer(name)) is not None]
+        self.tokens = sum(known) if known else None

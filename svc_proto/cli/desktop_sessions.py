@@ -1,0 +1,290 @@
+"""A desktop's sessions: pair, find the one for a relay, list and change devices (wire core 10.3, 10.5, 10.7).
+
+Host work by name, which the program that runs this provides:
+`sessions.read` () -> text; `sessions.change` (Change) -> None; `host.identity` () -> (hostname, platform);
+`tls.expect` (host, port, pin or None) -> None; `tls.seen` (host, port) -> pin or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+from uuid import UUID
+
+from attrs import evolve, field, frozen
+
+from svc_proto.cli.desktop_connection import Identity, Unreachable, open_link
+from svc_proto.cli.error_text import PAIRED, explained, sanitize_line
+from svc_proto.cli.errors import MISUSED, Problem, because
+from svc_proto.cli.invites import Invitation, read_candidates
+from svc_proto.cli.one_shot_service import doing
+from svc_proto.cli.session_store import Change, Forget, Put, StoredSession, parse_sessions, record_members
+from svc_proto.commands import Compute
+from svc_proto.engine.core import Engine
+from svc_proto.engine.files import ensure_secret
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.facts import Failure
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.candidate_prober import CandidateProber
+from svc_proto.service_clients.default_ttl import default_ttl
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.relay_connection import AuthOk, RelayConnection
+from svc_proto.service_clients.relay_url import RelayUrl
+from svc_proto.service_clients.service_client import ServiceFault
+from svc_proto.wire.urls import encode_segment
+
+__all__ = [
+    "PairRequest",
+    "Paired",
+    "WhichRelay",
+    "change_sessions",
+    "candidates_of",
+    "devices",
+    "expect_pins",
+    "extend",
+    "find_relay",
+    "find_session",
+    "forget",
+    "note_pin",
+    "identity",
+    "pair_desktop",
+    "read_sessions",
+    "route_of",
+    "sign_in",
+    "target_for",
+]
+
+IDENTITY_FILE = "desktop-id"
+PAIR_FIRST = "pair first: svc-relay pair CODE --remote ws://…"
+STORE_WITHIN = 10.0  # s for the lock of the session file, and for writing it
+
+
+@frozen(kw_only=True)
+class PairRequest:
+    """A desktop that wants to pair. `invitation` holds one candidate when the address was typed."""
+
+    invitation: Invitation
+    name: str | None = None
+    ttl_seconds: int | None = None  # None: the default of the route
+    grants: Mapping[str, float | None] | None = None  # spans in s; None: withheld
+    by_qr: bool = False  # which clears what was pinned (spec)
+    new_certificate: bool = False
+
+
+@frozen(kw_only=True)
+class WhichRelay:
+    """Which relay a command is for, and with which token: what was said, or what is stored."""
+
+    remote: str | None = None
+    token: str | None = field(default=None, repr=False)
+
+
+@frozen(kw_only=True)
+class Paired:
+    """What came of a pairing."""
+
+    session: StoredSession
+    transport_hint: str
+
+
+# --- the session file -----------------------------------------------------------------------------------------
+
+
+def read_sessions(engine: Engine) -> Flow[dict[str, StoredSession]]:
+    """What is stored; nothing if it cannot be read (wire core 10.5)."""
+    text = yield from run_operation(engine, Compute(engine.new_op(), "sessions.read"))
+    return parse_sessions(text) if isinstance(text, str) else {}
+
+
+def change_sessions(engine: Engine, change: Change) -> Flow[Failure | None]:
+    """Change the file, whoever else does so at the same time."""
+    done = yield from run_operation(engine, Compute(engine.new_op(), "sessions.change", (change,)), within=STORE_WITHIN)
+    return done if isinstance(done, Failure) else None
+
+
+def find_session(engine: Engine, who: WhichRelay) -> Flow[StoredSession]:
+    """The session for a command. Raises `Problem`: 2 when there are several and none was named."""
+    stored = yield from read_sessions(engine)
+    if who.remote is not None:
+        found = stored.get(who.remote)
+        if who.token is not None:
+            return evolve(found, token=who.token) if found else StoredSession(url=who.remote, token=who.token)
+        if found is None:
+            raise Problem(f"no session is stored for {who.remote}: {PAIR_FIRST}")
+        return found
+    if not stored:
+        raise Problem(f"no session is stored: {PAIR_FIRST}")
+    if len(stored) > 1:
+        raise Problem(f"several relays are stored, name one with --remote: {', '.join(stored)}", code=MISUSED)
+    (only,) = stored.values()
+    return only if who.token is None else evolve(only, token=who.token)
+
+
+# --- pairing --------------------------------------------------------------------------------------------------
+
+
+def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[Paired]:
+    """Use a code on the best route, and store the session. Raises `Problem`."""
+    stored = yield from read_sessions(engine)
+    candidates = wanted.invitation.candidates
+    for candidate in candidates:
+        before = stored.get(candidate.url)
+        fresh = wanted.by_qr or wanted.new_certificate or before is None
+        yield from _expect(engine, candidate.url, None if fresh or before is None else before.cert_pin)
+    chosen = candidates[0]
+    if wanted.by_qr:
+        chosen = yield from _choose(engine, CandidateProber(engine, candidates), candidates)
+    who = yield from identity(engine, wanted.name)
+    credentials: dict[str, object] = {"pairing_code": wanted.invitation.code}
+    lifetime = default_ttl(chosen) if wanted.ttl_seconds is None else wanted.ttl_seconds
+    if lifetime is not None:
+        credentials["ttl_seconds"] = lifetime
+    if wanted.grants is not None:
+        credentials["grants"] = {name: False if span is None else span for name, span in wanted.grants.items()}
+    doing(engine, f"pairing with {chosen.url}")
+    link, welcome = yield from open_link(engine, chosen.url, credentials, who)
+    yield from link.finish()
+    session = StoredSession(
+        url=chosen.url,
+        token=welcome.token,
+        server_version=sanitize_line(welcome.server_version) or "unknown",
+        paired_at=int(engine.now.wall),
+        cert_pin=(yield from _seen(engine, chosen.url)),
+        grants=welcome.grants,
+        expires_at=welcome.expires_at,
+        role=chosen.role if wanted.by_qr else None,
+        candidates=wanted.invitation.stored if len(candidates) > 1 else (),
+        api_url=wanted.invitation.apis.get(chosen.url),
+        api_key=wanted.invitation.api_key,
+    )
+    failure = yield from change_sessions(engine, Put(session.url, record_members(session)))
+    if failure is not None:
+        raise Problem(
+            f"paired, but the session cannot be stored: {because(failure)}; "
+            f"make room, revoke {welcome.token[:8]} with svc pair --revoke, and pair again"
+        )
+    return Paired(session=session, transport_hint=welcome.transport_hint)
+
+
+def identity(engine: Engine, name: str | None = None) -> Flow[Identity]:
+    """Who this desktop is; its id is made once and kept beside the sessions."""
+    described = yield from run_operation(engine, Compute(engine.new_op(), "host.identity"))
+    hostname, platform = cast("tuple[str, str]", described) if isinstance(described, tuple) else ("desktop", "unknown")
+    secret = yield from ensure_secret(engine, IDENTITY_FILE, 16)
+    seed = engine.entropy(16) if isinstance(secret, Failure) else secret[:16]
+    return Identity(
+        name=name or hostname, hostname=hostname, device_id=str(UUID(bytes=seed, version=4)), platform=platform
+    )
+
+
+def _choose(engine: Engine, routes: CandidateProber, candidates: tuple[Candidate, ...]) -> Flow[Candidate]:
+    tried = ", ".join(f"{candidate.role} {candidate.url}" for candidate in candidates)
+    doing(engine, f"looking for the best route: {tried}")
+    chosen = yield from routes.select()
+    if chosen is None:
+        why = "; ".join(f"{each.role} {each.url}: {routes.problems.get(each, 'no answer')}" for each in candidates)
+        raise Unreachable(f"no route to the relay answers: {why}")
+    return chosen
+
+
+# --- signed in ------------------------------------------------------------------------------------------------
+
+
+def route_of(engine: Engine, session: StoredSession, routes: CandidateProber | None = None) -> Flow[str]:
+    """The address to use now: the stored one, or of several candidates the best that answers."""
+    yield from expect_pins(engine, session)
+    candidates = candidates_of(session)
+    if len(candidates) < 2:
+        return session.url
+    return (yield from _choose(engine, routes or CandidateProber(engine, candidates), candidates)).url
+
+
+def candidates_of(session: StoredSession) -> tuple[Candidate, ...]:
+    """The routes that were stored at pairing."""
+    return tuple(candidate for candidate, _ in read_candidates(session.candidates, "transportHint"))
+
+
+def expect_pins(engine: Engine, session: StoredSession) -> Flow[None]:
+    """Have the connections checked against what was pinned."""
+    yield from _expect(engine, session.url, session.cert_pin)
+    for url, pin in session.route_pins.items():
+        yield from _expect(engine, url, pin)
+
+
+def note_pin(engine: Engine, session: StoredSession, url: str) -> Flow[None]:
+    """Pin what was seen on a route for the first time."""
+    known = session.cert_pin if url == session.url else session.route_pins.get(url)
+    seen = yield from _seen(engine, url)
+    if known is not None or seen is None:
+        return
+    members: dict[str, object] = {"cert_pin_sha256": seen}
+    if url != session.url:
+        members = {"route_cert_pins": {**session.route_pins, url: seen}}
+    yield from change_sessions(engine, Put(session.url, members))
+
+
+def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[RelayConnection, AuthOk]]:
+    """A link with the stored token."""
+    who = yield from identity(engine)
+    link, welcome = yield from open_link(engine, url, {"session_token": session.token}, who)
+    yield from note_pin(engine, session, url)
+    return link, welcome
+
+
+def target_for(engine: Engine, session: StoredSession) -> Flow[RelayClient]:
+    """The relay's HTTP side, reached on the best route."""
+    url = yield from route_of(engine, session)
+    return RelayClient(
+        "the relay", RelayUrl(url).http_url, session.token, remedy="is it running, and this its address?"
+    )
+
+
+def find_relay(engine: Engine, who: WhichRelay) -> Flow[RelayClient]:
+    """The same, with the session that is stored or named."""
+    return (yield from target_for(engine, (yield from find_session(engine, who))))
+
+
+# --- devices --------------------------------------------------------------------------------------------------
+
+
+def devices(engine: Engine, session: StoredSession) -> Flow[list[JsonObject]]:
+    """The paired devices, as the relay lists them."""
+    relay = yield from target_for(engine, session)
+    found = yield from explained(relay.sessions(engine), PAIRED)
+    yield from note_pin(engine, session, session.url)
+    return found
+
+
+def extend(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flow[JsonObject]:
+    """Give a session a new lifetime from now on. Raises `Problem`."""
+    relay = yield from target_for(engine, session)
+    asked = relay.json(engine, "PATCH", f"/sessions/{encode_segment(prefix)}", {"ttl_seconds": ttl})
+    sentences = {
+        ServiceFault.NOT_FOUND: f"no session has a token that begins with {prefix!r}: see svc-relay devices",
+        ServiceFault.CONFLICT: "{said}: give more of the token",
+    }
+    found = yield from explained(asked, PAIRED | sentences)
+    if session.token.startswith(prefix):
+        members = {"ttl_expires_at": found.get("expires_at"), "grants": found.get("grants")}
+        yield from change_sessions(engine, Put(session.url, members))
+    return found
+
+
+def forget(engine: Engine, session: StoredSession) -> Flow[None]:
+    """Our own session is over: drop it."""
+    yield from change_sessions(engine, Forget(session.url, session.token))
+
+
+def _expect(engine: Engine, url: str, pin: str | None) -> Flow[None]:
+    where = RelayUrl(url).pinned
+    if where is not None:
+        yield from run_operation(engine, Compute(engine.new_op(), "tls.expect", (*where, pin)))
+
+
+def _seen(engine: Engine, url: str) -> Flow[str | None]:
+    where = RelayUrl(url).pinned
+    if where is None:
+        return None
+    pin = yield from run_operation(engine, Compute(engine.new_op(), "tls.seen", where))
+    return pin if isinstance(pin, str) else None

@@ -1,0 +1,97 @@
+"""Spans of time as people write and read them: `7d`, `never`, `3h`, `in 2d` (wire core 10.1, 10.7)."""
+
+from __future__ import annotations
+
+import re
+
+from svc_proto.basics.duration_text import short_duration
+from svc_proto.basics.validate import MAX_SECONDS
+from svc_proto.cli.error_text import sanitize_line
+from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.machines.grants import CHANNELS
+
+__all__ = ["NEVER", "parse_preset", "parse_span", "short_expiry", "span_label"]
+
+NEVER = 0  # s: on the wire a span of no time means that it never ends (wire core 0.1)
+MOMENT = 60.0  # s in which a span of hours or days has only just begun
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}  # s, wire core 10.1
+_SPAN = re.compile(r"([0-9]{1,12})([smhdwy]?)", re.ASCII | re.IGNORECASE)
+_NAMES = ((31_536_000, "year"), (86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+def parse_span(text: str, field: str) -> int:
+    """Seconds: `never`, digits, or digits with one of s m h d w y; 0 means never. Raises `Problem`, code 2."""
+    word = text.strip()
+    if word.lower() == "never":
+        return NEVER
+    match = _SPAN.fullmatch(word)
+    if match is None:
+        raise Problem(
+            f"{field} must be a duration such as 1h, 30d, 3600 (seconds) or never, not {text!r}", code=MISUSED
+        )
+    seconds = int(match[1]) * _UNITS[match[2].lower() or "s"]
+    if seconds > MAX_SECONDS:
+        raise Problem(f"{field} must be at most 10 years, or never", code=MISUSED)
+    return seconds
+
+
+def parse_preset(grants: str | None, only: str | None) -> dict[str, float | None] | None:
+    """`--grants channel=duration,…`, where `none` withholds, and `--only channel,…`, which withholds the others.
+
+    None where nothing is preset. Raises `Problem`, code 2.
+    """
+    wanted = CHANNELS if only is None else _channels(only, "--only")
+    preset: dict[str, float | None] = {channel: None for channel in CHANNELS if channel not in wanted}
+    named: set[str] = set()
+    for item in (grants or "").split(","):
+        if not item.strip():
+            continue
+        channel, equals, span = (part.strip() for part in item.partition("="))
+        if not equals:
+            raise Problem("--grants must be channel=duration pairs such as bridge=1h,terminal=none", code=MISUSED)
+        channel = _channel(channel, "--grants")
+        if channel in named:
+            raise Problem(f"--grants names {channel} twice", code=MISUSED)
+        named.add(channel)
+        given = None if span.lower() == "none" else parse_span(span, f"--grants {channel}")
+        if given is not None and channel not in wanted:
+            raise Problem(f"--grants gives {channel}, which --only leaves out", code=MISUSED)
+        preset[channel] = given
+    return preset or None
+
+
+def span_label(seconds: float) -> str:
+    """In words: the largest unit that divides it evenly."""
+    if seconds == NEVER:
+        return "never expires"
+    whole = int(seconds)
+    size, name = next((unit for unit in _NAMES if whole % unit[0] == 0), _NAMES[-1])
+    count = whole // size
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+
+
+def short_expiry(expires_at: float | None, now: float) -> str:
+    """`never`, `expired` or `in …`; times in epoch seconds (wire core 10.7).
+
+    What was given for a day a moment ago is a day, not 23 hours.
+    """
+    if expires_at is None:
+        return "never"
+    left = expires_at - now
+    return "expired" if left <= 0 else f"in {short_duration(left + MOMENT if left > 3_600 - MOMENT else left)}"
+
+
+def _channel(word: str, field: str) -> str:
+    if word not in CHANNELS:
+        raise Problem(
+            f"{field}: {sanitize_line(word, 40)!r} is no channel; there are {', '.join(CHANNELS)}", code=MISUSED
+        )
+    return word
+
+
+def _channels(text: str, field: str) -> list[str]:
+    """`channel,…`, at least one. Raises `Problem`, code 2."""
+    channels = [_channel(word.strip(), field) for word in text.split(",") if word.strip()]
+    if not channels:
+        raise Problem(f"{field} must name a channel: {', '.join(CHANNELS)}", code=MISUSED)
+    return channels

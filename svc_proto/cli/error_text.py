@@ -1,0 +1,78 @@
+"""What the commands say of a server: a `ServiceCallError` as a `Problem`, and a peer's words fit for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from svc_proto.basics.certificate_pins import PIN_CHANGED
+from svc_proto.basics.sanitize import sanitize_line
+from svc_proto.cli.errors import Problem, because
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import HttpResult
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault, error_message_in
+
+__all__ = ["PAIRED", "distrust", "error_text", "explained", "sanitize_line", "problem_of"]
+
+PAIRED = {ServiceFault.UNAUTHORIZED: "the relay does not know this session any more: pair again with svc-relay pair"}
+NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # what OpenSSL calls an answer in plain text
+T = TypeVar("T")
+
+
+def explained(call: Flow[T], sentences: Mapping[ServiceFault, str]) -> Flow[T]:
+    """What a call returns; a failure is a `Problem`, by these sentences (`{said}` is the server's) or the usual."""
+    try:
+        return (yield from call)
+    except ServiceCallError as error:
+        sentence = sentences.get(error.fault)
+        if sentence is None or error.answer is None:
+            raise problem_of(error) from None
+        raise Problem(sentence.replace("{said}", error_text(error.answer))) from None
+
+
+def problem_of(error: ServiceCallError) -> Problem:
+    """The line for it, where whoever asked knows none that is better."""
+    peer, failure, answer = error.peer, error.failure, error.answer
+    where = f"{peer.name} at {peer.url}"
+    if error.fault is ServiceFault.CONNECTION_LOST:
+        return Problem(f"the answer broke off: {error.why}")
+    if answer is None:
+        assert failure is not None
+        remedy = f"; {peer.remedy}" if peer.remedy else ""
+        return Problem(distrust(peer.url, failure) or f"{where} cannot be reached: {because(failure)}{remedy}")
+    match error.fault:
+        case ServiceFault.NO_JSON:
+            return Problem(f"{where} does not answer in JSON: is it really one?")
+        case ServiceFault.NO_OBJECT:
+            return Problem(f"{where} answers with something else than an object: is it really one?")
+        case ServiceFault.UNAVAILABLE:
+            return Problem(f"{peer.name} gave no {error.lacks}: is it really one?")
+        case ServiceFault.SERVER_ERROR:
+            return Problem(f"{where} is not well: {error_text(answer)}")
+        case _:
+            return Problem(f"{peer.name} refuses: {error_text(answer)}")
+
+
+def error_text(answer: HttpResult) -> str:
+    """What a server says is wrong, JSON or not, fit for a terminal; of a page for browsers its status alone."""
+    where = sanitize_line((answer.headers.get(b"location") or b"").decode("latin-1"))
+    if 300 <= answer.status < 400 and where:
+        return f"it sends callers on to {where} (status {answer.status})"
+    page = (answer.headers.get(b"content-type") or b"").startswith(b"text/html")
+    text = "" if page else sanitize_line(error_message_in(answer.body, other=True))
+    return f"{text} (status {answer.status})" if text else f"status {answer.status}"
+
+
+def distrust(url: str, failure: Failure) -> str | None:
+    """What to tell a person when a server's certificate was not accepted; None for any other failure."""
+    if failure.detail == PIN_CHANGED:
+        return (
+            f"{url} shows another certificate than when you paired: somebody may be in between. If you have changed it "
+            "yourself, pair again by QR (svc-relay pair --pair-qr …), or with --new-certificate"
+        )
+    if failure.kind is not FailureKind.TLS:
+        return None
+    if any(sign in failure.detail for sign in NO_TLS):
+        return f"{url} does not speak TLS: begin its address with {'ws' if url.startswith('wss') else 'http'}://"
+    return f"{url} cannot be trusted: {because(failure)}; for a certificate of your own, set SSL_CERT_FILE to its file"

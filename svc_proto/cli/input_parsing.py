@@ -1,0 +1,87 @@
+"""What people type and paste, cleaned: pairing codes, relay addresses (wire core 10.4).
+
+A paste brings along what the terminal put around it, so escape sequences and control characters go first.
+"""
+
+from __future__ import annotations
+
+import re
+
+from svc_proto.basics.entropy import CODE_LENGTH
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
+from svc_proto.wire.urls import parse_url
+
+__all__ = [
+    "clean_code",
+    "clean_remote",
+    "looks_like_invite",
+    "strip_controls",
+    "strip_escapes",
+]
+
+RELAY_PORT = 8767  # spec: a bare ws address with no port gets it
+SHOWN = {"http://": "ws://", "https://": "wss://"}
+LONGEST_CODE = 64  # characters of what may still be a code; an invite is longer
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI, bracketed paste included
+    r"|(?:\x1b[\]P^_X]|[\x9d\x90\x9e\x9f\x98]).*?(?:\x07|\x1b\\|\x9c|\Z)"  # OSC, DCS, PM, APC, SOS
+    r"|\x1bO[@-~]?"  # SS3: cursor and function keys
+    r"|\x1b[ -/]*[0-~]?",
+    re.DOTALL,
+)
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_NOT_CODE = re.compile(r"[^A-Za-z0-9]")
+
+
+def strip_escapes(text: str) -> str:
+    """Without what moves a terminal's cursor or names a colour, as far as it is there."""
+    return _SEQUENCES.sub("", text)
+
+
+def strip_controls(text: str) -> str:
+    """Without escape sequences and control characters."""
+    return _CONTROLS.sub("", strip_escapes(text))
+
+
+def clean_code(text: str) -> str:
+    """A pairing code out of what was pasted: six of A-Z and 0-9. Raises `Problem`, code 2."""
+    kept = _NOT_CODE.sub("", strip_controls(text)).upper()[:CODE_LENGTH]
+    if len(kept) < CODE_LENGTH:
+        raise Problem(
+            "a pairing code has six characters of A-Z and 0-9: see svc pair on the relay's host", code=MISUSED
+        )
+    return kept
+
+
+def looks_like_invite(text: str) -> bool:
+    """Whether it is an invite rather than a code."""
+    text = strip_controls(text).strip()
+    return "://" in text or text.startswith("{") or len(text) > LONGEST_CODE
+
+
+def clean_remote(text: str, name: str = "--remote") -> str:
+    """A relay's address. Only ws without a port gets 8767; anything else stays as it is. Raises `Problem`, code 2.
+
+    An address as servers show theirs is understood, too: http for ws, https for wss, and a bind address for this host.
+    """
+    text = strip_controls(text).strip()
+    for shown, meant in SHOWN.items():
+        if text.lower().startswith(shown):
+            text = f"{meant}{text[len(shown) :]}"
+    try:
+        url = parse_url(text)
+    except RemoteProtocolError as error:
+        raise Problem(f"{name} must be an address such as ws://192.168.1.5:8767: {error}", code=MISUSED) from None
+    host = WILDCARD_ADDRESSES.get(url.host)
+    if host is not None:
+        text = text.replace(bracket_ipv6(url.host), bracket_ipv6(host), 1)
+    if url.tls or _has_port(text):
+        return text
+    return f"ws://{bracket_ipv6(host or url.host)}:{RELAY_PORT}{url.target.rstrip('/')}"
+
+
+def _has_port(text: str) -> bool:
+    netloc = text.partition("://")[2].partition("/")[0].partition("?")[0]
+    return netloc.rpartition("]")[2].rpartition(":")[1] == ":"

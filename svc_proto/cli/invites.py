@@ -1,0 +1,98 @@
+"""What a desktop makes of an invite: the code, and the routes to the relay in tiers (wire core 3.2, 3.3, 10.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve, field, frozen
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.sanitize import is_printable_ascii
+from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.input_parsing import clean_remote, strip_controls
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.machines.pairing_codes import normalize_code
+from svc_proto.machines.pairing_payload import parse_invite
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.advertised_address import bracket_ipv6
+from svc_proto.service_clients.candidate_prober import parse_candidate
+from svc_proto.settings import http_address
+
+__all__ = ["Invitation", "read_candidates", "read_invitation"]
+
+MAX_CANDIDATES = 16  # of one invite; further ones are ignored
+HOW = "show a new one with svc pair on the relay's host"
+
+
+@frozen
+class Invitation:
+    """A code and where to use it, best first; `stored` are the candidates as the session file keeps them."""
+
+    code: str = field(repr=False)
+    candidates: tuple[Candidate, ...]
+    stored: tuple[Mapping[str, object], ...] = ()
+    apis: Mapping[str, str] = {}  # where the API server is, by the relay's address of a route
+    api_key: str = field(default="", repr=False)
+
+
+def read_invitation(text: str, name: str = "--pair-qr") -> Invitation:
+    """Read any form of an invite. Raises `Problem`, code 2."""
+    try:
+        payload = parse_invite(strip_controls(text))
+    except Refused as error:
+        raise Problem(f"{name} is no invite: {error.message}; {HOW}", code=MISUSED) from None
+    relay, key, direct = payload.get_object("relay"), payload.text("key"), _api_url(payload)
+    url, code = relay.string("url"), relay.string("code")
+    if url is None or code is None:
+        raise Problem(f"{name} leads to no relay: it was down when the invite was made; {HOW}", code=MISUSED)
+    try:
+        word = normalize_code(code)
+    except Refused:
+        raise Problem(f"{name} holds no usable pairing code; {HOW}", code=MISUSED) from None
+    if not url.lower().startswith(("ws://", "wss://")):
+        raise Problem(f"the relay's address in {name} must begin with ws:// or wss://; {HOW}", code=MISUSED)
+    known = key if is_printable_ascii(key) else ""
+    found = read_candidates(payload.array("endpoints"), "transport_hint")
+    if not found:
+        role = _role_of(payload.text("host"))
+        only = Candidate(role, 0, clean_remote(url, f"the relay's address in {name}"))
+        return Invitation(word, (only,), apis={only.url: direct} if direct else {}, api_key=known)
+    apis = {each.url: _api_url(JsonObject.of(kept.get("api"))) or direct for each, kept in found}
+    return Invitation(
+        word,
+        tuple(each for each, _ in found),
+        tuple(kept for _, kept in found),
+        {relay_url: api for relay_url, api in apis.items() if api},
+        known,
+    )
+
+
+def read_candidates(endpoints: Sequence[object], hint_name: str) -> list[tuple[Candidate, Mapping[str, object]]]:
+    """The usable candidates among these, and how the session file keeps each; the inner names there are camelCase."""
+    found = (_candidate(each, hint_name) for each in endpoints[:MAX_CANDIDATES])
+    return [each for each in found if each is not None]
+
+
+def _candidate(value: object, hint_name: str) -> tuple[Candidate, Mapping[str, object]] | None:
+    found = parse_candidate(value)
+    if found is None:
+        return None
+    members = JsonObject.of(value)
+    api, hint = members.get_object("api"), members.get_object("relay").string(hint_name)
+    kept: dict[str, object] = {"role": found.role, "priority": found.priority}
+    if api:
+        kept["api"] = {name: api[name] for name in ("host", "port", "tls") if name in api}
+    kept["relay"] = {"url": found.url} if hint is None else {"url": found.url, "transportHint": hint}
+    return evolve(found, url=clean_remote(found.url)), kept
+
+
+def _api_url(members: JsonObject) -> str:
+    """Where an API server is that these describe; empty if they do not, or not so that it can be used."""
+    scheme = "https" if members.get("tls") is True else "http"
+    url = f"{scheme}://{bracket_ipv6(members.text('host'))}:{members.integer('port')}"
+    return "" if http_address(url) is None else url
+
+
+def _role_of(host: str) -> str:
+    """The role of the one candidate of an invite without any (wire core 3.2)."""
+    return "tailscale" if host.endswith(".ts.net") or host.startswith("100.") else "lan"

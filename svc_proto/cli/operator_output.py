@@ -1,0 +1,157 @@
+"""What the operator's commands print, line by line, in the order of wire core 10.1. Some of it is secret on purpose."""
+
+from __future__ import annotations
+
+from svc_proto.basics.sanitize import sanitize_line
+from svc_proto.cli.durations import NEVER, span_label
+from svc_proto.cli.key_rotation import Rotated
+from svc_proto.cli.operator_pairing import NewInvite
+from svc_proto.machines.grants import CHANNELS, build_grants
+from svc_proto.machines.paired_session_registry import session_expiry
+from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.oauth import SCOPE_ACT
+
+__all__ = [
+    "agent_lines",
+    "granted",
+    "invite_json",
+    "invite_lines",
+    "mask",
+    "meta_lines",
+    "rotated_lines",
+    "security_lines",
+]
+
+FULLY_MASKED = 8  # characters of a key up to which nothing of it is shown (wire core 10.1)
+OWN_KEY = "this pairing's own: it ends with the session, and with the code if nobody pairs"
+MAIN_KEY = "the main key: the QR holds it, and it outlives the session; svc key rotate makes a new one"
+MINUTES = f"{CODE_LIFETIME / 60:.0f} minutes"
+
+
+HIDDEN = "not shown"
+NOT_HERE = "not shown, as this is no terminal: --show shows it, with code and key; --json is for programs"
+
+
+def agent_lines(asked: JsonObject) -> list[str]:
+    """Who asks for the phone by OAuth, in the words of the relay: all but the numbers may be a stranger's."""
+    there = " (a program on the computer that asks)" if asked.get("answer_stays_there") is True else ""
+    return [
+        "An agent asks for your phone.",
+        f"  Calls itself  {sanitize_line(asked.text('client_name'))}   (nobody has checked that)",
+        f"  Asked from    {sanitize_line(asked.text('address'))}",
+        f"  Answer goes   to {sanitize_line(asked.text('answer_goes_to'))}{there}",
+        f"  May           {'look and act' if asked.text('scope') == SCOPE_ACT else 'look'} ({sanitize_line(asked.text('scope'))})",
+        "Allow it only if you have just connected it yourself.",
+    ]
+
+
+def mask(key: str) -> str:
+    """A key that can be told from others without being given away: first 4, last 3, length."""
+    if len(key) <= FULLY_MASKED:
+        return "*" * len(key)
+    return f"{key[:4]}…{key[-3:]} ({len(key)} characters)"
+
+
+def invite_lines(invite: NewInvite, *, hidden: bool = False) -> list[str]:
+    """The connection block, the relay block and the invite URL; where they are `hidden`, without key, code and URL."""
+    lines = ["API server", f"  URL       {invite.api.url}"]
+    if invite.key:
+        lines += [f"  Key       {mask(invite.key)}", *([] if hidden else [f"  To type   {invite.key}"])]
+        lines += ["  Access    with the key only"]
+        lines += [f"            {OWN_KEY if invite.own_key else MAIN_KEY}"]
+    elif not invite.meta.grants_chat:
+        lines += ["  Key       withheld, as chat is"]
+    else:
+        lines += ["  Key       none", "  Access    open: no API_SERVER_KEY is set"]
+    if invite.code is not None:
+        lines += ["", "Relay", f"  URL       {invite.relay_url}", f"  Code      {HIDDEN if hidden else invite.code}"]
+        lines += [f"            works once, for {MINUTES}", *meta_lines(invite.meta, invite.max_ttl)]
+        lines += ["", "Routes, best first"]
+        lines += [f"  {route.role:9} {route.api.url}  {route.relay_url}" for route in invite.routes]
+    for note in invite.notes:
+        lines += ["", f"Note: {note}"]
+    return [*lines, "", "Invite URL (holds credentials)", f"  {NOT_HERE if hidden else invite.pairing_url}"]
+
+
+def meta_lines(meta: PairingMeta, max_ttl: float | None) -> list[str]:
+    """What a phone gets for a code: its session, and every channel with its time, those of one time together."""
+    given = granted(meta, max_ttl)
+    session = span_label(session_expiry(0.0, meta.ttl_seconds, max_ttl) or NEVER)
+    asks = ", or what the phone asks for"
+    withheld = [channel for channel in CHANNELS if channel not in given]
+    by_span: dict[str, list[str]] = {}
+    for channel, span in given.items():
+        by_span.setdefault(span_label(span), []).append(channel)
+    rows = [f"{span}: {', '.join(channels)}" for span, channels in by_span.items()]
+    if meta.grants is None:
+        rows.append("unless the phone asks for others")
+    return [
+        f"  Session   {session}{asks if meta.ttl_seconds is None else ''}",
+        *(f"  {'' if place else 'Grants':9} {row}" for place, row in enumerate(rows or ["none"])),
+        *([f"  Withheld  {', '.join(withheld)}"] if withheld else []),
+    ]
+
+
+def granted(meta: PairingMeta, max_ttl: float | None) -> dict[str, int]:
+    """Each channel that a phone gets for a code, with its time in s, 0 for never."""
+    ends = build_grants(0.0, session_expiry(0.0, meta.ttl_seconds, max_ttl), meta.grants)
+    return {channel: int(end or NEVER) for channel, end in ends.items()}
+
+
+def invite_json(invite: NewInvite) -> dict[str, object]:
+    """The same as one object, for programs."""
+    relay: dict[str, object] | None = None
+    if invite.code is not None:
+        relay = {
+            "url": invite.relay_url,
+            "code": invite.code,
+            "expires_at": invite.expires_at,
+            "ttl_seconds": invite.meta.ttl_seconds,
+            "grants": granted(invite.meta, invite.max_ttl),
+        }
+    return {
+        "api": {"url": invite.api.url, "key": invite.key, "own_key": invite.own_key},
+        "relay": relay,
+        "routes": [
+            {"role": route.role, "api_url": route.api.url, "relay_url": route.relay_url} for route in invite.routes
+        ],
+        "qr_payload": invite.qr_payload,
+        "pairing_url": invite.pairing_url,
+        "notes": [*invite.notes, *invite.warnings],
+    }
+
+
+def rotated_lines(rotated: Rotated) -> list[str]:
+    """What is new, and what has to be done now."""
+    lines = [
+        f"New API key in {' and '.join(filter(None, (rotated.path, rotated.also)))}: {mask(rotated.key)}",
+        *_what_runs(rotated),
+        "Who is to go on chatting needs the new one: svc pair",
+    ]
+    if rotated.in_environment:
+        lines.append(
+            "API_SERVER_KEY is set in the environment, too, and servers that see it there take that: change it."
+        )
+    return lines
+
+
+def _what_runs(rotated: Rotated) -> list[str]:
+    if not rotated.runs:
+        return ["No API runs on this service home: its next start takes the new key."]
+    if not rotated.kept:
+        return ["The API that runs has taken it: the old key is refused, and what it had let in has ended."]
+    return [
+        f"The API that runs keeps the old key: {rotated.kept}.",
+        "Start the servers anew now (python -m servers, or servers.api, servers.relay and servers.dashboard).",
+    ]
+
+
+def security_lines(state: object) -> list[str]:
+    """One line of status, and how to turn it off when it is on (wire core 10.2)."""
+    if state is not True:
+        return ["API keys over plain HTTP from other hosts: refused"]
+    return [
+        "API keys over plain HTTP from other hosts: accepted until the relay restarts",
+        "Turn it off with: svc relay insecure-api-key off",
+    ]

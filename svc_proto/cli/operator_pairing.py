@@ -1,0 +1,181 @@
+"""The operator's pairing: a code at the relay, the routes to this host, the signed QR payload (spec "Pairing flow").
+
+A relay that does not answer is no error: the QR then leads to the API server alone, and a note says so.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve, field, frozen
+
+from svc_proto.basics.entropy import new_code
+from svc_proto.cli.errors import MISUSED, Problem, because
+from svc_proto.cli.mesh_vpn import Mesh, find_mesh
+from svc_proto.cli.one_shot_service import doing
+from svc_proto.cli.operator_requests import PROBE_WITHIN, local_relay, register
+from svc_proto.cli.pairing_candidates import (
+    ApiRoute,
+    HostRoute,
+    Mode,
+    candidate,
+    lan_route,
+    mesh_route,
+    prefer,
+    public_route,
+)
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
+from svc_proto.machines.pairing_payload import build_payload, relay_block
+from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.advertised_address import (
+    LOCAL_HOSTS,
+    advertised_host,
+    lan_address,
+    relay_address,
+    sign_invite,
+)
+from svc_proto.service_clients.local_api import find_local_api
+from svc_proto.service_clients.service_client import ServiceCallError
+from svc_proto.wire.urls import parse_url
+
+__all__ = ["NewInvite", "PairOrder", "pair"]
+
+HERE_ALONE = "the relay listens on this host alone, so no other device finds it: see RELAY_HOST"
+KEY_ELSEWHERE = (
+    "the API server on this host asks for a key that stands in no file of its home: "
+    "set API_SERVER_KEY for this command, as it was set for the server"
+)
+NOTHING_PRESET = PairingMeta()
+
+
+@frozen(kw_only=True)
+class PairOrder:
+    """What the operator wants, checked; None where nothing was said."""
+
+    config: RelayConfig
+    meta: PairingMeta = NOTHING_PRESET
+    mode: Mode = Mode.AUTO
+    public_url: str | None = None
+    prefer: str | None = None
+    host: str | None = None
+    port: int | None = None
+    dashboard_url: str | None = None
+    with_relay: bool = True
+    keyed: bool = False  # the API that runs on this host is known to ask for a key
+
+
+@frozen(kw_only=True)
+class NewInvite:
+    """What came of it. `code` and `relay_url` are None when the relay has no part in it."""
+
+    api: ApiRoute
+    key: str = field(repr=False)
+    own_key: bool  # it belongs to this pairing, else it is the API's main key
+    code: str | None = field(repr=False)
+    expires_at: int | None  # epoch seconds, of the code
+    relay_url: str | None
+    meta: PairingMeta
+    max_ttl: float | None  # s: the operator's maximum
+    routes: tuple[HostRoute, ...]
+    qr_payload: str = field(repr=False)
+    pairing_url: str = field(repr=False)
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # of what was asked for and could not be done: for standard error
+
+
+def pair(engine: Engine, order: PairOrder) -> Flow[NewInvite]:
+    """Register a code and make the invite. Raises `Problem`."""
+    config, notes, warnings = order.config, list[str](), list[str]()
+    if order.mode is Mode.PUBLIC and not order.public_url:
+        raise Problem("--mode public needs --public-url https://…", code=MISUSED)
+    public = None if order.public_url is None else public_route(order.public_url, config.port, config.root_path)
+    relay = local_relay(config)
+    unreachable = list[str]()
+    api, key, address = yield from _api(engine, order, unreachable)
+    doing(engine, f"asking the relay at {relay.url}")
+    code = own = None
+    if order.with_relay:
+        try:
+            yield from relay.health(engine, within=PROBE_WITHIN)
+        except ServiceCallError as error:
+            if error.failure is None:
+                raise
+            why = f"cannot be reached ({because(error.failure)})"
+            notes.append(f"the relay at {relay.url} {why}, so the QR is for the API server only; {relay.remedy}")
+        else:
+            code = new_code(engine.entropy)
+            # The relay is told of a way from outside: from then on it asks programs on this host for the local secret.
+            outside = public if order.mode in (Mode.AUTO, Mode.PUBLIC) else None
+            meta = evolve(order.meta, carries_key=bool(key), own_key=order.meta.grants_chat)
+            meta = meta if outside is None else evolve(meta, endpoints=[candidate(outside, 0)])
+            own = yield from register(engine, relay, code, meta)
+            key = own or key
+    if order.keyed and order.meta.grants_chat and not key:
+        raise Problem(KEY_ELSEWHERE)
+    expires_at = None if code is None else int(engine.now.wall + CODE_LIFETIME)
+    doing(engine, "looking for ways to this host")
+    notes += unreachable
+    relay_url = relay_address(config, address)
+    mesh = None
+    if order.mode in (Mode.AUTO, Mode.MESH):
+        mesh = yield from find_mesh(engine)
+    routes, warning = prefer(_routes(order, lan_route(api, relay_url), mesh, public), order.prefer)
+    if warning is not None:
+        warnings.append(warning)
+    if code is not None and not unreachable and all(parse_url(route.relay_url).host in LOCAL_HOSTS for route in routes):
+        notes.append(HERE_ALONE)
+    top = routes[0].api if code is None else api  # without a relay there are no candidates: the best is all there is
+    payload = build_payload(
+        brand=config.brand,
+        host=top.host,
+        port=top.port,
+        key=key,
+        tls=top.tls,
+        relay=None if code is None else relay_block(relay_url, code, order.meta),
+        endpoints=None if code is None else [candidate(route, place) for place, route in enumerate(routes)],
+        dashboard_url=order.dashboard_url,
+    )
+    text, url, unsigned = yield from sign_invite(engine, config, payload)
+    if unsigned is not None:
+        warnings.append(f"the QR is not signed: the signing key cannot be used ({because(unsigned)})")
+    return NewInvite(
+        api=top,
+        key=key,
+        own_key=own is not None,
+        code=code,
+        expires_at=expires_at,
+        relay_url=None if code is None else relay_url,
+        meta=order.meta,
+        max_ttl=config.max_session_ttl,
+        routes=tuple(routes),
+        qr_payload=text,
+        pairing_url=url,
+        notes=tuple(notes),
+        warnings=tuple(warnings),
+    )
+
+
+def _api(engine: Engine, order: PairOrder, notes: list[str]) -> Flow[tuple[ApiRoute, str, str]]:
+    """Where a phone finds the API server, its key unless chat is withheld, and this host's address on its network."""
+    server = yield from find_local_api(engine, order.config)
+    address = yield from lan_address(engine)
+    host = advertised_host(order.host or server.host, address)
+    if host in LOCAL_HOSTS:
+        notes.append("this host has no address on a network, so only programs on this host can use the invite")
+    key = server.key if order.meta.grants_chat else ""
+    return ApiRoute(host, order.port or server.port, server.tls), key, address
+
+
+def _routes(order: PairOrder, lan: HostRoute, mesh: Mesh | None, public: HostRoute | None) -> list[HostRoute]:
+    routes: list[HostRoute] = []
+    mode, config = order.mode, order.config
+    if mode in (Mode.AUTO, Mode.LAN):
+        routes.append(lan)
+    if mesh is not None:
+        role = config.brand.mesh_role
+        routes.append(mesh_route(mesh, role, lan.api, relay_port=config.port, relay_tls=config.tls))
+    elif mode is Mode.MESH:
+        raise Problem("--mode mesh finds no mesh VPN: start tailscale on this host, or use --mode lan")
+    if public is not None and mode in (Mode.AUTO, Mode.PUBLIC):
+        routes.append(public)
+    return routes

@@ -1,0 +1,131 @@
+"""What the operator's commands ask of the relay on this host: health, codes, revocation, the security switch.
+
+All of it over loopback and without a credential (wire core 0.3) but the local secret, where the relay asks for it, with
+the time limits of wire core 10.1.
+"""
+
+from __future__ import annotations
+
+from svc_proto.basics.sanitize import is_printable_ascii
+from svc_proto.cli.error_text import explained
+from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.request_origin import is_loopback_name
+from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import ServiceFault
+from svc_proto.wire.urls import encode_segment
+
+__all__ = [
+    "KEY_IS_KNOWN",
+    "LOCAL",
+    "PROBE_WITHIN",
+    "answer_agent",
+    "asked_by_agent",
+    "local_relay",
+    "register",
+    "registration",
+    "revoke",
+    "security",
+    "token_prefix",
+]
+
+REGISTER_WITHIN = 2.0  # s, wire core 10.1
+PROBE_WITHIN = 1.0  # s for its health, wire core 10.1
+LOCAL = "the relay"
+REMEDY = "start it with: python -m servers.relay"
+KEY_IS_KNOWN = (
+    "Its QR held the API's main key as well, with which it can go on to chat and to have the agent act. "
+    "Make a new key with: svc key rotate"
+)
+MIN_PREFIX, MAX_PREFIX = 4, 64  # characters, spec "Limits"; a whole token has 36
+
+
+def local_relay(config: RelayConfig) -> RelayClient:
+    """Where programs on this host find the relay that listens as configured."""
+    host = WILDCARD_ADDRESSES.get(config.host, config.host)
+    url = config.inside or f"{'https' if config.tls else 'http'}://{bracket_ipv6(host)}:{config.port}"
+    return RelayClient(LOCAL, url, remedy=REMEDY, local=is_loopback_name(url.encode()))
+
+
+def registration(code: str, meta: PairingMeta) -> dict[str, object]:
+    """The body of `POST /pairing/register`."""
+    body: dict[str, object] = {"code": code}
+    if meta.ttl_seconds is not None:
+        body["ttl_seconds"] = int(meta.ttl_seconds)
+    if meta.grants is not None:
+        body["grants"] = {channel: False if span is None else int(span) for channel, span in meta.grants.items()}
+    if meta.transport_hint is not None:
+        body["transport_hint"] = meta.transport_hint
+    if meta.endpoints is not None:
+        body["endpoints"] = meta.endpoints
+    if meta.carries_key:
+        body["carries_key"] = True
+    if meta.own_key:
+        body["own_key"] = True
+    return body
+
+
+def register(engine: Engine, relay: RelayClient, code: str, meta: PairingMeta) -> Flow[str | None]:
+    """Make a code usable; the API key that goes with it, if the relay gives one. Raises `Problem`."""
+    body = registration(code, meta)
+    asked = relay.json(engine, "POST", "/pairing/register", body, within=REGISTER_WITHIN)
+    return (yield from explained(asked, _elsewhere(relay))).text("api_key") or None
+
+
+def revoke(engine: Engine, relay: RelayClient, text: str) -> Flow[JsonObject]:
+    """End the one session whose token begins so; `revoked` of the answer is its prefix. Raises `Problem`."""
+    prefix = token_prefix(text)
+    sentences = {
+        ServiceFault.NOT_FOUND: f"no session has a token that begins with {prefix!r}: it may be over already",
+        ServiceFault.CONFLICT: "{said}: give more of the token",
+        **_elsewhere(relay),
+    }
+    return (yield from explained(relay.revoke(engine, prefix), sentences))
+
+
+def token_prefix(text: str) -> str:
+    """The beginning of a token as a person may name it. Raises `Problem`, code 2."""
+    prefix = text.strip()
+    if not MIN_PREFIX <= len(prefix) <= MAX_PREFIX or not is_printable_ascii(prefix):
+        raise Problem(f"a token prefix has {MIN_PREFIX} to {MAX_PREFIX} characters, usually the 8 shown", code=MISUSED)
+    return prefix
+
+
+def security(engine: Engine, relay: RelayClient, allow: bool | None) -> Flow[JsonObject]:
+    """The state of the switch for API keys over plain HTTP, turned first unless `allow` is None (wire core 8.3)."""
+    if allow is None:
+        return (yield from relay.json(engine, "GET", "/relay/security"))
+    return (yield from relay.json(engine, "PATCH", "/relay/security", {"allow_insecure_api_bearer": allow}))
+
+
+def asked_by_agent(engine: Engine, relay: RelayClient, word: str) -> Flow[JsonObject]:
+    """The question of the agent whose page shows this word. Raises `Problem`."""
+    return (yield from explained(relay.json(engine, "GET", _question(word)), _elsewhere(relay)))
+
+
+def answer_agent(
+    engine: Engine,
+    relay: RelayClient,
+    asked: JsonObject,
+    *,
+    allow: bool,
+    scope: str | None = None,
+    ttl: int | None = None,
+) -> Flow[JsonObject]:
+    """Answer it: a scope of None is the one that was asked for, a lifetime in s of None the usual. Raises `Problem`."""
+    body = {"ballot": asked.text("ballot"), "allow": allow, "scope": scope, "ttl_seconds": ttl}
+    return (yield from explained(relay.json(engine, "POST", _question(asked.text("code")), body), _elsewhere(relay)))
+
+
+def _question(word: str) -> str:
+    return f"/mcp/questions/{encode_segment(word.strip())}"
+
+
+def _elsewhere(relay: RelayClient) -> dict[ServiceFault, str]:
+    where = f"{relay.name} at {relay.url}"
+    return {ServiceFault.FORBIDDEN: f"{where} takes this only from its own host, over loopback: {{said}}"}

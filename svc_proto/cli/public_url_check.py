@@ -1,0 +1,157 @@
+"""What a stranger gets who calls this host by its public address: asked from here, but as one who knows nothing.
+
+No request shows a credential or the local secret. What is sent to local routes an open door refuses for its content
+(400), or only lists, so nothing is made. Only the pairing is a real one, with a code that the relay's own door gave and
+without any grant; it is revoked at once.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from svc_proto.basics.entropy import new_code
+from svc_proto.cli.desktop_connection import Identity, open_link
+from svc_proto.cli.doctor import PROBE_WITHIN, Finding, reach
+from svc_proto.cli.errors import Problem, because
+from svc_proto.cli.operator_requests import register, revoke
+from svc_proto.cli.pairing_candidates import HostRoute
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import HttpResult, fetch
+from svc_proto.engine.request_origin import is_trusted_host_name
+from svc_proto.facts import Failure
+from svc_proto.machines.grants import CHANNELS
+from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.relay_url import RelayUrl
+
+__all__ = ["LOCAL_ROUTES", "Outside", "examine_outside"]
+
+LOCAL_ROUTES = (
+    ("GET", "/bridge/activity"),
+    ("GET", "/media/inspect"),
+    ("GET", "/sessions"),
+    ("POST", "/media/register"),
+    ("POST", "/pairing/approve"),
+    ("POST", "/pairing/mint"),
+    ("POST", "/pairing/register"),
+)
+NOTHING = b"[]"  # a body that none of them takes
+SHUT = (401, 403)
+ELSEWHERE = (404, 405)  # what stands in front has no such route
+BLOCKED = 429
+LIFETIME = 60.0  # s of the session that is revoked at once
+PAGE = "docs/howto/proxies.md"
+
+
+@frozen(kw_only=True)
+class Outside:
+    """What is asked: the public route, the relay of this host if it runs, and the dashboard's path if it has one."""
+
+    route: HostRoute
+    relay: RelayClient | None
+    dashboard_path: str = ""
+
+
+def examine_outside(engine: Engine, asked: Outside) -> Flow[list[Finding]]:
+    """Ask, and say what came of it."""
+    address = asked.route.relay_url
+    relay = RelayClient("the relay", RelayUrl(address).http_url)
+    found = yield from reach(engine, address, alone=True)
+    findings = [found, _encryption(asked.route)]
+    if found.verdict == "ok":
+        findings.append((yield from _local_routes(engine, relay)))
+        findings += yield from _pairing(engine, asked.route, asked.relay)
+    findings.append((yield from _api(engine, asked.route.api.url)))
+    if asked.dashboard_path:
+        findings += yield from _dashboard(engine, f"{asked.route.api.url}{asked.dashboard_path}/")
+    return findings
+
+
+def _encryption(route: HostRoute) -> Finding:
+    if route.api.tls:
+        return Finding("encryption", "ok", "TLS: a certificate counts that this host trusts")
+    network = is_trusted_host_name(route.api.host.encode("latin-1", "replace"))
+    verdict = "warning" if network else "failure"
+    text = "none: whoever is on the way reads tokens, chats and screens"
+    return Finding("encryption", verdict, text, f"put a proxy with TLS in front: {PAGE}")
+
+
+def _local_routes(engine: Engine, relay: RelayClient) -> Flow[Finding]:
+    opened, silent = list[str](), list[str]()
+    for method, path in LOCAL_ROUTES:
+        body = NOTHING if method == "POST" else b""
+        answer = yield from fetch(engine, method, relay.url + path, body=body, within=PROBE_WITHIN)
+        status = 0 if isinstance(answer, Failure) else answer.status
+        if status == 0 or status == BLOCKED or status >= 500:
+            silent.append(path)
+        elif status not in (*SHUT, *ELSEWHERE):
+            opened.append(f"{method} {path}")
+    if opened:
+        text = f"open to everybody who comes this way: {', '.join(opened)}"
+        remedy = f"set RELAY_LOCAL_TRUST=secret, and have the proxy say for whom it asks: {PAGE}"
+        return Finding("local routes", "failure", text, remedy)
+    if silent:
+        return Finding("local routes", "warning", f"not known: no answer from {', '.join(silent)}", "try again")
+    return Finding("local routes", "ok", f"shut, all {len(LOCAL_ROUTES)} that were tried")
+
+
+def _pairing(engine: Engine, route: HostRoute, relay: RelayClient | None) -> Flow[list[Finding]]:
+    """Pair as a phone would. That tells whether sockets come through, and what the relay believes of the way."""
+    if relay is None:
+        return [Finding("WebSocket", "warning", "not tried: no relay runs on this host", "run it on the relay's host")]
+    code, who = new_code(engine.entropy), Identity(name="svc doctor", hostname="svc doctor", device_id="svc-doctor")
+    meta = PairingMeta(ttl_seconds=LIFETIME, grants=dict.fromkeys(CHANNELS))
+    try:
+        yield from register(engine, relay, code, meta)
+    except Problem as problem:
+        return [Finding("WebSocket", "warning", f"not tried: {problem}")]
+    try:
+        link, welcome = yield from open_link(engine, route.relay_url, {"pairing_code": code}, who)
+    except Problem as problem:
+        remedy = f"a proxy has to pass Upgrade on, and lead to the relay of this host: {PAGE}"
+        return [Finding("WebSocket", "failure", f"a phone cannot pair: {problem}", remedy)]
+    yield from link.finish()
+    try:
+        yield from revoke(engine, relay, welcome.token)
+    except Problem as problem:
+        left = Finding("WebSocket", "warning", f"the session of this test stays for {LIFETIME:.0f} s: {problem}")
+        return [left]
+    findings = [Finding("WebSocket", "ok", "a phone can pair")]
+    encrypted = welcome.transport_hint == "wss"
+    if encrypted is route.api.tls:
+        believed = (
+            "what the relay says of a phone's connection is so" if encrypted else "the relay knows that there is none"
+        )
+        findings.append(Finding("forwarded headers", "ok", believed))
+    elif route.api.tls:
+        text = "not believed: the relay takes phones for not encrypted, and a block counts for all of them together"
+        remedy = f"set RELAY_TRUST_PROXY_HEADERS=1, and have the proxy send X-Forwarded-Proto: {PAGE}"
+        findings.append(Finding("forwarded headers", "failure", text, remedy))
+    else:
+        text = "wrong: the relay takes phones for encrypted, and they are not"
+        findings.append(Finding("forwarded headers", "failure", text, "have the proxy send X-Forwarded-Proto as it is"))
+    return findings
+
+
+def _api(engine: Engine, url: str) -> Flow[Finding]:
+    answer = yield from fetch(engine, "GET", f"{url}/v1/models", within=PROBE_WITHIN)
+    if isinstance(answer, Failure):
+        return Finding(url, "warning", f"no API, so phones cannot chat this way: {because(answer)}", PAGE)
+    if answer.status in (200, 403):
+        text = "the API has no key" + (
+            ": everybody may use the agent" if answer.status == 200 else ", so it takes nobody"
+        )
+        return Finding(url, "failure", text, "set API_SERVER_KEY")
+    if answer.status != 401:
+        return Finding(url, "warning", f"no API, so phones cannot chat this way: status {answer.status}", PAGE)
+    return Finding(url, "ok", "the API asks for its key")
+
+
+def _dashboard(engine: Engine, url: str) -> Flow[list[Finding]]:
+    answer = yield from fetch(engine, "GET", url, within=PROBE_WITHIN)
+    if not isinstance(answer, HttpResult) or answer.status not in (200, 401):
+        return []  # it is not led there
+    if answer.status == 200:
+        return [Finding(url, "failure", "the dashboard lets everybody in", "set SVC_DASHBOARD_PASSWORD")]
+    return [Finding(url, "ok", "the dashboard asks for its password")]

@@ -1,0 +1,52 @@
+"""What a supervisor is told of the servers beside it: once all answer, then again and again while they do, and the end.
+
+News (`Notify`): "ready" when each has answered for the first time, "alive" after each later round in which all did, and
+"stopping". A round is skipped, not repeated, where one does not answer: whether that is too long is the supervisor's
+to say (systemd's WatchdogSec).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from svc_proto.cli.one_shot_service import Chore
+from svc_proto.commands import Notify
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.http_client import HttpResult, fetch
+
+__all__ = ["Watch"]
+
+SOON = 0.2  # s between two looks before all have answered
+PATIENCE = 10.0  # s for an answer
+
+
+class Watch(Chore[None]):
+    """Asks the servers at these addresses for `/health`, every so many seconds; without them only until they answer."""
+
+    def __init__(self, urls: Sequence[str], every: float | None) -> None:
+        super().__init__(partial(_watch, urls, every))
+
+    def on_stopping(self) -> None:
+        """Tell of it; nothing has failed."""
+        self._engine.emit(Notify("stopping", {}))
+        self._engine.exit(0)
+
+
+def _watch(urls: Sequence[str], every: float | None, engine: Engine) -> Flow[None]:
+    while not (yield from _all_answer(engine, urls)):
+        yield from sleep(engine, SOON)
+    engine.emit(Notify("ready", {}))
+    while every is not None:
+        yield from sleep(engine, every)
+        if (yield from _all_answer(engine, urls)):
+            engine.emit(Notify("alive", {}))
+
+
+def _all_answer(engine: Engine, urls: Sequence[str]) -> Flow[bool]:
+    for url in urls:
+        answer = yield from fetch(engine, "GET", f"{url}/health", within=PATIENCE)
+        if not isinstance(answer, HttpResult):
+            return False
+    return True

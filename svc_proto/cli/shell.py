@@ -1,0 +1,414 @@
+"""A terminal on the relay's host, on the terminal of a desktop (wire terminal 1).
+
+The keyboard and the screen are one channel. Keys go to the relay while it is there; one key is ours and detaches. When
+the connection is lost the same session is attached again, after a pause that doubles from 1 to 30 s. Whoever does not
+read stops the other: a screen that is full stops the relay's socket, a socket that is full stops the keyboard.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections import deque
+from typing import cast
+
+from attrs import evolve, field, frozen
+
+from svc_proto.cli.desktop_connection import Unreachable
+from svc_proto.cli.desktop_sessions import candidates_of, route_of, sign_in
+from svc_proto.cli.error_text import sanitize_line
+from svc_proto.cli.errors import Problem
+from svc_proto.cli.exec_output import ExecOutput, typed_line
+from svc_proto.cli.one_shot_service import INTERRUPTED, Chore, doing
+from svc_proto.cli.session_store import StoredSession
+from svc_proto.commands import Compute, Notify, TerminalSize
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, Task, run_operation, sleep
+from svc_proto.engine.sync import Condition
+from svc_proto.facts import Accepted, Failure
+from svc_proto.schema.envelope import Envelope
+from svc_proto.service_clients.candidate_prober import CandidateProber
+from svc_proto.service_clients.relay_connection import RelayConnection
+from svc_proto.wire.limits import DEFAULT_LIMITS
+
+__all__ = ["ShellChore", "ShellEnd", "ShellOrder"]
+
+ATTACH_WITHIN = 30.0  # s, wire terminal 1.3
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # s between two attempts to come back
+A_DAY = 86_400.0  # s: nothing here waits longer without looking around
+CTRL_C = 3
+INSISTS_WITHIN = 2.0  # s from one Ctrl-C to the next which ends a command that has its own mind about the first
+END_OF_INPUT = "\x04"
+SAID_EVERY = 1.0  # s: a terminal that is only being made ready has no ear for it
+QUIET = ("eof", "client detach", "client kill")  # reasons that are no failure (wire terminal 1.5)
+PATIENT = evolve(DEFAULT_LIMITS, write_timeout=A_DAY)  # a pager may well not read for an hour
+WIDE = TerminalSize(250, 200)  # where there is no screen: nothing is to be wrapped
+
+
+@frozen(kw_only=True)
+class ShellOrder:
+    """Which terminal. `escape` is the key that detaches, None for none."""
+
+    session: StoredSession = field(repr=False)
+    name: str = "default"
+    shell: str | None = None
+    command: str | None = None
+    escape: int | None = 0x1D  # Ctrl-]
+    keyboard: bool = True  # a person types, or standard input is to be typed
+    person: bool = True  # at a terminal
+
+
+@frozen
+class ShellEnd:
+    """How it ended: the exit status, and a line for the person."""
+
+    status: int
+    note: str = ""
+
+
+class ShellChore(Chore[ShellEnd]):
+    """The service. `Notify("raw")` asks the program to hand the terminal's keys over unchanged."""
+
+    def __init__(self, order: ShellOrder, *, watched: bool = False) -> None:
+        super().__init__(self._play, watched=watched)
+        self._order = order
+        self._screen: _Screen | None = None
+        self._link: RelayConnection | None = None
+        self._events: deque[tuple[str, str]] = deque()
+        self._keys = codecs.getincrementaldecoder("utf-8")("replace")
+        self._attach_id = ""
+        self._attached = False
+        self._ever = False
+        self._input_over = self._typed = False
+        self._ending: Task | None = None  # says that there is no more input
+        self._exec: ExecOutput | None = None
+        self._last_ctrl_c = -A_DAY
+        self._reattached = False  # these two as the relay said of the last attach
+        self._tmux = False
+        self._status: int | None = None  # of the shell, where the relay knows it
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine."""
+        super().bind(engine)
+        self.engine = engine
+        self._bell, self._drained = Condition(engine), Condition(engine)
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """The keyboard and the screen, once."""
+        if self._screen is not None:
+            return None
+        self._screen = _Screen(self, fact)
+        self._govern()
+        return self._screen
+
+    # --- the play ---
+
+    def _play(self, engine: Engine) -> Flow[ShellEnd]:
+        order = self._order
+        routes = CandidateProber(engine, candidates_of(order.session))
+        nonce = "svc" + engine.entropy(6).hex()
+        if order.command is not None:
+            typed_line(order.command, nonce, tmux=True, keyboard=False)  # refused before anybody is called
+        yield from self._connect(routes, anew=False)
+        if order.command is not None:
+            self._exec = ExecOutput(nonce)
+            self._type(typed_line(order.command, nonce, tmux=self._tmux, keyboard=order.keyboard))
+        watcher = engine.spawn(self._watch_size()) if order.person else None
+        try:
+            return (yield from self._serve(routes))
+        finally:
+            for task in (watcher, self._ending):
+                if task is not None:
+                    task.cancel()
+
+    def _serve(self, routes: CandidateProber) -> Flow[ShellEnd]:
+        while True:
+            kind, text = yield from self._event()
+            if kind == "ended":
+                return (yield from self._ended(text))
+            if kind == "nothing":
+                yield from self._leave("detach" if self._reattached else "kill")
+                return ShellEnd(0, "[nothing to type: standard input is empty]")
+            if kind == "interrupt":
+                yield from self._leave()
+                status = None if self._exec is None else self._exec.status
+                return ShellEnd(INTERRUPTED if status is None else status)
+            if kind == "detach":
+                yield from self._leave()
+                yield from self._flushed()
+                again = f"svc-relay shell --session {self._order.name}"
+                return ShellEnd(0, f"[detached from {self._order.name}; {again} comes back to it]")
+            if kind == "lost":
+                yield from self._come_back(routes, text)
+
+    def _come_back(self, routes: CandidateProber, why: str) -> Flow[None]:
+        if self._exec is not None:
+            raise Problem(f"the connection was lost while the command ran: {why}")
+        pause = FIRST_PAUSE
+        while True:
+            self._show(f"\r\n[{why}; trying again in {pause:.0f} s]\r\n")
+            yield from sleep(self.engine, pause)
+            try:
+                yield from self._connect(routes, anew=True)
+            except Unreachable as error:
+                why, pause = str(error), min(pause * 2, LONGEST_PAUSE)
+            else:
+                return
+
+    def _connect(self, routes: CandidateProber, *, anew: bool) -> Flow[None]:
+        engine, order = self.engine, self._order
+        if anew and len(candidates_of(order.session)) > 1:
+            chosen = yield from routes.select(anew=True)
+            if chosen is None:
+                raise Unreachable("no route to the relay answers")
+            url = chosen.url
+        else:
+            url = yield from route_of(engine, order.session, routes)
+        doing(engine, f"connecting to {url}")
+        link, _ = yield from sign_in(engine, order.session, url)
+        self._link = link
+        link.on_envelope, link.on_lost, link.on_drained = self._heard, self._lost, self._govern
+        size = yield from self._size()
+        payload: dict[str, object] = {"session_name": order.name, "cols": size.cols, "rows": size.rows}
+        shell = "/bin/sh" if order.command is not None else order.shell
+        if shell is not None:
+            payload["shell"] = shell
+        self._attach_id = link.send("terminal", "terminal.attach", payload)
+        kind, text = yield from self._event(ATTACH_WITHIN)
+        if kind == "lost":
+            raise Unreachable(text)
+        if kind != "attached":
+            link.close()
+            raise Problem(f"the relay gives no terminal: {text or 'no answer'}")
+        if self._ever and not self._reattached:
+            self._show("[the old shell is gone: this is a new one]\r\n")
+        self._attached = self._ever = True
+        engine.emit(Notify("raw", {}))
+        self._govern()
+        if self._input_over:
+            self._end_input()
+
+    def _ended(self, reason: str) -> Flow[ShellEnd]:
+        yield from self._leave("")
+        if self._exec is not None:
+            self._show(self._lines(self._exec.rest()))
+        yield from self._flushed()
+        if self._exec is not None:
+            if self._exec.status is None:
+                raise Problem(f"the command ended without a word of its status: {sanitize_line(reason)}")
+            return ShellEnd(self._exec.status)
+        if reason != "eof":
+            return ShellEnd(0 if reason in QUIET else 1, f"[{sanitize_line(reason)}]")
+        status = self._status or 0
+        return ShellEnd(status, f"[the shell has ended with status {status}]" if status else "[the shell has ended]")
+
+    def _watch_size(self) -> Flow[None]:
+        while True:
+            found = yield from run_operation(
+                self.engine, Compute(self.engine.new_op(), "terminal.resized"), within=A_DAY
+            )
+            if not isinstance(found, Failure) and self._attached and self._link is not None:
+                size = _as_size(found)
+                payload = {"session_name": self._order.name, "cols": size.cols, "rows": size.rows}
+                self._link.send("terminal", "terminal.resize", payload)
+            elif isinstance(found, Failure):
+                yield from sleep(self.engine, 1.0)
+
+    def _size(self) -> Flow[TerminalSize]:
+        if not self._order.person:
+            return WIDE
+        return _as_size((yield from run_operation(self.engine, Compute(self.engine.new_op(), "terminal.size"))))
+
+    # --- what happens meanwhile ---
+
+    def _event(self, within: float = A_DAY) -> Flow[tuple[str, str]]:
+        if not self._events:
+            yield from self._bell.wait(self.engine.now.mono + within)
+        return self._events.popleft() if self._events else ("", "")
+
+    def _tell(self, kind: str, text: str = "") -> None:
+        self._events.append((kind, text))
+        self._bell.notify_all()
+
+    def _heard(self, envelope: Envelope) -> None:
+        payload = envelope.payload
+        match (envelope.channel, envelope.type):
+            case ("terminal", "terminal.output"):
+                self._output(payload.text("data"))
+            case ("terminal", "terminal.attached"):
+                self._reattached = payload.get("reattach") is True
+                self._tmux = payload.get("tmux_available") is True
+                self._tell("attached")
+            case ("terminal", "terminal.detached"):
+                self._attached = False
+                self._status = payload.integer("exit_status", 0, 255)
+                self._tell("ended", sanitize_line(payload.text("reason")))
+            case ("terminal" | "system", "terminal.error" | "error") if envelope.id == self._attach_id:
+                self._tell("refused", sanitize_line(payload.text("message")))
+            case _:
+                pass
+
+    def _output(self, data: str) -> None:
+        if self._exec is None:
+            self._show(data)
+            return
+        was_over = self._is_over
+        self._show(self._lines(self._exec.feed(data)))
+        if self._is_over and not was_over and self._tmux:
+            self._type(self._exec.answer)
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the command is: nobody reads what is typed any more."""
+        return self._exec is not None and self._exec.status is not None
+
+    def _lost(self, why: str) -> None:
+        self._attached, self._link = False, None
+        self._govern()
+        self._tell("lost", f"connection lost: {sanitize_line(why)}")
+
+    def typed(self, data: bytes) -> None:
+        """Keys, or what standard input holds."""
+        escape = self._order.escape if self._order.person else None
+        if not self._attached:
+            if CTRL_C in data or (escape is not None and escape in data):
+                self.engine.exit(INTERRUPTED)  # given up while there is no connection
+        elif self._exec is not None and self._ends_command(data, escape):
+            self._tell("interrupt")
+        elif escape is not None and escape in data:
+            self._type(self._keys.decode(data[: data.index(escape)]))
+            self._tell("detach")
+        elif not self._is_over:
+            self._typed = True
+            self._type(self._keys.decode(data))
+
+    def _ends_command(self, data: bytes, escape: int | None) -> bool:
+        """Whether these keys end a command from here: one that Ctrl-C does not end, or that does not run yet."""
+        if escape is not None and escape in data:
+            return True
+        if CTRL_C not in data or not self._order.person:
+            return False
+        now, last = self.engine.now.mono, self._last_ctrl_c
+        self._last_ctrl_c = now
+        runs = self._exec is not None and self._exec.begun and not self._is_over
+        return not runs or data.count(CTRL_C) > 1 or now - last <= INSISTS_WITHIN
+
+    def on_stopping(self) -> None:
+        """Ctrl-C where keys are not ours: a command is ended with us, and what it ran in."""
+        if self._order.command is None or self._link is None:
+            super().on_stopping()
+            return
+        self.engine.spawn(self._leave(), on_done=lambda nothing: self.engine.exit(INTERRUPTED))
+
+    def typed_all(self) -> None:
+        """There is no more standard input."""
+        self._input_over = True
+        if self._attached and not self._is_over:
+            self._type(self._keys.decode(b"", True))
+            self._end_input()
+
+    def _end_input(self) -> None:
+        if self._exec is None and not self._typed:
+            self._tell("nothing")
+        elif self._ending is None:
+            self._ending = self.engine.spawn(self._say_end())
+
+    def _say_end(self) -> Flow[None]:
+        while True:
+            if self._attached and not self._is_over:
+                self._type(END_OF_INPUT)
+            yield from sleep(self.engine, SAID_EVERY)
+
+    def screen_gone(self) -> None:
+        """Nobody can see anything any more. When we stop, nobody has to."""
+        if not self.engine.stopping:
+            self.engine.exit(1, "nobody can see the terminal any more: standard output is closed")
+
+    def screen_writable(self, writable: bool) -> None:
+        """The screen takes more, or no more for now."""
+        if self._link is not None:
+            self._link.set_read_paused(not writable)
+
+    def screen_empty(self) -> None:
+        """All that was shown has left."""
+        self._drained.notify_all()
+
+    def _type(self, text: str) -> None:
+        if text and self._link is not None:
+            self._link.send("terminal", "terminal.input", {"session_name": self._order.name, "data": text})
+            self._govern()
+
+    def _show(self, text: str) -> None:
+        if text and self._screen is not None and not self._screen.gone:
+            self._screen.write(text.encode("utf-8", "replace"))
+
+    def _lines(self, text: str) -> str:
+        """The output of a command has bare line ends; a terminal whose keys are raw wants the other sign too."""
+        return text.replace("\n", "\r\n") if self._order.person else text
+
+    def _govern(self) -> None:
+        """Keys are read while they can go somewhere; between two connections a person's are, for Ctrl-C."""
+        screen = self._screen
+        if screen is None or screen.gone:
+            return
+        ready = self._attached and self._link is not None and self._link.writable
+        wanted = self._order.keyboard and (ready or (self._ever and not self._attached and self._order.person))
+        screen.set_read_paused(not wanted)
+
+    def _leave(self, how: str | None = None) -> Flow[None]:
+        """Say so, unless the terminal is over, and close. A command is ended, since nobody comes back to it."""
+        link, self._link = self._link, None
+        assert link is not None  # a terminal ends, and keys detach, only while there is a connection
+        if how is None:
+            how = "detach" if self._order.command is None else "kill"
+        if how:
+            link.send("terminal", f"terminal.{how}", {"session_name": self._order.name})
+        yield from link.finish()
+
+    def _flushed(self) -> Flow[None]:
+        while self._screen is not None and not self._screen.gone and self._screen.credit.unsent:
+            yield from self._drained.wait(self.engine.now.mono + A_DAY)
+
+
+class _Screen(Channel):
+    """Standard input and output."""
+
+    __slots__ = ("_chore",)
+
+    def __init__(self, chore: ShellChore, fact: Accepted) -> None:
+        super().__init__(chore.engine, fact.ch, PATIENT)
+        self._chore = chore
+
+    def received(self, data: bytes) -> None:
+        self._chore.typed(data)
+
+    def read_closed(self) -> None:
+        self._chore.typed_all()
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        if self.credit.blocked:
+            self._chore.screen_writable(False)
+
+    def reads_on(self) -> bool:
+        return True
+
+    def writable(self) -> None:
+        self._chore.screen_writable(True)
+
+    def all_sent(self) -> None:
+        self._chore.screen_empty()
+
+    def closed(self, why: str) -> None:
+        super().closed(why)
+        self._chore.screen_gone()
+
+    def stop(self) -> None:
+        self.abort()
+
+
+def _as_size(found: object) -> TerminalSize:
+    if isinstance(found, tuple) and len(found) == 2:
+        cols, rows = cast("tuple[int, int]", found)
+        return TerminalSize(max(cols, 1), max(rows, 1))
+    return TerminalSize(80, 24)

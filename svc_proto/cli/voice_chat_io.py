@@ -1,0 +1,201 @@
+"""The ends of a talk at a desktop: keyboard, microphone, loudspeaker, the relay's socket; and what they tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from attrs import frozen
+
+from svc_proto.cli.error_text import sanitize_line
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.child_process import ChildProcess, spawn
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.sync import Condition
+from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.facts import Accepted, Failure
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.wire.limits import DEFAULT_LIMITS, MAX_TEXT
+
+__all__ = [
+    "Ear",
+    "Ended",
+    "RelayEvent",
+    "Keyboard",
+    "TypedLine",
+    "Lost",
+    "Microphone",
+    "News",
+    "Recorded",
+    "AnswerPlayer",
+    "TooLong",
+]
+
+MAX_BYTES = 4 * MAX_TEXT  # of a line of the keyboard at most
+PLAYED_WITHIN = 900.0  # s
+
+
+@frozen
+class TypedLine:
+    """The person has typed a line."""
+
+    text: str
+
+
+@frozen
+class TooLong:
+    """The person has typed a line that is too long to be said."""
+
+
+@frozen
+class Ended:
+    """The person types no more."""
+
+
+@frozen
+class Recorded:
+    """The recorder has ended."""
+
+
+@frozen
+class RelayEvent:
+    """An event of the relay."""
+
+    event: JsonObject
+
+
+@frozen
+class Lost:
+    """The socket is over."""
+
+    why: str
+
+
+News: TypeAlias = "TypedLine | TooLong | Ended | Recorded | RelayEvent | Lost"
+Tell: TypeAlias = Callable[["News"], None]
+
+
+class Keyboard(Channel):
+    """Standard input."""
+
+    __slots__ = ("_line", "_tell")
+
+    def __init__(self, engine: Engine, fact: Accepted, tell: Tell) -> None:
+        super().__init__(engine, fact.ch, DEFAULT_LIMITS)
+        self._tell = tell
+        self._line = b""  # that has no end yet
+
+    def received(self, data: bytes) -> None:
+        """Take the lines that are complete."""
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            self._keep(end)
+            self._take()
+        self._keep(rest)
+
+    def read_closed(self) -> None:
+        """That was all; the last line may lack its end."""
+        if self._line:
+            self._take()
+        self._tell(Ended())
+
+    def stop(self) -> None:
+        """It stays as it is."""
+
+    def _keep(self, piece: bytes) -> None:
+        if len(self._line) <= MAX_BYTES:  # of a line that is too long anyway no more is kept
+            self._line += piece[: MAX_BYTES + 1]
+
+    def _take(self) -> None:
+        line, self._line = self._line, b""
+        text = line.decode("utf-8", "replace").strip()
+        self._tell(TooLong() if len(line) > MAX_BYTES or len(text) > MAX_TEXT else TypedLine(text))
+
+
+class Ear:
+    """A `WebSocketHandler`."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+
+    def on_open(self, socket: WebSocketConnection) -> None:
+        """The flow has it."""
+
+    def on_text(self, text: str) -> None:
+        """Tell an event; what is none says nothing."""
+        value = JsonObject.parse(text)
+        if value is not None:
+            self._tell(RelayEvent(value))
+
+    def on_binary(self, data: bytes) -> None:
+        """No relay sends any."""
+
+    def on_writable(self) -> None:
+        """What we say is short."""
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """It is over."""
+        self._tell(Lost(sanitize_line(reason) or f"code {code}"))
+
+
+class Microphone:
+    """A `ChildHandler`: the recorder."""
+
+    def __init__(self, take: Callable[[bytes], None], tell: Tell) -> None:
+        self._take = take
+        self._tell = tell
+
+    def on_output(self, data: bytes) -> None:
+        """Some of what the person says."""
+        self._take(data)
+
+    def on_exit(self, status: int | None) -> None:
+        """It has ended by itself."""
+        self._tell(Recorded())
+
+
+class AnswerPlayer:
+    """A `ChildHandler`: the player of one answer."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._child: ChildProcess | None = None
+        self._bell = Condition(engine)
+        self._over = False
+
+    def start(self, argv: tuple[str, ...]) -> Flow[bool]:
+        """Start the player; False when it cannot be."""
+        child = yield from spawn(self._engine, argv, self)
+        if isinstance(child, Failure):
+            self._over = True
+            return False
+        self._child = child
+        return True
+
+    def play(self, pcm: bytes) -> None:
+        """Some more sound."""
+        if self._child is not None and not self._over:
+            self._child.write(pcm)
+
+    def finish(self) -> Flow[None]:
+        """Let it play to its end."""
+        if self._child is None or self._over:
+            return
+        self._child.close_input()
+        yield from self._bell.wait(self._engine.now.mono + PLAYED_WITHIN)
+        self.stop()
+
+    def stop(self) -> None:
+        """Be silent now."""
+        if self._child is not None and not self._over:
+            self._over = True
+            self._child.kill()
+
+    def on_output(self, data: bytes) -> None:
+        """What a player says is of no interest."""
+
+    def on_exit(self, status: int | None) -> None:
+        """All was played, or it can play no more."""
+        self._over = True
+        self._bell.notify_all()

@@ -1,0 +1,116 @@
+"""What a desktop asks of a relay's voice routes: a recording to text, a text to a file, what is configured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from attrs import field, frozen
+
+from svc_proto.cli.error_text import PAIRED, explained, sanitize_line
+from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.one_shot_service import doing
+from svc_proto.commands import Notify
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.wire.limits import MAX_TEXT
+from svc_proto.wire.multipart import Part
+
+__all__ = ["MAX_RECORDING", "VoiceFile", "config_rows", "save_speech", "transcribe", "voice_config"]
+
+MAX_RECORDING = 25 * 1024 * 1024  # bytes, wire terminal-voice 3.3
+LISTEN_WITHIN = 900.0  # s: the relay's own engine takes up to 600 s, after those before it
+SPEAK_WITHIN = 180.0  # s
+KINDS = {  # of the names that people give to files; anything else is taken for WAV
+    **{name: f"audio/{name}" for name in ("wav", "webm", "ogg", "mp4", "flac", "aac")},
+    "opus": "audio/ogg",
+    "m4a": "audio/mp4",
+    "mp3": "audio/mpeg",
+}
+SUFFIXES = {"audio/mpeg": "mp3", "audio/wav": "wav", "audio/ogg": "ogg", "audio/flac": "flac"}
+
+
+@frozen
+class VoiceFile:
+    """A recording; `name` only decides what it is called a recording of."""
+
+    name: str
+    data: bytes = field(repr=False)
+
+    @property
+    def content_type(self) -> str:
+        """By the end of its name."""
+        return KINDS.get(self.name.rpartition(".")[2].lower(), "audio/wav")
+
+
+def transcribe(
+    engine: Engine, relay: RelayClient, upload: VoiceFile, profile: str | None = None
+) -> Flow[tuple[str, str | None]]:
+    """Have a recording written down: what was said, and which engine heard it. Raises `Problem`."""
+    size = len(upload.data)
+    if not size:
+        raise Problem(f"{upload.name} is empty", code=MISUSED)
+    if size > MAX_RECORDING:
+        raise Problem(f"{upload.name} has more than the {MAX_RECORDING} bytes that the relay takes", code=MISUSED)
+    doing(engine, f"the relay listens to {upload.name} ({size / 1e6:.1f} MB)")
+    part = Part(name="audio", filename="voice", content_type=upload.content_type, data=upload.data)
+    sent = relay.upload(engine, f"/voice/transcribe{_query(profile)}", part, within=LISTEN_WITHIN)
+    value = relay.json_object((yield from explained(sent, PAIRED)))
+    text = value.string("text")
+    if text is None:
+        raise Problem(f"{relay.name} gave no text")
+    return text, value.text("provider") or None
+
+
+def save_speech(
+    engine: Engine,
+    relay: RelayClient,
+    text: str,
+    *,
+    profile: str | None = None,
+    choice: Mapping[str, str] | None = None,
+) -> Flow[str]:
+    """Have a text spoken: the file is told as `Notify("piece", {"data", "name"})`, its type returned."""
+    if not text.strip():
+        raise Problem("the text is empty", code=MISUSED)
+    if len(text.strip()) > MAX_TEXT:
+        raise Problem(f"the text has more than {MAX_TEXT} characters", code=MISUSED)
+    doing(engine, "the relay speaks")
+    body = {"text": text, **(choice or {}), **({"profile": profile} if profile else {})}
+    asked = relay.success(relay.request(engine, "POST", "/voice/synthesize", body, within=SPEAK_WITHIN))
+    whole = yield from explained(asked, PAIRED)
+    if not whole.body:
+        raise Problem(f"{relay.name} gave no sound")
+    kind = sanitize_line((whole.headers.get(b"content-type") or b"").decode("latin-1")).partition(";")[0]
+    engine.emit(Notify("piece", {"data": whole.body, "name": f"speech.{SUFFIXES.get(kind, 'bin')}"}))
+    return kind
+
+
+def voice_config(engine: Engine, relay: RelayClient, profile: str | None = None) -> Flow[JsonObject]:
+    """`GET /voice/config` (wire terminal-voice 3.1). Raises `Problem`."""
+    return (yield from relay.json(engine, "GET", f"/voice/config{_query(profile)}"))
+
+
+def config_rows(config: JsonObject) -> list[tuple[str, ...]]:
+    """Rows of name and value, for people."""
+    rows: list[tuple[str, ...]] = []
+    for key, name in (("tts", "speaks"), ("stt", "listens")):
+        engine = config.get_object(key)
+        provider = sanitize_line(engine.text("provider")) or "nothing"
+        parts = [provider, sanitize_line(engine.text("model")), sanitize_line(engine.text("voice"))]
+        shown = ", ".join(part for part in parts if part)
+        rows.append((name, shown if engine.get("enabled") is True else f"{shown} (off)"))
+    scope = sanitize_line(config.text("config_scope")) or "global"
+    settings = f"{scope} {sanitize_line(config.text('config_path'))}".strip()
+    if config.get("fallback_to_global") is True:  # a name that was mistyped looks the same
+        settings += ", since the profile says nothing of speech, or is not there"
+    rows.append(("settings", settings))
+    if missing := config.get_object("requirements").array("missing_packages"):
+        rows.append(("not installed", sanitize_line(", ".join(str(name) for name in missing))))
+    return rows
+
+
+def _query(profile: str | None) -> str:
+    return f"?{urlencode({'profile': profile})}" if profile else ""

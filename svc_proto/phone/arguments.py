@@ -1,0 +1,124 @@
+"""Reading arguments from a JSON body the way phones do: through text (wire/bridge.md, "Types").
+
+- int-ish: a number or a numeric string without fraction or exponent. `12` and `"12"` are equal; `12.0` and `"12.5"`
+  count as missing, and so does what does not fit the integer's width.
+- bool-ish: exactly `true` or `false`, lower case, bare or quoted.
+- A null counts as missing.
+- An array or object where a scalar is expected is refused with 400 and the name of the field.
+- Half of a surrogate pair becomes `?`: it has no UTF-8 form and could not be sent on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from svc_proto.phone.command_refused import Refusal
+from svc_proto.schema import coercion
+from svc_proto.schema.json_object import as_array, as_object, as_text
+
+__all__ = ["Arguments", "clamp", "scalar_text", "sendable", "utf16_length"]
+
+MAX_NAME = 100  # characters of a member's name in a refusal
+INT_BITS = 32  # width of a count, a duration or a coordinate on the phone
+_INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
+
+
+class Arguments:
+    """The body of one command. Names given together are spellings of one argument; the first that is there wins."""
+
+    def __init__(self, body: Mapping[str, object]) -> None:
+        self._body = body
+
+    def only(self, *names: str) -> None:
+        """Refuse any member but these, 400 with its name. A null is as good as missing."""
+        for name, value in self._body.items():
+            if value is not None and name not in names:
+                raise Refusal(400, f"unknown argument: {sendable(name[:MAX_NAME])}")
+
+    def raw(self, *names: str) -> object:
+        """The value as it came, or None."""
+        for name in names:
+            value = self._body.get(name)
+            if value is not None:
+                return value
+        return None
+
+    def text(self, *names: str) -> str | None:
+        """A scalar as text (numbers and booleans as JSON writes them), or None."""
+        value = self.raw(*names)
+        return None if value is None else scalar_text(value, names[0])
+
+    def filled(self, *names: str) -> str | None:
+        """Like `text`, with a blank one counted as missing."""
+        value = self.text(*names)
+        return value if value is not None and value.strip() else None
+
+    def required(self, *names: str) -> str:
+        """A text that must be there and not blank, or 400."""
+        value = self.filled(*names)
+        if value is None:
+            raise Refusal(400, f"missing or empty argument: {names[0]}")
+        return value
+
+    def integer(self, *names: str, bits: int = INT_BITS) -> int | None:
+        """An int-ish value of `bits` width, or None."""
+        value = self.text(*names)
+        if value is None or _INTEGER.fullmatch(value) is None:
+            return None
+        number = int(value)
+        limit = 1 << (bits - 1)
+        return number if -limit <= number < limit else None
+
+    def required_integer(self, *names: str) -> int:
+        """An int-ish value that must be there, or 400."""
+        value = self.integer(*names)
+        if value is None:
+            raise Refusal(400, f"missing or not an integer: {names[0]}")
+        return value
+
+    def boolean(self, *names: str) -> bool | None:
+        """A bool-ish value, or None."""
+        return coercion.coerce_boolean(self.text(*names))
+
+    def mapping(self, name: str) -> Mapping[str, object]:
+        """An object, empty when missing; 400 for anything else."""
+        value = self._body.get(name)
+        found = {} if value is None else as_object(value)
+        if found is None:
+            raise Refusal(400, f"{name} must be an object")
+        return found
+
+    def array(self, name: str) -> list[object]:
+        """An array, empty when missing; 400 for anything else."""
+        value = self._body.get(name)
+        found = [] if value is None else as_array(value)
+        if found is None:
+            raise Refusal(400, f"{name} must be an array")
+        return found
+
+
+def scalar_text(value: object, name: str) -> str:
+    """A JSON scalar as text; 400 naming the field for an array or an object."""
+    number = None if as_text(value) is not None else coercion.coerce_integer(value)
+    if number is not None and number.bit_length() > 1024:  # far past any use, far below the interpreter's limit
+        raise Refusal(400, f"{name} is out of range")
+    text = coercion.coerce_text(value, flags=True)
+    if text is None:
+        raise Refusal(400, f"{name} must be a string, a number or a boolean")
+    return sendable(text)
+
+
+def sendable(text: str) -> str:
+    """The text with each lone surrogate replaced by `?`."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def clamp(value: int, low: int, high: int) -> int:
+    """The nearest number in `low..high`."""
+    return max(low, min(high, value))
+
+
+def utf16_length(text: str) -> int:
+    """Length in UTF-16 units, as phones count."""
+    return len(text.encode("utf-16-le")) // 2

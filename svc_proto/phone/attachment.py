@@ -1,0 +1,213 @@
+"""An attachment in a chat: a media marker, fetched from the relay, or a card that says why not.
+
+SPEC.md "Client attachment fetch", with what its rows imply (a fetch that succeeds, a tap, another try):
+
+| state       | trigger     | next        |                                                              |
+|-------------|-------------|-------------|--------------------------------------------------------------|
+| LOADING     | HOLD        | LOADING     | on cellular with auto-fetch off: a tap-to-download affordance  |
+| LOADING     | TAP         | LOADING     | the person asked for it: fetch                                |
+| LOADING     | FETCHED     | READY       |                                                              |
+| LOADING     | TOO_LARGE   | FAILED      | "file too large"                                              |
+| LOADING     | UNREACHABLE | UNAVAILABLE | the card names the reason: relay offline                      |
+| LOADING     | FORBIDDEN   | UNAVAILABLE | sandbox violation                                             |
+| LOADING     | MISSING     | UNAVAILABLE | file not found                                                |
+| UNAVAILABLE | TAP         | LOADING     | try again                                                     |
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from urllib.parse import quote
+
+from attrs import define, field, frozen
+
+from svc_proto.basics.brand import BRANDS
+from svc_proto.machines.transitions import Table, step
+from svc_proto.phone.preferences import Preferences
+
+__all__ = [
+    "ATTACHMENT_TABLE",
+    "Attachment",
+    "AttachmentState",
+    "AttachmentTrigger",
+    "Marker",
+    "MediaCache",
+    "find_markers",
+]
+
+_SCHEMES = "|".join(re.escape(brand.scheme) for brand in BRANDS.values())
+_MARKER = re.compile(
+    rf"MEDIA:(?:(?:{_SCHEMES})://(?P<token>[A-Za-z0-9_-]+)"
+    r"|(?P<quote>[\"'`])(?P<quoted>/[^\n]*?)(?P=quote)"
+    r"|(?P<words>/(?:(?!MEDIA:)[^\n\"'<>`])+))"
+)
+MOST_WORDS = 8  # of a path that nobody quoted
+
+
+class AttachmentState(Enum):
+    """What the client shows."""
+
+    LOADING = "LOADING"
+    READY = "READY"
+    FAILED = "FAILED"
+    UNAVAILABLE = "unavailable card"
+
+
+class AttachmentTrigger(Enum):
+    """What happens to it."""
+
+    HOLD = "on cellular, auto-fetch off"
+    TAP = "tap"
+    FETCHED = "fetched"
+    TOO_LARGE = "too large"
+    UNREACHABLE = "relay offline"
+    FORBIDDEN = "sandbox violation"
+    MISSING = "file not found"
+
+
+ATTACHMENT_TABLE: Table[AttachmentState, AttachmentTrigger] = {
+    (AttachmentState.LOADING, AttachmentTrigger.HOLD): AttachmentState.LOADING,
+    (AttachmentState.LOADING, AttachmentTrigger.TAP): AttachmentState.LOADING,
+    (AttachmentState.LOADING, AttachmentTrigger.FETCHED): AttachmentState.READY,
+    (AttachmentState.LOADING, AttachmentTrigger.TOO_LARGE): AttachmentState.FAILED,
+    (AttachmentState.LOADING, AttachmentTrigger.UNREACHABLE): AttachmentState.UNAVAILABLE,
+    (AttachmentState.LOADING, AttachmentTrigger.FORBIDDEN): AttachmentState.UNAVAILABLE,
+    (AttachmentState.LOADING, AttachmentTrigger.MISSING): AttachmentState.UNAVAILABLE,
+    (AttachmentState.UNAVAILABLE, AttachmentTrigger.TAP): AttachmentState.LOADING,
+}
+
+
+MESSAGES = {
+    AttachmentTrigger.TOO_LARGE: "file too large",
+    AttachmentTrigger.UNREACHABLE: "relay offline",
+    AttachmentTrigger.FORBIDDEN: "sandbox violation",
+    AttachmentTrigger.MISSING: "file not found",
+}
+
+NOT_THERE = (AttachmentTrigger.MISSING, AttachmentTrigger.FORBIDDEN)  # a path is judged before it is looked for
+
+
+@frozen
+class Marker:
+    """A media marker in chat text: a token of the registry, or an absolute path of the host.
+
+    A path that nobody quoted may go on behind a blank, or be over: `shorter` are the others it may be, longest first.
+    """
+
+    token: str | None = None
+    path: str | None = None
+    shorter: tuple[str, ...] = ()
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The relay's paths that may serve it; the first that is there does."""
+        if self.token is not None:
+            return (f"/media/{self.token}",)
+        return tuple(f"/media/by-path?path={quote(path, safe='')}" for path in (self.path or "", *self.shorter))
+
+
+def find_markers(text: str) -> list[Marker]:
+    """Every marker in a chat text, in order, under either brand (SPEC.md "Media marker in chat text")."""
+    return [_marker(match) for match in _MARKER.finditer(text)]
+
+
+@define
+class Attachment:
+    """One attachment. Ask `wants_fetch`, fetch `target`, say how it went."""
+
+    marker: Marker
+    preferences: Preferences
+    on_cellular: bool = False
+    state: AttachmentState = field(default=AttachmentState.LOADING, init=False)
+    tapped: bool = field(default=False, init=False)
+    _tried: int = field(default=0, init=False)  # of the marker's targets
+    message: str = field(default="", init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.wants_fetch:
+            self._step(AttachmentTrigger.HOLD)
+
+    @property
+    def wants_fetch(self) -> bool:
+        """Whether to fetch now."""
+        held = self.on_cellular and not self.preferences.auto_fetch_on_cellular and not self.tapped
+        return self.state is AttachmentState.LOADING and not held
+
+    @property
+    def target(self) -> str:
+        """Where to fetch it."""
+        return self.marker.targets[self._tried]
+
+    @property
+    def offers_tap(self) -> bool:
+        """Whether to show a tap-to-download affordance: not fetched for now, or worth another try."""
+        waiting = self.state is AttachmentState.LOADING and not self.wants_fetch
+        return waiting or self.state is AttachmentState.UNAVAILABLE
+
+    def tap(self) -> None:
+        """The person asks for it. Nothing where no tap is offered."""
+        if self.offers_tap:
+            self._step(AttachmentTrigger.TAP)
+            self.tapped = True
+            self._tried = 0
+            self.message = ""
+
+    def answered(self, status: int | None, size: int) -> None:
+        """The relay answered with a status and a body of so many bytes (announced or received); None: no answer."""
+        if self.state is AttachmentState.LOADING:  # else a late answer to a fetch that was given up
+            trigger = _trigger(status, size, self.preferences.max_inbound)
+            if trigger in NOT_THERE and self._tried + 1 < len(self.marker.targets):
+                self._tried += 1  # the path may end earlier
+                return
+            self.message = MESSAGES.get(trigger, "")
+            self._step(trigger)
+
+    def _step(self, trigger: AttachmentTrigger) -> None:
+        self.state = step(ATTACHMENT_TABLE, self.state, trigger)
+
+
+class MediaCache:
+    """What a client keeps of fetched media: the oldest by modification time go first (spec "Limits")."""
+
+    def __init__(self, preferences: Preferences) -> None:
+        self._cap = preferences.cache_cap
+        self._files: dict[str, tuple[float, int]] = {}
+
+    @property
+    def size(self) -> int:
+        """How many bytes of it are kept."""
+        return sum(size for _, size in self._files.values())
+
+    def put(self, name: str, size: int, modified: float) -> list[str]:
+        """A file was stored; the names of those to delete so that the cap holds, oldest first."""
+        self._files[name] = (modified, size)
+        gone: list[str] = []
+        excess = self.size - self._cap
+        for oldest in sorted(self._files, key=lambda each: (self._files[each][0], each)):
+            if excess <= 0:
+                break
+            excess -= self._files.pop(oldest)[1]
+            gone.append(oldest)
+        return gone
+
+
+def _marker(match: re.Match[str]) -> Marker:
+    if match["words"] is None:
+        return Marker(match["token"], match["quoted"])
+    words = match["words"].strip()
+    ends = [*(blank.start() for blank in re.finditer(r"\s+", words)), len(words)]
+    path, *shorter = (words[:end] for end in reversed(ends[:MOST_WORDS]))
+    return Marker(path=path, shorter=tuple(shorter))
+
+
+def _trigger(status: int | None, size: int, most: int) -> AttachmentTrigger:
+    match status:
+        case 200:
+            return AttachmentTrigger.FETCHED if size <= most else AttachmentTrigger.TOO_LARGE
+        case 403:
+            return AttachmentTrigger.FORBIDDEN
+        case 404:
+            return AttachmentTrigger.MISSING
+        case _:
+            return AttachmentTrigger.UNREACHABLE

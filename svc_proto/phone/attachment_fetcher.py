@@ -1,0 +1,167 @@
+"""The attachments of a chat, fetched: `Attachment` decides when and what it comes to, here it is carried out.
+
+At most four at once, in the order in which they were shown. What was fetched is kept in memory up to the cap of the
+preferences; the oldest goes first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from attrs import define
+
+from svc_proto.engine.flow import Task
+from svc_proto.engine.http_client import HttpResult, buffered
+from svc_proto.facts import FailureKind
+from svc_proto.phone.attachment import Attachment, MediaCache, find_markers
+from svc_proto.phone.preferences import Preferences
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import ServiceCallError
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Attachments"]
+
+MOST_SHOWN = 100  # attachments that are remembered; the oldest is forgotten, with its fetch
+DOWNLOAD_WITHIN = 120.0  # s, for a whole file: 100 MB, the largest that may be allowed, at 7 Mbit/s
+MOST_AT_ONCE = 4  # fetches; the others wait
+
+
+@define(eq=False)
+class _Shown:
+    attachment: Attachment
+    task: Task | None = None
+    size: int = 0  # bytes
+    content_type: str = ""
+
+
+class Attachments:
+    """What a chat shows. `source` says where the relay is and what the session token is; None when there is none yet.
+
+    Each change is told as `attachment`: `number`, `state`, `message`, `tap` (whether one is offered), `size` in bytes,
+    `content_type`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        preferences: Preferences,
+        *,
+        on_cellular: bool,
+        source: Callable[[], RelayClient | None],
+        tell: Callable[[str, Mapping[str, object]], None],
+    ) -> None:
+        self._engine = engine
+        self._preferences = preferences
+        self._on_cellular = on_cellular
+        self._source = source
+        self._tell = tell
+        self._shown: OrderedDict[int, _Shown] = OrderedDict()
+        self._cache = MediaCache(preferences)
+        self._bodies: dict[int, bytes] = {}
+        self._count = 0
+
+    def show(self, text: str) -> list[int]:
+        """A chat text is shown: the numbers of the attachments in it."""
+        numbers = []
+        for marker in find_markers(text):
+            self._count += 1
+            attachment = Attachment(marker, self._preferences, on_cellular=self._on_cellular)
+            self._shown[self._count] = _Shown(attachment)
+            numbers.append(self._count)
+            self._say(self._count)
+            while len(self._shown) > MOST_SHOWN:
+                self._forget()
+        self.go_on()
+        return numbers
+
+    def tap(self, number: int) -> bool:
+        """The person asks for one. False when there is nothing to ask for."""
+        shown = self._shown.get(number)
+        if shown is None or not shown.attachment.offers_tap:
+            return False
+        shown.attachment.tap()
+        self._say(number)
+        self.go_on()
+        return True
+
+    def on_network(self, *, cellular: bool) -> None:
+        """The network is another one: what waited for a better one need not wait."""
+        self._on_cellular = cellular
+        for shown in self._shown.values():
+            shown.attachment.on_cellular = cellular
+        self.go_on()
+
+    def body(self, number: int) -> bytes | None:
+        """The bytes of an attachment, as long as the cache keeps them."""
+        return self._bodies.get(number)
+
+    def go_on(self) -> None:
+        """Fetch what wants to be fetched, now that there may be a session, or room for one more."""
+        source = self._source()
+        if source is None:
+            return
+        running = sum(shown.task is not None for shown in self._shown.values())
+        wanted = [number for number, shown in self._shown.items() if shown.attachment.wants_fetch and not shown.task]
+        for number in wanted[: max(0, MOST_AT_ONCE - running)]:
+            self._fetch(number, self._shown[number], source)
+
+    def drop(self) -> None:
+        """Give up every fetch."""
+        for shown in self._shown.values():
+            if shown.task is not None:
+                shown.task.cancel()
+                shown.task = None
+
+    def _fetch(self, number: int, shown: _Shown, source: RelayClient) -> None:
+        most = self._preferences.max_inbound
+
+        def done(answer: HttpResult | Exception) -> None:
+            shown.task = None
+            self._answered(number, shown, answer, most)
+            self.go_on()
+
+        target = shown.attachment.target
+        flow = source.request(self._engine, "GET", target, into=buffered(most), fields=(), within=DOWNLOAD_WITHIN)
+        shown.task = self._engine.spawn(flow, on_done=done, on_error=done)
+
+    def _answered(self, number: int, shown: _Shown, answer: HttpResult | Exception, most: int) -> None:
+        if isinstance(answer, ServiceCallError):
+            too_large = answer.failure is not None and answer.failure.kind is FailureKind.TOO_LARGE
+            shown.attachment.answered(200 if too_large else None, most + 1)
+        elif isinstance(answer, Exception):
+            self._engine.log_bug(answer)
+            shown.attachment.answered(None, 0)
+        else:
+            shown.attachment.answered(answer.status, len(answer.body))
+            if answer.status == 200:
+                shown.size = len(answer.body)
+                shown.content_type = (answer.headers.get(b"content-type") or b"").decode("latin-1")
+                self._bodies[number] = answer.body
+                for gone in self._cache.put(str(number), shown.size, self._engine.now.wall):
+                    del self._bodies[int(gone)]
+        self._say(number)
+
+    def _forget(self) -> None:
+        _, shown = self._shown.popitem(last=False)
+        if shown.task is not None:
+            shown.task.cancel()
+        # Its bytes stay in the cache until their turn comes: that is the cap's business.
+
+    def _say(self, number: int) -> None:
+        shown = self._shown[number]
+        attachment = shown.attachment
+        self._tell(
+            "attachment",
+            {
+                "number": number,
+                "state": attachment.state.value,
+                "message": attachment.message,
+                "tap": attachment.offers_tap,
+                "size": shown.size,
+                "content_type": shown.content_type,
+            },
+        )

@@ -1,0 +1,244 @@
+"""Commands on their way through the gates and the handset: at most one performance and one answer for each.
+
+| what the gate says | what becomes of the command                                                              |
+|--------------------|------------------------------------------------------------------------------------------|
+| a reply            | it goes out at once                                                                      |
+| later, an upload   | it goes out when the time has passed, or the file has reached the relay (or has not)     |
+| awaiting           | it goes out when the person decides, or when the gate gives up: time-out, master off, …  |
+
+All of it belongs to one connection: when that is lost, what waits is never performed and what is under way is given
+up. A request id is taken once: a command that comes again under it is ignored, whatever became of the first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow, Task, sleep
+from svc_proto.phone.backend import HandsetCommand, Later, NeedsUpload, Performed, Reply
+from svc_proto.phone.safety.confirmation import Awaiting
+from svc_proto.phone.safety.settings import Answerer
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
+from svc_proto.wire.multipart import Part
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.phone.safety.gate import SafetyGate
+
+__all__ = ["Performer"]
+
+MOST_COMMANDS = 64  # under way at once; a further one is answered with 503
+MOST_REMEMBERED = 1024  # request ids that were taken; the oldest is forgotten
+LONGEST_ID = 200  # characters of a request id, which is a UUID (wire bridge 1.1); a longer one is malformed
+UPLOAD_WITHIN = 15.0  # s, wire bridge 3.4
+LONGEST_PATH = 100  # characters of a path in a log record
+
+
+@frozen
+class _Asked:
+    """A command that the person was asked about."""
+
+    confirmation_id: str
+    command: HandsetCommand
+    relay: RelayClient
+
+
+class Performer:
+    """Carries out `bridge.command`s. `drop()` when there is nobody left to answer.
+
+    `on_change` is called whenever the gate may have changed: after a command, a decision, a switch, a deadline.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        gate: SafetyGate,
+        *,
+        answers: Answerer,
+        scheme: str,
+        send: Callable[[str, str, Mapping[str, object]], None],
+        tell: Callable[[str, Mapping[str, object]], None],
+        on_change: Callable[[], None],
+    ) -> None:
+        self.answers = answers
+        self.lapsed_at: float | None = None  # when a question last went away undecided, monotonic seconds
+        self._engine = engine
+        self._gate = gate
+        self._scheme = scheme
+        self._send = send
+        self._tell = tell
+        self._on_change = on_change
+        self._deadline = engine.timers.timer(self.settle)
+        self._asked: dict[str, _Asked] = {}  # by request id
+        self._under_way: dict[int, Task] = {}
+        self._taken: OrderedDict[str, None] = OrderedDict()  # request ids
+        self._count = 0
+
+    def perform(self, payload: JsonObject, relay: RelayClient) -> None:
+        """Take the payload of a `bridge.command`. A malformed one, and one that was taken before, is ignored."""
+        command = _parse(payload)
+        if command is None:
+            return  # nobody could be answered (wire bridge 1.1)
+        if not self._take(command.request_id):
+            self._engine.log(Level.WARNING, "repeated command", path=command.path[:LONGEST_PATH])
+            return
+        if len(self._under_way) >= MOST_COMMANDS:
+            self._respond(command, Reply(503, {"error": "too many commands at once"}))
+            return
+        try:
+            outcome = self._gate.perform(command, self._engine.now)
+        except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset is the answer to this command only
+            outcome = self._apology(command, error)
+        if isinstance(outcome, Awaiting):
+            self._ask(_Asked(outcome.confirmation_id, command, relay))
+        else:
+            self._answer(command, outcome, relay)
+        self.settle()
+
+    def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
+        """The person's word on a question. False when it is not open any more; `remember` is "do not ask again"."""
+        self.settle()  # what is over by now is over, whatever the person says
+        asked = next((each for each in self._asked.values() if each.confirmation_id == confirmation_id), None)
+        if asked is None:
+            return False
+        del self._asked[asked.command.request_id]
+        self._answer(asked.command, self._decided(asked, allow=allow, remember=remember), asked.relay)
+        self.settle()
+        return True
+
+    def settle(self) -> None:
+        """Let the gate's time pass: answer what it gave up, and set the timer for what it waits for."""
+        for request_id, performed in self._gate.advance(self._engine.now):
+            asked = self._asked.pop(request_id)
+            self.lapsed_at = self._engine.now.mono
+            self._answer(asked.command, performed, asked.relay)
+        when = self._gate.next_deadline()
+        if when is None:
+            self._deadline.cancel()
+        else:
+            self._deadline.set(when)
+        self._on_change()
+
+    def drop(self) -> None:
+        """Give up everything that is under way or waits for the person."""
+        tasks, self._under_way = self._under_way, {}
+        for task in tasks.values():
+            task.cancel()
+        if self._asked:
+            self.lapsed_at = self._engine.now.mono
+        self._asked.clear()
+        self._gate.connection_lost()
+        self.settle()
+
+    def _take(self, request_id: str) -> bool:
+        if request_id in self._taken:
+            return False
+        self._taken[request_id] = None
+        if len(self._taken) > MOST_REMEMBERED:
+            self._taken.popitem(last=False)
+        return True
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    def _ask(self, asked: _Asked) -> None:
+        self._asked[asked.command.request_id] = asked
+        if self.answers is not Answerer.ASK:
+            self.decide(asked.confirmation_id, allow=self.answers is Answerer.ALLOW)
+            return
+        (open_,) = (each for each in self._gate.confirmations() if each.confirmation_id == asked.confirmation_id)
+        self._tell(
+            "asked",
+            {
+                "confirmation": asked.confirmation_id,
+                "action": open_.question.action,
+                "verb": open_.question.verb,
+                "text": open_.question.text,
+                "seconds": open_.deadline - self._engine.now.mono,
+            },
+        )
+
+    def _decided(self, asked: _Asked, *, allow: bool, remember: bool) -> Performed:
+        try:
+            answer = self._gate.decide(asked.confirmation_id, allow=allow, remember=remember, now=self._engine.now)
+        except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset, as above
+            return self._apology(asked.command, error)
+        assert answer is not None  # it was open: what had lapsed was settled before
+        return answer[1]
+
+    # --- answering ------------------------------------------------------------------------------------------------
+
+    def _answer(self, command: HandsetCommand, performed: Performed, relay: RelayClient) -> None:
+        if isinstance(performed, Reply):
+            self._respond(command, performed)
+        else:
+            self._begin(command, performed, relay)
+
+    def _begin(self, command: HandsetCommand, performed: Later | NeedsUpload, relay: RelayClient) -> None:
+        self._count += 1
+        key = self._count
+
+        def done(reply: Reply) -> None:
+            self._under_way.pop(key, None)
+            self._respond(command, reply)
+
+        def failed(error: Exception) -> None:
+            done(self._apology(command, error))
+
+        flow = self._finish(command, performed, relay)
+        task = self._engine.spawn(flow, on_done=done, on_error=failed)
+        if not task.done:
+            self._under_way[key] = task
+
+    def _finish(self, command: HandsetCommand, performed: Later | NeedsUpload, relay: RelayClient) -> Flow[Reply]:
+        if isinstance(performed, Later):
+            yield from sleep(self._engine, performed.seconds)
+            return performed.reply
+        kind, name = performed.content_type, performed.file_name
+        part = Part(name="file", filename=name, content_type=kind, data=performed.data)
+        try:
+            token = yield from relay.upload_file(self._engine, part, within=UPLOAD_WITHIN)
+        except ServiceCallError as error:
+            reply = Reply(500, {"error": f"the file could not be uploaded: {_problem(error)}"})
+            self._gate.upload_failed(command.request_id, reply)
+            return reply
+        return self._gate.uploaded(token, self._scheme, request_id=command.request_id)
+
+    def _respond(self, command: HandsetCommand, reply: Reply) -> None:
+        try:
+            self._send("bridge", "bridge.response", _response(command, reply))
+        except Exception as error:  # noqa: BLE001, RUF100 - a result that is not JSON: the handset's bug
+            reply = self._apology(command, error)
+            self._send("bridge", "bridge.response", _response(command, reply))
+        self._tell("performed", {"method": command.method, "path": command.path, "status": reply.status})
+
+    def _apology(self, command: HandsetCommand, error: Exception) -> Reply:
+        reply = Reply(500, {"error": f"internal error, reference {self._engine.log_bug(error)}"})
+        self._gate.log.finish(command.request_id, reply)
+        return reply
+
+
+def _parse(payload: JsonObject) -> HandsetCommand | None:
+    request_id, method, path = payload.text("request_id"), payload.string("method"), payload.string("path")
+    if not 0 < len(request_id) <= LONGEST_ID or method is None or path is None:
+        return None
+    body = payload.object_or_none("body")
+    if body is None:
+        body = payload.get_object("params")  # which count only where there is no body (wire bridge 1.1)
+    return HandsetCommand(method, path, body, request_id)
+
+
+def _response(command: HandsetCommand, reply: Reply) -> dict[str, object]:
+    return {"request_id": command.request_id, "status": reply.status, "result": dict(reply.result)}
+
+
+def _problem(error: ServiceCallError) -> str:
+    if error.fault is ServiceFault.UNAVAILABLE:
+        return "the relay gave no token"
+    return error.brief if error.answer is None else f"the relay answered {error.status}"

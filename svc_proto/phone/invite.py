@@ -1,0 +1,43 @@
+"""What a phone takes from a pairing QR or invite URL: the relay, the code, and the routes to choose from (wire core 3).
+
+Candidates that are malformed are left out, as clients do, and so are those that the person's preferences do not allow:
+"Plain ws:// and http:// routes require explicit user consent in the client" (spec "Client storage").
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from svc_proto.basics.errors import Refused
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.machines.pairing_codes import MAX_ENDPOINTS
+from svc_proto.machines.pairing_payload import parse_invite
+from svc_proto.phone.preferences import Preferences
+from svc_proto.service_clients.candidate_prober import is_usable, parse_candidate
+
+__all__ = ["Invite", "read_invite"]
+
+
+@frozen(kw_only=True)
+class Invite:
+    """An invite: the relay's address, the code, and the routes, best first; without routes only the one address."""
+
+    remote: str
+    code: str
+    routes: tuple[Candidate, ...] = ()
+
+
+def read_invite(text: str, preferences: Preferences) -> Invite:
+    """Read an invite in any form. `Refused` 400: `invalid_invite`, or `plain_route` where consent is missing."""
+    payload = parse_invite(text)
+    relay = payload.get_object("relay")
+    url, code = relay.text("url"), relay.text("code")
+    if not (code and is_usable(url)):
+        raise Refused(400, "invalid_invite", "the invite names no relay and code")
+    listed = payload.array("endpoints")[:MAX_ENDPOINTS]
+    known = [candidate for candidate in map(parse_candidate, listed) if candidate is not None]
+    routes = [candidate for candidate in known if preferences.may_save(candidate.url)]
+    if not routes and (known or not preferences.may_save(url)):
+        raise Refused(400, "plain_route", "the invite's routes are not encrypted, which has not been allowed")
+    routes.sort(key=lambda candidate: candidate.priority)
+    return Invite(remote=routes[0].url if routes else url, code=code, routes=tuple(dict.fromkeys(routes)))

@@ -1,0 +1,230 @@
+"""What would leave the phone on the four routes that always ask (wire bridge 3.7, 5.5), read once.
+
+The question to the user and the handset both take the command from here, so that what is confirmed is what happens. A
+member that a route does not know is refused, not ignored: no phone may find something in it that nobody was shown.
+
+A reference to media is checked for its form and not fetched: a bare token, `MEDIA:<token>`, `<scheme>://<token>`,
+`MEDIA:<scheme>://<token>` with the scheme of either brand, `MEDIA:/absolute/path`, or a `path`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from attrs import frozen
+
+from svc_proto.basics.brand import BRANDS
+from svc_proto.phone.arguments import Arguments, scalar_text
+from svc_proto.phone.command_refused import Refusal
+
+__all__ = [
+    "READERS",
+    "Handover",
+    "Outgoing",
+    "OutgoingFile",
+    "PhoneCall",
+    "Sms",
+    "read_call",
+    "read_mms",
+    "read_share",
+    "read_sms",
+]
+
+UNKNOWN_TYPE = "application/octet-stream"
+CONTENT_TYPES = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "mp4": "video/mp4",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "pdf": "application/pdf",
+    "txt": "text/plain",
+}
+SMS_SCHEMA = {"to": "string, required", "body": "string, required"}
+_SCHEMES = tuple(brand.scheme for brand in BRANDS.values())
+_TOKEN = re.compile(r"[A-Za-z0-9_.~-]{1,512}")
+_DIALABLE = re.compile(r"[0-9 +().,*#pw-]{2,}")
+_RECIPIENT = re.compile(r"[0-9 +().-]*[0-9][0-9 +().-]*")
+_REFERENCE = ("media", "media_token", "token")  # spellings of one member
+_ONE_ATTACHMENT = (*_REFERENCE, "path", "content_type", "file_name")
+_SHARED = ("attachments", *_ONE_ATTACHMENT, "media_tokens", "paths", "text", "body", "title", "package")
+
+
+@frozen
+class PhoneCall:
+    """A call that is about to be made: `/call`."""
+
+    number: str
+
+    @property
+    def shown(self) -> str:
+        """The question's text."""
+        return self.number
+
+
+@frozen(kw_only=True)
+class Sms:
+    """`/send_sms`. `to` is one line of digits and signs."""
+
+    to: str
+    body: str
+
+    @property
+    def shown(self) -> str:
+        """The question's text: the recipient, then all of the message."""
+        return f"{self.to}\n{self.body}"
+
+
+@frozen
+class OutgoingFile:
+    """A file by its reference as it came, with its announced or guessed type."""
+
+    reference: str
+    content_type: str
+
+    @property
+    def source(self) -> str:
+        """The absolute path on the host, or the token in the relay's registry."""
+        source = self.reference.strip().removeprefix("MEDIA:")
+        if not source.startswith("/"):
+            for scheme in _SCHEMES:
+                source = source.removeprefix(f"{scheme}://")
+        return source
+
+
+@frozen(kw_only=True)
+class Handover:
+    """`/share_media`, and with `to` `/send_mms`: what an app on the phone is opened with."""
+
+    to: str | None
+    attachments: tuple[OutgoingFile, ...]
+    text: str
+    title: str | None
+    package: str | None
+
+    @property
+    def shown(self) -> str:
+        """The question's text, a line for each thing; the text is last, since it may have lines of its own."""
+        lines = [] if self.to is None else [_line("to", self.to)]
+        lines += [] if self.package is None else [_line("app", self.package)]
+        lines += [] if self.title is None else [_line("title", self.title)]
+        lines += [_line("file" if "/" in each.source else "media", each.source) for each in self.attachments]
+        return "\n".join([*lines, f"text {self.text}"] if self.text else lines)
+
+
+Outgoing: TypeAlias = PhoneCall | Sms | Handover
+
+
+def read_call(args: Arguments) -> PhoneCall:
+    """The arguments of `/call`."""
+    args.only("number")
+    number = args.required("number").strip()
+    if _DIALABLE.fullmatch(number) is None:
+        raise Refusal(400, "number: two or more of digits, space and + ( ) - . , * # p w")
+    return PhoneCall(number)
+
+
+def read_sms(args: Arguments) -> Sms:
+    """The arguments of `/send_sms`."""
+    try:
+        args.only("to", "body")
+        to, body = args.required("to"), args.text("body")
+    except Refusal as refusal:
+        raise _bad_sms(refusal.error) from None
+    if not body:
+        raise _bad_sms("missing or empty argument: body")
+    if _RECIPIENT.fullmatch(to) is None:
+        raise Refusal(400, "to: not a phone number", None, status="failed", reason="invalid_recipient")
+    return Sms(to=to, body=body)
+
+
+def read_share(args: Arguments) -> Handover:
+    """The arguments of `/share_media`."""
+    return _read(args, recipient=False)
+
+
+def read_mms(args: Arguments) -> Handover:
+    """The arguments of `/send_mms`."""
+    return _read(args, recipient=True)
+
+
+READERS: dict[str, Callable[[Arguments], Outgoing]] = {
+    "/call": read_call,
+    "/send_sms": read_sms,
+    "/send_mms": read_mms,
+    "/share_media": read_share,
+}
+"""By path: the column "always confirm" of wire bridge 5.2. Each raises `Refusal` 400 for what cannot be used."""
+
+
+def _read(args: Arguments, *, recipient: bool) -> Handover:
+    try:
+        args.only(*_SHARED, *(("to",) if recipient else ()))
+        to = args.required("to") if recipient else None
+        attachments = _attachments(args)
+        text = args.filled("text") or args.filled("body") or ""  # "`text` wins"
+        if not attachments and not text:
+            raise Refusal(400, "give at least one of attachments and text")
+        title, package = args.filled("title"), args.filled("package")
+    except Refusal as refusal:
+        raise _failed(refusal.error, "invalid_schema") from None
+    for attachment in attachments:
+        source = attachment.source
+        if source == "/" or (not source.startswith("/") and _TOKEN.fullmatch(source) is None):
+            raise _failed("media: not a token or a path", "media_fetch_failed")
+    return Handover(to=to, attachments=tuple(attachments), text=text, title=title, package=package)
+
+
+def _attachments(args: Arguments) -> list[OutgoingFile]:
+    attachments = []
+    for index, item in enumerate(args.array("attachments")):
+        if not isinstance(item, Mapping):
+            raise Refusal(400, f"attachments[{index}] must be an object")
+        members = Arguments(item)
+        members.only(*_ONE_ATTACHMENT)
+        attachment = _attachment(members)
+        if attachment is None:
+            raise Refusal(400, f"attachments[{index}] lacks media, media_token, token or path")
+        attachments.append(attachment)
+    single = _attachment(args)
+    if single is not None:
+        attachments.append(single)
+    attachments += [_typed(scalar_text(item, "media_tokens")) for item in args.array("media_tokens")]
+    attachments += [_typed(_from_path(scalar_text(item, "paths"))) for item in args.array("paths")]
+    return attachments
+
+
+def _attachment(args: Arguments) -> OutgoingFile | None:
+    reference, path = args.filled(*_REFERENCE), args.filled("path")
+    if reference is None:
+        if path is None:
+            return None
+        reference = _from_path(path)
+    return _typed(reference, args.filled("content_type"), args.filled("file_name"))
+
+
+def _from_path(path: str) -> str:
+    return f"MEDIA:/{path.lstrip('/')}"
+
+
+def _typed(reference: str, content_type: str | None = None, file_name: str | None = None) -> OutgoingFile:
+    ending = (file_name or reference).rpartition(".")[2].lower()
+    return OutgoingFile(reference, content_type or CONTENT_TYPES.get(ending, UNKNOWN_TYPE))
+
+
+def _line(label: str, value: str) -> str:
+    """One line, whatever is in the value: it must not look like the next one."""
+    return f"{label} {value if value.isprintable() else ascii(value)}"
+
+
+def _bad_sms(error: str) -> Refusal:
+    return Refusal(400, error, None, status="failed", reason="invalid_schema", expected_schema=dict(SMS_SCHEMA))
+
+
+def _failed(error: str, reason: str) -> Refusal:
+    return Refusal(400, error, None, status="failed", reason=reason)

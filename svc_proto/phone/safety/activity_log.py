@@ -1,0 +1,115 @@
+"""The phone's own log of what the agent did (spec "Bridge safety gates", wire bridge 5.8).
+
+"Every command is appended to a local activity log (timestamp, status, result text, optional screenshot token), capped
+at 100 entries."
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from enum import Enum
+
+from attrs import evolve, frozen
+
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.backend import HandsetCommand, Reply
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.redact import summary
+
+__all__ = ["MAX_ACTIVITIES", "Activity", "ActivityLog", "ActivityStatus"]
+
+MAX_ACTIVITIES = 100  # spec "Bridge safety gates"; the oldest is dropped
+MAX_METHOD = 24  # characters, wire bridge 5.8
+MAX_SUMMARY = 80
+MAX_RESULT = 140
+
+
+class ActivityStatus(Enum):
+    """How a command ended, in the words of the log."""
+
+    PENDING = "Pending"
+    SUCCESS = "Success"
+    FAILED = "Failed"
+    BLOCKED = "Blocked"
+
+
+@frozen(kw_only=True)
+class Activity:
+    """One command. `timestamp_ms` is when it came, epoch milliseconds."""
+
+    activity_id: str
+    timestamp_ms: int
+    method: str  # the path without its slash
+    summary: str  # the arguments, without secrets
+    status: ActivityStatus = ActivityStatus.PENDING
+    result_text: str | None = None
+    thumbnail_token: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """The entry with the field names of wire bridge 5.8."""
+        return {
+            "id": self.activity_id,
+            "timestampMs": self.timestamp_ms,
+            "method": self.method,
+            "summary": self.summary,
+            "status": self.status.value,
+            "resultText": self.result_text,
+            "thumbnailToken": self.thumbnail_token,
+        }
+
+
+class ActivityLog:
+    """The last hundred commands by id."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[str, Activity] = OrderedDict()  # oldest first
+        self._unnamed = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def entries(self) -> list[Activity]:
+        """What the phone has done, the newest first."""
+        return list(reversed(self._entries.values()))
+
+    def begin(self, command: HandsetCommand, now: Moment) -> str:
+        """Write a command down as pending. Its id in the log: the request id, or one made up when it has none."""
+        activity_id = command.request_id
+        if not activity_id:
+            self._unnamed += 1
+            activity_id = f"local-{self._unnamed}"
+        self._entries.pop(activity_id, None)
+        self._entries[activity_id] = Activity(
+            activity_id=activity_id,
+            timestamp_ms=int(now.wall * 1000),
+            method=command.path.removeprefix("/")[:MAX_METHOD],
+            summary=summary(command.body, MAX_SUMMARY) if command.body else "",
+        )
+        if len(self._entries) > MAX_ACTIVITIES:
+            self._entries.popitem(last=False)
+        return activity_id
+
+    def finish(self, activity_id: str, reply: Reply, *, thumbnail_token: str | None = None) -> None:
+        """Replace an entry by its outcome; nothing when it is gone."""
+        entry = self._entries.get(activity_id)
+        if entry is None:
+            return
+        self._entries[activity_id] = evolve(
+            entry, status=_status(reply), result_text=_result_text(reply), thumbnail_token=thumbnail_token
+        )
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries.clear()
+
+
+def _status(reply: Reply) -> ActivityStatus:
+    if reply.status == 200:
+        return ActivityStatus.SUCCESS
+    return ActivityStatus.BLOCKED if reply.status == 403 else ActivityStatus.FAILED
+
+
+def _result_text(reply: Reply) -> str | None:
+    names = ("summary", "message", "status") if reply.status == 200 else ("error",)
+    found = JsonObject.of(reply.result)
+    return next((text[:MAX_RESULT] for name in names if (text := found.string(name)) is not None), None)

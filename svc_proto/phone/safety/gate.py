@@ -1,0 +1,441 @@
+"""Every safety gate of the phone, around a handset (spec "Bridge safety gates", wire bridge 5.2).
+
+The order, the spec's where other phones differ: routes that are always free; the store build; the master toggle;
+accessibility; screen-capture consent; the app in front; the target app; the lock screen, behind which another app may
+be in front; and last, when nothing else stands in the way, the user. An Allow passes all of them again, since
+everything may have changed while the user read.
+
+Each command is performed at most once and answered at most once: by `perform`, `decide` or `advance`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from attrs import evolve
+
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.backend import HandsetCommand, Later, NeedsUpload, Performed, Reply
+from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.safety import route_rules
+from svc_proto.phone.safety.activity_log import ActivityLog
+from svc_proto.phone.safety.blocklist import Blocklist
+from svc_proto.phone.safety.bounds import DEFAULT_IDLE_MINUTES, DEFAULT_TIMEOUT
+from svc_proto.phone.safety.confirmation import (
+    Awaiting,
+    Confirmation,
+    ConfirmationTrigger,
+    PhoneQuestion,
+    Trust,
+    clamp_timeout,
+)
+from svc_proto.phone.safety.destructive_verbs import DestructiveVerbs
+from svc_proto.phone.safety.gate_interface import GuardedHandset, NamesTargets
+from svc_proto.phone.safety.master_toggle import Master
+from svc_proto.phone.safety.permissions import Consents
+from svc_proto.phone.safety.status_report import overlaid
+from svc_proto.phone.safety.unattended import Unattended
+from svc_proto.phone.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, Chip, ConfirmationView, SafetyView
+
+__all__ = ["MAX_WAITING", "Answer", "SafetyGate"]
+
+MAX_WAITING = 16  # overlays open at once; a further one is refused with 503
+MAX_UPLOADS = 64  # screenshots whose upload the log waits for; the oldest stays pending there
+
+_LOST = Reply(503, {"error": "the connection to the relay was lost"})  # only the log ever sees it
+
+Answer: TypeAlias = tuple[str, Performed]
+"""A request id and the answer to that command."""
+
+
+class SafetyGate:
+    """The gates. `flavor` is the build, `sideload` or `googlePlay`; `blocklist`, `verbs` and `trust` are the user's.
+
+    `wake` turns the display on and dismisses a lock that has no credential, and says whether the phone is usable now;
+    it is called for unattended access alone. `consents` are the system's own, when it keeps them. All state is volatile
+    but for the three lists and `log`, which the owner may keep.
+    """
+
+    def __init__(
+        self,
+        handset: GuardedHandset,
+        *,
+        flavor: str = "sideload",
+        blocklist: Blocklist | None = None,
+        verbs: DestructiveVerbs | None = None,
+        trust: Trust | None = None,
+        idle_minutes: int = DEFAULT_IDLE_MINUTES,
+        confirmation_timeout: float = DEFAULT_TIMEOUT,
+        wake: Callable[[Moment], bool] | None = None,
+        consents: Consents | None = None,
+    ) -> None:
+        self.blocklist = Blocklist() if blocklist is None else blocklist
+        self.verbs = DestructiveVerbs() if verbs is None else verbs
+        self.trust = Trust() if trust is None else trust
+        self.log = ActivityLog()
+        self._handset = handset
+        self._pressed = handset.texts_pressed if isinstance(handset, NamesTargets) else None
+        self._flavor = flavor
+        self._sideload = flavor == "sideload"
+        self._master = Master(idle_minutes=idle_minutes)
+        self._timeout = clamp_timeout(confirmation_timeout)
+        self._unattended = Unattended(wake)
+        self._consents = Consents() if consents is None else consents
+        self._show_chip = False
+        self._waiting: OrderedDict[str, tuple[str, Confirmation]] = OrderedDict()  # confirmation id -> (log id, it)
+        self._uploads: OrderedDict[str, None] = OrderedDict()  # log ids, oldest first
+        self._ready: list[Answer] = []
+        self._ready_at = 0.0  # when (monotonic seconds) the first of them was made
+        self._count = 0
+
+    # --- commands -------------------------------------------------------------------------------------------------
+
+    def perform(self, command: HandsetCommand, now: Moment) -> Performed | Awaiting:
+        """Judge a command, and carry it out unless a gate forbids it or the user is to be asked first.
+
+        A command that comes again while it waits for the user is not asked about twice.
+        """
+        self._tick(now)
+        self._master.command(now)
+        for confirmation_id, (_, waiting) in self._waiting.items():
+            if command.request_id and waiting.command.request_id == command.request_id:
+                if waiting.command == command:
+                    return Awaiting(confirmation_id)
+                return Reply(400, {"error": "request_id: another command with it waits for the user"})
+        log_id = self.log.begin(command, now)
+        refusal = self._refusal(command, now)
+        if refusal is not None:
+            return self._logged(log_id, refusal)
+        try:
+            question = self._question(command)
+        except Refusal as unusable:
+            return self._logged(log_id, unusable.reply())
+        if question is None:
+            return self._logged(log_id, self._handset.perform(command, now))
+        return self._ask(log_id, command, question, now)
+
+    def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False, now: Moment) -> Answer | None:
+        """The user's answer. The request id and its answer; None when nothing waits under that id any more.
+
+        `remember` is "do not ask again"; it counts on an Allow only.
+        """
+        self._tick(now)
+        if confirmation_id not in self._waiting:
+            return None
+        log_id, confirmation = self._waiting.pop(confirmation_id)
+        command, question = confirmation.command, confirmation.question
+        if not allow:
+            confirmation.step(ConfirmationTrigger.DENY)
+            return command.request_id, self._logged(log_id, route_rules.denied(question))
+        confirmation.step(ConfirmationTrigger.ALLOW)
+        if remember:
+            self.trust.remember(question)
+        return command.request_id, self._logged(log_id, self._after_allow(confirmation, now))
+
+    def advance(self, now: Moment) -> list[Answer]:
+        """Let time pass. Request ids and answers of the commands that will not be performed after all."""
+        self._tick(now)
+        answers, self._ready = self._ready, []
+        return answers
+
+    def next_deadline(self) -> float | None:
+        """When (monotonic seconds) `advance` has something to do."""
+        if self._ready:
+            return self._ready_at
+        deadlines = [confirmation.deadline for _, confirmation in self._waiting.values()]
+        idle = self._master.next_deadline()
+        if idle is not None:
+            deadlines.append(idle)
+        return min(deadlines, default=None)
+
+    def connection_lost(self) -> None:
+        """Nobody is left to answer: what waits for the user is never performed."""
+        for log_id, _ in self._withdraw(ConfirmationTrigger.WITHDRAW):
+            self.log.finish(log_id, _LOST)
+        for log_id in self._uploads:
+            self.log.finish(log_id, _LOST)
+        self._uploads.clear()
+        self._ready.clear()
+
+    def forget(self, request_id: str) -> bool:
+        """Nobody waits for this command any more: it is never performed. Whether it waited for the user."""
+        for key, (log_id, confirmation) in self._waiting.items():
+            if confirmation.command.request_id == request_id:
+                del self._waiting[key]
+                confirmation.step(ConfirmationTrigger.WITHDRAW)
+                self.log.finish(log_id, _LOST)
+                return True
+        return False
+
+    def process_died(self) -> None:
+        """The app ends: "state is not persisted". What the user set stays; toggle, consent and overlays do not."""
+        self._master.process_death()
+        self._consents.end_capture_session()
+        self.connection_lost()
+
+    def uploaded(self, token: str, scheme: str, *, request_id: str | None = None) -> Reply:
+        """The reply to a command whose file is uploaded. Without `request_id` the log takes the oldest that waits."""
+        reply = self._handset.uploaded(token, scheme)
+        log_id = next(iter(self._uploads), None) if request_id is None else request_id
+        if log_id is not None and log_id in self._uploads:
+            del self._uploads[log_id]
+            self.log.finish(log_id, reply, thumbnail_token=token)
+        return reply
+
+    def upload_failed(self, request_id: str, reply: Reply) -> None:
+        """The file of a command did not reach the relay; `reply` is what the caller was told, for the log."""
+        if request_id in self._uploads:
+            del self._uploads[request_id]
+            self.log.finish(request_id, reply)
+
+    def confirmations(self) -> list[Confirmation]:
+        """The overlays that are open, oldest first."""
+        return [confirmation for _, confirmation in self._waiting.values()]
+
+    def status(self, now: Moment) -> dict[str, object]:
+        """The handset's status with the members that are the gates' own (wire bridge 1.3)."""
+        self._tick(now)
+        return overlaid(
+            self._handset.status(now),
+            now,
+            sideload=self._sideload,
+            master=self._master,
+            consents=self._consents,
+            unattended=self._unattended.enabled,
+            blocked=len(self.blocklist),
+            verbs=len(self.verbs),
+        )
+
+    # --- the user's controls ----------------------------------------------------------------------------------------
+
+    def set_master(self, on: bool, now: Moment) -> bool:
+        """Turn Device Control on or off. Whether it is on now: without accessibility it stays off."""
+        self._tick(now)
+        if on:
+            return self._master.turn_on(now, accessible=self._sideload and self._consents.accessibility)
+        if self._master.turn_off():
+            self._went_off(now)
+        return False
+
+    def set_accessibility(self, granted: bool) -> None:
+        """The accessibility service was bound or unbound. It does not move the toggle (wire bridge 5.1)."""
+        self._consents.accessibility = granted
+
+    def set_capture_consent(self, granted: bool) -> None:
+        """The user allowed screen capture, or took that back. It ends with the master toggle."""
+        self._consents.screen_capture = granted
+
+    def set_overlay_permission(self, granted: bool, now: Moment) -> None:
+        """The permission to draw over apps. Without it the open overlays are gone, which denies them."""
+        self._tick(now)
+        self._consents.overlay = granted
+        self._tick(now)
+
+    def set_notification_listener(self, granted: bool) -> None:
+        """Notification access, of which the gates only report; until this is called the handset's word is reported."""
+        self._consents.notification_listener = granted
+
+    def set_unattended(self, enabled: bool) -> None:
+        """Unattended access: wake the phone for commands that need its screen."""
+        self._unattended.enabled = enabled
+
+    def set_auto_disable_minutes(self, minutes: int, now: Moment) -> None:
+        """The idle interval, clamped to 5..120."""
+        self._tick(now)
+        self._master.set_idle_minutes(minutes)
+        self._tick(now)
+
+    def set_confirmation_timeout(self, seconds: float) -> None:
+        """How long an overlay waits, clamped to 10..60; counts from the next one."""
+        self._timeout = clamp_timeout(seconds)
+
+    def set_status_overlay(self, shown: bool) -> None:
+        """Whether the user wants the status chip."""
+        self._show_chip = shown
+
+    # --- what the user sees -----------------------------------------------------------------------------------------
+
+    @property
+    def armed(self) -> bool:
+        """Whether the master toggle is on."""
+        return self._master.armed
+
+    @property
+    def unattended(self) -> bool:
+        """Whether unattended access is on."""
+        return self._unattended.enabled
+
+    @property
+    def foreground_notification(self) -> bool:
+        """The "non-dismissible foreground notification with a disable action while the master toggle is on"."""
+        return self._master.armed
+
+    @property
+    def banner(self) -> bool:
+        """The "in-app banner when master and unattended access are both on"."""
+        return self._master.armed and self._unattended.enabled
+
+    def chip(self, *, in_background: bool) -> bool:
+        """The status overlay: optional, "forced visible when unattended access is on", only over other apps."""
+        return self._master.armed and in_background and (self._show_chip or self._unattended.enabled)
+
+    def view(self, now: Moment, *, in_background: bool = True) -> SafetyView:
+        """Everything at once; `in_background` says whether another app than the client is in front."""
+        self._tick(now)
+        chip = Chip.HIDDEN
+        if self.chip(in_background=in_background):
+            chip = Chip.FORCED if self._unattended.enabled else Chip.SHOWN
+        return SafetyView(
+            flavor=self._flavor,
+            master=self._master.state,
+            turned_off_by=self._master.turned_off_by,
+            hint=ACCESSIBILITY_HINT if self._sideload and not self._consents.accessibility else None,
+            auto_disable_minutes=self._master.idle_minutes,
+            auto_disable_at_ms=self._master.auto_disable_at_ms(now),
+            accessibility_granted=self._consents.accessibility,
+            screen_capture_granted=self._consents.screen_capture,
+            overlay_granted=self._consents.overlay,
+            notification_listener_granted=self._consents.notification_listener,
+            unattended=self._unattended.enabled,
+            notification=NOTIFICATION if self._master.armed else None,
+            chip=chip,
+            banner=self.banner,
+            confirmation_timeout=self._timeout,
+            blocklist=self.blocklist.packages,
+            verbs=self.verbs.verbs,
+            trusted_verbs=self.trust.verbs,
+            trusted_actions=self.trust.actions,
+            overlays=tuple(ConfirmationView.of(confirmation, now) for confirmation in self.confirmations()),
+            activity=tuple(self.log.entries()),
+        )
+
+    # --- judging ----------------------------------------------------------------------------------------------------
+
+    def _refusal(self, command: HandsetCommand, now: Moment) -> Reply | None:
+        if command.path in (route_rules.FREE_ROUTES if self._sideload else route_rules.STORE_ROUTES):
+            return None
+        if not self._sideload:
+            return route_rules.SIDELOAD_ONLY
+        path = command.path
+        if not self._master.armed and path not in route_rules.MASTERLESS_ROUTES:
+            return route_rules.MASTER_OFF
+        if not self._consents.accessibility:
+            return route_rules.ACCESSIBILITY_MISSING
+        if path == "/screenshot" and not self._consents.screen_capture:
+            return route_rules.CAPTURE_NOT_ALLOWED
+        refusal = self._blocked(command)
+        if refusal is not None or path in route_rules.READ_ROUTES:
+            return refusal
+        if path not in route_rules.KNOWN_ROUTES:
+            return route_rules.UNKNOWN_ROUTE
+        if not self._unattended.wakes:
+            return None
+        # The app that a dismissed lock uncovers is not the one that was checked above.
+        return self._blocked(command) if self._unattended.make_ready(now) else route_rules.KEYGUARD_BLOCKED
+
+    def _blocked(self, command: HandsetCommand) -> Reply | None:
+        for package in (self._handset.foreground, *route_rules.targets(command)):
+            if package in self.blocklist:
+                return route_rules.blocked_package(command, package)
+        return None
+
+    def _texts(self, command: HandsetCommand) -> tuple[str, ...]:
+        return route_rules.inspected_texts(command, self._handset.text_of, self._pressed)
+
+    def _question(self, command: HandsetCommand) -> PhoneQuestion | None:
+        if command.path in route_rules.ALWAYS_ASK:
+            question = route_rules.prompt(command)
+            return None if self.trust.covers(question) else question
+        for text in self._texts(command):
+            for verb in self.verbs.matches(text):  # a trusted verb does not vouch for another one beside it
+                question = route_rules.question_about(command, verb, text)
+                if not self.trust.covers(question):
+                    return question
+        return None
+
+    def _ask(self, log_id: str, command: HandsetCommand, question: PhoneQuestion, now: Moment) -> Performed | Awaiting:
+        if len(self._waiting) >= MAX_WAITING:
+            return self._logged(log_id, Reply(503, {"error": "too many commands wait for the user"}))
+        self._count += 1
+        confirmation = Confirmation(
+            confirmation_id=f"c{self._count}",
+            command=command,
+            question=question,
+            context=self._context(command),
+            deadline=now.mono + self._timeout,
+        )
+        if not self._consents.overlay:
+            confirmation.step(ConfirmationTrigger.CANNOT_SHOW)
+            return self._logged(log_id, route_rules.denied(question))
+        confirmation.step(ConfirmationTrigger.ASK)
+        self._waiting[confirmation.confirmation_id] = log_id, confirmation
+        return Awaiting(confirmation.confirmation_id)
+
+    def _after_allow(self, confirmation: Confirmation, now: Moment) -> Performed:
+        command = confirmation.command
+        refusal = self._refusal(command, now)
+        if refusal is not None:
+            return refusal
+        if self._context(command) != confirmation.context:
+            return route_rules.SCREEN_CHANGED
+        return _confirmed(self._handset.perform(command, now))
+
+    def _context(self, command: HandsetCommand) -> tuple[str, ...]:
+        """What an Allow depends on: for a touch, the app in front and the texts; a message is the same anywhere."""
+        if command.path in route_rules.ALWAYS_ASK:
+            return ()
+        return self._handset.foreground, *self._texts(command)
+
+    # --- time and bookkeeping ---------------------------------------------------------------------------------------
+
+    def _tick(self, now: Moment) -> None:
+        due = [key for key, (_, confirmation) in self._waiting.items() if confirmation.due(now)]
+        for key in due:
+            log_id, confirmation = self._waiting.pop(key)
+            confirmation.step(ConfirmationTrigger.TIME_OUT)
+            self._answer_later(log_id, confirmation, route_rules.denied(confirmation.question), now)
+        if self._master.advance(now):
+            self._went_off(now)
+        if self._waiting and not self._consents.overlay:  # the system took it back, perhaps without a word to us
+            for log_id, confirmation in self._withdraw(ConfirmationTrigger.CANNOT_SHOW):
+                self._answer_later(log_id, confirmation, route_rules.denied(confirmation.question), now)
+
+    def _went_off(self, now: Moment) -> None:
+        self._consents.end_capture_session()
+        for log_id, confirmation in self._withdraw(ConfirmationTrigger.WITHDRAW):
+            self._answer_later(log_id, confirmation, route_rules.MASTER_OFF, now)
+
+    def _withdraw(self, trigger: ConfirmationTrigger) -> Iterator[tuple[str, Confirmation]]:
+        while self._waiting:
+            _, (log_id, confirmation) = self._waiting.popitem(last=False)
+            confirmation.step(trigger)
+            yield log_id, confirmation
+
+    def _answer_later(self, log_id: str, confirmation: Confirmation, reply: Reply, now: Moment) -> None:
+        if not self._ready:
+            self._ready_at = now.mono
+        self._ready.append((confirmation.command.request_id, self._logged(log_id, reply)))
+
+    def _logged(self, log_id: str, performed: Performed) -> Performed:
+        if isinstance(performed, NeedsUpload):
+            self._uploads[log_id] = None
+            if len(self._uploads) > MAX_UPLOADS:
+                self._uploads.popitem(last=False)
+        else:
+            self.log.finish(log_id, performed.reply if isinstance(performed, Later) else performed)
+        return performed
+
+
+def _confirmed(performed: Performed) -> Performed:
+    """Wire bridge 4.3: the phone adds `confirmed` to results that passed an overlay. A file's reply is not here yet."""
+    if isinstance(performed, NeedsUpload):
+        return performed
+    if isinstance(performed, Later):
+        return evolve(performed, reply=_confirmed_reply(performed.reply))
+    return _confirmed_reply(performed)
+
+
+def _confirmed_reply(reply: Reply) -> Reply:
+    return evolve(reply, result={**reply.result, "confirmed": True})

@@ -1,0 +1,141 @@
+"""The master toggle and its idle timer (spec "Bridge (Device Control, sideload build)").
+
+| state | trigger                 | next  |                                                               |
+|-------|-------------------------|-------|---------------------------------------------------------------|
+| OFF   | TURN_ON                 | ARMED | the accessibility grant is there; foreground notification     |
+| OFF   | TURN_ON_INACCESSIBLE    | OFF   | "does not arm the bridge"; a hint to the system settings      |
+| OFF   | COMMAND                 | OFF   | refused with 403, but for the routes that bypass the master   |
+| ARMED | COMMAND                 | ARMED | "idle timer resets"                                           |
+| ARMED | IDLE                    | OFF   | "idle time reaches the configured auto-disable interval"      |
+| ARMED | TURN_OFF                | OFF   | "foreground notification removed"                             |
+| ARMED | PROCESS_DEATH           | OFF   | "state is not persisted": a new `Master` is off               |
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from svc_proto.basics.moment import Moment
+from svc_proto.machines.transitions import Table, step
+from svc_proto.phone.safety.bounds import DEFAULT_IDLE_MINUTES, MAX_IDLE_MINUTES, MIN_IDLE_MINUTES
+
+__all__ = [
+    "MASTER_TABLE",
+    "Master",
+    "MasterState",
+    "MasterTrigger",
+]
+
+
+class MasterState(Enum):
+    """Whether the agent may act on the phone at all."""
+
+    OFF = "Off"
+    ARMED = "Armed"
+
+
+class MasterTrigger(Enum):
+    """What happens to the toggle."""
+
+    TURN_ON = "turn on"
+    TURN_ON_INACCESSIBLE = "turn on without accessibility"
+    COMMAND = "any command"
+    IDLE = "idle"
+    TURN_OFF = "turn off"
+    PROCESS_DEATH = "process death"
+
+
+MASTER_TABLE: Table[MasterState, MasterTrigger] = {
+    (MasterState.OFF, MasterTrigger.TURN_ON): MasterState.ARMED,
+    (MasterState.OFF, MasterTrigger.TURN_ON_INACCESSIBLE): MasterState.OFF,
+    (MasterState.OFF, MasterTrigger.COMMAND): MasterState.OFF,
+    (MasterState.ARMED, MasterTrigger.COMMAND): MasterState.ARMED,
+    (MasterState.ARMED, MasterTrigger.IDLE): MasterState.OFF,
+    (MasterState.ARMED, MasterTrigger.TURN_OFF): MasterState.OFF,
+    (MasterState.ARMED, MasterTrigger.PROCESS_DEATH): MasterState.OFF,
+}
+
+
+class Master:
+    """The toggle. Off at first. Intervals in minutes, clamped to 5..120; time on the monotonic clock."""
+
+    def __init__(self, *, idle_minutes: int = DEFAULT_IDLE_MINUTES) -> None:
+        self._state = MasterState.OFF
+        self._active_at = 0.0  # when it was armed, or the last command since
+        self._idle_minutes = _clamp(idle_minutes)
+        self._turned_off_by: MasterTrigger | None = None
+
+    @property
+    def state(self) -> MasterState:
+        """Where the toggle is."""
+        return self._state
+
+    @property
+    def armed(self) -> bool:
+        """Whether it is on."""
+        return self._state is MasterState.ARMED
+
+    @property
+    def turned_off_by(self) -> MasterTrigger | None:
+        """Why it is off; None while it is on, and when it never was."""
+        return None if self.armed else self._turned_off_by
+
+    @property
+    def idle_minutes(self) -> int:
+        """The auto-disable interval."""
+        return self._idle_minutes
+
+    def set_idle_minutes(self, minutes: int) -> None:
+        """Change the interval; it counts from the last command, so a shorter one may be over already."""
+        self._idle_minutes = _clamp(minutes)
+
+    def turn_on(self, now: Moment, *, accessible: bool) -> bool:
+        """The user turns it on. Whether it is on afterwards; the timer starts when it was off."""
+        if self.armed:
+            return True
+        self._step(MasterTrigger.TURN_ON if accessible else MasterTrigger.TURN_ON_INACCESSIBLE)
+        self._active_at = now.mono
+        return self.armed
+
+    def turn_off(self) -> bool:
+        """The user turns it off. Whether it was on."""
+        return self._leave(MasterTrigger.TURN_OFF)
+
+    def process_death(self) -> bool:
+        """The process ends. Whether it was on."""
+        return self._leave(MasterTrigger.PROCESS_DEATH)
+
+    def command(self, now: Moment) -> None:
+        """A command came: "idle timer resets"."""
+        self._step(MasterTrigger.COMMAND)
+        self._active_at = now.mono
+
+    def advance(self, now: Moment) -> bool:
+        """Turn off when the interval has passed without a command. Whether that happened."""
+        due = self.next_deadline()
+        if due is None or now.mono < due:
+            return False
+        return self._leave(MasterTrigger.IDLE)
+
+    def next_deadline(self) -> float | None:
+        """When (monotonic seconds) it turns itself off; None while it is off."""
+        return self._active_at + self._idle_minutes * 60.0 if self.armed else None
+
+    def auto_disable_at_ms(self, now: Moment) -> int | None:
+        """The same as epoch milliseconds, as `bridge.status` has it."""
+        due = self.next_deadline()
+        return None if due is None else int(now.at(due).wall * 1000)
+
+    def _leave(self, trigger: MasterTrigger) -> bool:
+        if not self.armed:
+            return False
+        self._step(trigger)
+        self._turned_off_by = trigger
+        return True
+
+    def _step(self, trigger: MasterTrigger) -> None:
+        self._state = step(MASTER_TABLE, self._state, trigger)
+
+
+def _clamp(minutes: int) -> int:
+    return max(MIN_IDLE_MINUTES, min(MAX_IDLE_MINUTES, minutes))

@@ -1,0 +1,204 @@
+"""Which gate looks at which route, at what of a command, and the words of every refusal (wire bridge 5.2, 5.5).
+
+Routes are judged by path alone: a method that a path does not take is the handset's to refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from svc_proto.basics.brand import BRANDS
+from svc_proto.phone.arguments import Arguments, scalar_text
+from svc_proto.phone.backend import HandsetCommand, Reply
+from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.outgoing_actions import READERS
+from svc_proto.phone.safety.confirmation import PhoneQuestion
+from svc_proto.phone.safety.view import ACCESSIBILITY_HINT
+
+__all__ = [
+    "ACCESSIBILITY_MISSING",
+    "ALWAYS_ASK",
+    "CAPTURE_NOT_ALLOWED",
+    "DENIED_ERROR",
+    "FREE_ROUTES",
+    "KEYGUARD_BLOCKED",
+    "KNOWN_ROUTES",
+    "MASTERLESS_ROUTES",
+    "MASTER_OFF",
+    "READ_ROUTES",
+    "SCREEN_CHANGED",
+    "SIDELOAD_ONLY",
+    "STORE_ROUTES",
+    "UNKNOWN_ROUTE",
+    "blocked_package",
+    "denied",
+    "inspected_texts",
+    "prompt",
+    "question_about",
+    "targets",
+]
+
+FREE_ROUTES = ("/ping", "/setup")  # answered whatever the state is: liveness and a note, they touch nothing
+STORE_ROUTES = ("/ping", "/events", "/setup")  # spec: "store-build phones answer only harmless probes"
+MASTERLESS_ROUTES = ("/current_app", *(brand.self_foreground for brand in BRANDS.values()))  # spec "Bridge", note
+ALWAYS_ASK = tuple(READERS)  # wire bridge 5.2, column "always confirm"
+READ_ROUTES = (  # they need no screen that is on; wire bridge 5.2, column "wakes screen"
+    *MASTERLESS_ROUTES,
+    "/screen",
+    "/screen_hash",
+    "/diff_screen",
+    "/find_nodes",
+    "/describe_node",
+    "/screenshot",
+    "/get_apps",
+    "/apps",
+    "/events",
+    "/events/stream",
+    "/location",
+    "/search_contacts",
+    "/wait",
+)
+KNOWN_ROUTES = (  # a path that has no row in the tables has no gates either, so it is not performed
+    *FREE_ROUTES,
+    *READ_ROUTES,
+    *ALWAYS_ASK,
+    "/tap",
+    "/tap_text",
+    "/long_press",
+    "/drag",
+    "/type",
+    "/swipe",
+    "/scroll",
+    "/press_key",
+    "/open_app",
+    "/clipboard",
+    "/media",
+    "/send_intent",
+    "/broadcast",
+)
+DENIED_ERROR = "user denied destructive action"  # spec "Errors", 403 bodies
+_TEXT_ROUTES = ("/tap_text", "/type", "/tap", "/long_press")  # spec "Bridge safety gates" 5b
+_NODE_ROUTES = ("/tap", "/long_press")
+_TARGET_ROUTES = ("/open_app", "/send_intent", "/broadcast", "/share_media", "/send_mms")
+_SHARING_ROUTES = ("/share_media", "/send_mms")
+_MAX_QUOTE = 200  # characters of a text in a refusal
+
+
+def _shut(status: int, code: str, error: str, action: str, **more: object) -> Reply:
+    return Reply(status, {"error": error, "error_code": code, "required_action": action, **more})
+
+
+SIDELOAD_ONLY = Reply(
+    403,
+    {
+        "error": "Device Control exists only in the sideload build of this app",
+        "error_code": "device_control_sideload_only",
+        "flavor": "googlePlay",
+    },
+)
+ACCESSIBILITY_MISSING = _shut(
+    503, "service_unavailable", "the accessibility service is off on the phone", ACCESSIBILITY_HINT
+)
+MASTER_OFF = _shut(
+    403,
+    "bridge_disabled",
+    "Device Control is turned off on the phone",
+    "Turn on Device Control in the app on the phone.",
+)
+CAPTURE_NOT_ALLOWED = Reply(500, {"error": "screen capture has not been allowed on the phone"})  # wire bridge 3.4
+KEYGUARD_BLOCKED = _shut(
+    423, "keyguard_blocked", "the phone is locked with a credential", "Unlock the phone.", final=True
+)
+SCREEN_CHANGED = _shut(
+    403,
+    "screen_changed",
+    "the screen changed while the user was asked; nothing was done",
+    "Read the screen again.",
+)
+UNKNOWN_ROUTE = Reply(404, {"error": "path: unknown command"})  # wire bridge 3.8: nobody knows this path
+
+
+def inspected_texts(
+    command: HandsetCommand,
+    text_of: Callable[[str], str | None],
+    pressed: Callable[[HandsetCommand], Sequence[str]] | None = None,
+) -> tuple[str, ...]:
+    """The texts in which a destructive verb counts: the attached one, and that of each node named. Blanks left out.
+
+    "For `/tap` or `/long_press` with a `nodeId` the node text is resolved"; both spellings of the argument count. What
+    `pressed` says of the command counts as well (see `NamesTargets`).
+    """
+    if command.path not in _TEXT_ROUTES:
+        return ()
+    texts = [_scalar(command.body, "text")]
+    if command.path in _NODE_ROUTES:
+        for name in ("nodeId", "node_id"):
+            node_id = _scalar(command.body, name)
+            texts.append(text_of(node_id) or "" if node_id else "")
+    if pressed is not None:
+        texts += pressed(command)
+    return tuple(text for text in texts if text.strip())
+
+
+def targets(command: HandsetCommand) -> tuple[str, ...]:
+    """The packages a command would start: `package`, and the one in `component` (`pkg/class`)."""
+    if command.path not in _TARGET_ROUTES:
+        return ()
+    component = _scalar(command.body, "component").partition("/")[0]
+    names = (_scalar(command.body, "package").strip(), component.strip())
+    return tuple(name for name in names if name)
+
+
+def prompt(command: HandsetCommand) -> PhoneQuestion:
+    """What to ask on the routes that always ask: all that would leave the phone, as the handset reads it.
+
+    Raises `Refusal` where the handset would: nobody is asked about what cannot be done.
+    """
+    outgoing = READERS[command.path](Arguments(command.body))
+    return PhoneQuestion(action=_action(command), verb=None, text=outgoing.shown)
+
+
+def blocked_package(command: HandsetCommand, package: str) -> Reply:
+    """The app in front, or the one to be started, is on the blocklist."""
+    result: dict[str, object] = {"error": f"blocked package {package}"}
+    if command.path in _SHARING_ROUTES:  # wire bridge 5.3: "share and MMS add `status`, `reason`"
+        result.update(status="blocked", reason="blocked_package")
+    return Reply(403, result)
+
+
+def denied(question: PhoneQuestion) -> Reply:
+    """The body of wire bridge 5.5, for a denial, a time-out and an overlay that could not be shown.
+
+    `error` is the spec's own; what was denied is named in the instruction.
+    """
+    about = f": {question.text[:_MAX_QUOTE]}" if question.text else ""
+    return Reply(
+        403,
+        {
+            "error": DENIED_ERROR,
+            "error_code": "user_denied",
+            "status": "blocked",
+            "android_result": "user_denied",
+            "reason": "confirmation_denied_or_timeout",
+            "final": True,
+            "instruction": f"The user did not allow {question.action}{about}\n"
+            "The denial covers the whole intent. Do not retry it through UI automation or another way.",
+        },
+    )
+
+
+def question_about(command: HandsetCommand, verb: str, text: str) -> PhoneQuestion:
+    """What to ask about a destructive verb."""
+    return PhoneQuestion(action=_action(command), verb=verb, text=text)
+
+
+def _action(command: HandsetCommand) -> str:
+    return command.path.removeprefix("/")
+
+
+def _scalar(body: Mapping[str, object], name: str) -> str:
+    """An argument as text, as phones read it; empty for what no route takes, such as a null or an array."""
+    try:
+        return scalar_text(body.get(name), name)
+    except Refusal:
+        return ""

@@ -1,0 +1,64 @@
+"""The gates' own members of `bridge.status`, laid over what the handset reports (wire bridge 1.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.safety.master_toggle import Master
+from svc_proto.phone.safety.permissions import Consents
+from svc_proto.schema.json_object import JsonObject
+
+__all__ = ["UNKNOWN_APP", "overlaid"]
+
+UNKNOWN_APP = "unknown"  # wire bridge 1.3: without the accessibility service nobody can tell what is in front
+
+
+def overlaid(
+    base: Mapping[str, object],
+    now: Moment,
+    *,
+    sideload: bool,
+    master: Master,
+    consents: Consents,
+    unattended: bool,
+    blocked: int,
+    verbs: int,
+) -> dict[str, object]:
+    """A copy of `base` with the gates' members; on a store build those are false, 0 and null.
+
+    `master_enabled` reads false while the accessibility service is unbound, although the toggle stays where it is.
+    """
+    accessible = sideload and consents.accessibility
+    status = JsonObject(base)
+    bridge = {
+        **status.get_object("bridge"),
+        "device_control_supported": sideload,
+        "master_enabled": accessible and master.armed,
+        "accessibility_granted": accessible,
+        "screen_capture_granted": sideload and consents.screen_capture,
+        "overlay_granted": sideload and consents.overlay,
+    }
+    if consents.notification_listener is not None:  # a real value on all builds
+        bridge["notification_listener_granted"] = consents.notification_listener
+    status["bridge"] = bridge
+    status["safety"] = {
+        "blocklist_count": blocked if sideload else 0,
+        "destructive_verbs_count": verbs if sideload else 0,
+        "auto_disable_minutes": master.idle_minutes if sideload else 0,
+        "auto_disable_at_ms": master.auto_disable_at_ms(now),
+    }
+    status["unattended"] = {
+        "credential_lock_detected": False,
+        **status.get_object("unattended"),
+        "supported": sideload,
+        "enabled": sideload and unattended,
+    }
+    status["accessibility_enabled"] = accessible
+    if not accessible:
+        if "current_app" in status:
+            status["current_app"] = UNKNOWN_APP
+        device = status.get_object("device")
+        if "current_app" in device:
+            status["device"] = {**device, "current_app": UNKNOWN_APP}
+    return status

@@ -1,0 +1,562 @@
+"""A phone as a core: pair or reconnect, report its status, perform commands, come back after every loss.
+
+| state      | trigger  | next       |                                                                |
+|------------|----------|------------|----------------------------------------------------------------|
+| CONNECTING | OPENED   | SIGNING_IN | the socket is open; `system/auth` is sent                      |
+| CONNECTING | FAILED   | RESTING    | no socket: unreachable, or refused with a status               |
+| SIGNING_IN | WELCOMED | ONLINE     | `auth.ok`                                                      |
+| SIGNING_IN | REJECTED | GIVEN_UP   | `auth.fail`: the credential will not get better by retrying    |
+| SIGNING_IN | LOST     | RESTING    | the socket closed, or the answer took too long                 |
+| ONLINE     | LOST     | RESTING    |                                                                |
+| RESTING    | RETRY    | CONNECTING | after a pause that doubles from 1 to 30 s, or what a 429 asks  |
+| GIVEN_UP   | STOP     | GIVEN_UP   | the reason of the refusal stays the last word                  |
+| any other  | STOP     | STOPPED    | the process will end                                           |
+
+Over TLS the relay's key is pinned at the first connection, for as long as the process lives (`tls.expect`, `tls.seen`:
+host work that the program provides).
+
+Credentials: the first `system/auth` carries all there are, and the relay takes the token before the code (wire
+core 1.3), so a token that is refused falls back to the code. With the first `auth.ok` the code is forgotten, since it
+works once; from then on there is the token that came with it.
+
+Every command passes the safety gates (`svc_proto.phone.safety`). They belong to the phone, not to a connection: the
+toggle and what the person trusts stay while the phone reconnects, what waits for the person does not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+from attrs import field, frozen
+
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.sanitize import sanitize_line
+from svc_proto.commands import Compute, Level, Notify, Ready
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, Task, run_operation
+from svc_proto.engine.http_client import HttpResult, bearer_header, fetch, websocket_upgrade
+from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.facts import Accepted, Failure, FailureKind
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.machines.transitions import Table, step
+from svc_proto.phone.attachment_fetcher import Attachments
+from svc_proto.phone.command_executor import Performer
+from svc_proto.phone.keyboard_control import KEYBOARD, PersonChannel
+from svc_proto.phone.preferences import Preferences
+from svc_proto.phone.safety.blocklist import Blocklist
+from svc_proto.phone.safety.gate import SafetyGate
+from svc_proto.phone.safety.gate_interface import PhoneHandset
+from svc_proto.phone.safety.settings import SafetySettings
+from svc_proto.phone.safety.view import SafetyView
+from svc_proto.phone.terminal_channels import Consoles
+from svc_proto.phone.user_controls import Controls
+from svc_proto.phone.voice_client import PhoneVoice
+from svc_proto.schema.envelope import parse_envelope, write_envelope
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.candidate_prober import CandidateProber
+from svc_proto.service_clients.default_ttl import default_ttl
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.relay_url import RelayUrl
+
+__all__ = ["LIFE", "Phone", "PhoneConfig", "PhoneState", "PhoneTrigger"]
+
+STATUS_EVERY = 30.0  # s, wire bridge 1.3
+FIRST_PAUSE = 1.0  # s before the first retry; doubles
+LONGEST_PAUSE = 30.0  # s
+BLOCKED_PAUSE = 300.0  # s after a 429 that names no time, wire core 1.6
+LONGEST_BLOCK = 3600.0  # s: a Retry-After that asks for more is not believed
+OPEN_WITHIN = 15.0  # s for the connection and the handshake
+SIGN_IN_WITHIN = 15.0  # s from the open socket to `auth.ok`, wire core 1.6
+MOST_NOTICES = 50  # notifications that wait for a relay; the oldest is forgotten (wire core 7.2)
+LONGEST_REASON = 200  # characters of a relay's text that are passed on
+
+
+class PhoneState(Enum):
+    """Where the phone's connection is."""
+
+    CONNECTING = "connecting"
+    SIGNING_IN = "signing in"
+    ONLINE = "online"
+    RESTING = "resting"
+    GIVEN_UP = "given up"
+    STOPPED = "stopped"
+
+
+class PhoneTrigger(Enum):
+    """What moves it."""
+
+    OPENED = "opened"
+    FAILED = "failed"
+    WELCOMED = "welcomed"
+    REJECTED = "rejected"
+    LOST = "lost"
+    RETRY = "retry"
+    STOP = "stop"
+
+
+LIFE: Table[PhoneState, PhoneTrigger] = {
+    (PhoneState.CONNECTING, PhoneTrigger.OPENED): PhoneState.SIGNING_IN,
+    (PhoneState.CONNECTING, PhoneTrigger.FAILED): PhoneState.RESTING,
+    (PhoneState.SIGNING_IN, PhoneTrigger.WELCOMED): PhoneState.ONLINE,
+    (PhoneState.SIGNING_IN, PhoneTrigger.REJECTED): PhoneState.GIVEN_UP,
+    (PhoneState.SIGNING_IN, PhoneTrigger.LOST): PhoneState.RESTING,
+    (PhoneState.ONLINE, PhoneTrigger.LOST): PhoneState.RESTING,
+    (PhoneState.RESTING, PhoneTrigger.RETRY): PhoneState.CONNECTING,
+    (PhoneState.CONNECTING, PhoneTrigger.STOP): PhoneState.STOPPED,
+    (PhoneState.SIGNING_IN, PhoneTrigger.STOP): PhoneState.STOPPED,
+    (PhoneState.ONLINE, PhoneTrigger.STOP): PhoneState.STOPPED,
+    (PhoneState.RESTING, PhoneTrigger.STOP): PhoneState.STOPPED,
+    (PhoneState.GIVEN_UP, PhoneTrigger.STOP): PhoneState.GIVEN_UP,
+}
+
+CONNECTED = (PhoneState.SIGNING_IN, PhoneState.ONLINE)
+CAREFUL = SafetySettings()
+DEFAULTS = Preferences()
+
+
+@frozen(kw_only=True)
+class PhoneConfig:
+    """Where the relay is and who we are. Of `code` and `token` at least one.
+
+    `remote` is a ws:// or wss:// URL that `parse_url` accepts; without a path, /ws is used. With `routes` the phone
+    chooses among their addresses instead. Uploads and downloads go to the same host and port.
+    """
+
+    remote: str
+    routes: tuple[Candidate, ...] = ()
+    probe: str = "/health"  # what a route is asked for before it is used
+    pin: str | None = None  # of the relay's certificate at `remote`, from an earlier connection
+    code: str | None = None
+    token: str | None = field(default=None, repr=False)
+    device_name: str = "Reference phone"
+    device_id: str = "reference-phone"
+    ttl_seconds: int | None = None  # asked for when pairing; None: the default of the route
+    scheme: str = "svc-relay"  # of media markers
+    preferences: Preferences = DEFAULTS
+    on_cellular: bool = False  # at the start
+    texts: tuple[str, ...] = ()  # of a chat, shown at the start: the media markers in them are fetched
+    notices: tuple[str, ...] = ()  # notifications that are there at the start: `TITLE: TEXT`
+
+    @property
+    def http_url(self) -> str:
+        """The relay's HTTP address, without a path."""
+        return RelayUrl(self.remote).http_url
+
+
+class Phone:
+    """The phone as a service of an engine.
+
+    Its news are `Notify` commands, and go to `on_news` as well, for a service that a phone is part of:
+    `paired` and `online` (`token`, `expires_at`, `grants`), `offline` (`retry_in` seconds),
+    `performed` (`method`, `path`, `status`), `asked` (`confirmation`, `action`, `verb`, `text`, `seconds`: a question
+    for `user_controls.decide`), `pinned` (`url`, `pin`), `note` (`text`, for the person), `route` (`role`, `url`: the
+    one it will use), `attachment` (see `Attachments`), and with `watched`, `safety` (`view`, a `SafetyView`) when that
+    has changed. What `Consoles` and `PhoneVoice` tell goes the same way.
+    """
+
+    engine: Engine
+    controls: Controls
+    attachments: Attachments
+    _socket: WebSocketConnection  # the latest; from the first `on_open` on
+
+    def __init__(
+        self,
+        config: PhoneConfig,
+        handset: PhoneHandset,
+        safety: SafetySettings = CAREFUL,
+        *,
+        on_news: Callable[[Notify], None] | None = None,
+        watched: bool = False,
+    ) -> None:
+        self.config = config
+        self.gate = SafetyGate(
+            handset,
+            flavor=handset.build,
+            blocklist=Blocklist(safety.blocklist),
+            idle_minutes=safety.idle_minutes,
+            confirmation_timeout=safety.confirmation_timeout,
+            wake=handset.wake,
+            consents=handset.consents,
+        )
+        self.state = PhoneState.CONNECTING
+        self.token = config.token
+        self._code = config.code
+        self._safety = safety
+        self._on_news = on_news
+        self._watched = watched
+        self._seen: SafetyView | None = None  # what the program was told last
+        self._reported = (False, False)  # the toggles as the relay knows them
+        self._person: PersonChannel | None = None
+        self._route = Candidate("", 0, config.remote)  # in use
+        self._remote = RelayUrl(config.remote)
+        self._routes: CandidateProber | None = None
+        self._finding: Task | None = None
+        self._met = False  # the relay has welcomed us once
+        self._anew = False  # do not believe what was reachable a moment ago
+        self._opening: Task | None = None
+        self._refusal = ""
+        self._posted = 0  # notifications
+        self._pinned: set[tuple[str, int]] = set()
+        self._notices: deque[str] = deque(config.notices, MOST_NOTICES)  # until there is a relay to be told
+        self._pause = FIRST_PAUSE
+
+    # --- Service ---
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine; make the timers."""
+        self.engine = engine
+        self._status_timer = engine.timers.timer(self._report_status)
+        self._sign_in_timer = engine.timers.timer(self._sign_in_late)
+        self._retry_timer = engine.timers.timer(self._retry)
+        self._performer = Performer(
+            engine,
+            self.gate,
+            answers=self._safety.answers,
+            scheme=self.config.scheme,
+            send=self._send,
+            tell=self._tell,
+            on_change=self._show,
+        )
+        self.attachments = Attachments(
+            engine,
+            self.config.preferences,
+            on_cellular=self.config.on_cellular,
+            source=self._source,
+            tell=self._tell,
+        )
+        self._consoles = Consoles(
+            engine,
+            device_id=self.config.device_id,
+            send=self._send,
+            tell=self._tell,
+            online=lambda: self.state is PhoneState.ONLINE,
+        )
+        self._voice = PhoneVoice(engine, source=self._source, tell=self._tell)
+        self.controls = Controls(
+            engine,
+            self.gate,
+            self._performer,
+            self.attachments,
+            self._consoles,
+            self._voice,
+            on_network=lambda cellular: self.network_changed(cellular=cellular),
+            on_notice=self.notify,
+            note=self._note,
+        )
+        if self.config.routes:
+            self._routes = CandidateProber(engine, self.config.routes, probe=self.config.probe)
+
+    def on_started(self) -> None:
+        """Set the switches as the person wants them, and begin to connect."""
+        self.engine.emit(Ready())
+        self.gate.set_unattended(self._safety.unattended)
+        self.gate.set_status_overlay(self._safety.chip)
+        if self._safety.armed:
+            self.gate.set_master(True, self.engine.now)
+        self._performer.settle()
+        for text in self.config.texts:
+            self.attachments.show(text)
+        pin = self.config.pin
+        pinned = None if pin is None else self._remote.pinned
+        if pin is None or pinned is None:
+            self._connect()
+            return
+        self._pinned.add(pinned)
+        expect = self._expect(pinned, pin)
+        self.engine.spawn(expect, on_done=lambda nothing: self._connect(), on_error=self._failed)
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """The person's keyboard, once; a phone listens nowhere else."""
+        if fact.peer != KEYBOARD or self._person is not None:
+            return None
+        self._person = PersonChannel(self.engine, fact, self.controls)
+        return self._person
+
+    def on_stopping(self) -> None:
+        """Leave in good order: the socket is told by its channel."""
+        self._step(PhoneTrigger.STOP)
+        for timer in (self._retry_timer, self._status_timer, self._sign_in_timer):
+            timer.cancel()
+        for task in (self._opening, self._finding):
+            if task is not None:
+                task.cancel()
+        self._performer.drop()
+        self.attachments.drop()
+        self._voice.drop()
+        self._consoles.drop()
+        self.gate.process_died()
+
+    # --- for whoever the phone is part of ---
+
+    def network_changed(self, *, cellular: bool) -> None:
+        """The phone is on another network: choose the route anew, and come back at once if the relay was away."""
+        self._anew = True
+        match self.state:
+            case PhoneState.RESTING:
+                self._retry_timer.cancel()
+                self._retry()
+            case PhoneState.CONNECTING if self._routes is not None:
+                if self._opening is not None:
+                    self._opening.cancel()
+                self._connect()
+            case PhoneState.SIGNING_IN | PhoneState.ONLINE if self._routes is not None:
+                self._choose(self._routes)
+            case _:
+                pass  # there is but one way, and it is taken or being tried
+        self.attachments.on_network(cellular=cellular)
+
+    def notify(self, text: str) -> None:
+        """A notification has come, `TITLE: TEXT` or a title alone: the relay is told, once it is there."""
+        self._notices.append(text)
+        self._pass_on()
+
+    # --- SocketHandler ---
+
+    def on_open(self, socket: WebSocketConnection) -> None:
+        """The socket to the relay is open: sign in."""
+        self._step(PhoneTrigger.OPENED)
+        self._socket = socket
+        self._sign_in_timer.set(self.engine.now.mono + SIGN_IN_WITHIN)
+        payload: dict[str, object] = {
+            "device_name": self.config.device_name,
+            "device_hostname": self.config.device_name,
+            "device_id": self.config.device_id,
+            "device_model": "Simulated handset",
+            "device_platform": "Android 16",
+            "client_surface": "android",
+            "device_form_factor": "phone",
+            "supports": {"typed_stream_events": True, "event_schema_version": 1},
+        }
+        if self.token is not None:
+            payload["session_token"] = self.token
+        if self._code is not None:
+            payload["pairing_code"] = self._code
+            chosen = self.config.ttl_seconds
+            lifetime = default_ttl(self._route) if chosen is None else chosen
+            if lifetime is not None:
+                payload["ttl_seconds"] = lifetime
+        self._send("system", "auth", payload)
+
+    def on_text(self, text: str) -> None:
+        """A message of the relay. What makes no sense now is ignored."""
+        envelope = parse_envelope(text)
+        if envelope is None:
+            return
+        match (envelope.channel, envelope.type):
+            case ("system", "auth.ok") if self.state is PhoneState.SIGNING_IN:
+                self._welcomed(envelope.payload)
+            case ("system", "auth.fail") if self.state is PhoneState.SIGNING_IN:
+                self._refused(envelope.payload)
+            case ("bridge", "bridge.command") if self.state is PhoneState.ONLINE:
+                self._performer.perform(envelope.payload, self._uplink(self.token or ""))
+            case ("terminal" | "tui", _) if self.state is PhoneState.ONLINE:
+                self._consoles.hear(envelope)
+            case ("system", "error") if self.state is PhoneState.ONLINE:
+                self._consoles.refused(envelope.payload)
+            case _:
+                self.engine.log(Level.DEBUG, "ignored message", channel=envelope.channel, type=envelope.type)
+
+    def on_binary(self, data: bytes) -> None:
+        """The relay sends none."""
+
+    def on_writable(self) -> None:
+        """Nothing is held back here."""
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """The socket is gone: what was under way has nobody to report to."""
+        self._status_timer.cancel()
+        self._sign_in_timer.cancel()
+        lost = self.state in CONNECTED
+        if lost:
+            self._anew = self._anew or self.state is PhoneState.SIGNING_IN  # it answers, but does not let us in
+            self.engine.log(Level.WARNING, "connection lost", code=code)
+            self._step(PhoneTrigger.LOST)
+        self._performer.drop()
+        self._consoles.drop()
+        if lost:
+            self._rest(self._next_pause())
+        elif self.state is PhoneState.GIVEN_UP:
+            self.engine.exit(1, self._refusal)
+
+    # --- connecting ---
+
+    def _connect(self) -> None:
+        if self._routes is None:
+            self._open()
+        else:
+            self._choose(self._routes)
+
+    def _choose(self, routes: CandidateProber) -> None:
+        """Begin, and give up a choice that is under way."""
+        if self._finding is not None:
+            self._finding.cancel()
+        self._finding = self.engine.spawn(routes.select(anew=self._anew), on_done=self._chosen, on_error=self._failed)
+
+    def _chosen(self, route: Candidate | None) -> None:
+        """The choice is made: for the next connection, or while there is one, after a change of the network."""
+        if route is not None and self.state is PhoneState.CONNECTING:
+            self._route, self._remote = route, RelayUrl(route.url)
+            self._tell("route", {"role": route.role, "url": route.url})
+            self._open()
+        elif self.state is PhoneState.CONNECTING:
+            self.engine.log(Level.WARNING, "not connected", problem="no route answers")
+            self._step(PhoneTrigger.FAILED)
+            self._rest(self._next_pause())
+        elif route is not None and route.url != self._remote.url and self.state in CONNECTED:
+            self._anew = False  # it has just answered
+            self._socket.close(1000, "another route")
+
+    def _open(self) -> None:
+        url, shown = self._remote.socket_url, bearer_header(self.token or "")
+        opening = fetch(self.engine, "GET", url, into=websocket_upgrade(self), headers=shown, within=OPEN_WITHIN)
+        self._opening = self.engine.spawn(opening, on_done=self._opened, on_error=self._failed)
+
+    def _opened(self, outcome: WebSocketConnection | HttpResult | Failure) -> None:
+        if isinstance(outcome, WebSocketConnection):
+            return  # `on_open` came
+        self._anew = True  # it answered, and yet it cannot be used: ask again before it is chosen
+        self._step(PhoneTrigger.FAILED)
+        if isinstance(outcome, Failure):
+            why = {"detail": outcome.detail} if outcome.kind is FailureKind.TLS else {}
+            self.engine.log(Level.WARNING, "not connected", problem=outcome.kind.value, **why)
+            self._rest(self._next_pause())
+            return
+        self.engine.log(Level.WARNING, "not connected", status=outcome.status)
+        self._rest(_block(outcome) if outcome.status == 429 else self._next_pause())
+
+    def _rest(self, seconds: float) -> None:
+        self._tell("offline", {"retry_in": seconds})
+        self._retry_timer.set(self.engine.now.mono + seconds)
+
+    def _retry(self) -> None:
+        self._step(PhoneTrigger.RETRY)
+        self._connect()
+
+    def _next_pause(self) -> float:
+        jitter = 1.0 + self.engine.entropy(1)[0] / 1024  # up to a quarter more, so that phones do not come in step
+        pause, self._pause = self._pause * jitter, min(self._pause * 2, LONGEST_PAUSE)
+        return pause
+
+    def _failed(self, error: Exception) -> None:
+        self.engine.exit(70, f"internal error, reference {self.engine.log_bug(error)}")
+
+    # --- signing in ---
+
+    def _welcomed(self, payload: JsonObject) -> None:
+        token = payload.text("session_token")
+        if not token or not (token.isascii() and token.isprintable()):
+            self._give_up("the relay sent no session token")
+            return
+        self._step(PhoneTrigger.WELCOMED)
+        self._sign_in_timer.cancel()
+        fresh, self.token = token != self.token, token
+        self._code = None
+        self._pause = FIRST_PAUSE
+        self._met, self._anew = True, False
+        news = {"token": token, "expires_at": payload.get("expires_at"), "grants": payload.get("grants")}
+        self._tell("paired" if fresh else "online", news)
+        self._report_status()
+        self._pass_on()
+        self.attachments.go_on()
+        pinned = self._remote.pinned
+        if pinned is not None and pinned not in self._pinned:
+            self._pinned.add(pinned)
+            self.engine.spawn(self._pin(pinned, self._remote.url), on_error=self._failed)
+
+    def _pin(self, where: tuple[str, int], url: str) -> Flow[None]:
+        """From the first connection on it has to be this key (spec "Client-side preferences", wire core 10.8)."""
+        pin = yield from run_operation(self.engine, Compute(self.engine.new_op(), "tls.seen", where))
+        if isinstance(pin, str):
+            yield from self._expect(where, pin)
+            self._tell("pinned", {"url": url, "pin": pin})
+
+    def _expect(self, where: tuple[str, int], pin: str) -> Flow[None]:
+        yield from run_operation(self.engine, Compute(self.engine.new_op(), "tls.expect", (*where, pin)))
+
+    def _refused(self, payload: JsonObject) -> None:
+        reason = sanitize_line(payload.text("reason") or "no reason given", LONGEST_REASON)
+        if "auth" in reason and "timeout" in reason:
+            return  # too slow, not wrong (wire core 1.6): the relay closes, and we come back
+        self._give_up(f"the relay refused: {reason}")
+
+    def _give_up(self, refusal: str) -> None:
+        self._step(PhoneTrigger.REJECTED)
+        self._refusal = refusal
+        self._sign_in_timer.cancel()
+        self._socket.close()
+
+    def _sign_in_late(self) -> None:
+        self._socket.close(1002, "no answer to system/auth")
+
+    def _uplink(self, token: str) -> RelayClient:
+        return RelayClient("the relay", self._remote.http_url, token)
+
+    def _source(self) -> RelayClient | None:
+        """Where attachments come from; nowhere before the first welcome, since a token that was given may be old."""
+        return self._uplink(self.token) if self._met and self.token is not None else None
+
+    # --- talking ---
+
+    def _report_status(self) -> None:
+        self._status_timer.set(self.engine.now.mono + STATUS_EVERY)
+        try:
+            self._send("bridge", "bridge.status", self.gate.status(self.engine.now))
+        except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset does not take the phone down
+            self.engine.log_bug(error)
+        self._reported = self._toggles
+
+    def _pass_on(self) -> None:
+        while self._notices and self.state is PhoneState.ONLINE:
+            title, _, text = self._notices.popleft().partition(":")
+            posted = int(self.engine.now.wall * 1000)
+            self._posted += 1
+            payload: dict[str, object] = {
+                "package_name": "com.example.mail",
+                "title": title.strip(),
+                "text": text.strip() or None,
+                "sub_text": None,
+                "posted_at": posted,
+                "key": f"0|com.example.mail|{self._posted}|null|10123",
+            }
+            self._send("notifications", "notification.posted", payload)
+
+    def _show(self) -> None:
+        """The gates may have changed: tell the relay and the program, if they have."""
+        if self.state is PhoneState.ONLINE and self._reported != self._toggles:
+            self._report_status()  # wire bridge 1.3: beside the ticker, on these two alone
+        if self._watched:
+            view = self.gate.view(self.engine.now)
+            if view != self._seen:
+                self._seen = view
+                self._tell("safety", {"view": view})
+
+    @property
+    def _toggles(self) -> tuple[bool, bool]:
+        return self.gate.armed, self.gate.unattended
+
+    def _note(self, text: str) -> None:
+        self._tell("note", {"text": text})
+
+    def _tell(self, event: str, fields: Mapping[str, object]) -> None:
+        news = Notify(event, fields)
+        self.engine.emit(news)
+        if self._on_news is not None:
+            self._on_news(news)
+
+    def _send(self, channel: str, kind: str, payload: Mapping[str, object]) -> None:
+        """Raises what `strict_json.dumps` raises when the payload is not JSON."""
+        self._socket.send_text(write_envelope(channel, kind, new_uuid(self.engine.entropy), dict(payload)))
+
+    def _step(self, trigger: PhoneTrigger) -> None:
+        self.state = step(LIFE, self.state, trigger)
+
+
+def _block(refusal: HttpResult) -> float:
+    """How long a 429 wants us to stay away, in seconds."""
+    wanted = refusal.headers.get(b"retry-after") or b""
+    if not wanted.isdigit():
+        return BLOCKED_PAUSE
+    return min(max(float(wanted[:9]), FIRST_PAUSE), LONGEST_BLOCK)

@@ -1,0 +1,148 @@
+"""What the person does with the phone: decisions and switches as calls, and the words of the keyboard.
+
+A bare "yes" is dangerous: the question it was meant for may have lapsed, and another one be open. So it counts only
+when there is one question, and none has lapsed a moment ago; else the question has to be named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, assert_never
+
+from svc_proto.phone.keyboard_control import HELP, Answered, LetGo, OtherNetwork, Phrase, Tap, TurnSwitch, Verb, Word
+from svc_proto.phone.safety.settings import Answerer, Switch
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.phone.attachment_fetcher import Attachments
+    from svc_proto.phone.command_executor import Performer
+    from svc_proto.phone.safety.gate import SafetyGate
+    from svc_proto.phone.terminal_channels import Consoles
+    from svc_proto.phone.voice_client import PhoneVoice
+
+__all__ = ["Controls"]
+
+SECOND_THOUGHT = 2.0  # s after a question has lapsed in which a bare "yes" may have been meant for it
+
+
+class Controls:
+    """The person's hand on the phone. To be called within `handle`, like all of a service."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        gate: SafetyGate,
+        performer: Performer,
+        attachments: Attachments,
+        consoles: Consoles,
+        voice: PhoneVoice,
+        *,
+        on_network: Callable[[bool], None],
+        on_notice: Callable[[str], None],
+        note: Callable[[str], None],
+    ) -> None:
+        self._engine = engine
+        self._gate = gate
+        self._performer = performer
+        self._attachments = attachments
+        self._consoles = consoles
+        self._voice = voice
+        self._on_network = on_network
+        self._note = note
+        self._verbs: Mapping[Verb, Callable[[str], object]] = {
+            Verb.SHOW: self._show,
+            Verb.NOTIFY: on_notice,
+            Verb.SAY: voice.say,
+            Verb.PLAY: voice.play,
+            Verb.CHAT: consoles.chat,
+            Verb.SHELL: consoles.type,
+        }
+
+    def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
+        """Answer a question. False when it is not open any more."""
+        return self._performer.decide(confirmation_id, allow=allow, remember=remember)
+
+    def turn(self, switch: Switch, on: bool) -> bool:
+        """Turn a switch. Whether it is so now: without accessibility, and on a store build, the master stays off."""
+        gate, now = self._gate, self._engine.now
+        done = True
+        match switch:
+            case Switch.MASTER:
+                done = gate.set_master(on, now) is on
+            case Switch.UNATTENDED:
+                gate.set_unattended(on)
+            case Switch.CHIP:
+                gate.set_status_overlay(on)
+            case Switch.ACCESSIBILITY:
+                gate.set_accessibility(on)
+            case Switch.CAPTURE:
+                gate.set_capture_consent(on)
+            case Switch.OVERLAY:
+                gate.set_overlay_permission(on, now)
+            case _ as never:
+                assert_never(never)
+        self._performer.settle()
+        return done
+
+    @property
+    def awaits(self) -> bool:
+        """The agent has yet to answer."""
+        return self._consoles.agent.awaits or self._voice.awaits
+
+    # --- Listener -------------------------------------------------------------------------------------------------
+
+    def on_word(self, word: Word | None) -> None:
+        """A line from the keyboard."""
+        match word:
+            case Answered():
+                self._note(self._decided(word))
+            case TurnSwitch():
+                self._note(self._turned(word))
+            case Phrase(verb=verb, text=text):
+                self._verbs[verb](text)
+            case Tap(number=number):
+                if not self._attachments.tap(number):
+                    self._note(f"there is nothing to fetch under {number}")
+            case OtherNetwork(cellular=cellular):
+                self._on_network(cellular)
+                self._note(f"the network is {'cellular' if cellular else 'wifi'} now")
+            case LetGo():
+                if not self._consoles.leave():
+                    self._note("there is nothing to leave")
+            case None:
+                self._note(HELP)
+            case _ as never:
+                assert_never(never)
+
+    def on_person_left(self) -> None:
+        """Nobody is there to be asked any more: what is open is denied, and so is what will be asked."""
+        if self._performer.answers is Answerer.ASK:
+            self._performer.answers = Answerer.DENY
+            for confirmation in self._gate.confirmations():
+                self.decide(confirmation.confirmation_id, allow=False)
+
+    def _show(self, text: str) -> None:
+        if not self._attachments.show(text):
+            self._note("there is no media marker in that")
+
+    def _turned(self, word: TurnSwitch) -> str:
+        if self.turn(word.switch, word.on):
+            return f"{word.switch.value} {'on' if word.on else 'off'}"
+        return self._gate.view(self._engine.now).hint or "this build has no Device Control"
+
+    def _decided(self, word: Answered) -> str:
+        """Carry out a decision; what to say of it."""
+        which = word.which
+        if which is None:
+            names = [confirmation.confirmation_id for confirmation in self._gate.confirmations()]
+            lapsed = self._performer.lapsed_at
+            if not names:
+                return "there is no question open"
+            which = names[0]
+            if len(names) > 1:
+                return f"several questions are open: say for example y {which}"
+            if lapsed is not None and self._engine.now.mono < lapsed + SECOND_THOUGHT:
+                return f"the question before this one has just lapsed: say y {which} if you mean this one"
+        if not self.decide(which, allow=word.allow, remember=word.remember):
+            return f"there is no question {which}"
+        return f"{which} {'allowed' if word.allow else 'denied'}{', not to be asked again' if word.remember else ''}"

@@ -1,0 +1,228 @@
+"""The phone's voice: what its person says is a turn of the realtime agent, and the answer is heard (wire terminal 6).
+
+Text stands for the microphone, as `response.create` has it, or a file with speech does (`speech_sessions.read`, host
+work: path, Hz and most seconds go in, PCM comes out). Each turn has a voice session of its own, in the chat of
+the turn before it. The sound of an answer is kept up to `MOST_SOUND`; a task that goes on in the background is answered
+in the chat. The agent's questions are denied here, as in `svc_proto.phone.terminal_channels`.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.pcm import wav_head
+from svc_proto.commands import Compute
+from svc_proto.engine.flow import Flow, Task, run_operation, wait
+from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.facts import Failure
+from svc_proto.phone.terminal_channels import PAIR_ANEW
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
+from svc_proto.wire.limits import MAX_TEXT
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["PhoneVoice"]
+
+MADE_WITHIN = 30.0  # s
+READY_WITHIN = 75.0  # s: the relay may have to connect to its provider first
+SILENT_WITHIN = 90.0  # s without any event in a turn, wire terminal-voice 6.5
+MAX_RATE = 192_000  # Hz
+MOST_SOUND = 16 * 1024 * 1024  # bytes, six minutes at 24 kHz
+HEARING_RATE = 16_000  # Hz: of what is said from a file
+PIECE = 6_400  # bytes, 200 ms of that (wire terminal-voice 6.4)
+LONGEST = 120.0  # s of speech in a file
+READ_WITHIN = 30.0  # s that reading it may take
+MOST_TEXT = 100_000  # characters of an answer
+
+Payload = Mapping[str, object]
+
+
+class PhoneVoice:
+    """`source` says where the relay is and what the session token is; None when there is none yet.
+
+    Told is `heard` (`text`: what was understood of a recording), `spoken` (`text`, `sound`: a WAV file, empty when
+    nothing was spoken), and notes for the person.
+    """
+
+    def __init__(
+        self, engine: Engine, *, source: Callable[[], RelayClient | None], tell: Callable[[str, Payload], None]
+    ) -> None:
+        self._engine = engine
+        self._source = source
+        self._tell = tell
+        self._task: Task | None = None
+        self._chat: str | None = None  # the chat session of the last turn
+
+    @property
+    def awaits(self) -> bool:
+        """An answer is to come."""
+        return self._task is not None
+
+    def say(self, text: str) -> None:
+        """The person says something."""
+        if len(text) > MAX_TEXT:
+            self._note(f"more than {MAX_TEXT} characters are not said")
+        else:
+            self._begin(lambda source: self._turn(source, text))
+
+    def play(self, path: str) -> None:
+        """The person has said something: the speech in a WAV file."""
+        self._begin(lambda source: self._recorded(source, path))
+
+    def drop(self) -> None:
+        """Nobody listens any more."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+
+    def _begin(self, turn: Callable[[RelayClient], Flow[str]]) -> None:
+        source = self._source()
+        if source is None:
+            self._note("there is no relay at the moment")
+        elif self._task is not None:
+            self._note("the agent has not answered yet")
+        else:
+            self._task = self._engine.spawn(turn(source), on_done=self._over, on_error=self._failed)
+
+    def _recorded(self, source: RelayClient, path: str) -> Flow[str]:
+        order = Compute(self._engine.new_op(), "speech.read", (path, HEARING_RATE, LONGEST))
+        read = yield from run_operation(self._engine, order, within=READ_WITHIN)
+        if isinstance(read, Failure):
+            return f"{path}: {read.detail or read.kind.value}"
+        return (yield from self._turn(source, cast("bytes", read)))
+
+    def _turn(self, source: RelayClient, words: str | bytes) -> Flow[str]:
+        """What to say of it to the person; nothing when all went well."""
+        engine, hearing = self._engine, _Hearing(self._engine, words)
+        does = "makes"
+        try:
+            wish = {} if self._chat is None else {"chat_session_id": self._chat}
+            path = yield from source.voice_session(engine, wish, within=MADE_WITHIN)
+            does = "opens"
+            opened = yield from source.socket(engine, path, hearing, within=READY_WITHIN)
+        except ServiceCallError as error:
+            remedy = f"; {PAIR_ANEW}" if error.fault is ServiceFault.FORBIDDEN else ""
+            return f"the relay {does} no voice session: {error.brief}{remedy}"
+        try:
+            while hearing.over is None:
+                within = SILENT_WITHIN if hearing.asked else READY_WITHIN
+                heard = yield from wait(hearing.ticket, engine.now.mono + within)
+                if isinstance(heard, Failure):
+                    hearing.over = "the agent did not answer in time"
+        finally:
+            opened.close(1000)
+        self._chat = hearing.chat or self._chat
+        if hearing.heard:
+            self._tell("heard", {"text": hearing.heard})
+        if hearing.text or hearing.sound:
+            sound = bytes(hearing.sound)
+            wav = wav_head(len(sound), hearing.rate) + sound if sound else b""
+            self._tell("spoken", {"text": hearing.text, "sound": wav})
+        return hearing.over
+
+    def _over(self, problem: str) -> None:
+        self._task = None
+        if problem:
+            self._note(problem)
+
+    def _failed(self, error: Exception) -> None:
+        self._over(f"internal error, reference {self._engine.log_bug(error)}")
+
+    def _note(self, text: str) -> None:
+        self._tell("note", {"text": f"voice: {text}"})
+
+
+class _Hearing:
+    """One turn as the relay tells it. `over` is None until it is over, and then says what went wrong, if anything."""
+
+    def __init__(self, engine: Engine, words: str | bytes) -> None:
+        self.ticket = engine.new_op()
+        self.asked = False
+        self.over: str | None = None
+        self.text = ""
+        self.heard = ""  # of a recording
+        self.sound = bytearray()
+        self.rate = 24_000  # Hz
+        self.chat: str | None = None
+        self._engine = engine
+        self._words = words
+        self._socket: WebSocketConnection
+
+    def on_open(self, socket: WebSocketConnection) -> None:
+        self._socket = socket
+
+    def on_text(self, text: str) -> None:
+        event = JsonObject.parse_or_empty(text)
+        kind = event.text("type")
+        self.chat = event.text("chat_session_id") or self.chat
+        if kind.startswith("voice."):
+            self._voice(kind, event)
+        else:
+            self._run(kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
+        self._engine.resume(self.ticket, None)
+
+    def on_binary(self, data: bytes) -> None:
+        """There are none."""
+
+    def on_writable(self) -> None:
+        """The socket takes more; nothing is held back here."""
+
+    def on_closed(self, code: int, reason: str) -> None:
+        if self.over is None:
+            self.over = f"the voice session ended ({code})"
+        self._engine.resume(self.ticket, None)
+
+    def _voice(self, kind: str, event: JsonObject) -> None:
+        match kind:
+            case "voice.session.ready" if not self.asked:
+                self.asked = True
+                self._speak()
+            case "voice.input_transcript.final" if isinstance(self._words, bytes):
+                self.heard = event.text("text")[:MOST_TEXT]
+            case "voice.response.delta":
+                self.text = (self.text + event.text("delta"))[:MOST_TEXT]
+            case "voice.response.turn_completed" if not self.text:
+                self.text = event.text("content")[:MOST_TEXT]
+            case "voice.output_audio.delta":
+                self._hear(event)
+            case "voice.playback_drain.requested":  # it is kept, not played
+                self._say("playback.drained", call_id=event.get("call_id"))
+            case "voice.error":
+                self.over = event.text("message") or "no reason given"
+            case "voice.response.done":
+                self.over = ""
+            case _:
+                pass
+
+    def _run(self, kind: str, event: JsonObject) -> None:
+        match kind:
+            case "confirmation.requested":
+                self._say("svc.confirm", confirmation_id=event.get("confirmation_id"), answer="deny")
+            case "run.promoted" if event.get("spoken_handoff") is False:  # all that comes of the turn
+                self.over = "this takes longer: its answer will be in the chat"
+            case _:
+                pass
+
+    def _hear(self, event: JsonObject) -> None:
+        self.rate = event.integer("sample_rate", 1, MAX_RATE) or self.rate
+        self.sound += event.binary("audio_base64")[: MOST_SOUND - len(self.sound)]
+
+    def _speak(self) -> None:
+        """A recording is said at once: the relay keeps it as it is (wire 6.4), and all of it fits into a socket."""
+        words = self._words
+        if isinstance(words, str):
+            self._say("response.create", text=words)
+            return
+        for number, start in enumerate(range(0, len(words), PIECE), 1):
+            piece = b64encode(words[start : start + PIECE]).decode("ascii")
+            self._say("input_audio.append", chunk_id=number, sample_rate=HEARING_RATE, audio_base64=piece)
+        self._say("input_audio.commit")
+
+    def _say(self, kind: str, **fields: object) -> None:
+        self._socket.send_text(strict_json.dumps({"type": kind, **fields}))

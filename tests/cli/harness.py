@@ -1,0 +1,194 @@
+"""A world for one chore: a scripted server behind every connection, files, host work, a clock that jumps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from runtimes.failures import HostError
+from svc_proto.cli.one_shot_service import Chore
+from svc_proto.commands import Compute, Connect, Exit, Level, Notify, Operation, Ready, Spawn, Spawned, WriteConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import (
+    Address,
+    ChannelId,
+    Done,
+    Failed,
+    Failure,
+    FailureKind,
+    OperationId,
+    ReadClosed,
+    Received,
+    Started,
+)
+from svc_proto.wire.events import TextMessage
+from tests.book import REFUSED, Ear, Node
+from tests.ends import Child
+from tests.http_book import FIRST, SILENT, Asked, HttpBook, Reply, as_json
+from tests.playbook import accepted
+
+__all__ = ["REFUSED", "SILENT", "STDIO", "Asked", "Reply", "World", "as_json"]
+
+T = TypeVar("T")
+STDIO = ChannelId(2)
+TERMINAL = Address("stdio", 0)
+NO_PROGRAM = Failure(FailureKind.NOT_FOUND)
+
+
+class World(HttpBook, Generic[T]):
+    """Make one with a chore, or its plan, and what that needs; `run` it."""
+
+    terminal: Ear  # standard output, from the moment when somebody sits down
+
+    def __init__(
+        self,
+        plan: Callable[[Engine], Flow[T]] | Chore[T],
+        *,
+        http: Callable[[Asked], Reply] | Reply = REFUSED,  # that of a function, or always the same
+        dial: Callable[[str, int], Failure | None] | None = None,
+        socket: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]] | None] | None = None,
+        compute: Mapping[str, Callable[..., object]] | None = None,
+        files: Mapping[str, bytes | str] | None = None,
+        programs: Mapping[str, bytes | Failure] | None = None,  # what a command line prints
+        lasting: Collection[str] = (),  # those that do not end by themselves
+        stdio: bool = False,
+        script: Iterable[tuple[float, Callable[[World[T]], None]]] = (),  # s from the start on, what happens
+    ) -> None:
+        self.chore = plan if isinstance(plan, Chore) else Chore(plan)
+        super().__init__(self.chore, files=files, log_level=Level.INFO)
+        self.http = http if callable(http) else lambda asked: http
+        self.dial = dial
+        self.socket = socket
+        self.host.compute |= compute or {}
+        self.programs = programs or {}
+        self.lasting = lasting
+        self.stdio = stdio
+        self.script = list(script)
+        self.told: list[Notify] = []
+        self.children: list[Child] = []
+        self.exit: Exit | None = None
+        self.silent: dict[str, OperationId] = {}  # work whose answer is still to come
+        self.node.operations.handlers[Ready] = self._ready
+
+    def run(self, *, until: float = 1000.0) -> T:
+        """What the plan returned; AssertionError with the exit when it ended otherwise."""
+        chore = self.go(until=until)
+        assert self.exit == Exit(0), self.exit
+        return chore.result
+
+    def fails(self) -> Exit:
+        """How a plan ended that must not succeed."""
+        self.go()
+        assert self.exit is not None
+        assert self.exit.code
+        return self.exit
+
+    def go(self, *, until: float = 1000.0) -> Chore[T]:
+        start = self.clock.now
+        self.feed(Started())
+        while not self.exits:
+            due = self.next_deadline()
+            if self.script and (due is None or start + self.script[0][0] <= due):
+                after, happen = self.script.pop(0)
+                self.clock.now = max(start + after, self.clock.now)
+                happen(self)
+                self.settle()
+                continue
+            assert due is not None, "it waits for ever"
+            assert due <= start + until, "it takes too long"
+            self.wake(due)
+        (self.exit,) = self.exits
+        self.told = [command for command in self.commands if isinstance(command, Notify)]
+        return self.chore
+
+    # --- for scripts ---
+
+    @property
+    def screen(self) -> str:
+        """What went to standard output."""
+        return self.terminal.heard.decode()
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the connections are not read."""
+        return any(upstream.held for upstream in self.upstreams)
+
+    def sit_down(self) -> None:
+        """Somebody has a terminal."""
+        self.terminal = self.plug_in(self.node, Ear)
+        self.node.post(accepted(STDIO, TERMINAL))
+
+    def keys(self, data: bytes | None) -> None:
+        """Somebody types, or standard input ends."""
+        self.node.post(ReadClosed(STDIO) if data is None else Received(STDIO, data))
+
+    def push(self, message: Mapping[str, Any]) -> None:
+        """The relay says something over the last WebSocket."""
+        upstream = next(upstream for upstream in reversed(self.upstreams) if upstream.upgraded and not upstream.gone)
+        upstream.conn.send(TextMessage(FIRST, json.dumps(message)))
+        upstream.flush()
+
+    def unfinished(self, body: bytes, *, end: bool = False) -> None:
+        """More of the first answer that was left open."""
+        upstream = next(upstream for upstream in self.upstreams if upstream.open and not upstream.gone)
+        upstream.go_on(body, end=end)
+        upstream.flush()
+
+    def drop(self, why: str = "reset") -> None:
+        """Every connection breaks."""
+        for upstream in self.upstreams:
+            upstream.finish(why)
+
+    def answer(self, name: str, result: object) -> None:
+        """Host work that was `SILENT` is done at last."""
+        self._answer(self.silent[name], result)
+
+    # --- the runtime ---
+
+    @property
+    def written_configs(self) -> dict[str, str]:
+        """What was to be kept in the service home, by name."""
+        return {command.name: command.text for command in self.commands if isinstance(command, WriteConfig)}
+
+    def perform(self, node: Node, operation: Operation[Any]) -> None:
+        """See `Book`."""
+        match operation:
+            case Spawn():
+                self._spawn(operation)
+            case Compute(op=op, name=name, args=args):
+                self.silent[name] = op  # should it be answered later
+                try:
+                    self._answer(op, self.host.work(name, args))
+                except HostError as error:
+                    self._answer(op, error.failure)
+            case _:
+                super().perform(node, operation)
+
+    def _answer(self, op: OperationId, result: Any) -> None:
+        if result is not SILENT:
+            self.node.post(Failed(op, result) if isinstance(result, Failure) else Done(op, result))
+
+    def connect(self, node: Node, order: Connect) -> Any:
+        """See `Book`."""
+        problem = None if self.dial is None else self.dial(order.host, order.port)
+        return problem or super().connect(node, order)
+
+    def _ready(self, command: Ready) -> None:
+        if self.stdio:
+            self.sit_down()
+
+    def _spawn(self, order: Spawn) -> None:
+        line = " ".join(order.argv)
+        output = self.programs.get(line, b"" if line in self.lasting else NO_PROGRAM)
+        if isinstance(output, Failure):
+            self._answer(order.op, output)
+            return
+        child = self.node.ends[order.ch] = Child(self.node, order.ch, order=order)
+        self.children.append(child)
+        self._answer(order.op, Spawned(1))
+        if output:
+            self.node.post(Received(order.ch, output))
+        if line not in self.lasting:
+            child.end(status=0)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.cli.approval_prompts import MAX_TEXT, Questions
+from svc_proto.cli.voice_chat_io import Ended, News, TooLong, TypedLine
+from svc_proto.commands import Notify
+from svc_proto.schema.chat_events import ApprovalRequest, parse_event
+from svc_proto.schema.json_object import JsonObject
+
+ALL = ["once", "session", "always", "deny"]
+
+
+class Bench:
+    """Questions, what was shown of them, and what was answered."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.told: list[Notify] = []
+        self.answers: list[tuple[str, str]] = []
+        self.questions = Questions(
+            lambda: self.now, self.told.append, lambda call_id, choice: self.answers.append((call_id, choice))
+        )
+
+    def shown(self) -> list[dict[str, Any]]:
+        told, self.told[:] = self.told[:], []
+        assert all(tell.event == "question" for tell in told)
+        return [dict(tell.fields) for tell in told]
+
+    def ask(self, call_id: object, **data: object) -> list[dict[str, Any]]:
+        asked = parse_event(
+            "approval.request", JsonObject({"command": f"do {call_id}", "choices": ALL, **data}, call_id=call_id)
+        )
+        assert isinstance(asked, ApprovalRequest)
+        self.questions.ask(asked)
+        return self.shown()
+
+    def type(self, news: News | str) -> list[dict[str, Any]]:
+        self.questions.take(TypedLine(news) if isinstance(news, str) else news)
+        return self.shown()
+
+    def after(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("typed", "choice"),
+    [
+        ("y", "once"),
+        ("YES", "once"),
+        ("session", "session"),
+        ("always", "always"),
+        ("n", "deny"),
+        ("", "deny"),
+        ("yes please", "deny"),
+        (TooLong(), "deny"),
+    ],
+)
+def test_a_line_is_the_answer(typed: News | str, choice: str) -> None:
+    bench = Bench()
+    (shown,) = bench.ask("a", description="Costs\x1b[2Jmoney.")
+    assert shown == {"text": "Costs [2Jmoney.\ndo a", "choices": ["once", "session", "always", "deny"]}
+    assert bench.type(typed) == []
+    assert bench.answers == [("a", choice)]
+    assert bench.type("y") == []  # nothing is asked
+    assert len(bench.answers) == 1
+
+
+def test_what_is_not_offered_is_a_no() -> None:
+    bench = Bench()
+    (shown,) = bench.ask("a", choices=["once", "deny"])
+    assert shown["choices"] == ["once", "deny"]
+    bench.type("always")
+    assert len(bench.ask("b", choices="odd")) == 1
+    bench.after(2.0)
+    bench.type("y")
+    assert bench.answers == [("a", "deny"), ("b", "once")]
+
+
+def test_what_was_typed_before_the_question_is_no_answer() -> None:
+    bench = Bench()
+    bench.type("y")
+    bench.ask("a")
+    assert bench.answers == []
+
+
+def test_one_at_a_time_and_a_line_that_was_meant_for_the_one_before() -> None:
+    bench = Bench()
+    assert len(bench.ask("a")) == 1
+    assert bench.ask("b") == []
+    bench.questions.settle("a")  # it lapsed
+    assert [shown["text"] for shown in bench.shown()] == ["do b"]
+    bench.after(1.9)
+    assert [shown["text"] for shown in bench.type("y")] == ["do b"]
+    assert bench.answers == []
+    bench.after(0.1)
+    bench.type("y")
+    assert bench.answers == [("b", "once")]
+    bench.questions.settle("b")
+    assert bench.shown() == []
+
+
+def test_a_question_behind_another_is_settled_silently() -> None:
+    bench = Bench()
+    bench.ask("a")
+    bench.ask("b")
+    bench.questions.settle("b")
+    assert bench.shown() == []
+    bench.type("y")
+    assert bench.answers == [("a", "once")]
+
+
+def test_nobody_types_any_more() -> None:
+    bench = Bench()
+    bench.ask("a")
+    bench.ask("b")
+    bench.type(Ended())
+    assert bench.answers == [("a", "deny"), ("b", "deny")]
+    assert bench.ask("c") == []
+    assert bench.answers[-1] == ("c", "deny")
+
+
+def test_odd_questions() -> None:
+    bench = Bench()
+    assert bench.ask(7) == []
+    (shown,) = bench.ask("a", command="x" * (MAX_TEXT + 1))
+    assert len(shown["text"]) == MAX_TEXT

@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.cli.chat import ChatChore, ChatEnd, ChatOrder, api_target
+from svc_proto.cli.one_shot_service import INTERRUPTED
+from svc_proto.commands import Exit, Notify
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.facts import Stopping
+from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.wire.events import Headers
+from tests.book import HOME
+from tests.cli.harness import REFUSED, SILENT, Asked, Reply, World, as_json
+from tests.http_book import Answer
+from tests.support.http_client import Response
+
+API = ApiClient("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")
+SECRET = "5e" * 32
+HELLO = ChatOrder(message="hello")
+
+
+def stream(*events: tuple[str, Any]) -> tuple[int, bytes]:
+    return 200, b"".join(f"event: {kind}\ndata: {json.dumps(data)}\n\n".encode() for kind, data in events)
+
+
+def begun(*events: tuple[str, Any]) -> Response:
+    """The same, whose end is still to come."""
+    return Answer(200, Headers(), stream(*events)[1], open=True)
+
+
+CREATED = as_json({"id": "s1"}, 201)
+TURN = stream(
+    ("run.started", {}),
+    ("tool.started", {"tool_name": "screen", "args": {"a": 1}}),
+    ("tool.completed", {"tool_name": "screen", "result_preview": "two\x1b[2J nodes"}),
+    ("tool.failed", {"error": "no"}),
+    ("assistant.delta", {"delta": "Hel"}),
+    ("assistant.delta", {"delta": "lo"}),
+    ("assistant.delta", {"delta": None}),
+    ("assistant.completed", {"content": "Hello"}),
+    ("run.completed", {"completed": True, "usage": {"input_tokens": 3, "output_tokens": 4}}),
+    ("done", {"state": "final"}),
+)
+
+
+def world(answer: Reply = TURN, order: ChatOrder = HELLO, created: Reply = CREATED) -> World[ChatEnd]:
+    def http(asked: Asked) -> Reply:
+        return created if asked.path == "/api/sessions" else answer
+
+    return World(ChatChore(found, order), http=http)
+
+
+def found(engine: Engine) -> Flow[Any]:
+    yield from sleep(engine, 0.0)
+    return API
+
+
+def test_a_turn() -> None:
+    there = world()
+    assert there.run() == ChatEnd("s1", True, 7)
+    assert [asked.path for asked in there.asked] == ["/api/sessions", "/api/sessions/s1/chat/stream"]
+    assert there.asked[1].json == {"message": "hello"}
+    assert there.asked[1].headers.get(b"authorization") == b"Bearer k3y"
+    assert there.told[1:] == [
+        Notify("tool", {"line": '→ screen: {"a":1}'}),
+        Notify("tool", {"line": "← screen: two [2J nodes"}),
+        Notify("tool", {"line": "✗ tool: no"}),
+        Notify("text", {"text": "Hel"}),
+        Notify("text", {"text": "lo"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://127.0.0.1:8642", (b"1", SECRET.encode())),
+        ("http://localhost:8642", (b"1", SECRET.encode())),
+        ("http://192.0.2.7:8642", (None, None)),
+    ],
+)
+def test_on_this_host_it_speaks_for_the_operator(url: str, shown: object) -> None:
+    def there(engine: Engine) -> Flow[Any]:
+        yield from sleep(engine, 0.0)
+        return ApiClient("the API server", url, token="k3y", remedy="start it")
+
+    def http(asked: Asked) -> Reply:
+        return CREATED if asked.path == "/api/sessions" else TURN
+
+    chat = World(ChatChore(there, HELLO), http=http)
+    chat.disk.put(f"{HOME}/local-secret", SECRET.encode())
+    chat.run()
+    made, turn = chat.asked
+    fields = (turn.headers.get(b"x-svc-operator"), turn.headers.get(b"x-svc-local-secret"))
+    assert (fields, made.headers.get(b"x-svc-operator")) == (shown, None)
+
+
+def test_raw() -> None:
+    there = world(order=ChatOrder(message="x", session="s 9", raw=True))
+    assert there.run().session == "s 9"
+    assert there.asked[0].path == "/api/sessions/s%209/chat/stream"
+    assert [tell.fields["event"] for tell in there.told[1:]][:2] == ["run.started", "tool.started"]
+    assert {tell.event for tell in there.told[1:]} == {"event"}
+
+
+def test_an_answer_that_comes_at_once() -> None:
+    there = world(
+        stream(("assistant.completed", {"content": "All"}), ("run.completed", {"completed": False, "usage": {}}))
+    )
+    assert there.run() == ChatEnd("s1", False)
+    assert there.told[-1] == Notify("text", {"text": "All"})
+
+
+def test_what_is_not_understood_is_passed_over() -> None:
+    body = b"data: [DONE]\n\nevent: run.completed\ndata: {}\n\nevent: tool.started\ndata: {}\n\n"
+    there = world((200, body))
+    assert there.run() == ChatEnd("s1", True)
+    assert there.told[-1] == Notify("tool", {"line": "→ tool"})
+
+
+@pytest.mark.parametrize(
+    ("created", "session"), [(as_json({"session": {"id": 7}}), "7"), (as_json({"id": "s", "session": []}), "s")]
+)
+def test_ids(created: Reply, session: str) -> None:
+    assert world(created=created).run().session == session
+
+
+@pytest.mark.parametrize(
+    ("created", "answer", "says"),
+    [
+        (REFUSED, TURN, "the API server at http://127.0.0.1:8642 cannot be reached: connection refused; start it"),
+        (as_json({"id": True}), TURN, "the API server gave no session id: is it really one?"),
+        (as_json({"error": {"message": "wrong key"}}, 401), TURN, "the API server refuses: wrong key (status 401)"),
+        (
+            as_json({"id": "s"}),
+            REFUSED,
+            "the API server at http://127.0.0.1:8642 cannot be reached: connection refused",
+        ),
+        (
+            as_json({"id": "s"}),
+            (401, b"{}"),
+            "the API server does not accept the key: set API_SERVER_KEY, or --api-key",
+        ),
+        (as_json({"id": "s"}), (404, b"{}"), "the API server has no session 's': leave --session out for a new one"),
+        (as_json({"id": "s"}), (503, b'{"error": "busy"}'), "the API server refuses: busy (status 503)"),
+        (as_json({"id": "s"}), stream(("error", {"message": "no\nmodel"})), "the agent failed: no model"),
+        (as_json({"id": "s"}), stream(("error", {"error": "why"})), "the agent failed: why"),
+        (as_json({"id": "s"}), stream(("error", {})), "the agent failed: no reason given"),
+    ],
+)
+def test_problems(created: Reply, answer: Reply, says: str) -> None:
+    end = world(answer, created=created).fails()
+    assert end.code == 1
+    assert end.reason.startswith(says)
+
+
+def test_an_answer_that_breaks_off() -> None:
+    there = world(Answer(200, Headers([(b"content-length", b"9999")]), TURN[1], open=True))
+    there.script.append((0.5, lambda w: w.drop()))
+    assert there.fails() == Exit(1, "the answer broke off: reset")
+
+
+@pytest.mark.parametrize(
+    ("config", "url", "key", "target"),
+    [
+        (
+            RelayConfig(api_host="0.0.0.0", api_key="k"),
+            None,
+            None,
+            ApiClient("the API server", "http://127.0.0.1:8642", "k"),
+        ),
+        (RelayConfig(api_host="h", api_port=1), "http://x", "", ApiClient("the API server", "http://x", "")),
+    ],
+)
+def test_where_it_is(config: RelayConfig, url: str | None, key: str | None, target: ApiClient) -> None:
+    found = World(lambda engine: api_target(engine, config, url, key)).run()
+    assert (found.url, found.token) == (target.url, target.token)
+
+
+# --- Ctrl-C ---------------------------------------------------------------------------------------------------------
+
+STARTED = ("run.started", {"run_id": "run 1"})
+
+
+def interrupted(begin: Reply, stop: Reply, *, then: float = 9.0, created: Reply = CREATED) -> World[ChatEnd]:
+    """A turn that has begun and does not end; somebody presses Ctrl-C after a second."""
+
+    def http(asked: Asked) -> Reply:
+        if asked.path == "/api/sessions":
+            return created
+        return stop if asked.path.startswith("/v1/runs/") else begin
+
+    def more(there: World[ChatEnd]) -> None:
+        there.unfinished(stream(STARTED, ("assistant.delta", {"delta": "late"}))[1])
+
+    script: Any = [(1, lambda w: w.feed(Stopping(2.0))), (1.1, lambda w: w.feed(Stopping(2.0))), (then, more)]
+    return World(ChatChore(found, HELLO), http=http, script=script)
+
+
+def stopped(there: World[ChatEnd]) -> bool | None:
+    assert isinstance(there.chore, ChatChore)
+    return there.chore.stopped
+
+
+@pytest.mark.parametrize(
+    ("answer", "done"), [(as_json({"status": "stopping"}), True), (as_json({}, 404), True), (as_json({}, 500), False)]
+)
+def test_ctrl_c_stops_the_run(answer: Reply, done: bool) -> None:
+    there = interrupted(begun(STARTED), answer)
+    assert there.fails() == Exit(INTERRUPTED)
+    assert there.asked[-1].path == "/v1/runs/run%201/stop"
+    assert stopped(there) is done
+
+
+def test_ctrl_c_before_the_run_is_known() -> None:
+    there = interrupted(begun(("session.created", {})), as_json({}), then=1.5)
+    assert there.fails() == Exit(INTERRUPTED)
+    assert there.asked[-1].path == "/v1/runs/run%201/stop"
+    assert [tell.event for tell in there.told] == ["doing"]  # nothing of what came after it is shown
+    assert stopped(there) is True
+
+
+def test_ctrl_c_and_the_run_is_never_known() -> None:
+    there = interrupted(SILENT, as_json({}))
+    assert there.fails() == Exit(INTERRUPTED)
+    assert stopped(there) is False
+
+
+def test_ctrl_c_and_the_server_does_not_answer() -> None:
+    there = interrupted(begun(STARTED), SILENT)
+    assert there.fails() == Exit(INTERRUPTED)
+    assert stopped(there) is False
+
+
+def test_ctrl_c_before_anything_was_asked() -> None:
+    there = interrupted(SILENT, SILENT, created=SILENT)
+    assert there.fails() == Exit(INTERRUPTED)
+    assert stopped(there) is None
+
+
+@pytest.mark.parametrize("ending", [stream(("run.completed", {}))[1], None])
+def test_the_turn_ends_after_ctrl_c(ending: bytes | None) -> None:
+    there = interrupted(begun(STARTED), SILENT)
+    there.script[-1] = (1.2, lambda w: w.unfinished(ending, end=True) if ending else w.drop())
+    assert there.fails() == Exit(INTERRUPTED)
+    assert stopped(there) is (ending is not None)
+
+
+# --- questions ------------------------------------------------------------------------------------------------------
+
+QUESTION = (
+    "approval.request",
+    {"call_id": "c1", "command": "do it", "description": "Costs.", "choices": ["once", "deny"]},
+)
+GIVEN = ("approval.responded", {"call_id": "c1", "choice": "once"})
+
+
+def asking(answer: Reply, *, early: bytes = b"") -> World[ChatEnd]:
+    """A turn that asks after a second; somebody types y a second later."""
+
+    def http(asked: Asked) -> Reply:
+        if asked.path == "/api/sessions":
+            return CREATED
+        return answer if asked.path.startswith("/v1/runs/") else begun(STARTED, QUESTION)
+
+    over = stream(GIVEN, ("memory.updated", {"tool_name": "memory", "added": "Tea"}), *[("run.completed", {})])[1]
+    script: Any = [
+        (1, lambda w: w.keys(b"y\n")),
+        (2, lambda w: w.unfinished(over, end=True)),
+        (3, lambda w: w.keys(None)),
+    ]
+    order = ChatOrder(message="hello", asks=True)
+    return World(ChatChore(found, order), http=http, script=script, stdio=True)
+
+
+def test_a_question_is_shown_and_answered() -> None:
+    there = asking(as_json({"resolved": 1}))
+    assert there.run().completed
+    assert there.asked[1].json == {"message": "hello", "approvals": True}
+    assert there.asked[2].path == "/v1/runs/run%201/approval"
+    assert there.asked[2].json == {"choice": "once", "call_id": "c1"}
+    assert there.told[1:] == [
+        Notify("question", {"text": "Costs.\ndo it", "choices": ["once", "deny"]}),
+        Notify("tool", {"line": "✎ memory: Tea"}),
+    ]
+
+
+def test_an_answer_that_comes_too_late() -> None:
+    there = asking(as_json({"error": {"message": "no approval is pending"}}, 409))
+    assert there.run().completed
+    assert there.told[2].fields["line"] == (
+        "✗ the answer was not taken: the API server refuses: no approval is pending (status 409)"
+    )
+
+
+def test_a_bug_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "svc_proto.service_clients.api_client.encode_segment", lambda text: text if "s1" in text else 1 / 0
+    )
+    there = asking(as_json({}))
+    assert there.run().completed
+    assert there.told[2].fields["line"] == "✗ the answer was not taken: internal error, reference bug-1"
+
+
+def test_keys_before_there_is_a_turn() -> None:
+    there = World(
+        ChatChore(found, ChatOrder(message="x", asks=True)),
+        http=SILENT,
+        script=[(1, lambda w: w.keys(b"y\n")), (2, lambda w: w.feed(Stopping(2.0)))],
+        stdio=True,
+    )
+    assert there.fails() == Exit(INTERRUPTED)

@@ -1,0 +1,52 @@
+"""The nodes of a service, read from what one of them counts, for people and for programs."""
+
+from __future__ import annotations
+
+from svc_proto.cli.cluster_nodes import ServiceNode, ServiceNodes, nodes_of
+from svc_proto.schema.openmetrics import MetricSamples
+
+NOW = 1_000_000.0
+RELAY = """\
+svc_cluster_up 1.0
+svc_cluster_node_start_time_seconds{node="http://b"} 996400.0
+svc_cluster_node_start_time_seconds{node="http://a"} 999990.0
+svc_cluster_node_phones{node="http://b"} 1.0
+svc_cluster_node_phones{node="http://a"} 12.0
+# EOF
+"""
+API = """\
+svc_cluster_up 0.0
+svc_cluster_node_start_time_seconds{node="http://c"} 999940.0
+svc_cluster_node_runs{node="http://c"} 1.0
+# EOF
+"""
+
+
+def test_they_are_read() -> None:
+    service = nodes_of(MetricSamples(RELAY))
+    nodes = [
+        ServiceNode(url="http://a", since=999_990.0, load=12),
+        ServiceNode(url="http://b", since=996_400.0, load=1),
+    ]
+    assert service == ServiceNodes(redis=True, load="phones", nodes=nodes)
+    assert nodes_of(MetricSamples("svc_phones 3.0\n# EOF\n")) is None  # alone
+    assert nodes_of(MetricSamples("svc_cluster_up 1.0\n# EOF\n")) == ServiceNodes(redis=True, load="phones", nodes=[])
+
+
+def test_people_see_since_when_each_is_there_and_what_it_has() -> None:
+    relay, api = (nodes_of(MetricSamples(text)) for text in (RELAY, API))
+    assert relay is not None
+    assert api is not None
+    assert [*relay.lines("relay", NOW), *api.lines("api", NOW)] == [
+        "Nodes      2, Redis answers",
+        "  http://a  up 10s, 12 phones",
+        "  http://b  up 1h, 1 phone",
+        "API nodes  1, REDIS IS NOT REACHED",
+        "  http://c  up 1m, 1 turn",
+    ]
+
+
+def test_programs_do_too() -> None:
+    service = nodes_of(MetricSamples(API))
+    assert service is not None
+    assert service.members() == {"redis": False, "nodes": [{"url": "http://c", "since": 999_940.0, "runs": 1}]}

@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+from uuid import UUID
+
+import pytest
+
+from svc_proto.cli.desktop_sessions import (
+    Paired,
+    PairRequest,
+    WhichRelay,
+    devices,
+    extend,
+    find_relay,
+    find_session,
+    forget,
+    identity,
+    pair_desktop,
+    route_of,
+    sign_in,
+)
+from svc_proto.cli.invites import Invitation
+from svc_proto.cli.session_store import Change, Put, StoredSession, change_text, parse_sessions, record_members
+from svc_proto.commands import EnsureSecret, Exit
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.service_clients.relay_url import RelayUrl
+from tests.cli.harness import REFUSED, Asked, Reply, World, as_json
+
+T = TypeVar("T")
+PIN, PIN_2 = "sha256/" + "A" * 43 + "=", "sha256/" + "B" * 43 + "="
+LAN, PUBLIC = Candidate("lan", 0, "ws://192.0.2.1:8767"), Candidate("public", 1, "wss://home.example")
+STORED = (
+    {"role": "lan", "priority": 0, "relay": {"url": LAN.url}},
+    {"role": "public", "priority": 1, "relay": {"url": PUBLIC.url}},
+)
+QR = PairRequest(invitation=Invitation("Q7M2ZK", (LAN, PUBLIC), STORED), by_qr=True)
+TYPED = PairRequest(
+    invitation=Invitation("Q7M2ZK", (PUBLIC,)), name="Desk", ttl_seconds=60, grants={"chat": 60, "tui": None}
+)
+OK = {"session_token": "t0ken-1234", "server_version": "1.0.0", "expires_at": 5.5, "grants": {"chat": None}}
+
+
+class Host:
+    """What a desktop keeps: its session file and its pins."""
+
+    def __init__(self, *sessions: StoredSession) -> None:
+        self.full = False
+        self.text = ""
+        for session in sessions:
+            self.change(Put(session.url, record_members(session)))
+        self.expected: dict[tuple[str, int], str | None] = {}
+        self.pins: dict[tuple[str, int], str] = {}
+
+    def change(self, change: Change) -> Failure | None:
+        if self.full:
+            return Failure(FailureKind.NO_SPACE)
+        self.text = change_text(self.text, change)
+        return None
+
+    def expect(self, host: str, port: int, pin: str | None) -> None:
+        self.expected[host, port] = pin
+
+    @property
+    def sessions(self) -> dict[str, StoredSession]:
+        return parse_sessions(self.text)
+
+
+def world(host: Host, plan: Callable[[Engine], Flow[T]], **more: Any) -> World[T]:
+    def answer(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        return [{"channel": "system", "type": "auth.ok", "id": "1", "payload": OK}]
+
+    compute = {
+        "sessions.read": lambda: host.text,
+        "sessions.change": host.change,
+        "host.identity": lambda: ("desk", "Linux"),
+        "tls.expect": host.expect,
+        "tls.seen": lambda name, port: host.pins.get((name, port), Failure(FailureKind.NOT_FOUND)),
+    }
+    return World(plan, **{"socket": answer, "compute": compute, "http": lambda asked: as_json({}), **more})
+
+
+def session(**more: Any) -> StoredSession:
+    return StoredSession(**{"url": LAN.url, "token": "t0ken-1234", **more})
+
+
+# --- pairing ------------------------------------------------------------------------------------------------------
+
+
+def test_by_code() -> None:
+    host = Host()
+    host.pins["home.example", 443] = PIN
+    there = world(host, lambda engine: pair_desktop(engine, TYPED))
+    paired = there.run()
+    assert paired == Paired(session=host.sessions[PUBLIC.url], transport_hint="unknown")
+    assert paired.session == StoredSession(
+        url=PUBLIC.url,
+        token="t0ken-1234",
+        server_version="1.0.0",
+        paired_at=int(there.now.wall),
+        cert_pin=PIN,
+        grants={"chat": None},
+        expires_at=5.5,
+    )
+    assert host.expected == {("home.example", 443): None}
+    payload = there.said[0]["payload"]
+    assert (payload["device_name"], payload["device_hostname"], payload["ttl_seconds"]) == ("Desk", "desk", 60)
+    assert payload["grants"] == {"chat": 60, "tui": False}
+
+
+@pytest.mark.parametrize(("url", "seconds"), [("ws://h:8767", 604_800), ("wss://h:8767", None)])
+def test_whoever_names_no_lifetime_asks_for_a_week_over_plain_ws(url: str, seconds: int | None) -> None:
+    wanted = PairRequest(invitation=Invitation("Q7M2ZK", (Candidate("", 0, url),)))
+    there = world(Host(), lambda engine: pair_desktop(engine, wanted))
+    there.run()
+    assert there.said[0]["payload"].get("ttl_seconds") == seconds
+
+
+def test_by_qr_on_the_best_route() -> None:
+    def http(asked: Asked) -> Reply:
+        return as_json({"status": "ok"}) if asked.url.startswith("https://home") else REFUSED
+
+    host = Host(session(url=PUBLIC.url, cert_pin=PIN))
+    paired = world(host, lambda engine: pair_desktop(engine, QR), http=http).run()
+    assert (paired.session.url, paired.session.role) == (PUBLIC.url, "public")
+    assert host.sessions[PUBLIC.url].candidates == STORED
+    assert host.expected == {("home.example", 443): None}  # a QR clears what was pinned
+    invitation = Invitation("Q7M2ZK", (PUBLIC,), STORED[1:], {PUBLIC.url: "https://home.example:8642"}, "s3cret")
+    single = PairRequest(invitation=invitation, by_qr=True)
+    world(host, lambda engine: pair_desktop(engine, single), http=http).run()
+    assert host.sessions[PUBLIC.url].candidates == ()
+    assert host.sessions[PUBLIC.url].api_url == "https://home.example:8642"
+    assert host.sessions[PUBLIC.url].api_key == "s3cret"
+
+
+def test_no_route_answers() -> None:
+    there = world(Host(), lambda engine: pair_desktop(engine, QR), http=(503, b""))
+    assert there.fails() == Exit(
+        1, "no route to the relay answers: lan ws://192.0.2.1:8767: status 503; public wss://home.example: status 503"
+    )
+
+
+@pytest.mark.parametrize(("fresh", "expected"), [(False, PIN), (True, None)])
+def test_a_code_for_a_pinned_relay(fresh: bool, expected: str | None) -> None:
+    host = Host(session(url=PUBLIC.url, cert_pin=PIN))
+    wanted = PairRequest(invitation=TYPED.invitation, new_certificate=fresh)
+    world(host, lambda engine: pair_desktop(engine, wanted)).run()
+    assert host.expected == {("home.example", 443): expected}
+
+
+def test_a_full_disk() -> None:
+    host = Host()
+    host.full = True
+    assert world(host, lambda engine: pair_desktop(engine, TYPED)).fails().reason == (
+        "paired, but the session cannot be stored: no space left on the device; "
+        "make room, revoke t0ken-12 with svc pair --revoke, and pair again"
+    )
+
+
+def test_who_we_are() -> None:
+    there = world(Host(), identity)
+    me = there.run()
+    assert (me.name, me.hostname, me.platform) == ("desk", "desk", "Linux")
+    assert UUID(me.device_id).version == 4
+    assert world(Host(), identity).run() == me
+
+
+def test_a_host_that_says_nothing_of_itself() -> None:
+    there: World[Any] = World(identity)
+    there.refuse = (EnsureSecret,)
+    me = there.run()
+    assert (me.name, me.platform) == ("desktop", "unknown")
+    assert UUID(me.device_id).version == 4
+
+
+# --- which session ------------------------------------------------------------------------------------------------
+
+A, B = session(), session(url="ws://other:1", token="x")
+
+
+@pytest.mark.parametrize(
+    ("stored", "who", "found"),
+    [
+        ([A], WhichRelay(), A),
+        ([A, B], WhichRelay(remote=B.url), B),
+        ([A], WhichRelay(remote=A.url, token="mine"), session(token="mine")),
+        ([], WhichRelay(remote=A.url, token="mine"), session(token="mine")),
+    ],
+)
+def test_finding(stored: list[StoredSession], who: WhichRelay, found: StoredSession) -> None:
+    result = world(Host(*stored), lambda engine: find_session(engine, who)).run()
+    assert (result.url, result.token) == (found.url, found.token)
+    relay = world(Host(*stored), lambda engine: find_relay(engine, who)).run()
+    assert (relay.url, relay.token) == (RelayUrl(found.url).http_url, found.token)
+
+
+def test_the_only_one_with_another_token() -> None:
+    assert world(Host(A), lambda engine: find_session(engine, WhichRelay(token="mine"))).run().token == "mine"
+
+
+@pytest.mark.parametrize(
+    ("stored", "who", "end"),
+    [
+        ([], WhichRelay(), Exit(1, "no session is stored: pair first: svc-relay pair CODE --remote ws://…")),
+        (
+            [A],
+            WhichRelay(remote="ws://z:1"),
+            Exit(1, "no session is stored for ws://z:1: pair first: svc-relay pair CODE --remote ws://…"),
+        ),
+        (
+            [A, B],
+            WhichRelay(),
+            Exit(2, "several relays are stored, name one with --remote: ws://192.0.2.1:8767, ws://other:1"),
+        ),
+    ],
+)
+def test_finding_in_vain(stored: list[StoredSession], who: WhichRelay, end: Exit) -> None:
+    assert world(Host(*stored), lambda engine: find_session(engine, who)).fails() == end
+
+
+def test_a_file_that_cannot_be_read_is_empty() -> None:
+    there: World[StoredSession] = World(lambda engine: find_session(engine, WhichRelay()))
+    assert there.fails().reason.startswith("no session is stored")
+
+
+# --- signed in ----------------------------------------------------------------------------------------------------
+
+
+def test_one_route_is_not_probed() -> None:
+    there = world(Host(A), lambda engine: route_of(engine, A))
+    assert there.run() == A.url
+    assert there.asked == []
+
+
+def test_the_best_of_several_routes() -> None:
+    many = session(url=PUBLIC.url, candidates=STORED, cert_pin=None, route_pins={PUBLIC.url: PIN})
+    host = Host(many)
+    assert world(host, lambda engine: route_of(engine, many)).run() == LAN.url
+    assert host.expected == {("home.example", 443): PIN}
+
+
+@pytest.mark.parametrize(
+    ("stored", "url", "members"),
+    [
+        (session(url=PUBLIC.url), PUBLIC.url, {"cert_pin": PIN}),
+        (session(url=PUBLIC.url, cert_pin=PIN_2), PUBLIC.url, {"cert_pin": PIN_2}),
+        (session(), PUBLIC.url, {"route_pins": {PUBLIC.url: PIN}}),
+        (session(route_pins={PUBLIC.url: PIN_2}), PUBLIC.url, {"route_pins": {PUBLIC.url: PIN_2}}),
+        (session(), LAN.url, {"cert_pin": None}),
+    ],
+)
+def test_signing_in_pins_what_is_seen_first(stored: StoredSession, url: str, members: dict[str, object]) -> None:
+    host = Host(stored)
+    host.pins["home.example", 443] = PIN
+    there = world(host, lambda engine: sign_in(engine, stored, url))
+    _, welcome = there.run()
+    assert welcome.token == "t0ken-1234"
+    assert there.said[0]["payload"]["session_token"] == "t0ken-1234"
+    (kept,) = host.sessions.values()
+    assert {name: getattr(kept, name) for name in members} == members
+
+
+# --- devices ------------------------------------------------------------------------------------------------------
+
+
+def test_listing() -> None:
+    there = world(Host(A), lambda engine: devices(engine, A), http=as_json({"sessions": [{"a": 1}, 7]}))
+    assert there.run() == [{"a": 1}]
+    assert there.asked[0].headers.get(b"authorization") == b"Bearer t0ken-1234"
+    assert world(Host(A), lambda engine: devices(engine, A)).run() == []
+
+
+def test_listing_pins_what_is_seen_first() -> None:
+    there = session(url=PUBLIC.url)
+    host = Host(there)
+    host.pins["home.example", 443] = PIN
+    world(host, lambda engine: devices(engine, there), http=as_json({"sessions": []})).run()
+    assert [kept.cert_pin for kept in host.sessions.values()] == [PIN]
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (401, "the relay does not know this session any more: pair again with svc-relay pair"),
+        (500, "the relay refuses: oh (status 500)"),
+    ],
+)
+def test_listing_in_vain(status: int, says: str) -> None:
+    there = world(Host(A), lambda engine: devices(engine, A), http=as_json({"error": "oh"}, status))
+    assert there.fails() == Exit(1, says)
+
+
+@pytest.mark.parametrize(("prefix", "stored"), [("t0ken-12", 9.0), ("other-12", None)])
+def test_extending(prefix: str, stored: float | None) -> None:
+    host = Host(A)
+    answer = {"ok": True, "expires_at": 9.0, "grants": {"chat": 9.0}}
+    there = world(host, lambda engine: extend(engine, A, prefix, 60), http=as_json(answer))
+    assert there.run() == answer
+    assert (there.asked[0].method, there.asked[0].path) == ("PATCH", f"/sessions/{prefix}")
+    assert there.asked[0].json == {"ttl_seconds": 60}
+    assert host.sessions[A.url].expires_at == stored
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (401, "the relay does not know this session any more: pair again with svc-relay pair"),
+        (404, "no session has a token that begins with 'abcd': see svc-relay devices"),
+        (409, "2 match (status 409): give more of the token"),
+        (403, "the relay refuses: 2 match (status 403)"),
+    ],
+)
+def test_extending_in_vain(status: int, says: str) -> None:
+    there = world(Host(A), lambda e: extend(e, A, "abcd", 60), http=as_json({"error": "2 match"}, status))
+    assert there.fails() == Exit(1, says)
+
+
+def test_forgetting() -> None:
+    host = Host(A, B)
+    world(host, lambda engine: forget(engine, A)).run()
+    assert list(host.sessions) == [B.url]

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.cli.durations import parse_preset, parse_span, short_expiry, span_label
+from svc_proto.cli.errors import Problem
+from svc_proto.machines.grants import CHANNELS
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("never", 0),
+        ("NEVER", 0),
+        ("0", 0),
+        ("0d", 0),
+        ("3600", 3600),
+        (" 1h ", 3600),
+        ("90s", 90),
+        ("5m", 300),
+        ("1d", 86_400),
+        ("7D", 604_800),
+        ("2w", 1_209_600),
+        ("1y", 31_536_000),
+        ("10y", 315_360_000),
+    ],
+)
+def test_spans(text: str, seconds: int) -> None:
+    assert parse_span(text, "--ttl") == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "d", "1.5h", "-1", "1 h", "1x", "1hh", "forever", "11y", "9999999999999", "\u0661d", "1h\n2", "\x1b[2J"],
+)
+def test_bad_spans(text: str) -> None:
+    with pytest.raises(Problem) as caught:
+        parse_span(text, "--ttl")
+    assert caught.value.code == 2
+    assert str(caught.value).startswith("--ttl must be ")
+    assert "\n" not in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_presets() -> None:
+    assert parse_preset("terminal=7d, bridge=1h,,voice:stt=never,tui=None", None) == {
+        "terminal": 604_800,
+        "bridge": 3600,
+        "voice:stt": 0,
+        "tui": None,
+    }
+    assert parse_preset(None, None) is None
+    assert parse_preset("", None) is None
+    assert parse_preset(None, ",".join(CHANNELS)) is None
+
+
+def test_only_withholds_the_others() -> None:
+    others = {channel: None for channel in CHANNELS if channel not in ("chat", "bridge")}
+    assert parse_preset(None, " chat,bridge,") == others
+    assert parse_preset("bridge=1h,tui=none", "chat,bridge") == {**others, "bridge": 3600}
+
+
+@pytest.mark.parametrize(
+    ("grants", "only"),
+    [
+        ("bridge", None),
+        ("=1h", None),
+        ("bridge=", None),
+        ("bridge=x", None),
+        ("bridge=1h,bridge=2h", None),
+        ("bridge=none,bridge=2h", None),
+        ("Bridge=1h", None),
+        ("termnal=none", None),
+        ("\x1b[2J=1h", None),
+        ("tui=1h", "chat,bridge"),
+        (None, ""),
+        (None, ","),
+        (None, "chat,termnal"),
+    ],
+)
+def test_bad_presets(grants: str | None, only: str | None) -> None:
+    with pytest.raises(Problem, match=r"--grants|--only") as caught:
+        parse_preset(grants, only)
+    assert caught.value.code == 2
+    assert "\x1b" not in str(caught.value)
+
+
+def test_what_is_no_channel_is_answered_with_those_there_are() -> None:
+    for grants, only in (("termnal=none", None), (None, "termnal")):
+        with pytest.raises(Problem, match=f"'termnal' is no channel; there are {', '.join(CHANNELS)}"):
+            parse_preset(grants, only)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "label"),
+    [(0, "never expires"), (1, "1 second"), (61, "61 seconds"), (120, "2 minutes"), (3600, "1 hour"),
+     (2_592_000, "30 days"), (31_536_000, "1 year"), (1.5, "1 second")],
+)  # fmt: skip
+def test_labels(seconds: float, label: str) -> None:
+    assert span_label(seconds) == label
+
+
+def test_expiries() -> None:
+    assert short_expiry(None, 5.0) == "never"
+    assert short_expiry(5.0, 5.0) == "expired"
+    assert short_expiry(65.0, 5.0) == "in 1m"
+    day = 86_400.0
+    for left, said in (
+        (30 * day, "30d"), (30 * day - 1, "30d"), (30 * day - 60, "30d"), (30 * day - 61, "29d"), (day - 1, "1d"),
+        (3_599.0, "1h"), (3_541.0, "1h"), (3_540.0, "59m"), (119.0, "1m"),
+    ):  # fmt: skip
+        assert short_expiry(1000.0 + left, 1000.0) == f"in {said}"

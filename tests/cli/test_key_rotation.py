@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from svc_proto.basics.dotenv import parse_dotenv
+from svc_proto.cli.key_rotation import Rotated, rotate
+from svc_proto.commands import Exit, WriteConfig
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.relay_config import RelayConfig
+from tests.cli.harness import REFUSED, Reply, World, as_json
+
+CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml")
+KEYED = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="of-the-environment")
+RUNNING = RelayConfig(home="/h", config_path="/h/config.yaml", webapi_inside="http://127.0.0.1:8642")
+EXTRA = b"# mine\nplatforms:\n  api_server:\n    extra:\n      key: old  # secret\n    api_key: older\n"
+PLAIN = b"platforms:\n  api_server:\n    api_key: old\n    extra:\n      key: ''\n"
+
+
+def world(
+    config: bytes | None = None, dotenv: str | None = None, settings: RelayConfig = CONFIG, http: Reply = REFUSED
+) -> World[Rotated]:
+    found = {f"{settings.config_path}": config, "/h/.env": dotenv}
+    files = {path: text for path, text in found.items() if text is not None}
+    return World(lambda engine: rotate(engine, settings), files=files, http=http)
+
+
+def denied(there: World[Rotated], path: str) -> World[Rotated]:
+    there.disk.denied.add(path)
+    return there
+
+
+def keys_in(there: World[Rotated]) -> list[str]:
+    """Those that are left in the configuration file."""
+    server = yaml.safe_load(str(there.written_configs["config.yaml"]))["platforms"]["api_server"]
+    return [key for key in (server["extra"]["key"], server["api_key"]) if key]
+
+
+@pytest.mark.parametrize(("text", "places"), [(EXTRA, 2), (PLAIN, 1)])
+def test_in_the_configuration_file(text: bytes, places: int) -> None:
+    there = world(text, "A=1\n")
+    done = there.run()
+    assert (done.path, done.also) == ("/h/config.yaml", "")
+    assert list(there.written_configs) == ["config.yaml"]
+    assert keys_in(there) == [done.key] * places
+    written = str(there.written_configs["config.yaml"])
+    assert ("# mine" in written) is (text is EXTRA)
+    assert "old  #" not in written
+    assert re.fullmatch(r"sk-[A-Za-z0-9_-]{32}", done.key)
+    assert done.key not in repr(done)
+
+
+def test_wherever_one_is() -> None:
+    there = world(EXTRA, "API_SERVER_KEY=other\n")
+    done = there.run()
+    assert (done.path, done.also) == ("/h/.env", "/h/config.yaml")
+    assert list(there.written_configs) == ["config.yaml", ".env"]  # what servers take first is written last
+    assert keys_in(there) == [done.key] * 2
+    assert there.written_configs[".env"] == f"API_SERVER_KEY={done.key}\n"
+
+
+@pytest.mark.parametrize("config", [None, b"", b"model: m-1\n", b"platforms: {api_server: {extra: {key: ' '}}}\n"])
+def test_in_the_env_file(config: bytes | None) -> None:
+    there = world(config, "A=1\nexport API_SERVER_KEY='old'\nB=2", KEYED)
+    done = there.run()
+    assert there.written_configs == {".env": f"A=1\nexport API_SERVER_KEY={done.key}\nB=2\n"}
+    assert (done.path, done.in_environment) == ("/h/.env", True)
+
+
+def test_where_there_was_none() -> None:
+    there = world()
+    done = there.run()
+    assert parse_dotenv(str(there.written_configs[".env"])) == {"API_SERVER_KEY": done.key}
+    assert not done.in_environment
+    assert not there.asked
+
+
+def beside(answer: Reply, dotenv: str = "API_SERVER_KEY=old") -> World[Rotated]:
+    return world(dotenv=dotenv, settings=RUNNING, http=answer)
+
+
+def test_the_api_that_runs_is_told_by_whoever_has_the_old_key() -> None:
+    there = beside(as_json({"ok": True, "changed": True}))
+    done = there.run()
+    assert (done.runs, done.kept) == (True, "")
+    (asked,) = there.asked
+    assert (asked.method, asked.url) == ("POST", "http://127.0.0.1:8642/api/key/reload")
+    assert asked.headers.get(b"authorization") == b"Bearer old"
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (REFUSED, "connection refused"),
+        (as_json({"ok": True, "changed": False}), "its files do not give it the new one"),
+        (as_json({"error": {"message": "no files", "code": "x"}}, 409), "no files"),
+        (as_json({"error": "Invalid API key"}, 401), "it answered 401"),
+        ((404, b"<html>"), "it answered 404"),
+    ],
+)
+def test_an_api_that_keeps_the_old_key(answer: Reply, why: str) -> None:
+    there = beside(answer)
+    done = there.run()
+    assert (done.runs, done.kept) == (True, why)
+    assert done.key in str(there.written_configs[".env"])
+
+
+@pytest.mark.parametrize(
+    ("there", "why"),
+    [
+        (world(dotenv="A=1", settings=KEYED), "API_SERVER_KEY of the environment"),
+        (world(b"\xff"), "/h/config.yaml is not UTF-8"),
+        (denied(world(b""), "/h/config.yaml"), "/h/config.yaml cannot be read (permission denied)"),
+        (denied(world(dotenv="A=1"), "/h/.env"), "/h/.env cannot be read"),
+        (
+            world(EXTRA, settings=RelayConfig(home="/h", config_path="/etc/svc.yaml")),
+            "/etc/svc.yaml holds the key and is not in the service home",
+        ),
+    ],
+)
+def test_what_cannot_be_changed_here(there: World[Rotated], why: str) -> None:
+    failed = there.fails()
+    assert isinstance(failed, Exit)
+    assert failed.code == 1
+    assert why in failed.reason
+    assert there.written_configs == {}
+
+
+def test_a_file_that_cannot_be_edited_or_written() -> None:
+    there = world(EXTRA)
+    there.host.compute["yaml.edit"] = lambda text, changes: Failure(FailureKind.INVALID)
+    assert "cannot be edited" in there.fails().reason
+    there = world(b"a: [", "API_SERVER_KEY=old")
+    there.host.compute["yaml.load"] = lambda text: Failure(FailureKind.INVALID)
+    assert there.fails().reason == "/h/config.yaml is not valid YAML: mend it by hand"
+    there = world()
+    there.refuse = (WriteConfig,)
+    assert there.fails().reason == "/h/.env cannot be written (no space left on the device): the old key stays"

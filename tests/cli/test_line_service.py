@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from svc_proto.cli.line_service import LineService
+from svc_proto.commands import Abort, Exit, Ready, Send
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Accepted, Closed, ReadClosed, Received, Sent, Started, Stopping
+from svc_proto.machines.line_buffer import MAX_LINE
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
+
+
+class Echo(LineService):
+    """Says each line again; what it hears else is in `heard`."""
+
+    busy = True
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def take(self, line: bytes) -> None:
+        self.say(line)
+
+    def client_left(self, problem: str) -> None:
+        self.heard.append(problem)
+
+    def hold(self, holding: bool) -> None:
+        if not holding:
+            self.heard.append("writable")
+
+    def on_stopping(self) -> None:
+        pass
+
+
+def begun() -> tuple[Echo, Playbook]:
+    echo = Echo()
+    book = Playbook(Engine(echo, entropy=counting_entropy()))
+    book >> Started() << [Ready()]
+    book >> Accepted(CH, PEER, LOCAL) << []
+    return echo, book
+
+
+def test_lines_come_one_by_one_and_it_goes_once_all_is_said() -> None:
+    echo, book = begun()
+    book >> Received(CH, b"a\r\n \nb\nc") << [Send(CH, b"a\n"), Send(CH, b"b\n")]
+    book >> ReadClosed(CH) << []
+    assert echo.heard == [""]
+    echo.busy = False
+    echo.close_if_done()
+    book >> Sent(CH, 2) << []
+    book >> Sent(CH, 2) << [Abort(CH)]
+    book >> Closed(CH, "eof") << [Exit(0)]
+
+
+def test_nothing_to_say() -> None:
+    _, book = begun()
+    book >> Stopping(10.0)
+    assert Abort(CH) in book.take()
+    book >> Closed(CH, "reset") << [Exit(0)]
+
+
+def test_a_client_that_reads_on() -> None:
+    echo, book = begun()
+    size = DEFAULT_LIMITS.high_water + 10
+    assert len((book >> Received(CH, b"x" * size + b"\n")).take()) == 2  # it reads no more meanwhile
+    book >> Sent(CH, size + 1)
+    assert book.take()
+    assert echo.heard == ["writable"]
+
+
+def test_a_line_that_is_too_long() -> None:
+    echo, book = begun()
+    book >> Received(CH, b"x" * (MAX_LINE + 1)) << []
+    assert echo.heard == [f"a line has more than {MAX_LINE} bytes"]

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.cli import line_service
+from svc_proto.cli.mcp_stdio_server import StdioServer
+from svc_proto.commands import Abort, Ready
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Accepted, ChannelId, Started
+from svc_proto.machines.line_buffer import LineBuffer
+from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
+from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
+
+
+def test_blank_lines_and_a_line_without_end() -> None:
+    desk = McpStdioHarness(ToyMcpServer().offer())
+    assert desk.bytes(b"\n \r\n") == []
+    desk.bytes(b'{"jsonrpc":"2.0","id":1,"met')
+    (answer,) = desk.bytes(b'hod":"ping"}\n')
+    assert answer == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert desk.end() == []
+    assert desk.is_closed
+
+
+def test_a_line_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_service, "LineBuffer", lambda: LineBuffer(100))
+    desk = McpStdioHarness(ToyMcpServer().offer())
+    (problem,) = desk.bytes(b"x" * 101)
+    assert problem["error"] == {"code": -32700, "message": "a line has more than 100 bytes"}
+    assert desk.is_closed
+
+
+def test_what_is_under_way_is_answered_before_the_end() -> None:
+    desk = McpStdioHarness(ToyMcpServer().offer())
+    desk.open()
+    desk.send(id=1, method="tools/call", params={"name": "wait"})
+    assert desk.end() == []
+    assert not desk.is_closed
+    (answer,) = desk.after(1e9)
+    assert answer["id"] == 1
+    assert desk.is_closed
+
+
+def test_one_client_and_nobody_before_him() -> None:
+    server = StdioServer(lambda engine: ToyMcpServer().offer())
+    book = Playbook(Engine(server, entropy=counting_entropy()))
+    book >> Started() << [Ready()]
+    server.say(b"into the void")
+    server.ended("nobody is there")
+    book >> Accepted(CH, PEER, LOCAL) << []
+    book >> Accepted(ChannelId(4), PEER, LOCAL) << [Abort(ChannelId(4))]

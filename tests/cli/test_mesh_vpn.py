@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from svc_proto.cli.mesh_vpn import Mesh, find_mesh, read_served, read_status
+from svc_proto.facts import Failure, FailureKind
+from tests.cli.harness import World
+
+PATH = "/usr/bin/tailscale"
+UP = {"BackendState": "Running", "Self": {"TailscaleIPs": ["fd7a::1", "100.64.0.7"], "DNSName": "box.tail.ts.net."}}
+
+
+@pytest.mark.parametrize(
+    ("status", "mesh"),
+    [
+        (UP, Mesh("100.64.0.7", "box.tail.ts.net")),
+        ({"Self": {"TailscaleIPs": ["fd7a::1"]}}, Mesh("fd7a::1", None)),
+        ({"Self": {"TailscaleIPs": ["fd7a::1"], "DNSName": "."}}, Mesh("fd7a::1", None)),
+        ({**UP, "BackendState": "Stopped"}, None),
+        ({"Self": {"TailscaleIPs": []}}, None),
+        ({"Self": {"TailscaleIPs": [7, ""]}}, None),
+        ({"Self": {"TailscaleIPs": "100.64.0.7"}}, None),
+        ({"Self": None}, None),
+        ([], None),
+    ],
+)
+def test_status(status: object, mesh: Mesh | None) -> None:
+    assert read_status(json.dumps(status).encode()) == mesh
+
+
+def test_no_json() -> None:
+    assert read_status(b"Tailscale is stopped.\n") is None
+    assert read_served(b"\xff") == ()
+
+
+def test_served_ports() -> None:
+    tcp = {"443": {"HTTPS": True}, "8767": {"HTTPS": True}, "80": {"HTTP": True}, "x": {"HTTPS": True}, "9": 1}
+    tcp |= {"10443": {"HTTPS": True}, "100443": {"HTTPS": True}}
+    assert read_served(json.dumps({"TCP": tcp, "Web": {}}).encode()) == (443, 8767, 10_443)
+    assert read_served(b"{}") == ()
+
+
+def test_without_the_program() -> None:
+    assert World(find_mesh).run() is None
+
+
+def programs(status: bytes | Failure, serve: bytes | Failure) -> dict[str, bytes | Failure]:
+    return {f"{PATH} status --json": status, f"{PATH} serve status --json": serve}
+
+
+@pytest.mark.parametrize(
+    ("status", "serve", "mesh"),
+    [
+        (
+            json.dumps(UP).encode(),
+            b'{"TCP": {"8767": {"HTTPS": true}}}',
+            Mesh("100.64.0.7", "box.tail.ts.net", (8767,)),
+        ),
+        (json.dumps(UP).encode(), Failure(FailureKind.DENIED), Mesh("100.64.0.7", "box.tail.ts.net")),
+        (b'{"Self": {"TailscaleIPs": ["100.64.0.7"]}}', b"", Mesh("100.64.0.7", None)),
+        (Failure(FailureKind.DENIED), b"", None),
+        (b"", b"", None),
+    ],
+)
+def test_asking(status: bytes | Failure, serve: bytes | Failure, mesh: Mesh | None) -> None:
+    world = World(find_mesh, compute={"which": lambda name: PATH}, programs=programs(status, serve))
+    assert world.run() == mesh

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from svc_proto.basics.brand import HERMES
+from svc_proto.cli.operator_pairing import HERE_ALONE, NewInvite, PairOrder, pair
+from svc_proto.cli.pairing_candidates import Mode
+from svc_proto.commands import EnsureSecret, Exit
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.machines.pairing_payload import parse_invite, verify_payload
+from svc_proto.relay_config import RelayConfig
+from tests.cli.harness import REFUSED, Asked, World, as_json
+
+CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="k3y")
+ORDER = PairOrder(config=CONFIG)
+TAILSCALE = "/bin/tailscale"
+MESH = {f"{TAILSCALE} status --json": b'{"Self": {"TailscaleIPs": ["100.64.0.7"]}}'}
+
+
+def relay(asked: Asked) -> tuple[int, bytes]:
+    return as_json({"status": "ok"} if asked.path == "/health" else {"ok": True})
+
+
+def world(order: PairOrder, **more: Any) -> World[NewInvite]:
+    return World(lambda engine: pair(engine, order), **{"http": relay, **more})
+
+
+def meshed(order: PairOrder) -> World[NewInvite]:
+    return world(order, compute={"which": lambda name: TAILSCALE}, programs=MESH)
+
+
+def payload(invite: NewInvite) -> dict[str, Any]:
+    return parse_invite(invite.pairing_url)
+
+
+def test_a_plain_invite() -> None:
+    there = world(evolve(ORDER, meta=PairingMeta(ttl_seconds=60.0)))
+    invite = there.run()
+    assert [asked.path for asked in there.asked] == ["/health", "/pairing/register"]
+    body = {"code": invite.code, "ttl_seconds": 60, "carries_key": True, "own_key": True}
+    assert there.asked[1].json == body
+    assert not invite.own_key
+    found = payload(invite)
+    assert json.loads(invite.qr_payload) == found
+    assert (found["svc"], found["host"], found["port"], found["key"], found["tls"]) == (
+        3,
+        "192.0.2.10",
+        8642,
+        "k3y",
+        False,
+    )
+    assert found["relay"] == {"url": "ws://192.0.2.10:8767", "code": invite.code, "ttl_seconds": 60}
+    assert [each["role"] for each in found["endpoints"]] == ["lan"]
+    assert verify_payload(found, bytes(range(32)))
+    assert invite.expires_at == int(there.now.wall + 600)
+    assert invite.notes == ()
+    assert "k3y" not in repr(invite)
+    assert str(invite.code) not in repr(invite)
+
+
+@pytest.mark.parametrize("main", ["k3y", ""])
+def test_a_relay_that_gives_a_key_of_the_pairings_own(main: str) -> None:
+    def giving(asked: Asked) -> tuple[int, bytes]:
+        return as_json({"ok": True, "api_key": "sk-own"}) if asked.path == "/pairing/register" else relay(asked)
+
+    there = world(evolve(ORDER, config=evolve(CONFIG, api_key=main)), http=giving)
+    invite = there.run()
+    assert (invite.key, invite.own_key, payload(invite)["key"]) == ("sk-own", True, "sk-own")
+    assert there.asked[1].json == {"code": invite.code, "own_key": True, **({"carries_key": True} if main else {})}
+    assert "sk-own" not in repr(invite)
+
+
+def test_something_else_in_the_relays_place() -> None:
+    assert world(ORDER, http=(200, b"<html>")).fails().reason == (
+        "the relay at http://127.0.0.1:8767 does not answer in JSON: is it really one?"
+    )
+
+
+def test_an_api_whose_key_nobody_finds() -> None:
+    order = evolve(ORDER, config=evolve(CONFIG, api_key=""), keyed=True)
+    assert world(order).fails().reason == (
+        "the API server on this host asks for a key that stands in no file of its home: "
+        "set API_SERVER_KEY for this command, as it was set for the server"
+    )
+    assert world(evolve(order, meta=PairingMeta(grants={"chat": None}))).run().key == ""
+
+
+def test_without_chat_the_qr_holds_no_key() -> None:
+    there = world(evolve(ORDER, meta=PairingMeta(grants={"chat": None, "bridge": 60.0})))
+    invite = there.run()
+    assert invite.key == payload(invite)["key"] == ""
+    assert payload(invite)["relay"]["grants"] == {"bridge": 60}
+    assert there.asked[1].json == {"code": invite.code, "grants": {"chat": False, "bridge": 60}}
+
+
+def test_every_route() -> None:
+    order = evolve(ORDER, public_url="https://home.example", prefer="public", dashboard_url="http://d")
+    there = meshed(order)
+    found = payload(there.run())
+    doing = [tell.fields["text"] for tell in there.told if tell.event == "doing"]
+    assert doing == ["asking the relay at http://127.0.0.1:8767", "looking for ways to this host"]
+    assert [(each["role"], each["priority"]) for each in found["endpoints"]] == [("public", 0), ("lan", 1), ("mesh", 2)]
+    assert found["dashboard_url"] == "http://d"
+
+
+@pytest.mark.parametrize(("mode", "told"), [(Mode.AUTO, True), (Mode.PUBLIC, True), (Mode.LAN, False)])
+def test_the_relay_is_told_of_a_way_from_outside(mode: Mode, told: bool) -> None:
+    there = meshed(evolve(ORDER, mode=mode, public_url="https://home.example"))
+    there.run()
+    body = json.loads(there.asked[1].body)
+    assert [each["role"] for each in body.get("endpoints", [])] == ["public"] * told
+
+
+@pytest.mark.parametrize(("mode", "roles"), [(Mode.LAN, ["lan"]), (Mode.MESH, ["mesh"]), (Mode.PUBLIC, ["public"])])
+def test_one_route(mode: Mode, roles: list[str]) -> None:
+    found = payload(meshed(evolve(ORDER, mode=mode, public_url="https://home.example")).run())
+    assert [each["role"] for each in found["endpoints"]] == roles
+
+
+def test_the_other_brand() -> None:
+    config = evolve(CONFIG, brand=HERMES)
+    found = payload(meshed(evolve(ORDER, config=config, mode=Mode.MESH)).run())
+    assert found["hermes"] == 3
+    assert found["endpoints"][0]["role"] == "tailscale"
+
+
+def test_a_relay_that_is_down() -> None:
+    order = evolve(ORDER, mode=Mode.PUBLIC, public_url="https://home.example")
+    invite = world(order, http=REFUSED).run()
+    assert (invite.code, invite.expires_at, invite.relay_url) == (None, None, None)
+    (note,) = invite.notes
+    assert "cannot be reached (connection refused)" in note
+    found = payload(invite)
+    assert "relay" not in found
+    assert "endpoints" not in found
+    assert (found["host"], found["port"], found["tls"]) == ("home.example", 443, True)
+
+
+def test_no_relay_wanted() -> None:
+    there = world(evolve(ORDER, with_relay=False, host="api.example", port=1, prefer="mesh"))
+    invite = there.run()
+    assert there.asked == []
+    assert (invite.notes, invite.warnings) == ((), ("--prefer 'mesh' changes nothing: the routes are lan",))
+    assert invite.api.url == "http://api.example:1"
+
+
+def test_a_relay_with_tls_on_one_address() -> None:
+    config = evolve(CONFIG, host="198.51.100.7", ssl_cert="c", ssl_key="k")
+    assert world(evolve(ORDER, config=config)).run().relay_url == "wss://198.51.100.7:8767"
+
+
+def test_a_host_without_a_network() -> None:
+    invite = world(ORDER, compute={"lan_address": lambda: Failure(FailureKind.INTERNAL)}).run()
+    assert invite.api.host == "127.0.0.1"
+    assert invite.notes == ("this host has no address on a network, so only programs on this host can use the invite",)
+
+
+def test_a_relay_for_this_host_alone() -> None:
+    """Bound to loopback, behind a proxy or for programs here: only a way from outside leads a phone to it."""
+    order = evolve(ORDER, config=evolve(CONFIG, host="127.0.0.1"))
+    invite = world(order).run()
+    assert (invite.relay_url, invite.notes) == ("ws://127.0.0.1:8767", (HERE_ALONE,))
+    assert world(evolve(order, public_url="https://home.example/relay")).run().notes == ()
+    assert world(evolve(order, with_relay=False)).run().notes == ()
+
+
+def test_an_unsigned_invite() -> None:
+    there = world(ORDER)
+    there.refuse = (EnsureSecret,)
+    invite = there.run()
+    assert invite.warnings == ("the QR is not signed: the signing key cannot be used (no space left on the device)",)
+    assert "sig" not in payload(invite)
+
+
+@pytest.mark.parametrize(
+    ("order", "end"),
+    [
+        (evolve(ORDER, mode=Mode.PUBLIC), Exit(2, "--mode public needs --public-url https://…")),
+        (
+            evolve(ORDER, mode=Mode.MESH),
+            Exit(1, "--mode mesh finds no mesh VPN: start tailscale on this host, or use --mode lan"),
+        ),
+    ],
+)
+def test_impossible_orders(order: PairOrder, end: Exit) -> None:
+    assert world(order).fails() == end

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from attrs import evolve
+
+from svc_proto.cli.errors import Problem
+from svc_proto.cli.operator_requests import (
+    answer_agent,
+    asked_by_agent,
+    local_relay,
+    register,
+    registration,
+    revoke,
+    security,
+    token_prefix,
+)
+from svc_proto.commands import Exit
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
+from tests.book import HOME
+from tests.cli.harness import Reply, World, as_json
+
+CONFIG = RelayConfig()
+RELAY = local_relay(CONFIG)
+META = PairingMeta(ttl_seconds=60.0, grants={"bridge": 3600.0, "tui": None}, transport_hint="ws")
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("0.0.0.0", "http://127.0.0.1:8767"),
+        ("::", "http://[::1]:8767"),
+        ("127.0.0.1", "http://127.0.0.1:8767"),
+        ("192.0.2.10", "http://192.0.2.10:8767"),
+    ],
+)
+def test_where_it_is(host: str, url: str) -> None:
+    assert local_relay(evolve(CONFIG, host=host)).url == url
+
+
+def test_with_tls() -> None:
+    assert local_relay(RelayConfig(ssl_cert="c", ssl_key="k")).url == "https://127.0.0.1:8767"
+
+
+def test_one_that_runs_has_said_where_programs_of_this_host_find_it() -> None:
+    assert local_relay(RelayConfig(ssl_cert="c", ssl_key="k", inside="http://127.0.0.1:9")).url == "http://127.0.0.1:9"
+
+
+SECRET = "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(("host", "shown"), [("0.0.0.0", SECRET.encode()), ("localhost", SECRET.encode()), ("h", None)])
+def test_the_local_secret_is_shown_on_loopback_and_nowhere_else(host: str, shown: bytes | None) -> None:
+    relay = local_relay(evolve(CONFIG, host=host))
+    for plan in (
+        lambda engine: register(engine, relay, "Q7M2ZK", META),
+        lambda engine: revoke(engine, relay, "1c2d3e4f"),
+        lambda engine: security(engine, relay, True),
+    ):
+        world: World[object] = World(plan, http=as_json({"ok": True}))
+        world.disk.put(f"{HOME}/{LOCAL_SECRET}", SECRET.encode())
+        world.run()
+        assert [asked.headers.get(HEADER) for asked in world.asked] == [shown]
+
+
+def test_registration() -> None:
+    assert registration("Q7M2ZK", PairingMeta()) == {"code": "Q7M2ZK"}
+    assert registration("Q7M2ZK", META) == {
+        "code": "Q7M2ZK",
+        "ttl_seconds": 60,
+        "grants": {"bridge": 3600, "tui": False},
+        "transport_hint": "ws",
+    }
+    assert '"tui": false' in json.dumps(registration("Q7M2ZK", META))  # and not 0, which would be for ever
+    assert registration("Q7M2ZK", PairingMeta(endpoints=[{"role": "public"}]))["endpoints"] == [{"role": "public"}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (
+            as_json({"error": "loopback only"}, 403),
+            f"the relay at {RELAY.url} takes this only from its own host, over loopback: loopback only (status 403)",
+        ),
+        (as_json({"error": "bad"}, 400), "the relay refuses: bad (status 400)"),
+        (as_json({"error": "bad"}, 300), "the relay refuses: bad (status 300)"),
+    ],
+)
+def test_a_refused_code(answer: Reply, reason: str) -> None:
+    plan = lambda engine: register(engine, RELAY, "Q7M2ZK", META)  # noqa: E731
+    assert World(plan, http=answer).fails() == Exit(1, reason)
+
+
+def test_a_code() -> None:
+    world = World(lambda engine: register(engine, RELAY, "Q7M2ZK", META), http=as_json({"ok": True}))
+    assert world.run() is None
+    assert world.asked[0].json["code"] == "Q7M2ZK"
+
+
+def revoking(engine: Engine) -> Flow[object]:
+    return (yield from revoke(engine, RELAY, " 1c2d3e4f "))
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (404, "no session has a token that begins with '1c2d3e4f': it may be over already"),
+        (409, "2 sessions match (status 409): give more of the token"),
+        (500, "the relay refuses: 2 sessions match (status 500)"),
+    ],
+)
+def test_revoking_in_vain(status: int, reason: str) -> None:
+    world = World(revoking, http=as_json({"error": "2 sessions match"}, status))
+    assert world.fails() == Exit(1, reason)
+
+
+@pytest.mark.parametrize("prefix", ["abcd", "x" * 64, " !~!~ "])
+def test_good_prefixes(prefix: str) -> None:
+    assert token_prefix(prefix) == prefix.strip()
+
+
+@pytest.mark.parametrize("prefix", ["", "abc", "abc\x7f", "x" * 65, "ab cd", "ab\x1bcd", "\u00e9\u00e9\u00e9\u00e9"])
+def test_bad_prefixes(prefix: str) -> None:
+    with pytest.raises(Problem) as caught:
+        token_prefix(prefix)
+    assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(("allow", "method"), [(None, "GET"), (True, "PATCH"), (False, "PATCH")])
+def test_the_switch(allow: bool | None, method: str) -> None:
+    world = World(lambda engine: security(engine, RELAY, allow), http=as_json({"ok": True}))
+    assert world.run() == {"ok": True}
+    (asked,) = world.asked
+    assert (asked.method, asked.path) == (method, "/relay/security")
+    if allow is not None:
+        assert asked.json == {"allow_insecure_api_bearer": allow}
+
+
+def test_the_question_of_an_agent() -> None:
+    world = World(lambda engine: asked_by_agent(engine, RELAY, " q7/2 "), http=as_json({"code": "Q"}))
+    assert world.run() == {"code": "Q"}
+    assert (world.asked[0].method, world.asked[0].path) == ("GET", "/mcp/questions/q7%2F2")
+    gone = World(lambda engine: asked_by_agent(engine, RELAY, "Q"), http=as_json({"error": "none"}, 404))
+    assert gone.fails() == Exit(1, "the relay refuses: none (status 404)")
+
+
+def test_the_answer_to_an_agent() -> None:
+    asked = JsonObject(code="ABC123", ballot="b")
+    world = World(lambda engine: answer_agent(engine, RELAY, asked, allow=True), http=as_json({}))
+    assert world.run() == {}
+    assert (world.asked[0].method, world.asked[0].path) == ("POST", "/mcp/questions/ABC123")
+    assert world.asked[0].json == {"ballot": "b", "allow": True, "scope": None, "ttl_seconds": None}

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.cli.errors import Problem
+from svc_proto.cli.mesh_vpn import Mesh
+from svc_proto.cli.pairing_candidates import ApiRoute, HostRoute, candidate, lan_route, mesh_route, prefer, public_route
+
+API = ApiRoute("192.0.2.10", 8642, False)
+LAN = lan_route(API, "ws://192.0.2.10:8767")
+PUBLIC = public_route("https://home.example", 8767)
+
+
+def test_mesh_by_address() -> None:
+    route = mesh_route(Mesh("100.64.0.7", "box.ts.net", (8642,)), "mesh", API, relay_port=8767, relay_tls=False)
+    assert route == HostRoute("mesh", ApiRoute("100.64.0.7", 8642, False), "ws://100.64.0.7:8767")
+    six = mesh_route(Mesh("fd7a::1", None), "tailscale", API, relay_port=8767, relay_tls=True)
+    assert six.relay_url == "wss://[fd7a::1]:8767"
+    assert six.api.url == "http://[fd7a::1]:8642"
+
+
+def test_mesh_by_name_when_it_serves_both_ports() -> None:
+    route = mesh_route(Mesh("100.64.0.7", "box.ts.net", (8642, 8767)), "mesh", API, relay_port=8767, relay_tls=False)
+    assert route == HostRoute("mesh", ApiRoute("box.ts.net", 8642, True), "wss://box.ts.net:8767")
+
+
+@pytest.mark.parametrize(
+    ("url", "api", "relay"),
+    [
+        ("https://home.example", "https://home.example:443", "wss://home.example:8767"),
+        ("https://home.example/", "https://home.example:443", "wss://home.example:8767"),
+        (" http://home.example:8642 ", "http://home.example:8642", "ws://home.example:8767"),
+        ("https://home.example:9/relay/?x=1", "https://home.example:9", "wss://home.example:9/relay"),
+        ("https://home.example:443/relay", "https://home.example:443", "wss://home.example/relay"),
+        ("http://[2001:db8::1]", "http://[2001:db8::1]:80", "ws://[2001:db8::1]:8767"),
+    ],
+)
+def test_public(url: str, api: str, relay: str) -> None:
+    route = public_route(url, 8767)
+    assert (route.api.url, route.relay_url) == (api, relay)
+
+
+def test_public_under_the_path_of_a_proxy() -> None:
+    assert public_route("https://home.example", 8767, "/relay").relay_url == "wss://home.example/relay"
+    assert public_route("https://home.example/other", 8767, "/relay").relay_url == "wss://home.example/other"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "home.example", "wss://home.example", "https://a:b@h.example", "https://", "http://0.0.0.0:1", "http://[::]"],
+)
+def test_bad_public(url: str) -> None:
+    with pytest.raises(Problem, match="--public-url") as caught:
+        public_route(url, 8767)
+    assert caught.value.code == 2
+
+
+def test_prefer() -> None:
+    assert prefer([LAN, PUBLIC], None) == ([LAN, PUBLIC], None)
+    assert prefer([LAN, PUBLIC], " Public ") == ([PUBLIC, LAN], None)
+    routes, warning = prefer([LAN], "mesh")
+    assert routes == [LAN]
+    assert warning == "--prefer 'mesh' changes nothing: the routes are lan"
+    assert prefer([], "lan")[1] == "--prefer 'lan' changes nothing: the routes are none"
+
+
+def test_a_candidate() -> None:
+    assert candidate(PUBLIC, 2) == {
+        "role": "public",
+        "priority": 2,
+        "api": {"host": "home.example", "port": 443, "tls": True},
+        "relay": {"url": "wss://home.example:8767", "transport_hint": "wss"},
+    }
+    assert candidate(LAN, 0)["relay"] == {"url": "ws://192.0.2.10:8767", "transport_hint": "ws"}

@@ -1,0 +1,56 @@
+"""What a realtime agent owes: made, kept, broken, dropped, forgiven."""
+
+from __future__ import annotations
+
+from svc_proto.cli.pending_answers import Promises
+
+
+def owed(n: int) -> Promises:
+    promises = Promises()
+    for _ in range(n):
+        promises.make()
+    return promises
+
+
+def test_each_is_kept_by_itself() -> None:
+    promises = owed(2)
+    promises.keep()
+    assert promises
+    promises.keep()
+    assert not promises
+
+
+def test_one_that_was_never_made_is_not_owed_later() -> None:
+    promises = Promises()
+    promises.keep()
+    promises.make()
+    assert promises
+
+
+def test_an_error_breaks_one_when_its_task_has_failed_and_only_once() -> None:
+    promises = owed(1)
+    assert not promises.is_broken()
+    promises.completed(ok=True)
+    assert not promises.is_broken()
+    promises.completed(ok=False)
+    assert promises.is_broken()
+    assert not promises.is_broken()
+
+
+def test_what_the_relay_drops_is_not_owed() -> None:
+    promises = owed(3)
+    promises.drop()
+    assert not promises
+
+
+def test_a_cancelled_turn_ends_only_what_the_person_forgave() -> None:
+    promises = owed(2)
+    promises.turn_cancelled()
+    assert promises
+    promises.forgive()
+    assert promises  # the relay may still tell an answer
+    promises.turn_cancelled()
+    assert not promises
+    promises.make()
+    promises.turn_cancelled()
+    assert promises

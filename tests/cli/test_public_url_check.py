@@ -1,0 +1,191 @@
+"""What a stranger is found to get, by what the servers answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from svc_proto.cli.doctor import Finding
+from svc_proto.cli.pairing_candidates import public_route
+from svc_proto.cli.public_url_check import LOCAL_ROUTES, Outside, examine_outside
+from svc_proto.relay.access import RelayAccess
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.relay_client import RelayClient
+from tests.book import HOME
+from tests.cli.harness import REFUSED, Asked, Reply, World, as_json
+
+URL = "https://home.example"
+HERE = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
+SECRET = "0123456789abcdef" * 4
+TOKEN = "1c2d3e4f-0000-4000-8000-000000000000"
+WELL = [
+    "answers in 0 ms, version 1.0.0",
+    "TLS: a certificate counts that this host trusts",
+    "shut, all 7 that were tried",
+]
+
+
+class Host:
+    """Relay, API and dashboard, all well; `answers` says otherwise for single paths."""
+
+    def __init__(self, hint: str = "wss", /, **answers: Reply) -> None:
+        self.hint = hint
+        self.answers = answers
+
+    def http(self, asked: Asked) -> Reply:
+        outside = "127.0.0.1" not in asked.url
+        assert outside is (asked.headers.get(b"x-svc-local-secret") is None)  # a stranger has none
+        path = asked.path.removeprefix("/relay")
+        name = ("" if outside else "inside_") + path.strip("/").replace("/", "_").split("-")[0]
+        if name in self.answers:
+            return self.answers[name]
+        if path == "/health":
+            return as_json({"status": "ok", "version": "1.0.0"})
+        if not outside:
+            return as_json({"ok": True, "revoked": TOKEN[:8]})
+        return as_json({"error": "no"}, 401 if path in ("/v1/models", "/board/") else 403)
+
+    def socket(self, said: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+        payload = {"session_token": TOKEN, "transport_hint": self.hint, "server_version": "1.0.0", "grants": {}}
+        return [{"channel": "system", "type": "auth.ok", "id": said["id"], "payload": payload}]
+
+
+def found(
+    host: Host, url: str = f"{URL}/relay", *, relay: RelayClient | None = HERE, board: str = "", socket: bool = True
+) -> list[Finding]:
+    asked = Outside(route=public_route(url, 8767), relay=relay, dashboard_path=board)
+    world = World(
+        lambda engine: examine_outside(engine, asked),
+        http=host.http,
+        socket=host.socket if socket else None,
+        files={f"{HOME}/local-secret": SECRET.encode()},
+    )
+    return world.run()
+
+
+def words(findings: list[Finding]) -> list[str]:
+    return [finding.text for finding in findings]
+
+
+def of(findings: list[Finding], subject: str) -> tuple[str, str]:
+    (one,) = [finding for finding in findings if finding.subject == subject]
+    assert one.remedy or one.verdict == "ok"
+    return one.verdict, one.text
+
+
+def test_all_is_well() -> None:
+    findings = found(Host(), board="/board")
+    assert {finding.verdict for finding in findings} == {"ok"}
+    assert words(findings) == [
+        *WELL,
+        "a phone can pair",
+        "what the relay says of a phone's connection is so",
+        "the API asks for its key",
+        "the dashboard asks for its password",
+    ]
+
+
+def test_the_routes_are_local_ones() -> None:
+    door = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_BEARER)
+    local = {(each.method, each.pattern) for each in Relay(RelayConfig()).router.routes if each.access in door}
+    assert set(LOCAL_ROUTES) <= local
+
+
+def test_nobody_answers() -> None:
+    findings = found(Host(health=REFUSED, v1_models=REFUSED))
+    assert [(each.verdict, each.text) for each in findings] == [
+        ("failure", "cannot be reached: connection refused"),
+        ("ok", WELL[1]),
+        ("warning", "no API, so phones cannot chat this way: connection refused"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "verdict"),
+    [("http://192.0.2.1/relay", "warning"), ("http://box.lan", "warning"), ("http://a.example", "failure")],
+)
+def test_no_encryption(url: str, verdict: str) -> None:
+    text = "none: whoever is on the way reads tokens, chats and screens"
+    assert of(found(Host("ws"), url), "encryption") == (verdict, text)
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict", "text"),
+    [
+        (
+            {"pairing_mint": (400, b""), "sessions": (200, b"{}")},
+            "failure",
+            "open to everybody who comes this way: GET /sessions, POST /pairing/mint",
+        ),
+        ({"media_inspect": (404, b""), "bridge_activity": (405, b""), "sessions": (401, b"")}, "ok", WELL[2]),
+        (
+            {"media_inspect": (429, b""), "sessions": (502, b""), "pairing_mint": REFUSED},
+            "warning",
+            "not known: no answer from /media/inspect, /sessions, /pairing/mint",
+        ),
+    ],
+)
+def test_local_routes(answers: dict[str, Reply], verdict: str, text: str) -> None:
+    assert of(found(Host(**answers)), "local routes") == (verdict, text)
+
+
+def test_no_relay_of_our_own() -> None:
+    assert of(found(Host(), relay=None), "WebSocket") == ("warning", "not tried: no relay runs on this host")
+
+
+def test_a_code_that_the_relay_does_not_take() -> None:
+    verdict, text = of_words(found(Host(inside_pairing_register=as_json({"error": "full"}, 503))))
+    assert (verdict, text) == ("warning", "not tried: the relay refuses: full (status 503)")
+
+
+def of_words(findings: list[Finding]) -> tuple[str, str]:
+    (one,) = [finding for finding in findings if finding.subject == "WebSocket"]
+    return one.verdict, one.text
+
+
+def test_sockets_that_do_not_come_through() -> None:
+    verdict, text = of(found(Host(ws=(400, b""), relay=(400, b"")), socket=False), "WebSocket")
+    assert verdict == "failure"
+    assert text.startswith("a phone cannot pair: ")
+
+
+def test_a_session_that_stays() -> None:
+    verdict, text = of_words(found(Host(inside_sessions_1c2d3e4f=as_json({"error": "disk"}, 500))))
+    assert verdict == "warning"
+    assert text == "the session of this test stays for 60 s: the relay refuses: disk (status 500)"
+
+
+@pytest.mark.parametrize(
+    ("url", "hint", "verdict", "text"),
+    [
+        (URL, "ws", "failure", "not believed: the relay takes phones for not encrypted, and a block counts for all"),
+        ("http://192.0.2.1", "wss", "failure", "wrong: the relay takes phones for encrypted, and they are not"),
+        ("http://192.0.2.1", "ws", "ok", "the relay knows that there is none"),
+    ],
+)
+def test_forwarded_headers(url: str, hint: str, verdict: str, text: str) -> None:
+    said = of(found(Host(hint), url), "forwarded headers")
+    assert said[0] == verdict
+    assert said[1].startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict", "text"),
+    [
+        (200, "failure", "the API has no key: everybody may use the agent"),
+        (403, "failure", "the API has no key, so it takes nobody"),
+        (404, "warning", "no API, so phones cannot chat this way: status 404"),
+    ],
+)
+def test_the_api(status: int, verdict: str, text: str) -> None:
+    assert of(found(Host(v1_models=(status, b""))), f"{URL}:443") == (verdict, text)
+
+
+def test_the_dashboard() -> None:
+    where = f"{URL}:443/board/"
+    assert of(found(Host(board=(200, b"")), board="/board"), where) == ("failure", "the dashboard lets everybody in")
+    assert where not in [each.subject for each in found(Host(board=(404, b"")), board="/board")]
+    assert where not in [each.subject for each in found(Host(board=REFUSED), board="/board")]

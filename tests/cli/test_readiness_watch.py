@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from runtimes.sim.process import Process
+from runtimes.sim.world import World
+from svc_proto.cli.readiness_watch import PATIENCE, SOON, Watch
+from svc_proto.commands import Notify
+from svc_proto.engine.core import Engine
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
+
+EVERY = 15.0
+
+
+class Supervised:
+    """A relay, and what watches it and one more server that may not be there."""
+
+    def __init__(self, every: float | None = EVERY) -> None:
+        self.world = World(trace=True)
+        self.host = self.world.host("home", "10.0.0.1")
+        self.relay = self.host.start(
+            lambda entropy: Engine(Relay(RelayConfig()), entropy=entropy), [8767], name="relay"
+        )
+        urls = [f"http://10.0.0.1:{port}" for port in (8767, 8642)]
+        self.watch = self.host.start(lambda entropy: Engine(Watch(urls, every), entropy=entropy), name="watch")
+
+    def start(self, port: int = 8642) -> Process:
+        return self.host.start(lambda entropy: Engine(Relay(RelayConfig()), entropy=entropy), [port], name=f"on {port}")
+
+    @property
+    def news(self) -> list[str]:
+        return [command.event for command in self.watch.commands if isinstance(command, Notify)]
+
+
+def test_ready_once_all_answer_then_alive_while_they_do() -> None:
+    there = Supervised()
+    there.world.run_for(60.0)
+    assert there.news == []
+    api = there.start()
+    there.world.run_for(2 * SOON)
+    assert there.news == ["ready"]
+    there.world.run_for(2 * EVERY + 1.0)
+    assert there.news == ["ready", "alive", "alive"]
+    api.kill()
+    there.world.run_for(4 * EVERY)
+    assert there.news == ["ready", "alive", "alive"]
+    there.start()
+    there.world.run_for(EVERY + 1.0)
+    assert there.news == ["ready", "alive", "alive", "alive"]
+    there.watch.stop()
+    there.world.run_for(1.0)
+    assert there.news[-1] == "stopping"
+    assert there.watch.exit_code == 0
+
+
+def test_one_that_hangs_is_not_alive() -> None:
+    there = Supervised()
+    there.world.listen(there.host, 8642)  # takes connections, and says nothing
+    there.world.run_for(3 * PATIENCE)
+    assert there.news == []
+
+
+def test_without_a_watchdog_it_ends_with_the_good_news() -> None:
+    there = Supervised(every=None)
+    there.start()
+    there.world.run_for(1.0)
+    assert there.news == ["ready"]
+    assert there.watch.exit_code == 0

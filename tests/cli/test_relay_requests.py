@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from svc_proto.cli.errors import Problem
+from svc_proto.cli.relay_requests import (
+    FetchedMedia,
+    call_phone,
+    kill_terminal,
+    list_terminals,
+    media_path,
+    notification_rows,
+    notifications,
+    read_arguments,
+    save_media,
+    terminal_rows,
+)
+from svc_proto.cli.session_store import StoredSession
+from svc_proto.commands import Exit
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.wire.events import Headers
+from tests.cli.harness import REFUSED, Asked, Reply, World, as_json
+from tests.support.http_client import Response
+
+RELAY = RelayClient("the relay", "http://h:8767", token="t")
+SESSION = StoredSession(url="ws://h:8767", token="t")
+OK = {"channel": "system", "type": "auth.ok", "id": "1", "payload": {"session_token": "t"}}
+
+
+# --- terminals ----------------------------------------------------------------------------------------------------
+
+
+def listing(answer: Mapping[str, Any] | str | None) -> World[list[JsonObject]]:
+    def socket(message: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+        if message["type"] == "auth":
+            return [OK]
+        if answer is None:
+            return None
+        return [] if isinstance(answer, str) else [{**answer, "id": message["id"]}]
+
+    return World(lambda engine: list_terminals(engine, SESSION), socket=socket)
+
+
+def test_terminals() -> None:
+    rows = [{"name": "a"}, 7]
+    assert listing({"channel": "terminal", "type": "terminal.sessions", "payload": {"sessions": rows}}).run() == [
+        {"name": "a"}
+    ]
+    assert listing({"channel": "terminal", "type": "terminal.sessions", "payload": {}}).run() == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ({"channel": "system", "type": "error", "payload": {"message": "no grant"}}, "no grant"),
+        ({"channel": "system", "type": "error", "payload": {}}, "no reason given"),
+        (None, "connection lost: reset"),
+        ("silence", "no answer in time"),
+    ],
+)
+def test_no_terminals(answer: Mapping[str, Any] | str | None, says: str) -> None:
+    assert listing(answer).fails() == Exit(1, f"the relay lists no terminals: {says}")
+
+
+def test_a_terminal_is_ended() -> None:
+    def answering(kind: str, **payload: object) -> World[None]:
+        def socket(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+            if message["type"] == "auth":
+                return [OK]
+            return [{"channel": "terminal", "type": f"terminal.{kind}", "id": "9", "payload": payload}]
+
+        return World(lambda engine: kill_terminal(engine, SESSION, "work"), socket=socket)
+
+    there = answering("detached", session_name="work", reason="client kill")
+    assert there.run() is None
+    (asked,) = [message for message in there.said if message["type"] == "terminal.kill"]
+    assert asked["payload"] == {"session_name": "work"}
+    says = "the session work was not ended: there is no such session; svc-relay sessions lists those there are"
+    assert answering("error", session_name="work", message="there is no such session").fails() == Exit(1, says)
+
+
+def test_other_envelopes_are_not_for_us() -> None:
+    there = listing("silence")
+    there.script = [
+        (1, lambda w: w.push({"channel": "x", "type": "y", "id": "other", "payload": {}})),
+        (
+            2,
+            lambda w: w.push(
+                {"channel": "terminal", "type": "terminal.sessions", "id": "z", "payload": {"sessions": []}}
+            ),
+        ),
+    ]
+    assert there.run() == []
+
+
+def test_rows_of_terminals() -> None:
+    shown = {"name": "a", "live": True, "attached": 2, "created_at": 40, "shell": "/bin/sh"}
+    rows = terminal_rows([JsonObject(shown), JsonObject({"name": 7})], 100.0)
+    assert rows == [("a", "attached", "2", "1m", "/bin/sh"), ("", "waiting", "-", "-", "")]
+
+
+# --- notifications ------------------------------------------------------------------------------------------------
+
+
+def test_notifications() -> None:
+    there = World(
+        lambda engine: notifications(engine, RELAY, 5),
+        http=as_json({"notifications": [{"title": "x"}, 7]}),
+    )
+    assert there.run() == [{"title": "x"}]
+    assert there.asked[0].path == "/notifications/recent?limit=5"
+    empty = World(lambda engine: notifications(engine, RELAY, 5), http=as_json({}))
+    assert empty.run() == []
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (401, "the relay does not know this session any more: pair again with svc-relay pair"),
+        (500, "the relay refuses: oh (status 500)"),
+    ],
+)
+def test_no_notifications(status: int, says: str) -> None:
+    there = World(lambda e: notifications(e, RELAY, 5), http=as_json({"error": "oh"}, status))
+    assert there.fails() == Exit(1, says)
+
+
+def test_rows_of_notifications() -> None:
+    shown = {"package_name": "org.mail", "title": "Hi\n\x1b[2J", "text": None, "posted_at": 40_000}
+    assert notification_rows([JsonObject(shown), JsonObject()], 100.0) == [
+        ("1m ago", "org.mail", "Hi  [2J", ""),
+        ("-", "", "", ""),
+    ]
+
+
+# --- media --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("k3yKk3yKk3yKk3yKk3yKk3", "/media/k3yKk3yKk3yKk3yKk3yKk3"),
+        (" MEDIA:svc-relay://abcdefgh ", "/media/abcdefgh"),
+        ("MEDIA:hermes-relay://abcdefgh", "/media/abcdefgh"),
+        ("MEDIA:/tmp/a b?.png", "/media/by-path?path=%2Ftmp%2Fa%20b%3F.png"),
+        ('MEDIA:"/tmp/my photo.png"', "/media/by-path?path=%2Ftmp%2Fmy%20photo.png"),
+    ],
+)
+def test_where_media_are(text: str, path: str) -> None:
+    assert media_path(text) == path
+
+
+@pytest.mark.parametrize("text", ["", "'", "short", "../etc/passwd", "a/bcdefgh", "abc defgh"])
+def test_no_media(text: str) -> None:
+    with pytest.raises(Problem) as caught:
+        media_path(text)
+    assert caught.value.code == 2
+
+
+class Shelf:
+    """Serves one file by ranges."""
+
+    def __init__(self, data: bytes, name: str = 'inline; filename="../a.png"') -> None:
+        self.data = data
+        self.name = name
+        self.ranges = True
+
+    def http(self, asked: Asked) -> Response:
+        named = (b"content-disposition", self.name.encode())
+        if not self.ranges:
+            return Response(200, Headers([named]), self.data)
+        first, last = map(int, (asked.headers.get(b"range") or b"").removeprefix(b"bytes=").split(b"-"))
+        last = min(last, len(self.data) - 1)
+        if first > last:
+            return Response(416, Headers([named]), b'{"error": "no"}')
+        placed = (b"content-range", b"bytes %d-%d/%d" % (first, last, len(self.data)))
+        return Response(206, Headers([named, placed]), self.data[first : last + 1])
+
+
+def fetching(shelf: Shelf) -> World[FetchedMedia]:
+    return World(lambda engine: save_media(engine, RELAY, "/media/x"), http=shelf.http)
+
+
+def pieces(world: World[FetchedMedia]) -> bytes:
+    return b"".join(bytes(tell.fields["data"]) for tell in world.told if tell.event == "piece")  # type: ignore[call-overload] # bytes
+
+
+def test_a_file_in_pieces() -> None:
+    there = fetching(Shelf(bytes(range(256)) * 40_000))
+    assert there.run() == FetchedMedia("a.png", "application/json", 10_240_000)
+    assert pieces(there) == bytes(range(256)) * 40_000
+    assert len(there.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("disposition", "name"), [("inline", ""), ('inline; filename=".."', ""), ('x; filename="c:\\b"', "b")]
+)
+def test_names_stay_in_the_folder(disposition: str, name: str) -> None:
+    assert fetching(Shelf(b"x", disposition)).run().name == name
+
+
+def test_an_empty_file() -> None:
+    there = fetching(Shelf(b""))
+    assert there.run() == FetchedMedia("a.png", "application/octet-stream", 0)
+    assert pieces(there) == b""
+
+
+def test_a_server_without_ranges() -> None:
+    shelf = Shelf(b"all of it")
+    shelf.ranges = False
+    there = fetching(shelf)
+    assert there.run().size == 9
+    assert len(there.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (REFUSED, "the relay at http://h:8767 cannot be reached: connection refused"),
+        ((404, b""), "the relay has no such file: a token lasts a day, and no longer than the relay runs"),
+        ((403, b'{"error": "outside"}'), "the relay refuses: outside (status 403)"),
+        ((401, b""), "the relay does not know this session any more: pair again with svc-relay pair"),
+    ],
+)
+def test_no_file(answer: Reply, says: str) -> None:
+    there: World[FetchedMedia] = World(lambda engine: save_media(engine, RELAY, "/media/x"), http=answer)
+    assert there.fails() == Exit(1, says)
+
+
+def test_a_piece_without_anything() -> None:
+    there: World[FetchedMedia] = World(
+        lambda engine: save_media(engine, RELAY, "/media/x"),
+        http=Response(206, Headers([(b"content-range", b"bytes 0-4/5")]), b""),
+    )
+    assert there.fails() == Exit(1, "the relay sent an empty piece: try again")
+
+
+# --- the phone ----------------------------------------------------------------------------------------------------
+
+
+def test_arguments() -> None:
+    assert read_arguments(["text=a=b", "x:=3", "list:=[1]", "empty="]) == {
+        "text": "a=b",
+        "x": 3,
+        "list": [1],
+        "empty": "",
+    }
+
+
+@pytest.mark.parametrize("arguments", [["x"], ["=1"], [":=1"], ["a=1", "a:=2"], ["a:=x"]])
+def test_bad_arguments(arguments: list[str]) -> None:
+    with pytest.raises(Problem) as caught:
+        read_arguments(arguments)
+    assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "path", "body"),
+    [
+        ("GET", {}, "/ping", b""),
+        ("GET", {"a": "b c", "n": 3}, "/ping?a=b+c&n=3", b""),
+        ("POST", {"text": "x"}, "/ping", b'{"text":"x"}'),
+        ("POST", {}, "/ping", b"{}"),
+    ],
+)
+def test_calls(method: str, arguments: dict[str, object], path: str, body: bytes) -> None:
+    there = World(lambda engine: call_phone(engine, RELAY, method, "/ping", arguments), http=as_json({"a": 1}, 403))
+    assert there.run() == (403, {"a": 1})
+    assert (there.asked[0].method, there.asked[0].path, there.asked[0].body) == (method, path, body)
+
+
+def test_a_session_that_is_over() -> None:
+    there = World(lambda engine: call_phone(engine, RELAY, "GET", "/ping", {}), http=(401, b""))
+    assert "pair again" in there.fails().reason

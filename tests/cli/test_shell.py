@@ -1,0 +1,525 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from svc_proto.cli.one_shot_service import INTERRUPTED
+from svc_proto.cli.session_store import StoredSession
+from svc_proto.cli.shell import ShellChore, ShellEnd, ShellOrder
+from svc_proto.commands import Abort, Exit, Notify
+from svc_proto.engine.core import Engine
+from svc_proto.facts import ChannelId, Failure, FailureKind, Stopping
+from tests.cli.harness import SILENT, World, as_json
+from tests.playbook import Playbook, accepted, counting_entropy
+
+LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
+SESSION = StoredSession(url=LAN, token="t0ken-1234")
+MANY = evolve(
+    SESSION,
+    candidates=(
+        {"role": "lan", "priority": 0, "relay": {"url": LAN}},
+        {"role": "public", "priority": 1, "relay": {"url": PUBLIC}},
+    ),
+)
+ORDER = ShellOrder(session=SESSION)
+OK = {"channel": "system", "type": "auth.ok", "id": "1", "payload": {"session_token": "t0ken-1234"}}
+
+
+def terminal(kind: str, identity: str = "1", /, **payload: object) -> dict[str, Any]:
+    return {"channel": "terminal", "type": f"terminal.{kind}", "id": identity, "payload": payload}
+
+
+class Relay:
+    """Answers; `attach` is what it says to each attach in turn, None for dropping the line."""
+
+    def __init__(self, *attach: list[Mapping[str, Any]] | None) -> None:
+        self.attach = list(attach) or [[terminal("attached", session_name="default")]]
+
+    def __call__(self, message: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+        match message["type"]:
+            case "auth":
+                return [OK]
+            case "terminal.attach":
+                answers = self.attach.pop(0) if len(self.attach) > 1 else self.attach[0]
+                return None if answers is None else [{**each, "id": message["id"]} for each in answers]
+            case _:
+                return []
+
+
+Step = tuple[float, Callable[[World[ShellEnd]], None]]
+
+
+def says(at: float, kind: str, identity: str = "1", /, **payload: object) -> Step:
+    """The relay does."""
+    return at, lambda world: world.push(terminal(kind, identity, **payload))
+
+
+def over(at: float) -> Step:
+    """The shell is."""
+    return says(at, "detached", reason="eof")
+
+
+def keys(at: float, data: bytes | None) -> Step:
+    """Somebody types."""
+    return at, lambda world: world.keys(data)
+
+
+def drop(at: float) -> Step:
+    """The connection breaks."""
+    return at, lambda world: world.drop()
+
+
+def shell(order: ShellOrder, *script: Step, relay: Relay | None = None, **more: Any) -> World[ShellEnd]:
+    compute = {"terminal.size": lambda: (100, 30), "terminal.resized": lambda: SILENT}
+    given = {"socket": relay or Relay(), "compute": compute, "http": as_json({"status": "ok"})}
+    return World(ShellChore(order), script=script, **{"stdio": True, **given, **more})
+
+
+def said(world: World[ShellEnd], kind: str) -> list[dict[str, Any]]:
+    return [message["payload"] for message in world.said if message["type"] == f"terminal.{kind}"]
+
+
+def test_a_session_at_a_terminal() -> None:
+    there = shell(
+        ORDER,
+        keys(1, b"l"),
+        keys(1.1, b"\xc3"),
+        keys(2, b"\xa9\r\x03"),
+        says(3, "output", session_name="default", data="\x1b[1mok\r\n"),
+        says(4, "output", session_name="default", data=7),
+        (5, lambda w: w.push({"channel": "system", "type": "pong", "id": "9", "payload": {}})),
+        says(6, "detached", session_name="default", reason="eof"),
+    )
+    assert there.run() == ShellEnd(0, "[the shell has ended]")
+    assert said(there, "attach") == [{"session_name": "default", "cols": 100, "rows": 30}]
+    assert "".join(each["data"] for each in said(there, "input")) == "l\u00e9\r\x03"
+    assert there.screen == "\x1b[1mok\r\n"
+    assert Notify("raw", {}) in there.told
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"), [("client kill", 0), ("pty closed", 1), ("server shutdown", 1), (None, 1)]
+)
+def test_other_ends(reason: object, status: int) -> None:
+    there = shell(ORDER, says(1, "detached", reason=reason))
+    assert there.run() == ShellEnd(status, f"[{reason or ''}]")
+
+
+@pytest.mark.parametrize(
+    ("told", "status"), [(0, 0), (3, 3), (143, 143), (255, 255), (-1, 0), (256, 0), (True, 0), ("3", 0)]
+)
+def test_the_status_of_the_shell(told: object, status: int) -> None:
+    there = shell(ORDER, says(1, "detached", reason="eof", exit_status=told))
+    note = f"[the shell has ended with status {status}]" if status else "[the shell has ended]"
+    assert there.run() == ShellEnd(status, note)
+
+
+def test_detaching() -> None:
+    there = shell(ORDER, keys(1, b"ls\x1dmore"))
+    assert there.run() == ShellEnd(0, "[detached from default; svc-relay shell --session default comes back to it]")
+    assert [each["data"] for each in said(there, "input")] == ["ls"]
+    assert said(there, "detach") == [{"session_name": "default"}]
+
+
+def test_without_an_escape_key() -> None:
+    order = evolve(ORDER, escape=None, shell="/bin/zsh")
+    there = shell(order, keys(1, b"\x1d"), over(2))
+    assert there.run().status == 0
+    assert [each["data"] for each in said(there, "input")] == ["\x1d"]
+    assert said(there, "attach")[0]["shell"] == "/bin/zsh"
+
+
+def test_standard_input_is_typed_to_its_end() -> None:
+    order = evolve(ORDER, person=False)
+    there = shell(order, keys(1, b"\x1dls\n\xc3"), keys(2, None), over(2.9))
+    assert there.run().status == 0
+    assert "".join(each["data"] for each in said(there, "input")) == "\x1dls\n\ufffd\x04"
+    assert said(there, "attach") == [{"session_name": "default", "cols": 250, "rows": 200}]
+
+
+def test_the_end_of_standard_input_is_said_until_it_is_heard() -> None:
+    """A tmux that was only being made ready took the first one for a character, and one went on for ever."""
+    there = shell(evolve(ORDER, person=False), keys(1, b"ls\n"), keys(2, None), drop(3.5), over(7.2))
+    assert there.run().status == 0
+    assert [each["data"] for each in said(there, "input")] == ["ls\n", *("\x04" * 5)]  # at 2, 3, 5, 6 and 7
+
+
+@pytest.mark.parametrize(("again", "kind"), [(False, "kill"), (True, "detach")])
+def test_nothing_to_type(again: bool, kind: str) -> None:
+    """What was made for it ends; what was there goes on."""
+    relay = Relay([terminal("attached", session_name="default", reattach=again)])
+    there = shell(evolve(ORDER, person=False), keys(1, None), relay=relay)
+    assert there.run() == ShellEnd(0, "[nothing to type: standard input is empty]")
+    assert said(there, "input") == []
+    assert said(there, kind) == [{"session_name": "default"}]
+
+
+def test_a_window_that_changes() -> None:
+    sizes: list[object] = [Failure(FailureKind.INTERNAL), (120, 0), SILENT]
+    compute = {"terminal.size": lambda: "nonsense", "terminal.resized": lambda: sizes.pop(0)}
+    there = shell(ORDER, over(5), compute=compute)
+    there.run()
+    assert said(there, "attach")[0] == {"session_name": "default", "cols": 80, "rows": 24}
+    assert said(there, "resize") == [{"session_name": "default", "cols": 120, "rows": 1}]
+
+
+def test_a_change_of_size_while_away_is_not_told() -> None:
+    there = shell(
+        ORDER,
+        drop(1),
+        (1.1, lambda w: w.answer("terminal.resized", (1, 1))),
+        (1.2, lambda w: w.answer("terminal.resized", (2, 2))),
+        (5, lambda w: w.answer("terminal.resized", (3, 3))),
+        over(6),
+    )
+    assert there.run().status == 0
+    assert [each["cols"] for each in said(there, "resize")] == [3]
+
+
+def test_standard_input_that_is_over_before_there_is_a_shell() -> None:
+    there = shell(evolve(ORDER, person=False), keys(1, None), says(2, "attached"), relay=Relay([]))
+    assert there.run().status == 0
+    assert said(there, "kill") == [{"session_name": "default"}]
+
+
+def test_a_screen_that_comes_late() -> None:
+    there = shell(
+        ORDER,
+        says(1, "output", data="lost"),
+        (2, lambda w: w.sit_down()),
+        says(3, "output", data="seen"),
+        over(4),
+        stdio=False,
+    )
+    assert there.run().status == 0
+    assert there.screen == "seen"
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answers", "says"),
+    [
+        ([terminal("error", message="no\x1b usable shell")], "the relay gives no terminal: no  usable shell"),
+        ([{"channel": "system", "type": "error", "payload": {"message": 7}}], "the relay gives no terminal: no answer"),
+        ([], "the relay gives no terminal: no answer"),
+        (None, "connection lost: reset"),
+    ],
+)
+def test_no_terminal(answers: list[Mapping[str, Any]] | None, says: str) -> None:
+    assert shell(ORDER, relay=Relay(answers)).fails() == Exit(1, says)
+
+
+def attach_id(world: World[ShellEnd]) -> str:
+    identity: str = next(message["id"] for message in world.said if message["type"] == "terminal.attach")
+    return identity
+
+
+def test_an_error_that_is_not_about_the_attach_is_ignored() -> None:
+    there = shell(
+        ORDER,
+        says(1, "error", "other", message="too fast"),
+        (1.5, lambda w: w.push(terminal("error", attach_id(w), message="late"))),
+        over(2),
+    )
+    assert there.run().status == 0
+
+
+def test_ctrl_c_before_anything() -> None:
+    there = shell(ORDER, (1, lambda w: w.feed(Stopping(2.0))), relay=Relay([]))
+    assert there.fails() == Exit(INTERRUPTED)
+
+
+def test_only_one_screen() -> None:
+    chore = ShellChore(ORDER)
+    book = Playbook(Engine(chore, entropy=counting_entropy()))
+    book >> accepted()
+    book.take()
+    book >> accepted(4) << [Abort(ChannelId(4))]
+
+
+def test_a_connection_that_is_lost_before_the_attach() -> None:
+    compute = {"terminal.size": lambda: SILENT, "terminal.resized": lambda: SILENT}
+    there = shell(ORDER, drop(1), (2, lambda w: w.answer("terminal.size", (9, 9))), compute=compute)
+    assert there.fails() == Exit(1, "connection lost: reset")
+
+
+# --- coming back --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("session", [SESSION, evolve(MANY, candidates=MANY.candidates[:1])])
+def test_it_comes_back(session: StoredSession) -> None:
+    there = shell(
+        evolve(ORDER, session=session),
+        drop(1),
+        keys(1.5, b"lost"),
+        keys(10, b"found"),
+        over(11),
+        relay=Relay([terminal("attached")], [terminal("attached", reattach=True)]),
+    )
+    assert there.run().status == 0
+    assert there.asked == []  # there is one route: whether it answers will be seen
+    assert there.screen == "\r\n[connection lost: reset; trying again in 1 s]\r\n"
+    assert [each["data"] for each in said(there, "input")] == ["found"]
+
+
+def test_the_pause_doubles_and_a_new_shell_is_said_to_be_one() -> None:
+    up = True
+
+    def turn(on: bool, world: World[ShellEnd]) -> None:
+        nonlocal up
+        up = on
+        if not on:
+            world.drop()
+
+    there = shell(
+        ORDER,
+        (1, lambda w: turn(False, w)),
+        (100, lambda w: turn(True, w)),
+        over(140),
+        dial=lambda host, port: None if up else Failure(FailureKind.UNREACHABLE, "connection refused"),
+    )
+    assert there.run().status == 0
+    pauses = [line.rpartition(" in ")[2] for line in there.screen.split("\r\n") if "trying again" in line]
+    assert pauses == ["1 s]", "2 s]", "4 s]", "8 s]", "16 s]", "30 s]", "30 s]", "30 s]"]
+    assert there.screen.endswith("[the old shell is gone: this is a new one]\r\n")
+
+
+def test_over_another_route() -> None:
+    up = [LAN]
+
+    def leave(world: World[ShellEnd]) -> None:
+        up.clear()
+        world.drop()
+
+    there = shell(
+        evolve(ORDER, session=MANY),
+        (1, leave),
+        (5, lambda w: up.append(PUBLIC)),
+        over(20),
+        http=lambda asked: (
+            as_json({}) if any(asked.url.startswith(url.replace("ws", "http")) for url in up) else (503, b"")
+        ),
+    )
+    assert there.run().status == 0
+    assert "[no route to the relay answers; trying again in 2 s]" in there.screen
+
+
+def test_no_route_at_the_start() -> None:
+    there = shell(evolve(ORDER, session=MANY), http=(503, b""))
+    assert there.fails().reason.startswith("no route to the relay answers: lan ws://192.0.2.1:8767: status 503; ")
+
+
+@pytest.mark.parametrize("key", [b"\x03", b"\x1d"])
+def test_giving_up_while_it_is_away(key: bytes) -> None:
+    there = shell(ORDER, drop(1), keys(1.2, b"x"), keys(1.5, key))
+    assert there.fails() == Exit(INTERRUPTED)
+
+
+def test_giving_up_while_it_connects() -> None:
+    there = shell(ORDER, drop(1), keys(2.5, b"\x03"), relay=Relay([terminal("attached")], []))
+    assert there.fails() == Exit(INTERRUPTED)
+
+
+def test_a_refused_session_is_not_tried_again() -> None:
+    answers = [OK, {**OK, "type": "auth.fail", "payload": {"reason": "the session token is unknown"}}]
+    relay = Relay()
+
+    def answer(message: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+        return [answers.pop(0)] if message["type"] == "auth" else relay(message)
+
+    there = shell(ORDER, drop(1), socket=answer)
+    assert there.fails().reason == "the relay refuses: the session token is unknown; pair again: svc-relay pair"
+
+
+# --- the screen ---------------------------------------------------------------------------------------------------
+
+
+BIG = "x" * 300_000
+
+
+def fill(world: World[ShellEnd]) -> None:
+    """More than a screen takes that does not read."""
+    world.terminal.reads = False
+    world.push(terminal("output", data=BIG))
+
+
+def test_a_screen_that_does_not_read_stops_the_relay_and_keeps_it_for_a_quarter_of_an_hour() -> None:
+    there = shell(
+        ORDER,
+        (1, fill),
+        (900, lambda w: checked.append(w.stalled)),
+        (901, lambda w: w.terminal.read_on()),
+        (902, lambda w: checked.append(w.stalled)),
+        over(903),
+    )
+    checked: list[bool] = []
+    assert there.run().status == 0
+    assert BIG in there.screen
+    assert checked == [True, False]
+
+
+def last(world: World[ShellEnd]) -> None:
+    """Words that the screen does not take."""
+    world.terminal.reads = False
+    world.push(terminal("output", data="bye"))
+    world.push(terminal("detached", reason="eof"))
+
+
+def test_the_last_words_are_waited_for() -> None:
+    there = shell(ORDER, (1, last), (50, lambda w: w.terminal.read_on()))
+    began = there.now.mono
+    assert there.run().status == 0
+    assert there.now.mono == began + 50
+
+
+def test_the_last_words_are_not_waited_for_by_who_gives_up() -> None:
+    assert shell(ORDER, (1, last), keys(2, b"\x03")).fails() == Exit(INTERRUPTED)
+
+
+GONE = Exit(1, "nobody can see the terminal any more: standard output is closed")
+
+
+def test_a_screen_that_goes_away() -> None:
+    assert shell(ORDER, (1, lambda w: w.terminal.finish("gone"))).fails() == GONE
+
+
+def test_a_screen_that_goes_away_while_the_relay_is() -> None:
+    assert shell(ORDER, drop(1), (1.5, lambda w: w.terminal.finish("gone"))).fails() == GONE
+
+
+def test_a_screen_that_reads_again_while_the_relay_is_away() -> None:
+    there = shell(ORDER, (1, fill), drop(2), (2.5, lambda w: w.terminal.read_on()), over(9))
+    assert there.run().status == 0
+
+
+def test_stopping_closes_the_screen() -> None:
+    there = shell(ORDER, (1, lambda w: w.feed(Stopping(2.0))))
+    assert there.fails() == Exit(INTERRUPTED)
+
+
+# --- one command --------------------------------------------------------------------------------------------------
+
+EXEC = ShellOrder(session=SESSION, name="exec-1", command="ls", keyboard=False, person=False)
+
+
+def nonce(world: World[ShellEnd]) -> str:
+    typed: str = said(world, "input")[0]["data"]
+    return "svc" + typed.partition(" svc")[2].partition(" ")[0]
+
+
+def outcome(end: str) -> list[Step]:
+    return [
+        (1, lambda w: w.push(terminal("output", data=f"$ echo\r\n{nonce(w)}B\nhi\n"))),
+        (2, lambda w: w.push(terminal("output", data=end.replace("NONCE", nonce(w))))),
+        over(3),
+    ]
+
+
+@pytest.mark.parametrize(("person", "shown"), [(False, "hi\n"), (True, "hi\r\n")])
+@pytest.mark.parametrize("tmux", [False, True])
+def test_exec(person: bool, shown: str, tmux: bool) -> None:
+    order = evolve(EXEC, person=person)
+    relay = Relay([terminal("attached", tmux_available=tmux)])
+    there = shell(order, *outcome("NONCEE3.\n"), relay=relay)
+    assert there.run() == ShellEnd(3)
+    assert there.screen == shown
+    assert said(there, "attach")[0]["shell"] == "/bin/sh"
+    typed, *answer = [each["data"] for each in said(there, "input")]
+    assert ("tmux lock-client" in typed) is tmux
+    assert answer == ([f"{nonce(there)}\n"] if tmux else [])  # once
+
+
+def test_when_the_command_is_over_nobody_reads_what_is_typed() -> None:
+    end = says(2.5, "output", data="what is echoed")
+    script = [keys(1.5, b"for it"), *outcome("NONCEE3.\n"), keys(2.4, b"too late"), end]
+    script.append(keys(2.6, None))
+    relay = Relay([terminal("attached", tmux_available=True)])
+    there = shell(evolve(EXEC, keyboard=True), *sorted(script, key=lambda each: each[0]), relay=relay)
+    assert there.run() == ShellEnd(3)
+    assert [each["data"] for each in said(there, "input")][1:] == ["for it", f"{nonce(there)}\n"]
+    assert there.screen == "hi\n"
+
+
+AT_A_TERMINAL = evolve(EXEC, keyboard=True, person=True)
+
+
+def begun(at: float) -> Step:
+    return at, lambda w: w.push(terminal("output", data=f"{nonce(w)}B\nhi\n"))
+
+
+def test_ctrl_c_goes_to_the_command() -> None:
+    first, *rest = outcome("NONCEE130.\n")
+    there = shell(AT_A_TERMINAL, first, keys(1.5, b"\x03"), *rest)
+    assert there.run() == ShellEnd(INTERRUPTED)
+    assert [each["data"] for each in said(there, "input")][1:] == ["\x03"]
+    assert said(there, "kill") == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [keys(1, b"\x03")],  # the command does not run yet
+        [begun(1), keys(2, b"\x03"), keys(4, b"\x03")],
+        [begun(1), keys(2, b"\x03\x03")],
+        [begun(1), keys(2, b"\x1d")],  # there is nothing to come back to
+    ],
+)
+def test_a_command_that_is_ended_from_here(script: list[Step]) -> None:
+    there = shell(AT_A_TERMINAL, *script)
+    assert there.run() == ShellEnd(INTERRUPTED)
+    assert said(there, "kill") == [{"session_name": "exec-1"}]
+    assert said(there, "detach") == []
+
+
+def test_ctrl_c_now_and_then_is_the_command_s() -> None:
+    last = [(at + 4, act) for at, act in outcome("NONCEE0.\n")[1:]]
+    there = shell(AT_A_TERMINAL, begun(1), keys(2, b"\x03"), keys(4.1, b"\x03"), keys(5, b"x"), *last)
+    assert there.run() == ShellEnd(0)
+    assert [each["data"] for each in said(there, "input")][1:] == ["\x03", "\x03", "x"]
+
+
+def test_ctrl_c_when_the_command_is_over_and_its_terminal_is_not() -> None:
+    script = [*outcome("NONCEE3.\n")[:2], keys(3, b"\x03")]
+    assert shell(AT_A_TERMINAL, *script).run() == ShellEnd(3)
+
+
+def test_what_is_piped_in_holds_no_ctrl_c() -> None:
+    there = shell(evolve(EXEC, keyboard=True), keys(0.5, b"\x03"), *outcome("NONCEE0.\n"))
+    assert there.run() == ShellEnd(0)
+
+
+def test_a_command_is_ended_with_us() -> None:
+    def stop(world: World[ShellEnd]) -> None:
+        world.node.post(Stopping(2.0))
+        world.terminal.finish("gone")  # as the screen is closed then
+
+    there = shell(EXEC, begun(1), (2, stop))
+    assert there.fails() == Exit(INTERRUPTED)
+    assert said(there, "kill") == [{"session_name": "exec-1"}]
+
+
+def test_a_command_that_could_not_even_be_asked_for() -> None:
+    there = shell(EXEC, (1, lambda w: w.feed(Stopping(2.0))), socket=lambda message: [])
+    assert there.fails() == Exit(INTERRUPTED)
+
+
+def test_exec_without_an_end() -> None:
+    there = shell(EXEC, *outcome("more"))
+    assert there.fails() == Exit(1, "the command ended without a word of its status: eof")
+    assert there.screen == "hi\nmore"
+
+
+def test_exec_does_not_come_back() -> None:
+    there = shell(EXEC, drop(1))
+    assert there.fails() == Exit(1, "the connection was lost while the command ran: connection lost: reset")
+
+
+def test_a_command_that_is_too_long_calls_nobody() -> None:
+    there = shell(evolve(EXEC, command="x" * 4000))
+    assert there.fails().code == 2
+    assert there.said == []

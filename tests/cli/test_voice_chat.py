@@ -1,0 +1,556 @@
+"""Talking at a desktop: a person, a relay that answers by script, a recorder and a player."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from svc_proto.cli import voice_chat
+from svc_proto.cli.voice_chat import LIFE, RECORDER_RATE, TalkChore, TalkOrder, TalkState, TalkTrigger
+from svc_proto.commands import Exit
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.service_clients.relay_client import RelayClient
+from tests.cli.harness import World, as_json
+
+RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
+READY = {"type": "voice.session.ready", "session_id": "v1"}
+DONE: dict[str, Any] = {"type": "voice.response.done", "response_id": None}
+MADE = as_json({"success": True, "session_id": "v1", "websocket_path": "/voice/realtime-agent/v1"})
+SPEECH = bytes(range(256)) * 60  # 15360 bytes: two chunks and a bit
+RECORDER = ("arecord", "-q")
+There = World[None]
+
+
+def event(kind: str, **fields: object) -> dict[str, Any]:
+    return {"type": kind, **fields}
+
+
+class Relay:
+    """Answers each message by the next of its scripts for that type."""
+
+    def __init__(self, **scripts: Sequence[Sequence[dict[str, Any]]]) -> None:
+        self.scripts = {name.replace("__", "."): list(answers) for name, answers in scripts.items()}
+        self.heard: list[Mapping[str, Any]] = []
+
+    def __call__(self, message: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+        self.heard.append(message)
+        answers = self.scripts.get(str(message["type"]))
+        return [*answers.pop(0)] if answers else []
+
+
+def player(rate: int) -> tuple[str, ...]:
+    return ("aplay", str(rate))
+
+
+def find(engine: Engine) -> Flow[RelayClient]:
+    yield from ()
+    return RELAY
+
+
+def talking(
+    *script: tuple[float, Callable[[There], None]],
+    relay: Relay | None = None,
+    order: TalkOrder | None = None,
+    **more: Any,
+) -> There:
+    begin = (0.5, lambda w: w.push(READY))
+    given: dict[str, Any] = {"http": MADE, "socket": relay or Relay(), **more}
+    return World(TalkChore(find, order or TalkOrder()), stdio=True, script=[begin, *script], **given)
+
+
+def typed(text: str | None) -> Callable[[There], None]:
+    return lambda world: world.keys(None if text is None else f"{text}\n".encode())
+
+
+def told(world: There) -> list[tuple[str, Mapping[str, object]]]:
+    return [(news.event, news.fields) for news in world.told if news.event not in ("doing", "waiting")]
+
+
+PROMPT = ("prompt", {"records": False})
+
+
+def test_a_typed_turn() -> None:
+    relay = Relay(
+        response__create=[
+            [
+                event("voice.input_transcript.final", text="How full is the disk?"),
+                event("voice.response.started"),
+                event("svc.run.started"),
+                event("svc.tool.started", tool_name="terminal", message="Running."),
+                event("hermes.tool.completed", tool_name="terminal", message="Done."),
+                event("svc.tool.failed", tool_name="memory", error="no\nroom"),
+                event("voice.response.delta", delta="It is "),
+                event("voice.response.delta", delta="62 percent."),
+                event("voice.response.turn_completed", content="It is 62 percent."),
+                event("voice.output_audio.delta", audio_base64="AAAA", sample_rate=24_000),
+                DONE,
+            ]
+        ]
+    )
+    there = talking((1, typed("How full is the disk?")), (2, typed(None)), relay=relay)
+    there.run()
+    assert told(there) == [
+        PROMPT,
+        ("heard", {"text": "How full is the disk?"}),
+        ("tool", {"line": "→ terminal: Running."}),
+        ("tool", {"line": "← terminal: Done."}),
+        ("tool", {"line": "✗ memory: no room"}),
+        ("text", {"text": "It is "}),
+        ("text", {"text": "62 percent."}),
+        ("end", {}),
+        PROMPT,
+    ]
+    assert relay.heard == [{"type": "response.create", "text": "How full is the disk?"}]
+    assert there.asked[0].path == "/voice/realtime-agent/session"
+    assert there.asked[0].json == {}
+
+
+def test_an_answer_that_comes_whole_and_a_pipe_as_the_person() -> None:
+    whole = [event("voice.response.turn_completed", content="Yes."), DONE, DONE]
+    there = talking(
+        (1, typed("Well?")),
+        (1.1, typed(None)),
+        relay=Relay(),
+        order=TalkOrder(profile="work", session="chat-7"),
+    )
+    for each in whole:
+        there.script.append((3, lambda w, each=each: w.push(each)))  # type: ignore[misc]
+    there.run()
+    assert ("text", {"text": "Yes."}) in told(there)
+    assert there.asked[0].json == {"profile": "work", "chat_session_id": "chat-7"}
+
+
+# --- speaking -----------------------------------------------------------------------------------------------------
+
+
+def recorded(relay: Relay, *script: Any, **more: Any) -> There:
+    return talking(*script, relay=relay, order=TalkOrder(recorder=RECORDER, player=player), **more)
+
+
+def heard(relay: Relay) -> bytes:
+    pieces = [message for message in relay.heard if message["type"] == "input_audio.append"]
+    assert [message["chunk_id"] for message in pieces] == list(range(1, len(pieces) + 1))
+    assert all(message["sample_rate"] == RECORDER_RATE for message in pieces)
+    assert all(len(b64decode(message["audio_base64"])) == 6_400 for message in pieces[:-1])
+    return b"".join(b64decode(message["audio_base64"]) for message in pieces)
+
+
+def answer(text: str = "Done.", sound: bytes = b"") -> list[dict[str, Any]]:
+    delta = event("voice.output_audio.delta", audio_base64=b64encode(sound).decode(), sample_rate=24_000)
+    return [
+        event("voice.input_transcript.final", text="turn on the light"),
+        event("voice.response.delta", delta=text),
+        *([delta] if sound else []),
+        event("voice.output_audio.done"),
+        DONE,
+    ]
+
+
+def test_enter_records_and_enter_sends() -> None:
+    relay, last = Relay(input_audio__commit=[answer()]), list[str]()
+    there = recorded(
+        relay,
+        (1, typed("")),
+        (2, lambda w: w.children[0].say(SPEECH)),
+        (3, typed("")),
+        (3.5, lambda w: last.append(relay.heard[-1]["type"])),
+        (4, typed(None)),
+        lasting={"arecord -q"},
+    )
+    there.run()
+    assert last == ["input_audio.commit"]  # nothing else has ended it by then
+    assert heard(relay) == SPEECH
+    assert [message["type"] for message in relay.heard][-1] == "input_audio.commit"
+    assert told(there)[:2] == [("prompt", {"records": True}), ("recording", {})]
+    assert ("heard", {"text": "turn on the light"}) in told(there)
+
+
+@pytest.mark.parametrize("speech", [SPEECH, bytes(6_400), bytes(6_401)])
+def test_a_recording_that_ends_by_itself(speech: bytes) -> None:
+    relay = Relay(input_audio__commit=[answer()])
+    there = recorded(relay, (1, typed("")), (4, typed(None)), programs={"arecord -q": speech})
+    there.run()
+    assert heard(relay) == speech
+
+
+@pytest.mark.parametrize("how", ["too long", "end of input"])
+def test_a_recording_that_nobody_ends(how: str) -> None:
+    relay = Relay(input_audio__commit=[answer()])
+    last = (200.0, typed(None)) if how == "too long" else (5.0, typed(None))
+    there = recorded(relay, (1, typed("")), last, programs={"arecord -q": SPEECH}, lasting={"arecord -q"})
+    there.run()
+    assert heard(relay) == SPEECH
+    assert relay.heard[-1]["type"] == "input_audio.commit"
+
+
+def test_a_recorder_that_records_nothing() -> None:
+    relay = Relay(input_audio__commit=[answer()])
+    there = recorded(relay, (1, typed("")), (3, typed(None)), programs={"arecord -q": b""})
+    there.run()
+    assert told(there)[1:] == [
+        ("recording", {}),
+        ("problem", {"text": "arecord recorded nothing: is there a microphone?"}),
+        ("prompt", {"records": True}),
+    ]
+    assert relay.heard == []
+
+
+def test_without_a_recorder() -> None:
+    there = talking((1, typed("")), (2, typed(None)))
+    there.run()
+    assert told(there)[1:] == [
+        ("problem", {"text": "nothing here records (arecord or sox): type instead"}),
+        PROMPT,
+    ]
+    there = recorded(Relay(), (1, typed("")), (2, typed(None)))
+    there.run()
+    assert told(there)[1] == ("problem", {"text": "arecord cannot be started: not_found"})
+
+
+# --- hearing ------------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_is_played_to_its_end() -> None:
+    relay = Relay(response__create=[answer(sound=b"\1\2" * 100)])
+    there = recorded(
+        relay,
+        (1, typed("Hi")),
+        (8, lambda w: w.children[0].exit()),
+        (9, typed(None)),
+        programs={"aplay 24000": b"noise"},
+        lasting={"aplay 24000"},
+    )
+    there.run()
+    assert there.children[0].heard == b"\1\2" * 100
+    assert told(there)[-1] == ("prompt", {"records": True})
+
+
+def test_enter_interrupts() -> None:
+    odd, sound = (
+        event("voice.output_audio.delta", audio_base64=audio, sample_rate=24_000)
+        for audio in ("no b\u00e4se64", "AAAA")
+    )
+    relay = Relay(response__create=[[odd, sound]], response__cancel=[[DONE], []])
+    there = recorded(
+        relay,
+        (1, typed("Tell me a story")),
+        (2, typed("")),
+        (3, typed(None)),
+        lasting={"aplay 24000"},
+    )
+    there.run()
+    assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel"]
+    relay = Relay(response__cancel=[[DONE]])  # nothing is played yet
+    talking((1, typed("Hi")), (2, typed("")), (3, typed(None)), relay=relay).run()
+
+
+def test_words_in_the_middle_of_a_turn_are_the_next_one() -> None:
+    relay = Relay(response__create=[[], [DONE]], response__cancel=[[DONE]])
+    there = talking((1, typed("Hi")), (2, typed("and more")), (3, typed("")), (4, typed(None)), relay=relay)
+    there.run()
+    assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel", "response.create"]
+    assert relay.heard[-1]["text"] == "and more"
+
+
+def test_a_pipe_as_the_person() -> None:
+    """All of its lines are turns, also the last one, which has no end."""
+    relay = Relay(response__create=[answer("One."), answer("Two."), answer("Three.")])
+    there = talking((1, lambda w: w.keys(b"first\nsecond\nthi")), (1, lambda w: w.keys(b"rd")), relay=relay)
+    there.script.append((1.1, typed(None)))
+    there.run()
+    assert [message["text"] for message in relay.heard] == ["first", "second", "third"]
+    assert [fields["text"] for kind, fields in told(there) if kind == "text"] == ["One.", "Two.", "Three."]
+
+
+def test_more_turns_than_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(voice_chat, "MAX_TYPED", 1)
+    relay = Relay(response__create=[[], [DONE]])
+    there = talking((1, lambda w: w.keys(b"first\nsecond\nthird\n")), (2, lambda w: w.push(DONE)), relay=relay)
+    there.script.append((3, typed(None)))
+    there.run()
+    assert [message["text"] for message in relay.heard] == ["first", "second"]
+    assert ("problem", {"text": "too much is waiting to be said: not sent: third"}) in told(there)
+
+
+def test_the_agent_asks() -> None:
+    question = event("svc.confirmation.requested", confirmation_id="c1", message="Really call?")
+    other = event("hermes.confirmation.requested", message="And this?")
+    drain = event("voice.playback_drain.requested", call_id="k1")
+    relay = Relay(
+        response__create=[[question, drain]],
+        svc__confirm=[[other, event("svc.run.progress")], []],
+    )
+    there = talking(
+        (1, typed("Call Ann")),
+        (2, typed(" Allow ")),
+        (3, lambda w: w.push(question)),
+        (4, typed("")),
+        (5, lambda w: w.push(DONE)),
+        (6, typed(None)),
+        relay=relay,
+    )
+    there.run()
+    assert ("question", {"text": "Really call?"}) in told(there)
+    assert relay.heard[1:] == [
+        {"type": "playback.drained", "call_id": "k1"},
+        {"type": "svc.confirm", "confirmation_id": "c1", "answer": "allow"},
+        {"type": "svc.confirm", "confirmation_id": "c1", "answer": "deny"},
+    ]
+
+
+# --- tasks that take long ------------------------------------------------------------------------------------------
+
+LONGER = ("tool", {"line": "… this takes longer: it goes on in the background"})
+
+
+def promoted(*, spoken: bool = False, origin: str = "provider_tool_call") -> dict[str, Any]:
+    return event("svc.run.promoted", spoken_handoff=spoken, origin=origin)
+
+
+def say(text: str) -> list[dict[str, Any]]:
+    sound = event("voice.output_audio.delta", audio_base64=b64encode(b"pcm").decode(), sample_rate=24_000)
+    return [event("voice.response.delta", delta=text), sound, DONE]
+
+
+def push(*events: dict[str, Any]) -> Callable[[There], None]:
+    def all_of_them(world: There) -> None:
+        for each in events:
+            world.push(each)
+
+    return all_of_them
+
+
+def test_a_task_goes_on_in_the_background() -> None:
+    relay = Relay(response__create=[[promoted()], say("Hello.")])
+    there = talking(
+        (1, typed("Tidy up")),
+        (2, typed("Are you there?")),
+        (3, typed(None)),  # it stays: an answer was promised
+        (200, push(event("svc.run.background_completed", ok=True), *say("All is tidy."))),
+        relay=relay,
+    )
+    there.run()
+    hello = [("text", {"text": "Hello."}), ("end", {})]
+    assert told(there) == [
+        PROMPT,
+        LONGER,
+        ("end", {}),
+        PROMPT,
+        *hello,
+        PROMPT,
+        ("text", {"text": "All is tidy."}),
+        ("end", {}),
+    ]
+    assert there.now.mono >= 1200  # the world begins at 1000
+
+
+def test_words_may_follow_a_promotion() -> None:
+    relay = Relay(response__create=[[promoted(spoken=True), *say("It takes a while.")]])
+    there = talking((1, typed("Tidy up")), (2, push(*say("Done."))), (3, typed(None)), relay=relay)
+    there.run()
+    texts = [fields["text"] for name, fields in told(there) if name == "text"]
+    assert texts == ["It takes a while.", "Done."]
+    assert told(there).count(PROMPT) == 3
+
+
+def test_a_task_waits_in_line() -> None:
+    relay = Relay(response__create=[[promoted()], [event("svc.run.queued"), DONE]])
+    first, second = push(*say("One.")), push(promoted(origin="queued"), *say("Two."))
+    there = talking(
+        (1, typed("First")), (2, typed("Second")), (2.5, typed(None)), (9, first), (10, second), relay=relay
+    )
+    there.run()
+    assert ("tool", {"line": "… this task waits for the one before it"}) in told(there)
+    assert [fields["text"] for name, fields in told(there) if name == "text"] == ["One.", "Two."]
+
+
+def test_a_task_in_the_background_asks() -> None:
+    relay = Relay(response__create=[[promoted()]])
+    asked = event("svc.confirmation.requested", confirmation_id="c1", message="May I?")
+    there = talking((1, typed("Tidy up")), (2, push(asked)), (3, typed("Allow")), (4, typed(None)), relay=relay)
+    there.script.append((5, push(event("svc.run.background_completed", ok=True), *say("Tidy."))))
+    there.run()
+    assert relay.heard[1] == {"type": "svc.confirm", "confirmation_id": "c1", "answer": "allow"}
+
+
+def test_a_question_outlives_the_turn_of_its_task() -> None:
+    asked = event("svc.confirmation.requested", confirmation_id="c1", message="May I?")
+    relay = Relay(response__create=[[], say("Noon.")])
+    there = talking((1, typed("Tidy up")), (2, typed("The time?")), (3, push(asked, promoted())), relay=relay)
+    there.script += [(4, typed("Allow")), (5, typed(None)), (6, push(*say("Tidy.")))]
+    there.run()
+    assert [message["type"] for message in relay.heard] == ["response.create", "response.create", "svc.confirm"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "problem"),
+    [
+        ([event("svc.run.background_completed", ok=False), event("voice.error", message="no room")], "no room"),
+        ([event("svc.run.cancelled"), {**DONE, "cancelled": True}], None),
+        ([event("svc.run.cancelled")], None),
+    ],
+)
+def test_an_answer_that_does_not_come(ends: list[dict[str, Any]], problem: str | None) -> None:
+    relay = Relay(response__create=[[promoted()]])
+    there = talking((1, typed("Tidy up")), (2, typed(None)), (9, push(*ends)), relay=relay)
+    there.run()
+    assert [fields["text"] for name, fields in told(there) if name == "problem"] == ([problem] if problem else [])
+
+
+def test_a_task_that_fails_while_another_turn_goes_on() -> None:
+    """The turn is not over by that, and its answer is no other's."""
+    ends = [event("svc.run.background_completed", ok=False, error="no room"), event("voice.error", message="no room")]
+    relay = Relay(response__create=[[promoted()], [event("voice.response.delta", delta="It "), *ends], say("Three.")])
+    there = talking(
+        (1, typed("Tidy up")), (2, typed("The time?")), (2.5, typed("And now?")), (3, typed(None)), relay=relay
+    )
+    there.script.append((4, push(DONE)))
+    there.run()
+    assert ("problem", {"text": "no room"}) in told(there)
+    assert told(there)[-2:] == [("text", {"text": "Three."}), ("end", {})]
+
+
+def test_a_task_that_has_waited_begins_while_another_turn_does() -> None:
+    relay = Relay(response__create=[[promoted()], [event("svc.run.queued"), DONE], [promoted(origin="queued")]])
+    there = talking((1, typed("First")), (2, typed("Second")), (3, push(*say("One."))), relay=relay)
+    there.script += [(4, typed("Third")), (5, typed(None)), (6, push(*say("Three."))), (7, push(*say("Two.")))]
+    there.run()
+    assert [fields["text"] for name, fields in told(there) if name == "text"] == ["One.", "Three.", "Two."]
+    assert len([name for name, _ in told(there) if name == "end"]) == 5
+
+
+def test_a_cancel_takes_back_what_was_promised() -> None:
+    relay = Relay(response__create=[[promoted()], []], response__cancel=[[{**DONE, "cancelled": True}]])
+    there = talking((1, typed("Tidy up")), (2, typed("The time?")), relay=relay)
+    there.script += [(3, push(event("svc.run.background_completed", ok=True))), (4, typed("")), (5, typed(None))]
+    there.run()
+
+
+def test_a_cancel_that_comes_when_the_turn_is_over() -> None:
+    relay = Relay(response__create=[[promoted()], []], response__cancel=[[]])
+    there = talking((1, typed("Tidy up")), (2, typed("The time?")), (3, typed("")), relay=relay)
+    there.script += [(4, push(*say("Noon."))), (5, typed(None)), (6, push({**DONE, "cancelled": True}))]
+    there.run()
+
+
+def test_an_answer_that_is_waited_for_too_long() -> None:
+    there = talking((1, typed("Tidy up")), (2, typed(None)), relay=Relay(response__create=[[promoted()]]))
+    assert there.fails().reason == "the agent did not answer in time"
+
+
+def test_an_answer_that_comes_while_the_person_speaks() -> None:
+    relay = Relay(response__create=[[promoted()]], input_audio__commit=[say("Yes.")])
+    there = recorded(
+        relay,
+        (1, typed("Tidy up")),
+        (2, typed("")),
+        (3, lambda w: w.children[0].say(SPEECH)),
+        (4, push(*say("Tidy."))),
+        (5, typed("")),
+        (6, typed(None)),
+        programs={"aplay 24000": b""},
+        lasting={"arecord -q"},
+    )
+    there.run()
+    assert [fields["text"] for name, fields in told(there) if name == "text"] == ["Tidy.", "Yes."]
+
+
+def test_what_was_typed_before_the_session_is_ready() -> None:
+    relay = Relay(response__create=[[DONE]])
+    there = talking(relay=relay)
+    there.script[:] = [(0.1, typed("Hi")), (0.2, typed(None)), (0.5, lambda w: w.push(READY))]
+    there.run()
+    assert relay.heard == [{"type": "response.create", "text": "Hi"}]
+
+
+def test_a_refusal_ends_the_turn() -> None:
+    relay = Relay(response__create=[[event("voice.error", message="not now")], [DONE]])
+    there = talking((1, typed("Hi")), (2, typed("Hi again")), (3, typed(None)), relay=relay)
+    there.run()
+    assert len(relay.heard) == 2
+
+
+def test_a_problem_in_a_turn_is_told_and_the_next_one_can_come() -> None:
+    relay = Relay(response__create=[[event("voice.error", message="no engine"), event("voice.error"), DONE], [DONE]])
+    there = talking((1, typed("Hi")), (2, typed("Again")), (3, typed(None)), relay=relay)
+    there.run()
+    assert [fields["text"] for kind, fields in told(there) if kind == "problem"] == ["no engine", "no reason given"]
+
+
+# --- ends ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("world", "reason"),
+    [
+        ({"http": as_json({"error": "no grant"}, 403)}, "the relay refuses: no grant (status 403)"),
+        ({"http": as_json({"websocket_path": 5})}, "the relay made no voice session"),
+        ({"socket": None}, "the relay refuses: status 200"),
+        (
+            {"dial": None},
+            "the relay at http://127.0.0.1:8767 cannot be reached: no route",
+        ),
+    ],
+)
+def test_a_session_that_does_not_open(world: dict[str, Any], reason: str) -> None:
+    if "dial" in world:
+        times: list[int] = []
+
+        def dial(host: str, port: int) -> Failure | None:
+            times.append(port)
+            return Failure(FailureKind.UNREACHABLE, "no route") if len(times) > 1 else None
+
+        world = {"dial": dial}
+    there = talking(**world)
+    there.script.clear()
+    assert there.fails().reason == reason
+
+
+@pytest.mark.parametrize(
+    ("happens", "reason"),
+    [
+        (lambda w: w.push(event("voice.error", message="KEY not set")), "the relay refuses: KEY not set"),
+        (lambda w: w.drop(), "the voice session ended: reset"),
+        (lambda w: w.push(event("voice.other")), "the voice session does not get ready"),
+    ],
+)  # fmt: skip
+def test_a_session_that_does_not_get_ready(happens: Callable[[There], None], reason: str) -> None:
+    there = talking()
+    there.script[:] = [(0.5, happens)]
+    assert there.fails().reason == reason
+
+
+def test_a_connection_that_is_lost() -> None:
+    assert talking((1, lambda w: w.drop())).fails().reason == "the voice session ended: reset"
+
+
+def test_an_agent_that_is_silent() -> None:
+    there = talking((1, typed("Hi")))
+    assert there.fails().reason == "the agent did not answer in time"
+
+
+@pytest.mark.parametrize(("most", "end"), [(6, Exit(1, "the relay says more than can be taken")), (7, Exit(0, ""))])
+def test_more_than_can_be_taken(most: int, end: Exit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(voice_chat, "MAX_NEWS", most)
+    relay = Relay(
+        response__create=[[*answer(sound=b"\1\2"), *(event("voice.response.delta", delta="x") for _ in "12345")]]
+    )
+    script = (1, typed("Hi")), (9, typed(None))
+    there = recorded(relay, *script, programs={"aplay 24000": b""})
+    there.go()
+    assert there.exit == end
+
+
+def test_a_long_rest_is_no_reason_to_leave() -> None:
+    there = talking((90_000.0, typed(None)))
+    there.run(until=100_000.0)
+
+
+def test_its_life_is_a_table() -> None:
+    assert set(LIFE.values()) == set(TalkState)
+    assert {trigger for _, trigger in LIFE} == set(TalkTrigger)

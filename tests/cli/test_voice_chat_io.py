@@ -1,0 +1,121 @@
+"""Keyboard, socket and loudspeaker of a talk, when they do what they should not."""
+
+from __future__ import annotations
+
+from svc_proto.cli.voice_chat_io import AnswerPlayer
+from svc_proto.commands import CloseWrite, Send, Spawned
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.facts import ChannelId, Closed, Done, OperationId, Started
+from svc_proto.wire.events import BinaryMessage, StreamId, TextMessage
+from tests.cli.test_voice_chat import DONE, Relay, There, answer, event, recorded, talking, told, typed
+from tests.engine.test_http_client import calling
+
+
+def test_what_is_no_event_is_passed_over() -> None:
+    there = talking((1, lambda w: push_text(w, "[1]")), (1.1, lambda w: push_text(w, "no JSON")), (2, typed(None)))
+    there.run()
+
+
+def push_text(world: There, text: str) -> None:
+    line = next(line for line in world.upstreams if line.upgraded)
+    line.conn.send(TextMessage(StreamId(1), text))
+    line.conn.send(BinaryMessage(StreamId(1), b"x"))
+    line.flush()
+
+
+def test_a_line_that_nobody_types() -> None:
+    """It is told, whatever it comes in, and what comes after it is taken."""
+    there = talking(
+        (1, lambda w: w.keys(b"x" * 6_000)),
+        (1.1, lambda w: w.keys("ü".encode() * 9_000)),
+        (1.2, lambda w: w.keys(b"x\r\nHi\r\n")),
+        (3, lambda w: w.push(DONE)),
+        (3.5, lambda w: w.push(DONE)),
+        (4, typed(None)),
+    )
+    there.run()
+    assert [message["text"] for message in there.said] == ["Hi"]
+    told_of = [fields["text"] for kind, fields in told(there) if kind == "problem"]
+    assert told_of == ["a line of more than 5000 characters is not sent"]
+
+
+def test_a_long_line_before_the_session_is_ready() -> None:
+    there = talking((0.2, lambda w: w.keys(b"x" * 6_000 + b"\n")), (1, typed(None)))
+    there.run()
+    assert ("problem", {"text": "a line of more than 5000 characters is not sent"}) in told(there)
+
+
+def test_a_line_that_is_too_long_by_what_comes_later() -> None:
+    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # as many bytes as are kept
+    there = talking((1, lambda w: w.keys(text.encode())), (1.1, lambda w: w.keys(b"x\n")), (2, typed(None)))
+    there.run()
+    assert there.said == []
+    assert ("problem", {"text": "a line of more than 5000 characters is not sent"}) in told(there)
+
+
+def test_the_longest_line() -> None:
+    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # in bytes, too
+    there = talking((1, typed(text)), (2, lambda w: w.push(DONE)), (3, typed(None)))
+    there.run()
+    assert [message["text"] for message in there.said] == [text]
+
+
+def test_a_player_that_ends_early_or_does_not_start() -> None:
+    for programs in ({"aplay 24000": b""}, {}):
+        relay = Relay(response__create=[[*answer(sound=b"\1\2")[:3], *answer(sound=b"\3\4")]])
+        there = recorded(relay, (1, typed("Hi")), (9, typed(None)), programs=programs)
+        there.run()
+        complaint = ("problem", {"text": "what plays sound here does not start"})
+        assert (complaint in told(there)) is not bool(programs)
+        assert told(there)[-1] == ("prompt", {"records": True})
+
+
+def test_sound_is_for_a_player_that_runs() -> None:
+    """What comes before it has started, or after it has ended, is for nobody."""
+
+    def flow(engine: Engine) -> Flow[bool]:
+        speaker = AnswerPlayer(engine)
+        speaker.play(b"too early")
+        started = yield from speaker.start(("aplay",))
+        speaker.play(b"sound")
+        yield from sleep(engine, 1.0)
+        speaker.play(b"too late")
+        return started
+
+    book, caller = calling(flow)
+    book >> Started()
+    book.take()
+    book >> Done(OperationId(1), Spawned(77)) << [Send(ChannelId(1), b"sound")]
+    book >> Closed(ChannelId(1), exit=0) << []
+    book.after(1.0) << []
+    assert caller.results == [True]
+
+
+def test_a_player_is_left_to_play_to_its_end() -> None:
+    def flow(engine: Engine) -> Flow[None]:
+        speaker = AnswerPlayer(engine)
+        yield from speaker.start(("aplay",))
+        yield from speaker.finish()
+
+    book, caller = calling(flow)
+    book >> Started()
+    book.take()
+    book >> Done(OperationId(1), Spawned(77)) << [CloseWrite(ChannelId(1))]
+    book.after(60.0) << []
+    assert caller.results == []
+    book >> Closed(ChannelId(1), exit=0) << []
+    assert caller.results == [None]
+
+
+def test_sound_that_is_none() -> None:
+    odd = [
+        event("voice.output_audio.delta", audio_base64="AAA", sample_rate=24_000),
+        event("voice.output_audio.delta", audio_base64=5, sample_rate=24_000),
+        event("voice.output_audio.delta", audio_base64="AAAA"),
+        event("voice.response.delta", delta=7),
+        DONE,
+    ]
+    there = recorded(Relay(response__create=[odd]), (1, typed("Hi")), (9, typed(None)), programs={"aplay 24000": b""})
+    there.run()
+    assert there.children == []

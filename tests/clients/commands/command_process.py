@@ -1,0 +1,127 @@
+"""The commands as processes of their own, against a real relay."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pexpect
+from attrs import define
+
+from tests import forkserver
+from tests.servers.program_process import ROOT, TIMEOUT, environment
+
+PROGRAMS = {
+    "svc": "clients.commands.svc",
+    "svc-pair": "clients.commands.pair",
+    "svc-relay": "clients.commands.svc_relay",
+}
+
+
+@define
+class Outcome:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def problem(self) -> str:
+        """The one line on standard error, when that is all it said."""
+        assert self.out == ""
+        assert self.err.startswith("error: "), self.err
+        assert self.err.count("\n") == 1, self.err
+        return self.err.removeprefix("error: ").rstrip("\n")
+
+
+def module(program: str) -> list[str]:
+    """What starts a program."""
+    return forkserver.python(PROGRAMS[program])
+
+
+def finish(terminal: pexpect.spawn[str]) -> tuple[int | None, str]:
+    """To its end: the exit status, and what it had still to say."""
+    terminal.expect(pexpect.EOF)
+    shown = str(terminal.before)
+    assert "Traceback" not in shown, shown
+    terminal.close()
+    status: int | None = terminal.exitstatus
+    return status, shown
+
+
+@define
+class Shelf:
+    """A person's home, and the relay's port if there is one."""
+
+    home: Path
+    port: int = 9  # nobody listens there
+    runtime: str = "anyio"
+    more: Mapping[str, str] = {}
+
+    @property
+    def env(self) -> dict[str, str]:
+        settings = {"RELAY_PORT": str(self.port), "RELAY_HOST": "127.0.0.1", "SVC_RUNTIME": self.runtime}
+        return environment(self.home, {**settings, "TERM": "xterm-256color", "SHELL": "/bin/sh", **self.more})
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}"
+
+    def run(
+        self, program: str, *arguments: str, text: str | None = None, env: Mapping[str, str] | None = None
+    ) -> Outcome:
+        """To its end, without a terminal."""
+        done = forkserver.run(
+            [*module(program), *arguments],
+            cwd=ROOT,
+            env={**self.env, **(env or {})},
+            input=text or "",
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT * 2,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def run_full(self, program: str, *arguments: str, room: int = 0) -> Outcome:
+        """With standard output in a file, and a disk that takes `room` bytes of any file."""
+        # Its coverage could not be written either, and would say so.
+        unmeasured = {name: value for name, value in self.env.items() if not name.startswith("COVERAGE_")}
+        with open(self.home / "full", "w+b") as full:
+            done = subprocess.run(
+                [*module(program), *arguments],
+                cwd=ROOT,
+                env={**unmeasured, "PYTHONDONTWRITEBYTECODE": "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                timeout=TIMEOUT * 2,
+                check=False,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
+            )
+            full.seek(0)
+            return Outcome(done.returncode, full.read().decode(), done.stderr.decode())
+
+    def spawn(
+        self, program: str, *arguments: str, env: Mapping[str, str] | None = None, size: tuple[int, int] = (24, 100)
+    ) -> pexpect.spawn[str]:
+        """On a terminal of its own."""
+        words = module(program)
+        return forkserver.Terminal(
+            words[0],
+            [*words[1:], *arguments],
+            cwd=str(ROOT),
+            env={**self.env, **(env or {})},
+            encoding="utf-8",
+            timeout=TIMEOUT,
+            dimensions=size,
+        )

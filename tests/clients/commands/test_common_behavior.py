@@ -1,0 +1,156 @@
+"""What every command has in common: bad input is one line that says what to do, whatever else goes wrong, too."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from clients.commands import pair, svc, svc_relay
+from clients.demo import main as demo
+from clients.gateway.__main__ import main as gateway
+from clients.phone.__main__ import main as phone
+from servers.api import main as api
+from servers.dashboard import main as dashboard
+from servers.relay import main as relay
+from svc_proto.version import VERSION
+from tests.clients.commands.command_process import Shelf
+from tests.clients.commands.test_desktop_options import paired
+
+DOWN = "ws://127.0.0.1:9"
+CALL = ("--remote", DOWN, "--token", "t")  # a relay that nobody runs
+COMMANDS: dict[str, tuple[str, ...]] = {  # each with what it needs at least
+    "svc pair": (),
+    "svc-pair": (),
+    "svc phone": (),
+    "svc key rotate": (),
+    "svc relay insecure-api-key": (),
+    "svc-relay pair": ("Q7M2ZK", "--remote", DOWN),
+    "svc-relay status": (),
+    "svc-relay devices": CALL,
+    "svc-relay devices revoke": ("abcdefgh", *CALL),
+    "svc-relay devices extend": ("abcdefgh", *CALL),
+    "svc-relay shell": CALL,
+    "svc-relay sessions": CALL,
+    "svc-relay chat": ("hello", "--api-url", "http://127.0.0.1:9"),
+    "svc-relay notifications": CALL,
+    "svc-relay media get": ("abcdefgh", *CALL),
+    "svc-relay voice transcribe": ("README.md", *CALL),
+    "svc-relay voice say": ("hello", *CALL),
+    "svc-relay voice config": CALL,
+    "svc-relay voice talk": CALL,
+    "svc-relay bridge": ("GET", "/ping", *CALL),
+    "svc-relay doctor": ("--remote", DOWN),
+    "svc-relay insecure-api-key": (),
+}
+LOCAL = ("svc pair", "svc-pair", "svc key rotate", "svc-relay status")  # work without a relay
+REPORTS = ("svc-relay doctor",)  # says what is wrong on standard output
+START = re.compile(r"^ +[A-Z_]+=|(^|[ |])(svc|svc-relay|python -m \S+)\b")
+RUNS = [command for command in COMMANDS if command != "svc-relay status"]  # on a loop
+
+
+def every(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """A command and all below it."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from every(found, f"{path} {name}")
+
+
+def test_each_help_has_an_example() -> None:
+    programs = {"svc": svc.main, "svc-relay": svc_relay.main, "demo": demo, "gateway": gateway, "phone": phone}
+    programs |= {"relay": relay, "api": api, "dashboard": dashboard}
+    found = dict(pair for name, command in programs.items() for pair in every(command, name))
+    assert set(found) >= set(COMMANDS) - {"svc-pair"}  # which is `svc pair`
+    assert [name for name, command in found.items() if "\nExample" not in (command.epilog or "")] == []
+    for name, command in found.items():
+        shown = command.get_help(click.Context(command, info_name=name, terminal_width=80))
+        assert [line for line in shown.splitlines() if len(line) > 80] == []
+        examples = re.search(r"\n  Examples?:\n((?:    .*\n?)+)", shown)
+        assert examples, name
+        for line in examples[1].splitlines():  # each can be pasted into a shell
+            words = shlex.split(line, comments=True)
+            assert not words or START.search(line), f"{name}: {line}"
+            assert "  " not in line.strip().partition(" # ")[0], f"explanation without #: {line}"
+
+
+@pytest.mark.parametrize(
+    ("name", "program"), [("svc", svc.main), ("svc-relay", svc_relay.main), ("svc-pair", pair.main)]
+)
+def test_each_program_says_its_version(name: str, program: click.Command, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        program.main(["--version"], prog_name=name)
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"{name} {VERSION}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_option(lonely: Shelf, command: str) -> None:
+    done = lonely.run(*command.split(), *COMMANDS[command], "--bogus")
+    assert done.code == 2
+    assert done.problem.startswith("No such option '--bogus'")
+    assert done.problem.endswith(f"(see {command} --help)")
+
+
+@pytest.mark.parametrize("command", RUNS)
+def test_an_unknown_loop(lonely: Shelf, command: str) -> None:
+    done = lonely.run(*command.split(), *COMMANDS[command], "--runtime", "twisted")
+    assert done.code == 2
+    assert "no runtime 'twisted': choose one of anyio, " in done.problem
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in (*LOCAL, *REPORTS)])
+def test_an_absent_server(lonely: Shelf, command: str) -> None:
+    done = lonely.run(*command.split(), *COMMANDS[command])
+    assert done.code == 1
+    assert "cannot be reached: connection refused" in done.problem
+    assert "; " in done.problem, "what to do about it is missing"
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1", "ws://", "ws://a b", "ws://h:99999", "ws://u:p@h"])
+def test_an_address_that_is_none(lonely: Shelf, url: str) -> None:
+    done = lonely.run("svc-relay", "devices", "--remote", url, "--token", "t")
+    assert done.code == 2
+    assert done.problem.startswith("--remote must ")
+    assert "p@h" not in done.problem
+
+
+@pytest.mark.parametrize("command", [command for command, words in COMMANDS.items() if "--remote" in words])
+def test_no_command_takes_any_address_for_a_relay(lonely: Shelf, command: str) -> None:
+    words = [word.replace("ws://", "ftp://") for word in COMMANDS[command]]
+    done = lonely.run(*command.split(), *words)
+    assert done.code == 2
+    assert done.problem.startswith("--remote must be an address such as ws://192.168.1.5:8767: ")
+
+
+@pytest.mark.parametrize("span", ["soon", "-1", "1.5d", "99y", "d", ""])
+@pytest.mark.parametrize(
+    "command", ["svc pair --ttl", "svc-relay pair Q7M2ZK --remote ws://h --ttl", "svc-relay devices extend abcd --ttl"]
+)
+def test_a_duration_that_is_none(lonely: Shelf, command: str, span: str) -> None:
+    done = lonely.run(*command.split(), span)
+    assert done.code == 2
+    assert done.problem.startswith("--ttl must be ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_full_disk(lonely: Shelf, command: str) -> None:
+    done = lonely.run_full(*command.split(), "--help")
+    assert (done.code, done.problem) == (1, "the output cannot be written: file too large")
+
+
+def test_a_file_that_does_not_fit(desk: Shelf) -> None:
+    paired(desk)
+    file = desk.home / "svc" / "workspace" / "a.bin"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(bytes(50_000))
+    target = desk.home / "b.bin"
+    done = desk.run_full("svc-relay", "media", "get", str(file), "-o", str(target), room=10_000)
+    assert (done.code, done.problem) == (1, f"{target} cannot be written: file too large")
+    assert not [path for path in desk.home.iterdir() if "b.bin" in path.name]

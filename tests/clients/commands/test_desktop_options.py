@@ -1,0 +1,406 @@
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from clients.commands.session_file import DAMAGED_NAME, LOCK_NAME, SessionFile
+from runtimes.failures import HostError
+from svc_proto.cli.session_store import FILE_NAME, Put, parse_sessions
+from svc_proto.machines.pairing_payload import parse_invite
+from tests.clients.commands.command_process import Shelf, finish, module
+from tests.forkserver import Popen
+from tests.servers.program_process import ROOT, TIMEOUT, call, running_relay
+
+
+def code_for(desk: Shelf, code: str = "Q7M2ZK") -> str:
+    assert call(desk.port, "POST", "/pairing/register", {"code": code}).status == 200
+    return code
+
+
+def stored(desk: Shelf) -> dict[str, object]:
+    found: dict[str, object] = json.loads((desk.home / "svc" / FILE_NAME).read_text())["sessions"]
+    return found
+
+
+def paired(desk: Shelf) -> str:
+    """Pair; the session's token."""
+    assert desk.run("svc-relay", "pair", code_for(desk), "--remote", desk.url).code == 0
+    token: str = desk.run("svc-relay", "status", "--json", "--reveal-tokens").json[desk.url]["token"]
+    return token
+
+
+# --- pair ---------------------------------------------------------------------------------------------------------
+
+
+def test_by_code(desk: Shelf, runtime: str) -> None:
+    desk.runtime = runtime
+    done = desk.run("svc-relay", "pair", "q7m-2zk99", "--remote", desk.url, "--name", "My desk", "--json")
+    assert "pairing code is invalid" in done.problem
+    code_for(desk)
+    done = desk.run("svc-relay", "pair", "q7m-2zk99", "--remote", desk.url, "--name", "My desk", "--json")
+    assert done.json["ok"] is True
+    (record,) = desk.run("svc-relay", "devices", "--json").json
+    assert (record["device_name"], record["client_surface"], record["is_current"]) == ("My desk", "desktop", True)
+    assert record["token_prefix"] == done.json["token_prefix"]
+
+
+def test_the_file_is_ours_alone(desk: Shelf) -> None:
+    token = paired(desk)
+    file = desk.home / "svc" / FILE_NAME
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    record = json.loads(file.read_text())["sessions"][desk.url]
+    assert record["token"] == token
+    assert record["ttl_expires_at"] - record["paired_at"] == pytest.approx(604_800, abs=2)  # over plain ws
+    shown = desk.run("svc-relay", "status")
+    assert token not in shown.out
+    assert "  Token     (redacted)\n" in shown.out
+    assert token in desk.run("svc-relay", "status", "--reveal-tokens").out
+
+
+def test_by_prompt_with_what_a_terminal_pastes_around_it(desk: Shelf) -> None:
+    code_for(desk)
+    terminal = desk.spawn("svc-relay", "pair", "--remote", desk.url)
+    terminal.expect_exact("Pairing code: ")
+    terminal.sendline("12345")
+    terminal.expect_exact("a pairing code has six characters of A-Z and 0-9")
+    terminal.expect_exact("Pairing code: ")
+    terminal.sendline("AAAAAA")
+    terminal.expect_exact("the pairing code is invalid")
+    terminal.expect_exact("Pairing code: ")
+    terminal.sendline("\x1b[200~q7m-2zk\x1b[201~")
+    terminal.expect_exact("Paired with ")
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 0
+    assert list(stored(desk)) == [desk.url]
+
+
+def test_an_invite_at_the_prompt(desk: Shelf) -> None:
+    terminal = desk.spawn("svc-relay", "pair", "--remote", "ws://127.0.0.1:9")
+    terminal.expect_exact("Pairing code: ")
+    terminal.sendline(invite(desk))
+    terminal.expect_exact(f"Paired with {desk.url}")
+    assert finish(terminal)[0] == 0
+
+
+def test_three_tries(desk: Shelf) -> None:
+    terminal = desk.spawn("svc-relay", "pair", "--remote", desk.url)
+    for _ in range(3):
+        terminal.expect_exact("Pairing code: ")
+        terminal.sendline("nope")
+    terminal.expect_exact("error: a pairing code has six characters")
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 2
+
+
+def test_the_address_is_asked_for_too(desk: Shelf) -> None:
+    code_for(desk)
+    terminal = desk.spawn("svc-relay", "pair")
+    terminal.expect_exact("Relay address")
+    terminal.sendline(f" {desk.url} ")
+    terminal.expect_exact("Pairing code: ")
+    terminal.sendline("Q7M2ZK")
+    terminal.expect_exact("Paired with ")
+    terminal.expect(pexpect.EOF)
+
+
+def invite(desk: Shelf) -> str:
+    """An invite whose best route answers here: the relay of a test listens on loopback only."""
+    url: str = desk.run("svc", "pair", "--json", "--public-url", "http://127.0.0.1:8642", "--mode", "public").json[
+        "pairing_url"
+    ]
+    return url
+
+
+@pytest.mark.parametrize("form", ["url", "json", "base64", "text", "variable", "argument", "stdin"])
+def test_by_qr(desk: Shelf, form: str) -> None:
+    url = invite(desk)
+    text = json.dumps(parse_invite(url))
+    env: dict[str, str] = {}
+    arguments: list[str] = []
+    match form:
+        case "url":
+            arguments = ["--pair-qr", url]
+        case "json":
+            arguments = ["--pair-qr", text, "--remote", "ws://127.0.0.1:9", "WRONGG"]
+        case "base64":
+            arguments = ["--pair-qr", base64.b64encode(text.encode()).decode()]
+        case "text":
+            arguments = ["--pair-qr", f"\x1b[200~Scan this: {url.replace('svc-relay', 'hermes-relay')}\x1b[201~\n"]
+        case "variable":
+            env = {"SVC_RELAY_PAIR_QR": url, "SVC_RELAY_CODE": "WRONGG", "SVC_RELAY_URL": "ws://127.0.0.1:9"}
+        case "argument":
+            arguments = [url]
+        case _:
+            arguments = ["--pair-qr", "-"]
+    done = desk.run("svc-relay", "pair", *arguments, "--json", env=env, text=url)
+    assert done.code == 0, done.err
+    assert (done.json["url"], done.json["endpoint_role"]) == (desk.url, "public")
+
+
+def test_an_option_beats_a_variable(desk: Shelf) -> None:
+    code_for(desk)
+    env = {"SVC_RELAY_PAIR_QR": "nonsense", "SVC_RELAY_URL": "ws://127.0.0.1:9"}
+    assert desk.run("svc-relay", "pair", "--code", "Q7M2ZK", "--remote", desk.url, env=env).code == 0
+
+
+def test_variables_alone(desk: Shelf) -> None:
+    env = {"SVC_RELAY_CODE": code_for(desk), "SVC_RELAY_URL": desk.url}
+    assert desk.run("svc-relay", "pair", env=env).code == 0
+
+
+def test_no_route(desk: Shelf) -> None:
+    payload = {"svc": 1, "host": "127.0.0.1", "key": "", "relay": {"url": "ws://127.0.0.1:9", "code": "Q7M2ZK"}}
+    done = desk.run("svc-relay", "pair", "--pair-qr", json.dumps(payload))
+    assert (done.code, done.problem) == (1, "no route to the relay answers: lan ws://127.0.0.1:9: connection refused")
+
+
+def test_a_code_works_once(desk: Shelf) -> None:
+    paired(desk)
+    done = desk.run("svc-relay", "pair", "Q7M2ZK", "--remote", desk.url)
+    assert done.code == 1
+    assert done.problem == (
+        "the relay refuses: the pairing code is invalid, expired or already used; "
+        "make a new code with svc pair on its host"
+    )
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """A port where somebody takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_a_terminal_is_told_what_takes_so_long(lonely: Shelf, silent: int) -> None:
+    terminal = lonely.spawn("svc-relay", "pair", "Q7M2ZK", "--remote", f"ws://127.0.0.1:{silent}")
+    terminal.expect_exact(f"pairing with ws://127.0.0.1:{silent} \u2026 1 s")
+    terminal.sendintr()
+    terminal.expect(pexpect.EOF)
+    assert str(terminal.before).rstrip("\r\n").endswith("\r\x1b[K")  # the line is taken away again
+    terminal.close()
+    assert terminal.exitstatus == 130
+
+
+def test_the_sixth_try(desk: Shelf) -> None:
+    for _ in range(5):
+        assert "the pairing code is invalid" in desk.run("svc-relay", "pair", "AAAAAA", "--remote", desk.url).problem
+    done = desk.run("svc-relay", "pair", "AAAAAA", "--remote", desk.url)
+    assert done.code == 1
+    assert "too many wrong codes from this address: the relay takes no further one for " in done.problem
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["pair", "--bogus"], 2, "No such option"),
+        (["pair"], 2, "--remote ws://… is needed"),
+        (["pair", "--remote", "ws://127.0.0.1:9"], 2, "a code is needed"),
+        (["pair", "12345", "--remote", "ws://127.0.0.1:9"], 2, "six characters"),
+        (["pair", "Q7M2ZK", "--remote", "ftp://127.0.0.1:9"], 2, "--remote must be an address"),
+        (["pair", "Q7M2ZK", "--remote", "nonsense"], 2, "--remote must be an address"),
+        (["pair", "Q7M2ZK", "--remote", "ws://127.0.0.1:9"], 1, "cannot be reached: connection refused"),
+        (["pair", "Q7M2ZK", "--remote", "ws://127.0.0.1:9", "--ttl", "soon"], 2, "--ttl must be a duration"),
+        (["pair", "--pair-qr", "xyz"], 2, "--pair-qr is no invite"),
+        (["pair", "--pair-qr", '{"svc": 1}'], 2, "leads to no relay"),
+        (["status", "extra"], 2, "unexpected extra argument"),
+        (["devices"], 1, "no session is stored: pair first"),
+        (["devices", "--token", "t"], 2, "--token needs --remote"),
+        (["devices", "--token", "a b", "--remote", "ws://h"], 2, "--token must be printable"),
+        (["devices", "--remote", "ws://127.0.0.1:9"], 1, "no session is stored for ws://127.0.0.1:9"),
+        (["devices", "--remote", "ws://127.0.0.1:9", "--token", "t"], 1, "cannot be reached: connection refused"),
+        (["devices", "revoke"], 2, "Missing argument 'PREFIX'"),
+        (["devices", "revoke", "abc"], 2, "a token prefix has"),
+        (["devices", "extend", "abcd", "--ttl", "x"], 2, "--ttl must be a duration"),
+        (["devices", "bogus"], 2, "No such command 'bogus'"),
+    ],
+)
+def test_bad_input(lonely: Shelf, arguments: list[str], code: int, says: str) -> None:
+    done = lonely.run("svc-relay", *arguments)
+    assert done.code == code
+    assert says in done.problem
+
+
+# --- the session file ---------------------------------------------------------------------------------------------
+
+
+def test_two_at_once_keep_both(tmp_path: Path) -> None:
+    with running_relay(tmp_path / "a") as (_, one), running_relay(tmp_path / "b") as (_, two):
+        desks = [Shelf(tmp_path, one), Shelf(tmp_path, two)]
+        for desk in desks:
+            code_for(desk)
+        words = [[*module("svc-relay"), "pair", "Q7M2ZK", "--remote", desk.url] for desk in desks]
+        both = [Popen(each, cwd=ROOT, env=desks[0].env, stdout=subprocess.DEVNULL) for each in words]
+        assert [each.wait(TIMEOUT) for each in both] == [0, 0]
+    assert sorted(stored(desks[0])) == sorted(desk.url for desk in desks)
+
+
+def test_many_writers_lose_nothing(tmp_path: Path) -> None:
+    writers = [
+        threading.Thread(target=lambda n=n: SessionFile(tmp_path).change(Put(f"ws://h:{n}", {"token": "t"})))
+        for n in range(12)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len(parse_sessions(SessionFile(tmp_path).read())) == 12
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from clients.commands.session_file import SessionFile
+from svc_proto.cli.session_store import Put
+file = SessionFile(Path(sys.argv[1]))
+print("ready", flush=True)
+for n in range(1_000_000):
+    file.change(Put("ws://h:1", {"token": str(n), "server_version": "x" * 100_000}))
+"""
+
+
+def test_killed_while_writing(tmp_path: Path, full: bool) -> None:
+    """At moments of all sizes: each time the file is the old one or the new one, and whole."""
+    chance = random.Random(20)
+    for _ in range(20 if full else 6):
+        with subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        ) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+            while not (tmp_path / FILE_NAME).exists():
+                pass
+            with suppress(subprocess.TimeoutExpired):
+                writer.wait(chance.uniform(0.0, 0.03))
+            os.kill(writer.pid, signal.SIGKILL)
+        (found,) = parse_sessions((tmp_path / FILE_NAME).read_text()).values()
+        assert found.server_version == "x" * 100_000
+    SessionFile(tmp_path).change(Put("ws://h:2", {"token": "t"}))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([FILE_NAME, LOCK_NAME])
+    assert len(parse_sessions(SessionFile(tmp_path).read())) == 2
+
+
+def test_a_lock_that_is_never_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    monkeypatch.setattr("clients.commands.session_file.LOCK_WITHIN", 0.05)
+    with open(tmp_path / LOCK_NAME, "w") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        with pytest.raises(HostError, match="another program has locked the session file"):
+            SessionFile(tmp_path).change(Put("ws://h", {"token": "t"}))
+
+
+def test_a_damaged_file_is_kept_aside(desk: Shelf) -> None:
+    folder = desk.home / "svc"
+    folder.mkdir(exist_ok=True)
+    (folder / FILE_NAME).write_text('{"sessions": {')
+    assert desk.run("svc-relay", "status", "--json").json == {}
+    paired(desk)
+    assert (folder / DAMAGED_NAME).read_text() == '{"sessions": {'
+
+
+def test_a_full_disk(desk: Shelf) -> None:
+    code_for(desk)
+    done = subprocess.run(
+        [*module("svc-relay"), "pair", "Q7M2ZK", "--remote", desk.url],
+        cwd=ROOT,
+        env=desk.env,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: paired, but the session cannot be stored: file too large; make room, revoke ")
+    assert not (desk.home / "svc" / FILE_NAME).exists()
+
+
+def test_a_home_that_cannot_be_read(lonely: Shelf) -> None:
+    (lonely.home / "svc").mkdir()
+    (lonely.home / "svc" / FILE_NAME).mkdir()
+    done = lonely.run("svc-relay", "status")
+    assert (done.code, done.problem) == (1, f"{lonely.home}/svc/{FILE_NAME} cannot be read: is a directory")
+
+
+# --- devices ------------------------------------------------------------------------------------------------------
+
+
+def test_devices(desk: Shelf) -> None:
+    token = paired(desk)
+    shown = desk.run("svc-relay", "devices").out.splitlines()
+    assert shown[0].split() == ["PREFIX", "DEVICE", "DETAILS", "LAST", "SEEN", "EXPIRES", "TRANSPORT", "GRANTS"]
+    assert shown[1].startswith(f"{token[:8]}  ")
+    assert "(this one)" in shown[1]
+    _, narrow = finish(desk.spawn("svc-relay", "devices", size=(24, 60)))
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert narrow.splitlines()[0] == token[:8]
+    done = desk.run("svc-relay", "devices", "extend", token[:8], "--ttl", "90d")
+    assert done.out == f"Extended {token[:8]}: expires in 90d.\n"
+    status = desk.run("svc-relay", "status", "--json").json[desk.url]
+    assert status["ttlExpiresAt"] - status["pairedAt"] == pytest.approx(90 * 86_400, abs=30)
+    assert desk.run("svc-relay", "devices", "--json", "extend", token[:8]).json["token_prefix"] == token[:8]
+    done = desk.run("svc-relay", "devices", "extend", "zzzzzzzz")
+    assert (done.code, done.problem) == (1, "no session has a token that begins with 'zzzzzzzz': see svc-relay devices")
+    done = desk.run("svc-relay", "devices", "revoke", token[:8])
+    assert done.out == f"Revoked {token[:8]}: its device has to pair again. It was this desktop's own.\n"
+    assert desk.run("svc-relay", "status", "--json").json == {}
+    env = {"SVC_RELAY_URL": desk.url, "SVC_RELAY_TOKEN": token}
+    assert "does not know this session any more: pair again" in desk.run("svc-relay", "devices", env=env).problem
+
+
+def tls(files: tuple[Path, Path]) -> dict[str, str]:
+    """A relay with this certificate, and a desktop that trusts it."""
+    return {"RELAY_SSL_CERT": str(files[0]), "RELAY_SSL_KEY": str(files[1]), "SSL_CERT_FILE": str(files[0])}
+
+
+# --- pins ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_changed_certificate(tmp_path: Path, certificate: tuple[Path, Path], other: tuple[Path, Path]) -> None:
+    desk = Shelf(tmp_path, more=tls(certificate))
+    with running_relay(tmp_path, env=tls(certificate)) as (_, desk.port):
+        url = f"wss://127.0.0.1:{desk.port}"
+        desk.run("svc-pair", "--register-code", "Q7M2ZK")
+        assert "Pin" in desk.run("svc-relay", "pair", "Q7M2ZK", "--remote", url).out
+        pin = desk.run("svc-relay", "status", "--json").json[url]["certPinSha256"]
+        assert pin.startswith("sha256/")
+        # The pin alone is enough from now on: whoever issued the certificate does not matter.
+        assert desk.run("svc-relay", "devices", env={"SSL_CERT_FILE": "/dev/null"}).code == 0
+    desk.more = tls(other)
+    with running_relay(tmp_path, env=tls(other), port=desk.port):
+        desk.run("svc-pair", "--register-code", "AAAAA1")
+        for arguments in (["devices"], ["pair", "AAAAA1", "--remote", url]):
+            done = desk.run("svc-relay", *arguments)
+            assert done.code == 1
+            assert "shows another certificate than when you paired" in done.problem
+            assert "svc-relay pair --pair-qr" in done.problem
+        assert desk.run("svc-relay", "status", "--json").json[url]["certPinSha256"] == pin
+        assert desk.run("svc-relay", "pair", "AAAAA1", "--remote", url, "--new-certificate").code == 0
+        assert desk.run("svc-relay", "status", "--json").json[url]["certPinSha256"] != pin
+        assert desk.run("svc-relay", "devices").code == 0
+
+
+def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
+    with running_relay(tmp_path, env=env) as (_, port):
+        done = Shelf(tmp_path, port).run("svc-relay", "pair", "Q7M2ZK", "--remote", f"wss://127.0.0.1:{port}")
+    assert done.code == 1
+    assert "cannot be trusted: TLS: CERTIFICATE_VERIFY_FAILED; for a certificate of your own, set SSL_CERT_FILE" in (
+        done.problem
+    )

@@ -1,0 +1,175 @@
+"""`svc status`, `svc top`, `svc logs` and `svc down`, for servers of this home, wherever they listen."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from clients.commands.quick_probe import SECRET_FIELD, SECRET_FILE, glance
+from clients.commands.svc import main
+from runtimes.running import claim
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
+from tests.clients.commands.command_process import Shelf, finish
+from tests.servers.program_process import call, running, websocket
+
+
+def test_status_logs_and_down(lonely: Shelf) -> None:
+    idle = lonely.run("svc", "status")
+    assert (idle.code, idle.out) == (1, f"Nothing runs on {lonely.home}/svc: svc up\n")
+    assert lonely.run("svc", "top").problem == f"nothing runs on {lonely.home}/svc: svc up"
+    assert lonely.run("svc", "down").out == f"Nothing runs on {lonely.home}/svc.\n"
+    assert lonely.run("svc", "logs").problem.startswith(f"there are no logs in {lonely.home}/svc/log: ")
+    options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
+    env = {"SVC_MODEL": "jarvis", "SVC_MODEL_BASE_URL": "http://127.0.0.1:9/v1", "RELAY_LOCAL_TRUST": "secret",
+           "SVC_DASHBOARD_PASSWORD": "correct horse"}  # fmt: skip
+    with running(lonely.home, "servers", *options, env=env) as servers:
+        said = [servers.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(3)]
+        port = next(int(each[2]) for each in said if each[1] == "relay")
+        secret = {SECRET_FIELD: (lonely.home / "svc" / SECRET_FILE).read_text()}
+        code = call(port, "POST", "/pairing", {}, headers=secret).body["code"]
+        with websocket(port) as phone:
+            phone.sign_in(pairing_code=code, device_name="My\x1b[2J phone")
+            found = lonely.run("svc", "status")
+            assert (found.code, found.err) == (0, "")
+            lines = found.out.splitlines()
+            assert [line.split()[0] for line in lines] == ["Relay", "API", "Dashboard", "Model", "Devices", "online"]
+            assert lines[0].startswith(f"Relay      http://127.0.0.1:{port}  up ")
+            assert lines[3:] == ["Model      jarvis", "Devices    1 paired, 1 online", "  online   My [2J phone"]
+        shown = lonely.run("svc", "status", "--json").json
+        assert shown["servers"]["api"]["answers"] is True
+        assert shown["servers"]["relay"]["pid"] == servers.process.pid
+        assert shown["devices"][0]["online"] is False
+        top_of(lonely)
+        logged = lonely.run("svc", "logs", "-n", "2").out.splitlines()
+        assert len(logged) == 2
+        assert "INFO svc" in logged[-1]
+        stopped = lonely.run("svc", "down")
+        assert (stopped.code, stopped.out) == (0, "Stopped: relay, api, dashboard.\n")
+        assert servers.wait() == 0
+    assert (lonely.home / "svc" / "log" / "relay.log").stat().st_mode & 0o777 == 0o600
+
+
+def top_of(shelf: Shelf) -> None:
+    """`svc top` of servers that run, one phone is paired."""
+    shown = shelf.run("svc", "top", "--json", "--every", "0.1").json
+    assert (shown["servers"], shown["sessions"], shown["requests"]) == (["relay", "api", "dashboard"], 1, 0)
+    assert shown["memory"] > 1e6
+    lines = shelf.run("svc", "top", "--every", "0.1").out.splitlines()  # without a terminal: once
+    assert [line.split()[:2] for line in lines[:2]] == [["WHAT", "NOW"], ["Phones", "0"]]
+    terminal = shelf.spawn("svc", "top", "--every", "0.1")
+    terminal.setwinsize(24, 80)
+    terminal.expect_exact("relay up ")
+    terminal.expect_exact("1 paired")
+    terminal.expect_exact("q leaves")
+    terminal.send("q")
+    assert finish(terminal)[0] == 0
+    terminal = shelf.spawn("svc", "top")
+    terminal.expect_exact("q leaves")
+    terminal.sendintr()
+    assert finish(terminal)[0] == 130
+
+
+def test_logs_follow(lonely: Shelf) -> None:
+    folder = lonely.home / "svc" / "log"
+    folder.mkdir(parents=True)
+    (folder / "relay.log").write_text("2026-01-01T00:00:02.000Z INFO svc two\nTraceback\n")
+    (folder / "api.log").write_text('{"time": "2026-01-01T00:00:01.000Z", "event": "one"}\n')
+    terminal = lonely.spawn("svc", "logs", "-f")
+    terminal.expect_exact("one")
+    terminal.expect_exact("two")
+    terminal.expect_exact("Traceback")
+    with (folder / "relay.log").open("a") as file:
+        file.write("2026-01-01T00:00:03.000Z INFO svc thr")
+        file.flush()
+        file.write("ee\x1b[2J\n")
+    terminal.expect_exact("three[2J")
+    os.rename(folder / "relay.log", folder / "relay.log.1")
+    (folder / "relay.log").write_text("2026-01-01T00:00:04.000Z INFO svc four\n")
+    terminal.expect_exact("four")
+    terminal.sendintr()
+    terminal.wait()
+    assert terminal.exitstatus == 130
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SVC_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_a_server_that_does_not_answer(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        port = sock.getsockname()[1]
+    held = claim(home, "relay", version="1")
+    with pytest.raises(SystemExit) as caught:
+        main.main(["status"])
+    assert (caught.value.code, capsys.readouterr().out) == (1, "relay starts or stops\n")
+    held.tell({"host": "::", "port": port, "inside": f"http://127.0.0.1:{port}"})
+    with pytest.raises(SystemExit) as caught:
+        main.main(["status"])
+    assert caught.value.code == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"Relay      http://[::]:{port}  DOES NOT ANSWER, pid {os.getpid()}")
+    assert max(map(len, lines)) <= 60
+    assert lines[1:] == ["API        does not run", "Dashboard  does not run"]
+    with pytest.raises(SystemExit) as caught:
+        main.main(["status", "--json"])
+    assert json.loads(capsys.readouterr().out)["devices"] is None
+    held.release()
+
+
+def test_one_that_does_not_stop(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = claim(home, "api", version="1")
+    held.tell({"host": "::", "port": 1, "inside": "http://[::1]:1"})
+    monkeypatch.setattr("clients.commands.server_status.os.kill", lambda pid, signum: None)
+    monkeypatch.setattr("clients.commands.server_status.STOP_WITHIN", 0.0)
+    with pytest.raises(SystemExit) as caught:
+        main.main(["down"])
+    assert caught.value.code == 1
+    assert "has not stopped" in capsys.readouterr().err
+
+    def forbidden(pid: int, signum: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("clients.commands.server_status.os.kill", forbidden)
+    with pytest.raises(SystemExit):
+        main.main(["down"])
+    pid = os.getpid()
+    assert capsys.readouterr().err == f"error: process {pid} cannot be told to stop: operation not permitted\n"
+    held.release()
+
+
+def test_the_local_secret_is_where_the_relay_keeps_it() -> None:
+    assert (SECRET_FILE, SECRET_FIELD.encode()) == (LOCAL_SECRET, HEADER)
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (b'HTTP/1.1 200 OK\r\n\r\n{"a": 1}', {"a": 1}),
+        (b'HTTP/1.1 404 Not Found\r\n\r\n{"a": 1}', None),
+        (b"HTTP/1.1 200 OK\r\n\r\n[1]", None),
+        (b"HTTP/1.1 200 OK\r\n\r\n\xff", None),
+        (b"", None),
+    ],
+)
+def test_what_counts_as_an_answer(tmp_path: Path, answer: bytes, found: dict[str, int] | None) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            sock, _ = server.accept()
+            with sock:
+                sock.recv(4096)
+                sock.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert glance(f"http://127.0.0.1:{server.getsockname()[1]}", "/x", tmp_path) == found
+        thread.join()

@@ -1,0 +1,156 @@
+"""`svc service`: files that systemd takes, and a host that is as before where something fails."""
+
+from __future__ import annotations
+
+import os
+import plistlib
+import shlex
+import subprocess
+from pathlib import Path
+from shutil import which
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clients.commands.service_units import MARK, UnitOrder, launchd_agent, systemd_service, systemd_socket
+from tests.clients.commands.command_process import Outcome, Shelf
+
+WORDS = ["/opt/my svc/bin/python", "-m", "servers", "--brand", 'a "b" \\ $HOME %h']
+WANTED = UnitOrder(
+    command=["/bin/true"], environment={"SVC_HOME": "/home/me/my svc", "A": 'b"$c%d\\'}, home=Path("/srv/svc")
+)
+
+
+class Desk:
+    """A user's folders, and a `systemctl` that notes how it was called."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self.folder = shelf.home / "config" / "systemd" / "user"
+        self.unit = self.folder / "svc.service"
+        tools = shelf.home / "tools"
+        tools.mkdir()
+        self.calls = shelf.home / "calls"
+        self.fails = shelf.home / "fails"
+        fake = (
+            f'#!/bin/sh\necho "$@" >> {self.calls}\nif grep -qsx "$2" {self.fails}; then echo no bus >&2; exit 1; fi\n'
+        )
+        (tools / "systemctl").write_text(fake)
+        (tools / "systemctl").chmod(0o755)
+        self.env = {"XDG_CONFIG_HOME": str(shelf.home / "config"), "PATH": f"{tools}:{os.environ['PATH']}"}
+
+    def run(self, *words: str) -> Outcome:
+        return self.shelf.run("svc", "service", *words, env=self.env)
+
+    def called(self) -> list[str]:
+        text = self.calls.read_text() if self.calls.exists() else ""
+        self.calls.unlink(missing_ok=True)
+        return text.splitlines()
+
+
+@pytest.fixture
+def desk(lonely: Shelf) -> Desk:
+    return Desk(lonely)
+
+
+def test_install_and_remove(desk: Desk) -> None:
+    done = desk.run("install", "--listen", "relay=443", "--", "--brand", "hermes")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[0] == f"Installed: {desk.unit}, {desk.folder / 'svc-relay.socket'}"
+    assert "Not taken over from this shell: RELAY_PORT" in done.out
+    text = desk.unit.read_text()
+    assert " -P -m servers --no-qr --brand hermes\n" in text
+    assert f"Environment=SVC_HOME={desk.shelf.home}/svc\n" in text
+    assert "Type=notify" in text
+    assert desk.called() == ["--user daemon-reload", "--user enable --now svc.service svc-relay.socket"]
+    assert desk.run("install", "--no-now").code == 0
+    assert "Requires" not in desk.unit.read_text()
+    assert desk.called() == ["--user daemon-reload", "--user enable svc.service"]
+    assert desk.run("remove").out == f"Removed: {desk.unit}, {desk.folder / 'svc-relay.socket'}\n"
+    assert desk.called() == ["--user disable --now svc.service svc-relay.socket", "--user daemon-reload"]
+    assert desk.run("remove").out == f"Nothing of ours is in {desk.folder}.\n"
+    assert (desk.shelf.home / "svc").is_dir()
+
+
+def test_what_fails_leaves_everything_as_it_was(desk: Desk) -> None:
+    desk.fails.write_text("enable\n")
+    assert desk.run("install").problem == "systemctl --user enable failed: no bus"
+    assert not desk.unit.exists()
+    desk.fails.unlink()
+    desk.run("install", "--no-now")
+    before = desk.unit.read_text()
+    desk.fails.write_text("daemon-reload\n")
+    assert desk.run("install", "--", "--port", "1").problem == "systemctl --user daemon-reload failed: no bus"
+    assert desk.unit.read_text() == before
+    desk.unit.write_text("[Service]\nExecStart=/usr/bin/svc\n")
+    assert desk.run("install").problem == f"{desk.unit} is there already, and not of ours"
+    assert desk.run("remove").out.startswith("Nothing of ours is in ")
+    assert desk.unit.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--", "--bogus"], "No such option '--bogus'."),
+        (["--listen", "phone=1"], "--listen 'phone=1': it is relay, api, dashboard = [address:]port"),
+        (["--listen", "relay=65536"], "--listen 'relay=65536'"),
+        (["--listen", "relay=name:80"], "--listen 'relay=name:80'"),
+        (["--user", "me"], "--user goes with --system"),
+        (["--system", "--user", "nobody-of-that-name"], "there is no user 'nobody-of-that-name'"),
+        (["--system"], "whose shells are phones to get?"),
+    ],
+)
+def test_what_cannot_be_meant(desk: Desk, words: list[str], problem: str) -> None:
+    done = desk.run("install", *words)
+    assert (done.code, done.problem[: len(problem)]) == (2, problem)
+    assert not desk.folder.exists()
+    assert desk.called() == []
+
+
+def test_print_does_nothing(desk: Desk) -> None:
+    done = desk.run("install", "--print", "--listen", "api=127.0.0.1:80")
+    assert done.out.startswith(f"# {desk.unit}\n{MARK}\n")
+    assert "ListenStream=127.0.0.1:80\n" in done.out
+    assert not desk.folder.exists()
+    system = desk.run("install", "--print", "--system", "--user", "root", "--hardened").out
+    assert system.startswith("# /etc/systemd/system/svc.service\n")
+    assert "User=root\n" in system
+    assert "NoNewPrivileges=yes\n" in system
+    assert "WantedBy=multi-user.target\n" in system
+
+
+@pytest.mark.skipif(which("systemd-analyze") is None, reason="systemd is not here")
+@pytest.mark.parametrize("user", [None, "root"])
+def test_systemd_takes_it(tmp_path: Path, user: str | None) -> None:
+    wanted = UnitOrder(
+        command=["/bin/true", *WORDS[1:]],
+        environment=WANTED.environment,
+        home=Path("/srv/my svc"),
+        user=user,
+        hardened=True,
+        sockets={"relay": "[::1]:443"},
+    )
+    (tmp_path / "svc.service").write_text(systemd_service(wanted))
+    (tmp_path / "svc-relay.socket").write_text(systemd_socket("relay", "[::1]:443"))
+    words = ["systemd-analyze", "verify", "--man=no", "svc.service", "svc-relay.socket"]
+    said = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "svc" not in said.stderr, said.stderr
+    assert said.returncode == 0
+
+
+@given(
+    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\r", exclude_categories=["Cc"]), min_size=1))
+)
+def test_every_word_stands_in_the_unit_as_it_is(words: list[str]) -> None:
+    wanted = UnitOrder(command=["/bin/true", *words], environment={}, home=Path("/"))
+    (line,) = [line for line in systemd_service(wanted).split("\n") if line.startswith("ExecStart=")]
+    meant = line.removeprefix("ExecStart=").replace("%%", "%").replace("$$", "$")
+    assert shlex.split(meant, posix=True) == ["/bin/true", *words]
+
+
+def test_launchd() -> None:
+    told = plistlib.loads(launchd_agent(WANTED, Path("/log")))
+    assert told["ProgramArguments"] == ["/bin/true"]
+    assert told["EnvironmentVariables"]["A"] == 'b"$c%d\\'
+    assert told["KeepAlive"] == {"SuccessfulExit": False}

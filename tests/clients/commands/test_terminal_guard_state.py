@@ -1,0 +1,176 @@
+"""Whatever ends a command, the terminal is as it was before: `stty -g` and the blocking of its descriptors."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.clients.commands.command_process import Shelf, finish, module
+from tests.clients.commands.test_desktop_options import paired
+from tests.clients.commands.test_shell import PROMPT
+from tests.forkserver import Terminal, python, run
+from tests.servers.program_process import ROOT, TIMEOUT, running_relay
+
+SHELL = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
+
+
+def around(desk: Shelf, words: list[str]) -> tuple[pexpect.spawn[str], int]:
+    """The command as a shell sees it, on a terminal, and its process id."""
+    command, *arguments = python("tests.support.terminal_observer", *words)
+    terminal = Terminal(command, arguments, cwd=str(ROOT), env=desk.env, encoding="utf-8", timeout=TIMEOUT)
+    terminal.logfile_read = sys.stdout  # shown when the test fails
+    terminal.expect(r"<pid (\d+)>")
+    assert isinstance(terminal.match, re.Match)
+    return terminal, int(terminal.match[1])
+
+
+def shell(desk: Shelf) -> tuple[pexpect.spawn[str], int]:
+    """An open shell."""
+    terminal, pid = around(desk, [*module("svc-relay"), "shell"])
+    terminal.expect(PROMPT)
+    assert not termios.tcgetattr(terminal.child_fd)[3] & termios.ICANON
+    return terminal, pid
+
+
+def outcome(terminal: pexpect.spawn[str]) -> int:
+    """The command's status; the terminal has to be restored."""
+    terminal.expect(r"<status (-?\d+), ([^>]+)>")
+    assert isinstance(terminal.match, re.Match)
+    assert terminal.match[2] == "restored"
+    status = int(terminal.match[1])
+    assert finish(terminal)[0] == 0
+    return status
+
+
+@pytest.fixture
+def home(desk: Shelf) -> Shelf:
+    """Paired."""
+    paired(desk)
+    return desk
+
+
+def test_the_shell_ends(home: Shelf) -> None:
+    terminal, _ = shell(home)
+    terminal.sendline("exit 7")
+    terminal.expect_exact("[the shell has ended with status 7]")
+    assert outcome(terminal) == 7
+
+
+def test_detaching(home: Shelf) -> None:
+    terminal, _ = shell(home)
+    terminal.send("\x1d")
+    assert outcome(terminal) == 0
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_one_signal(home: Shelf, signum: signal.Signals) -> None:
+    terminal, pid = shell(home)
+    os.kill(pid, signum)
+    assert outcome(terminal) == 130
+
+
+def test_two_signals(home: Shelf, runtime: str) -> None:
+    home.runtime = runtime
+    home.more = {"SVC_DEBUG": "1"}
+    terminal, pid = shell(home)
+    for signum in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):  # it sees both at the same instant
+        os.kill(pid, signum)
+    assert outcome(terminal) in (130, 143)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGHUP, signal.SIGQUIT])
+def test_signals_that_kill(home: Shelf, signum: signal.Signals) -> None:
+    terminal, pid = shell(home)
+    os.kill(pid, signum)
+    assert outcome(terminal) == -signum
+
+
+def test_the_relay_is_killed(tmp_path: Path) -> None:
+    desk = Shelf(tmp_path)
+    with running_relay(tmp_path, env=SHELL) as (relay, desk.port):
+        paired(desk)
+        terminal, _ = shell(desk)
+        relay.process.kill()
+        terminal.expect("trying again in 1 s")
+        terminal.send("\x03")
+        assert outcome(terminal) == 130
+
+
+CRASH = """
+import sys
+from clients.commands import terminal_guard
+from svc_proto.cli import shell
+def crash(*args):
+    raise RuntimeError("a secret")
+{line}
+from clients.commands.svc_relay import main
+main(args=["shell"], prog_name="svc-relay")
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("shell.ShellChore.typed = crash", 1),  # in the core: that channel is closed
+        ("raw = terminal.TerminalGuard.raw; terminal.TerminalGuard.raw = lambda self: crash(raw(self))", 70),
+        ("shell.ShellChore._ended = crash", 70),
+    ],
+)
+def test_a_crash(home: Shelf, line: str, status: int) -> None:
+    terminal, _ = around(home, [sys.executable, "-c", CRASH.format(line=line)])
+    terminal.sendline("exit")
+    terminal.expect("error: ")
+    assert "a secret" not in str(terminal.before)
+    assert "Traceback" not in str(terminal.before)
+    assert outcome(terminal) == status
+
+
+# --- the other commands -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stop", "status"), [(pexpect.spawn.sendintr, 130), (pexpect.spawn.sendeof, 2)], ids=["Ctrl-C", "Ctrl-D"]
+)
+def test_at_a_prompt(desk: Shelf, stop: Callable[[pexpect.spawn[str]], None], status: int) -> None:
+    terminal, pid = around(desk, [*module("svc-relay"), "pair", "--remote", desk.url])
+    terminal.expect_exact("Pairing code: ")
+    while is_awake(pid):  # a signal just before Python's `read` is seen only when that has returned
+        pass
+    stop(terminal)
+    assert outcome(terminal) == status
+
+
+def is_awake(pid: int) -> bool:
+    """Whether a process has something to do."""
+    state: str = run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
+    return state != "S"
+
+
+def test_a_chain_of_commands_goes_on(home: Shelf) -> None:
+    """A shell script reads on after us: its standard input is still of the kind that waits."""
+    words = " ".join(module("svc-relay"))
+    script = f'{words} shell; IFS= read -r line && echo "got=$line"'
+    terminal = pexpect.spawn("/bin/sh", ["-c", script], cwd=str(ROOT), env=home.env, encoding="utf-8", timeout=TIMEOUT)
+    terminal.expect(PROMPT)
+    terminal.send("\x1d")
+    terminal.expect_exact("[detached from default")
+    terminal.sendline("more")
+    terminal.expect_exact("got=more")
+    assert finish(terminal)[0] == 0
+
+
+def test_without_a_terminal_nothing_is_changed(home: Shelf) -> None:
+    done = run(
+        [*module("svc-relay"), "shell"], cwd=ROOT, env=home.env, input="exit 5\n", text=True, capture_output=True,
+        timeout=TIMEOUT,
+    )  # fmt: skip
+    assert done.returncode == 5
+    assert done.stderr == ""

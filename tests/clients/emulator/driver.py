@@ -1,0 +1,82 @@
+"""A handset with a clock of its own, driven by route."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from clients.phone.emulator.backend import SimulatedHandset
+from clients.phone.emulator.layout import App
+from clients.phone.emulator.sample_apps import SAMPLE_APPS
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.backend import HandsetCommand, Later, NeedsUpload, Performed, Reply
+
+STATUSES = (200, 400, 403, 404, 405, 423, 500, 503)  # 1.2
+
+
+class Driver:
+    """Each command comes one second after the one before."""
+
+    def __init__(self, apps: Iterable[App] = SAMPLE_APPS) -> None:
+        self.handset = SimulatedHandset(seed_apps=apps)
+        self.device = self.handset.device
+        self.now = Moment(100.0, 1_795_310_560.0)
+
+    def perform(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Performed:
+        self.now = self.now.at(self.now.mono + 1.0)
+        return self.handset.perform(HandsetCommand(method, path, body or {}, "r1"), self.now)
+
+    def reply(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Reply:
+        outcome = self.perform(method, path, body)
+        assert isinstance(outcome, Reply)
+        check(outcome)
+        return outcome
+
+    def get(self, path: str, /, **body: object) -> dict[str, object]:
+        reply = self.reply("GET", path, body)
+        assert reply.status == 200, reply
+        return dict(reply.result)
+
+    def post(self, path: str, /, **body: object) -> dict[str, object]:
+        reply = self.reply("POST", path, body)
+        assert reply.status == 200, reply
+        return dict(reply.result)
+
+    def refused(self, route: str, status: int = 400, /, **body: object) -> Mapping[str, object]:
+        """The result of a refused command; the route is a path, with `GET ` before it when it is no POST."""
+        method, _, path = route.rpartition(" ")
+        reply = self.reply(method or "POST", path, body)
+        assert reply.status == status, reply
+        assert isinstance(reply.result["error"], str)
+        return reply.result
+
+    def texts(self) -> list[str]:
+        """Every text and description on the screen, in walk order."""
+        return [str(node["text"] or node["contentDescription"]) for node in self.nodes()]
+
+    def nodes(self) -> list[dict[str, object]]:
+        nodes = self.get("/screen")["nodes"]
+        assert isinstance(nodes, list)
+        return nodes
+
+    def node_id(self, **wanted: object) -> str:
+        """The id of the first node whose members have these values."""
+        for node in self.nodes():
+            if all(node[key] == value for key, value in wanted.items()):
+                return str(node["nodeId"])
+        raise AssertionError(f"no node with {wanted}")
+
+
+def check(outcome: Performed) -> None:
+    """What holds for every answer: an allowed status and an object that survives JSON in UTF-8."""
+    if isinstance(outcome, NeedsUpload):
+        assert outcome.file_name.endswith(".png")
+        return
+    if isinstance(outcome, Later):
+        assert 0 <= outcome.seconds <= 15
+        outcome = outcome.reply
+    assert outcome.status in STATUSES
+    assert isinstance(outcome.result, dict)
+    sent = json.dumps(outcome.result, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    assert json.loads(sent) == outcome.result
+    assert ("error" in outcome.result) == (outcome.status != 200)

@@ -1,0 +1,283 @@
+"""The table of routes, the status payload, and what holds for any command at all."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clients.phone.emulator.backend import SimulatedHandset
+from clients.phone.emulator.routes import ROUTES
+from clients.phone.emulator.sample_apps import BANK, MAIL
+from clients.phone.emulator.view_tree import walk
+from svc_proto.basics.brand import HERMES, SVC, Brand
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.backend import Handset, HandsetCommand, Reply
+from tests.clients.emulator.driver import Driver, check
+
+NOW = Moment(1.0, 1_795_310_560.0)
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=12)
+WORDS = st.sampled_from(
+    [
+        MAIL,
+        BANK,
+        "\ud800",
+        "\U0001f600",
+        "mailto:a@b.c",
+        "android.intent.action.VIEW",
+        "MEDIA:/a.png",
+        "true",
+        "false",
+        "up",
+        "down",
+        "left",
+        "right",
+        "home",
+        "lock_screen",
+        "notifications",
+        "quick_settings",
+        "recents",
+        "play",
+        "volume",
+        "medium",
+        "Compose",
+        "Send",
+        "Ada",
+        "e",
+        "w0:0",
+        "w0:3",
+        "w0:9",
+        "w1:2",
+        "12",
+        "12.0",
+        "-1",
+        "+15550100",
+    ]
+)
+POINTS = st.integers(min_value=-10, max_value=3000)
+VALUES = st.recursive(
+    SCALARS | WORDS | POINTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = st.sampled_from(
+    re.findall(
+        r"\w+",
+        """
+        nodeId node_id x y duration duration_ms text exact start_x start_y end_x end_y direction distance key ms
+        package action level data component category extras enabled limit since query number to body attachments
+        media media_tokens paths path title previous_hash class_name clickable resource_id include_bounds content_type
+        """,
+    )
+)
+BODIES = st.dictionaries(NAMES | st.text(max_size=5), VALUES, max_size=6)
+
+
+def test_the_table_covers_the_surface() -> None:
+    paths = {path for _, path in ROUTES}
+    assert len(paths - {HERMES.self_foreground}) == 34
+    assert len(ROUTES) == 36  # 35 pairs, and the other brand's name of one
+    assert ROUTES["POST", "/return_to_svc"] is ROUTES["POST", "/return_to_hermes"]
+
+
+def test_it_is_a_handset() -> None:
+    handset: Handset = SimulatedHandset()
+    assert handset.uploaded("tok", "svc-relay") == Reply(200, {"media": "MEDIA:svc-relay://tok"})
+
+
+def test_an_unknown_path_is_404_and_another_method_405() -> None:
+    driver = Driver()
+    driver.refused("/nothing", 404)
+    driver.refused("/ping\ud800", 404)
+    assert driver.refused("/screen", 405)["error"] == "method: /screen takes GET"
+    assert driver.reply("DELETE", "/clipboard").result["error"] == "method: /clipboard takes GET or POST"
+
+
+@settings(max_examples=50, deadline=None)
+@given(commands=st.lists(st.tuples(st.sampled_from(sorted(ROUTES)), BODIES), min_size=1, max_size=12))
+def test_any_body_gets_a_proper_answer(commands: list[tuple[tuple[str, str], dict[str, object]]]) -> None:
+    driver = Driver()
+    for (method, path), body in commands:
+        check(driver.perform(method, path, body))
+        driver.device.wake(driver.now)
+
+
+@settings(max_examples=25, deadline=None)
+@given(method=st.text(max_size=6), path=st.text(st.characters(), max_size=12), body=BODIES)
+def test_any_method_and_path_get_a_proper_answer(method: str, path: str, body: dict[str, object]) -> None:
+    check(Driver().perform(method, path, body))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "field"),
+    [
+        ("GET", "/screen", "include_bounds"),
+        ("GET", "/events", "limit"),
+        ("GET", "/events", "since"),
+        ("POST", "/events/stream", "enabled"),
+        ("POST", "/diff_screen", "previous_hash"),
+        ("POST", "/find_nodes", "text"),
+        ("POST", "/find_nodes", "limit"),
+        ("POST", "/describe_node", "nodeId"),
+        ("POST", "/tap", "nodeId"),
+        ("POST", "/tap", "x"),
+        ("POST", "/tap", "duration_ms"),
+        ("POST", "/tap_text", "text"),
+        ("POST", "/long_press", "duration"),
+        ("POST", "/drag", "start_x"),
+        ("POST", "/type", "text"),
+        ("POST", "/swipe", "end_y"),
+        ("POST", "/scroll", "direction"),
+        ("POST", "/press_key", "key"),
+        ("POST", "/wait", "ms"),
+        ("POST", "/open_app", "package"),
+        ("POST", "/clipboard", "text"),
+        ("POST", "/media", "action"),
+        ("POST", "/send_intent", "action"),
+        ("POST", "/broadcast", "action"),
+        ("POST", "/search_contacts", "query"),
+        ("POST", "/call", "number"),
+        ("POST", "/send_sms", "to"),
+        ("POST", "/send_mms", "to"),
+        ("POST", "/share_media", "text"),
+    ],
+)
+@pytest.mark.parametrize("value", [[], {"a": 1}])
+def test_a_list_or_object_in_place_of_a_scalar_is_named(method: str, path: str, field: str, value: object) -> None:
+    error = Driver().refused(f"{method} {path}", **{field: value})["error"]
+    assert field in str(error)
+
+
+def test_the_status_has_every_member() -> None:
+    handset = SimulatedHandset(name="Pixel 7a")
+    assert handset.status(NOW) == {
+        "device": {
+            "name": "Pixel 7a",
+            "battery_percent": 64,
+            "screen_on": True,
+            "current_app": "com.example.launcher",
+            "flavor": "sideload",
+            "application_id": "com.example.client.sideload",
+        },
+        "bridge": {
+            "device_control_supported": True,
+            "master_enabled": True,
+            "accessibility_granted": True,
+            "screen_capture_granted": True,
+            "overlay_granted": True,
+            "notification_listener_granted": True,
+        },
+        "safety": {
+            "blocklist_count": 0,
+            "destructive_verbs_count": 0,
+            "auto_disable_minutes": 0,
+            "auto_disable_at_ms": None,
+        },
+        "capabilities": {
+            "schema_version": 1,
+            "permanent": [
+                "clipboard_read",
+                "clipboard_write",
+                "communications",
+                "contacts_read",
+                "device_info",
+                "location_read",
+                "media_control",
+                "outbound_sharing",
+            ],
+            "timed": {},
+            "unlimited": ["screen_control", "screen_inspection"],
+        },
+        "unattended": {"supported": True, "enabled": False, "credential_lock_detected": False},
+        "screen_on": True,
+        "battery": 64,
+        "current_app": "com.example.launcher",
+        "accessibility_enabled": True,
+        "ts": 1_795_310_560_000,
+    }
+
+
+def test_the_status_of_a_store_build_and_without_accessibility() -> None:
+    status = SimulatedHandset(build="googlePlay").status(NOW)
+    bridge = status["bridge"]
+    assert isinstance(bridge, dict)
+    assert not any(value for key, value in bridge.items() if key != "notification_listener_granted")
+    handset = SimulatedHandset()
+    handset.device.permissions.accessibility = False
+    assert handset.status(NOW)["accessibility_enabled"] is False
+    assert handset.status(NOW)["current_app"] == "unknown"
+    assert handset.foreground == "unknown"
+
+
+def test_what_gates_look_at() -> None:
+    driver = Driver()
+    driver.post("/open_app", package=MAIL)
+    assert driver.handset.foreground == MAIL
+    assert driver.handset.text_of(driver.node_id(contentDescription="Compose")) == "Compose"
+    assert driver.handset.text_of("w0:0") == "Inbox"
+    assert driver.handset.text_of("w0:999") is None
+    assert driver.handset.text_of("nonsense") is None
+
+
+def test_a_command_needs_no_request_id() -> None:
+    reply = SimulatedHandset().perform(HandsetCommand("GET", "/ping", {}), NOW)
+    assert reply == Reply(200, {"pong": True, "ts": 1_795_310_560_000})
+
+
+@pytest.mark.parametrize("brand", [SVC, HERMES])
+def test_the_marker_of_an_uploaded_screenshot(brand: Brand) -> None:
+    marker = {"svc": "MEDIA:svc-relay://tok", "hermes": "MEDIA:hermes-relay://tok"}[brand.name]
+    assert SimulatedHandset().uploaded("tok", brand.scheme) == Reply(200, {"media": marker})
+
+
+def test_a_story_read_a_mail_and_answer_it() -> None:
+    driver = Driver()
+    assert driver.post("/tap_text", text="Mail")["via"] == "parent click (1 levels up)"
+    assert driver.get("/current_app") == {"package": MAIL}
+    driver.post("/tap_text", text="lunch on")
+    assert "Shall we meet at noon at the harbour? Tell me by tomorrow." in driver.texts()
+    driver.post("/tap", nodeId=driver.node_id(text="Reply"))
+    assert driver.handset.text_of(driver.node_id(viewId=f"{MAIL}:id/to")) == "ada@example.com"
+    send = driver.node_id(text="Send")
+    assert driver.post("/describe_node", nodeId=send)["enabled"] is False
+    driver.post("/tap", nodeId=send)  # nothing to send yet
+    assert not driver.handset.outbox
+    driver.post("/tap", nodeId=driver.node_id(viewId=f"{MAIL}:id/body"))
+    assert driver.node_id(focused=True) == driver.node_id(viewId=f"{MAIL}:id/body")
+    driver.post("/type", text="Gladly.")
+    before = driver.get("/screen_hash")["hash"]
+    driver.post("/tap", nodeId=driver.node_id(text="Send"))
+    assert driver.post("/diff_screen", previous_hash=before)["changed"] is True
+    (item,) = driver.handset.outbox
+    assert (item.kind, item.at_ms) == ("mail", int(driver.now.wall * 1000) - 1000)
+    fields = {"to": "ada@example.com", "subject": "Re: Lunch on Friday?", "body": "Gladly."}
+    assert item.details == {"app": MAIL, "screen": "compose", "fields": fields}
+    assert "Message sent" in driver.texts()
+    driver.post("/tap_text", text="Back to the inbox")
+    assert driver.texts()[0] == "Inbox"
+
+
+def test_a_story_read_a_mail_and_put_it_away() -> None:
+    driver = Driver()
+    driver.post("/open_app", package=MAIL)
+    driver.post("/tap_text", text="Library")
+    driver.post("/tap_text", text="Archive")
+    (item,) = driver.handset.outbox
+    assert (item.kind, item.details) == ("archive", {"app": MAIL, "screen": "letter 1", "fields": {}})
+    assert driver.texts()[0] == "Inbox"
+    driver.post("/tap_text", text="Bo")
+    driver.post("/tap_text", text="Reply")
+    driver.post("/tap_text", text="Navigate up")
+    assert driver.texts()[1] == "Photos from the lake"
+
+
+def test_a_disabled_node_does_nothing() -> None:
+    driver = Driver()
+    driver.post("/open_app", package=MAIL)
+    driver.post("/tap_text", text="Compose")
+    before = driver.nodes()
+    (send,) = [seen.node for seen in walk(driver.device.windows()) if seen.node.text == "Send"]
+    driver.device.click(send, MAIL, driver.now)
+    assert driver.nodes() == before

@@ -1,0 +1,448 @@
+"""The routes that act, against the shapes of wire/bridge.md 3.5."""
+
+from __future__ import annotations
+
+import pytest
+
+from clients.phone.emulator.environment import Gesture
+from clients.phone.emulator.layout import App, Screen, button, entry, label
+from clients.phone.emulator.sample_apps import BANK, BROWSER, DIALER, MAIL, MAPS, MESSAGES, MUSIC, SETTINGS
+from clients.phone.emulator.system_screens import Notice
+from clients.phone.emulator.view_tree import Leave, Show
+from svc_proto.phone.backend import Later, Reply
+from tests.clients.emulator.driver import Driver
+
+STROKE: dict[str, object] = {"start_x": 500, "start_y": 1800, "end_x": 500, "end_y": 800}
+
+
+def opened(package: str) -> Driver:
+    driver = Driver()
+    assert driver.post("/open_app", package=package) == {"ok": True, "package": package}
+    return driver
+
+
+# --- touch ---------------------------------------------------------------------------------------------------
+
+
+def test_tap_a_node_or_a_point() -> None:
+    driver = opened(MAIL)
+    node_id = driver.node_id(contentDescription="Compose")
+    result = driver.post("/tap", nodeId=node_id, x=1, y=1)
+    assert result == {"x": 540, "y": 2160, "duration_ms": 100}
+    assert driver.texts()[1] == "New message"
+    assert driver.post("/tap", x=70, y="160", duration_ms=50) == {"x": 70, "y": 160, "duration_ms": 50}  # Navigate up
+    assert driver.texts()[0] == "Inbox"
+    assert driver.handset.gestures[-1] == Gesture("tap", ((70, 160),), 50, int(driver.now.wall * 1000) - 1000)
+    driver.post("/tap", x=5000, y=5000)
+    assert driver.texts()[0] == "Inbox"
+
+
+def test_tap_refused() -> None:
+    driver = Driver()
+    driver.refused("/tap")
+    driver.refused("/tap", x=1)
+    driver.refused("/tap", x=1.0, y=2)
+    driver.refused("/tap", x=-1, y=2)
+    driver.refused("/tap", x=1, y=2, duration_ms=0)
+    driver.refused("/tap", node_id="w0:0")  # another route's spelling
+    driver.refused("/tap", 404, nodeId="w0:999")
+    driver.device.permissions.accessibility = False
+    driver.refused("/tap", 500, nodeId="w0:0")
+    refused = driver.refused("/tap", x=1, y=2)
+    assert refused["error_code"] == refused["code"] == "service_unavailable"
+    assert not driver.handset.gestures
+
+
+def test_the_lock_screen_is_in_the_way_until_woken() -> None:
+    driver = Driver()
+    driver.post("/press_key", key="lock_screen")
+    assert driver.texts() == ["Locked"]
+    assert driver.handset.status(driver.now)["screen_on"] is False
+    touches: list[tuple[str, dict[str, object]]] = [
+        ("/tap", {"x": 1, "y": 1}),
+        ("/tap_text", {"text": "Locked"}),
+        ("/long_press", {"x": 1, "y": 1}),
+        ("/long_press", {"node_id": "w0:0"}),
+        ("/swipe", {"direction": "up"}),
+        ("/drag", dict(STROKE)),
+        ("/scroll", {"direction": "up"}),
+    ]
+    for path, body in touches:
+        refused = driver.refused(path, **body)
+        assert (refused["error_code"], refused["final"]) == ("keyguard_blocked", True)
+    driver.refused("/type", text="x")
+    driver.device.credential_lock = True
+    assert driver.device.wake(driver.now) is False
+    assert driver.device.screen_on
+    driver.device.credential_lock = False
+    assert driver.device.wake(driver.now) is True
+    assert driver.texts()[0] == "Home"
+    assert driver.device.wake(driver.now) is True
+
+
+def test_tap_text_clicks_the_node_itself() -> None:
+    driver = opened(MAIL)
+    assert driver.post("/tap_text", text="compose") == {
+        "ok": True,
+        "via": "direct click",
+        "message": "Clicked 'compose'",
+        "depth": 0,
+        "needle": "compose",
+    }
+    assert driver.get("/current_app") == {"package": MAIL}
+    assert "To" in driver.texts()
+
+
+def test_tap_text_clicks_an_ancestor() -> None:
+    driver = opened(MAIL)
+    result = driver.post("/tap_text", text="Lunch on Friday?")
+    assert (result["via"], result["depth"]) == ("parent click (1 levels up)", 1)
+
+
+def test_tap_text_prefers_the_whole_text_to_a_part() -> None:
+    rows = (button("Resend", "resend", Show("wrong")), label("Send"), button("Send", "send", Show("right")))
+    screens = {"main": Screen(title="M", rows=rows), "wrong": Screen(title="wrong"), "right": Screen(title="right")}
+    driver = Driver([App(package="p", label="P", screens=screens)])
+    driver.post("/open_app", package="p")
+    assert driver.post("/tap_text", text="send")["via"] == "direct click"
+    assert "right" in driver.texts()
+    driver.post("/press_key", key="back")
+    driver.post("/tap_text", text="rese")
+    assert "wrong" in driver.texts()
+    driver.post("/press_key", key="back")
+    driver.refused("/tap_text", text="rese", exact=True)
+
+
+def test_tap_text_matches_a_part_below_an_ancestor() -> None:
+    driver = Driver(
+        [App(package="p", label="P", screens={"a": Screen(title="A", rows=(entry("Go on", None, Leave()),))})]
+    )
+    driver.post("/open_app", package="p")
+    assert driver.post("/tap_text", text="go")["via"] == "parent click (1 levels up)"
+
+
+def test_tap_text_falls_back_to_the_coordinates() -> None:
+    driver = opened(MAIL)
+    assert driver.post("/tap_text", text="inb") == {
+        "ok": True,
+        "via": "coordinate fallback",
+        "message": "Tapped at (560, 160)",
+        "x": 560,
+        "y": 160,
+        "needle": "inb",
+    }
+    driver.post("/tap_text", text="compose")
+    assert driver.post("/tap_text", text="Send")["via"] == "coordinate fallback"  # disabled: nothing is filled in
+    assert not driver.handset.outbox
+
+
+def test_tap_text_refused() -> None:
+    driver = Driver()
+    driver.refused("/tap_text")
+    driver.refused("/tap_text", text=" ")
+    driver.refused("/tap_text", text="no such text")
+
+
+def test_long_press() -> None:
+    driver = opened(MAIL)
+    node_id = driver.node_id(longClickable=True)
+    assert driver.post("/long_press", node_id=node_id) == {"node_id": node_id, "mode": "action_long_click"}
+    assert driver.node_id(selected=True) == node_id
+    result = driver.post("/long_press", x=540, y="300", duration="800")
+    assert result == {"x": 540, "y": 300, "duration_ms": 800, "mode": "gesture"}
+    assert not any(node["selected"] for node in driver.nodes())
+    assert driver.post("/long_press", x=1, y=1, duration_ms=100)["duration_ms"] == 100
+    assert driver.post("/long_press", nodeId=node_id, duration="x")["node_id"] == node_id
+
+
+def test_long_press_refused() -> None:
+    driver = opened(MAIL)
+    driver.refused("/long_press")
+    driver.refused("/long_press", x=1)
+    driver.refused("/long_press", x=-1, y=1)
+    driver.refused("/long_press", x=1, y=1, node_id="w0:0")
+    driver.refused("/long_press", node_id="w0:999")
+    driver.refused("/long_press", node_id="w0:0")  # a title
+    for duration in (99, 3001):
+        driver.refused("/long_press", x=1, y=1, duration=duration)
+
+
+def test_drag() -> None:
+    driver = opened(MAIL)
+    assert driver.post("/drag", **STROKE) == {**STROKE, "duration_ms": 500}
+    assert driver.post("/drag", **STROKE, duration_ms=1)["duration_ms"] == 100
+    assert driver.post("/drag", **STROKE, duration_ms=9999)["duration_ms"] == 3000
+    driver.refused("/drag", start_x=1, start_y=1, end_x=1)
+    driver.refused("/drag", **{**STROKE, "end_y": -1})
+    assert [gesture.kind for gesture in driver.handset.gestures] == ["drag"] * 3
+
+
+def test_swipe_between_points_moves_the_list() -> None:
+    driver = opened(MAIL)
+    assert driver.post("/swipe", **STROKE) == {**STROKE, "duration_ms": 400}
+    assert "Lunch on Friday?" not in driver.texts()
+    driver.post("/swipe", **{**STROKE, "start_y": 300, "end_y": 2300})
+    assert "Lunch on Friday?" in driver.texts()
+    assert driver.post("/swipe", **{**STROKE, "end_y": -50})["end_y"] == -50  # not checked, as on other phones
+
+
+def test_swipe_where_nothing_scrolls() -> None:
+    driver = Driver()
+    before = driver.nodes()
+    driver.post("/swipe", **STROKE)
+    assert driver.nodes() == before
+
+
+def test_swipe_in_a_direction() -> None:
+    driver = opened(MAIL)
+    up = {"start_x": 540, "start_y": 1560, "end_x": 540, "end_y": 840, "duration_ms": 400}
+    assert driver.post("/swipe", direction="UP") == up
+    assert "Lunch on Friday?" not in driver.texts()
+    assert driver.post("/swipe", direction="left", distance="short", duration_ms=100) == {
+        "start_x": 621,
+        "start_y": 1200,
+        "end_x": 459,
+        "end_y": 1200,
+        "duration_ms": 100,
+    }
+    assert driver.post("/swipe", direction="down", distance="long")["end_y"] == 1740
+    assert driver.post("/swipe", direction="right", **STROKE) == {**STROKE, "duration_ms": 400}
+
+
+def test_swipe_refused() -> None:
+    driver = Driver()
+    assert "end_y" in str(driver.refused("/swipe", start_x=1, start_y=1, end_x=1)["error"])
+    driver.refused("/swipe", **STROKE, duration_ms=0)
+    driver.refused("/swipe", direction="sideways")
+    driver.refused("/swipe", direction="up", distance="far")
+
+
+def test_scroll() -> None:
+    driver = opened(MAIL)
+    down = {"start_x": 540, "start_y": 1800, "end_x": 540, "end_y": 600, "duration_ms": 400}
+    assert driver.post("/scroll", direction="Down") == down
+    assert "Lunch on Friday?" not in driver.texts()
+    list_id = driver.node_id(scrollable=True)
+    result = driver.post("/scroll", direction="up", nodeId=list_id)
+    assert (result["start_y"], result["end_y"]) == (700, 1620)
+    driver.post("/scroll", direction="up")
+    driver.post("/scroll", direction="up")  # already there
+    assert "Lunch on Friday?" in driver.texts()
+    driver.post("/scroll", direction="left")
+    driver.refused("/scroll")
+    driver.refused("/scroll", 404, direction="up", nodeId="w0:999")
+    driver.device.permissions.accessibility = False
+    driver.refused("/scroll", 500, direction="up")
+
+
+def test_a_long_system_list_scrolls_too() -> None:
+    apps = [App(package=f"p{n}", label=f"App {n}", screens={"a": Screen(title="A")}) for n in range(20)]
+    driver = Driver(apps)
+    for app in apps:
+        driver.post("/open_app", package=app.package)
+    driver.post("/press_key", key="recents")
+    assert "App 0" not in driver.texts()
+    for _ in range(3):
+        driver.post("/scroll", direction="down")
+    assert "App 0" in driver.texts()
+
+
+# --- keys, text, navigation ----------------------------------------------------------------------------------
+
+
+def test_type() -> None:
+    driver = opened(BROWSER)
+    assert driver.post("/type", text="a\U0001f600") == {"length": 3}
+    assert driver.post("/type", text=12, clearFirst=False) == {"length": 2}
+    assert "12" in driver.texts()
+    driver.post("/tap_text", text="Go")
+    assert "12" in driver.texts()
+    driver.refused("/type", text="no field here")
+    driver.refused("/type", text="")
+    driver.refused("/type")
+    driver.device.permissions.accessibility = False
+    driver.refused("/type", text="x")
+
+
+def test_type_goes_to_the_focused_field_and_hides_a_secret() -> None:
+    driver = opened(BANK)
+    driver.post("/events/stream", enabled=True)
+    driver.post("/tap_text", text="Pay or transfer")
+    driver.post("/type", text="Ada")
+    driver.post("/tap_text", text="PIN")
+    driver.post("/type", text="1234")
+    assert "••••" in driver.texts()
+    assert "1234" not in str(driver.get("/events"))
+    driver.post("/tap_text", text="Amount")
+    driver.post("/type", text="5")
+    driver.post("/tap", nodeId=driver.node_id(className="android.widget.Button"))
+    assert driver.handset.outbox[-1].details["fields"] == {"payee": "Ada", "amount": "5", "pin": "1234"}
+    assert "Accounts" in driver.texts()
+
+
+def test_press_key() -> None:
+    driver = opened(SETTINGS)
+    driver.post("/tap_text", text="Network")
+    assert driver.post("/press_key", key=" BACK ") == {"key": " BACK "}
+    assert driver.texts()[0] == "Settings"
+    driver.post("/press_key", key="back")
+    assert driver.texts()[0] == "Home"
+    for key in ("recents", "recent_apps", "overview"):
+        driver.post("/press_key", key=key)
+        assert "Settings" in driver.texts()[1:3]
+    driver.post("/press_key", key="back")
+    assert driver.get("/current_app") == {"package": "com.example.launcher"}
+    driver.post("/press_key", key="power_dialog")
+    driver.post("/tap_text", text="Restart")
+    driver.post("/open_app", package=MAIL)
+    driver.post("/press_key", key="home")
+    assert driver.get("/current_app") == {"package": "com.example.launcher"}
+    for bad in ("enter", "volume_up", "power", " ", None):
+        driver.refused("/press_key", key=bad)
+
+
+def test_quick_settings_are_the_settings() -> None:
+    driver = Driver()
+    driver.post("/press_key", key="quick_settings")
+    driver.post("/tap", nodeId=driver.node_id(contentDescription="Airplane mode"))
+    driver.post("/tap_text", text="Close")
+    driver.post("/open_app", package=SETTINGS)
+    airplane = driver.node_id(contentDescription="Airplane mode")
+    assert driver.post("/describe_node", nodeId=airplane)["checked"] is True
+    driver.post("/tap", nodeId=airplane)
+    assert driver.post("/describe_node", nodeId=airplane)["checked"] is False
+
+
+def test_notifications_open_their_app() -> None:
+    driver = Driver()
+    driver.post("/press_key", key="notifications")
+    assert "No notifications" in driver.texts()
+    driver.device.notify(Notice(MESSAGES, "Ada", "See you"), driver.now)
+    driver.post("/press_key", key="home")
+    driver.post("/swipe", start_x=500, start_y=10, end_x=500, end_y=900)
+    driver.post("/tap_text", text="See you")
+    assert driver.get("/current_app") == {"package": MESSAGES}
+
+
+def test_recents_are_empty_at_first() -> None:
+    driver = Driver()
+    driver.post("/press_key", key="recents")
+    assert driver.texts()[:2] == ["Recent apps", "No items"]
+
+
+def test_wait_is_held_by_the_caller() -> None:
+    driver = Driver()
+    for ms, slept in [(2000, 2000), ("250", 250), (None, 0), (-5, 0), (99_999, 15_000), (1.5, 0)]:
+        assert driver.perform("POST", "/wait", {"ms": ms}) == Later(slept / 1000, Reply(200, {"slept_ms": slept}))
+
+
+def test_open_app_refused() -> None:
+    driver = Driver()
+    driver.refused("/open_app")
+    driver.refused("/open_app", 404, package="com.example.none")
+
+
+def test_clipboard() -> None:
+    driver = Driver()
+    assert driver.get("/clipboard") == {"text": ""}
+    assert driver.post("/clipboard", text="code") == {"success": True, "length": 4}
+    assert driver.get("/clipboard") == {"text": "code"}
+    assert driver.post("/clipboard", text="") == {"success": True, "length": 0}
+    driver.refused("/clipboard")
+    driver.refused("/clipboard", text=None)
+
+
+@pytest.mark.parametrize(
+    ("action", "keycode"), [("play", 126), ("PAUSE", 127), ("toggle", 85), ("next", 87), ("previous", 88)]
+)
+def test_media_keys(action: str, keycode: int) -> None:
+    assert Driver().post("/media", action=action) == {"action": action.lower(), "keycode": keycode}
+
+
+def test_media_plays_and_sets_the_volume() -> None:
+    driver = opened(MUSIC)
+    driver.post("/media", action="play")
+    assert driver.device.playing
+    driver.post("/media", action="next")
+    assert "Playing: Nocturne" in driver.texts()
+    driver.post("/tap_text", text="Play or pause")
+    assert "Paused: Nocturne" in driver.texts()
+    assert driver.post("/media", action="volume_up") == {"action": "volume_up", "keycode": 24, "level": 8}
+    assert driver.post("/media", action="volume_down") == {"action": "volume_down", "keycode": 25, "level": 7}
+    assert driver.post("/media", action="volume", level="15") == {"action": "volume", "level": 15}
+    assert driver.post("/media", action="volume_up")["level"] == 15
+    for level in (16, -1, None):
+        driver.refused("/media", action="volume", level=level)
+    driver.refused("/media", action="stop")
+    driver.refused("/media")
+
+
+# --- intents -------------------------------------------------------------------------------------------------
+
+VIEW = "android.intent.action.VIEW"
+
+
+@pytest.mark.parametrize(
+    ("data", "package", "text"),
+    [
+        ("https://example.com/a", BROWSER, "https://example.com/a"),
+        ("geo:52.0,4.3", MAPS, "52.0,4.3"),
+        ("mailto:ada%40example.com", MAIL, "ada@example.com"),
+        ("SMSTO:+15550100", MESSAGES, "+15550100"),
+        ("tel:+15550100", DIALER, "+15550100"),
+    ],
+)
+def test_send_intent_by_its_data(data: str, package: str, text: str) -> None:
+    driver = Driver()
+    assert driver.post("/send_intent", action=VIEW, data=data) == {
+        "action": VIEW,
+        "package": "",
+        "component": "",
+        "data": data,
+    }
+    assert driver.get("/current_app") == {"package": package}
+    assert text in driver.texts()
+
+
+def test_send_intent_to_a_target() -> None:
+    driver = Driver()
+    extras = {"s": "a", "n": 1, "b": True, "f": 1.5, "none": None, "list": [1], "object": {}}
+    result = driver.post(
+        "/send_intent", action="x.Y", component=f"{MAIL}/.Main", category="c", extras=extras, package=MAPS
+    )
+    assert result == {"action": "x.Y", "package": MAPS, "component": f"{MAIL}/.Main", "data": ""}
+    assert driver.get("/current_app") == {"package": MAIL}
+    (item,) = driver.handset.outbox
+    assert item.kind == "intent"
+    assert item.details["extras"] == {"s": "a", "n": "1", "b": "true", "f": "1.5"}
+    assert item.details["category"] == "c"
+    driver.post("/send_intent", action="android.settings.WIFI_SETTINGS")
+    assert driver.get("/current_app") == {"package": SETTINGS}
+    title = {"android.intent.extra.TITLE": "Send it to"}
+    driver.post("/send_intent", action="android.intent.action.SEND", extras=title)
+    assert driver.texts()[0] == "Send it to"
+    driver.post("/tap_text", text="Maps")
+    assert driver.get("/current_app") == {"package": MAPS}
+
+
+def test_send_intent_refused() -> None:
+    driver = Driver()
+    driver.refused("/send_intent")
+    driver.refused("/send_intent", action="x.Y")
+    driver.refused("/send_intent", action="x.Y", package="com.example.none")
+    driver.refused("/send_intent", action="x.Y", component="no-slash")
+    driver.refused("/send_intent", action="x.Y", extras="text")
+    assert "extras.n" in str(driver.refused("/send_intent", action="x.Y", extras={"n": 1 << 9999})["error"])
+    bare = Driver([])
+    bare.refused("/send_intent", action=VIEW, data="https://example.com")
+    assert not driver.handset.outbox
+
+
+def test_broadcast() -> None:
+    driver = Driver()
+    result = driver.post("/broadcast", action="x.PING", data="d:1", package="p", extras={"a": 1})
+    assert result == {"action": "x.PING", "package": "p", "data": "d:1"}
+    (item,) = driver.handset.outbox
+    assert (item.kind, dict(item.details)) == ("broadcast", {**result, "extras": {"a": "1"}})
+    assert driver.post("/broadcast", action="x.PING") == {"action": "x.PING", "package": "", "data": ""}
+    driver.refused("/broadcast")

@@ -1,0 +1,127 @@
+"""What a touch would press is named before it is pressed, by the aim that presses it."""
+
+from __future__ import annotations
+
+import pytest
+
+from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator.sample_apps import BANK, MAIL
+from clients.phone.emulator.view_tree import find_node
+from svc_proto.phone.backend import HandsetCommand, Reply
+from svc_proto.phone.safety.confirmation import Awaiting
+from svc_proto.phone.safety.gate import SafetyGate
+from svc_proto.phone.safety.gate_interface import NamesTargets, PhoneHandset
+from tests.clients.emulator.driver import Driver
+
+
+def pressed(driver: Driver, path: str, /, **body: object) -> tuple[str, ...]:
+    return driver.handset.texts_pressed(HandsetCommand("POST", path, body, "r1"))
+
+
+def composing() -> Driver:
+    driver = Driver()
+    driver.post("/open_app", package=MAIL)
+    driver.post("/tap_text", text="Compose")
+    return driver
+
+
+def test_it_is_what_a_phone_is_made_of() -> None:
+    handset: PhoneHandset = SimulatedHandset()
+    assert isinstance(handset, NamesTargets)
+    handset.consents.accessibility = False
+    assert handset.foreground == "unknown"
+
+
+@pytest.mark.parametrize("text", ["Send", "en", "SEND "])
+def test_a_part_of_a_text_names_the_whole(text: str) -> None:
+    assert pressed(composing(), "/tap_text", text=text) == ("Send",)
+
+
+def test_an_exact_text_is_no_part() -> None:
+    assert pressed(composing(), "/tap_text", text="en", exact=True) == ()
+
+
+def test_an_entry_is_named_with_all_that_is_in_it() -> None:
+    driver = Driver()
+    driver.post("/open_app", package=MAIL)
+    assert pressed(driver, "/tap_text", text="lunch on") == ("Ada", "Lunch on Friday?")
+
+
+def test_the_node_under_a_point() -> None:
+    driver = composing()
+    node_id = driver.node_id(text="Send")
+    seen = find_node(driver.device.windows(), node_id)
+    assert seen is not None
+    x, y = seen.node.bounds.center
+    assert pressed(driver, "/tap", nodeId=node_id) == ("Send",)
+    assert pressed(driver, "/tap", x=x, y=y) == ()  # disabled: nothing reacts there
+    for field, text in (("to", "a@b.c"), ("subject", "x"), ("body", "y")):
+        driver.device.texts[MAIL, field] = text
+    assert pressed(driver, "/tap", x=x, y=str(y)) == ("Send",)
+    assert pressed(driver, "/tap", x=x) == ()
+    assert pressed(driver, "/tap", x=1, y=2) == ()
+    assert pressed(driver, "/tap", nodeId="w9:9") == ()
+
+
+def test_a_node_that_something_covers() -> None:
+    driver = Driver()
+    driver.post("/open_app", package=BANK)
+    driver.post("/press_key", key="power_dialog")
+    first = next(node for node in driver.nodes() if node["text"] == "Checking")
+    assert str(first["nodeId"]).startswith("w1:")
+    assert pressed(driver, "/tap", nodeId=first["nodeId"]) == ("Checking", "Power off")
+
+
+def test_a_long_press() -> None:
+    driver = Driver()
+    driver.post("/open_app", package=MAIL)
+    entry = next(node for node in driver.nodes() if node["longClickable"])
+    bounds = entry["bounds"]
+    assert isinstance(bounds, dict)
+    x, y = bounds["left"] + 5, bounds["top"] + 5
+    assert pressed(driver, "/long_press", node_id=entry["nodeId"]) == ("Ada", "Lunch on Friday?")
+    assert pressed(driver, "/long_press", x=x, y=y) == ("Ada", "Lunch on Friday?")
+    assert pressed(driver, "/long_press", node_id="w9:9") == ()
+    assert pressed(driver, "/long_press", y=y) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/tap_text", {}), ("/tap_text", {"text": ["x"]}), ("/tap_text", {"text": "no such thing"}), ("/swipe", {})],
+)
+def test_what_presses_nothing(path: str, body: dict[str, object]) -> None:
+    assert Driver().handset.texts_pressed(HandsetCommand("POST", path, body)) == ()
+
+
+def test_without_a_screen_nothing_is_pressed() -> None:
+    driver = composing()
+    driver.device.permissions.accessibility = False
+    assert pressed(driver, "/tap_text", text="Send") == ()
+
+
+def test_a_text_that_nothing_around_can_be_clicked_for() -> None:
+    driver = Driver()
+    driver.post("/open_app", package=MAIL)
+    driver.post("/tap_text", text="Ada")
+    body = "Shall we meet at noon at the harbour? Tell me by tomorrow."
+    assert pressed(driver, "/tap_text", text="Shall we meet") == (body,)
+    assert driver.post("/tap_text", text="Shall we meet")["via"] == "coordinate fallback"
+
+
+def test_a_part_of_a_destructive_text_does_not_slip_by() -> None:
+    driver = Driver()
+    handset = driver.handset
+    gate = SafetyGate(handset, flavor=handset.build, wake=handset.wake, consents=handset.consents)
+    gate.set_master(True, driver.now)
+    driver.post("/open_app", package=MAIL)
+    driver.post("/tap_text", text="Ada")
+    awaiting = gate.perform(HandsetCommand("POST", "/tap_text", {"text": "elet"}, "r1"), driver.now)
+    assert isinstance(awaiting, Awaiting)
+    (confirmation,) = gate.confirmations()
+    assert (confirmation.question.verb, confirmation.question.text) == ("delete", "Delete")
+    assert not handset.outbox
+    answer = gate.decide(awaiting.confirmation_id, allow=True, now=driver.now)
+    assert answer is not None
+    assert isinstance(answer[1], Reply)
+    assert answer[1].status == 200
+    assert [item.kind for item in handset.outbox] == ["delete"]

@@ -1,0 +1,188 @@
+"""What the reference phone shows: its news, the gates, the questions, and nothing that could move a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from clients.phone.emulator import SimulatedHandset
+from clients.phone.terminal_display import Patient, PhoneDisplay, plain, unescaped
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Notify
+from svc_proto.phone.backend import HandsetCommand
+from svc_proto.phone.safety.gate import SafetyGate
+
+TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
+NOW = Moment(1_000.0, 1_800_000_000.0)
+
+
+def shown(*news: Notify, view: bool = False, print_token: bool = False, sound: Path | None = None) -> list[str]:
+    out = io.StringIO()
+    screen = PhoneDisplay(out, view=view, print_token=print_token, sound=sound)
+    for tell in news:
+        screen.tell(tell)
+    return out.getvalue().splitlines()
+
+
+def attachment(state: str, *, message: str = "", tap: bool = False, size: int = 0) -> Notify:
+    fields = {"number": 1, "state": state, "message": message, "tap": tap, "size": size, "content_type": "image/png"}
+    return Notify("attachment", fields)
+
+
+@pytest.mark.parametrize(
+    ("news", "line"),
+    [
+        (Notify("paired", {"token": TOKEN}), "paired: session 1c2d3e4f…"),
+        (Notify("offline", {"retry_in": 1.25}), "offline: next try in 1.2 s"),
+        (Notify("performed", {"method": "GET", "path": "/ping", "status": 200}), "GET /ping -> 200"),
+        (Notify("performed", {"method": "GET", "path": "/\x1b[2J", "status": 404}), "'GET /\\x1b[2J' -> 404"),
+        (Notify("note", {"text": "c1 allowed"}), "- c1 allowed"),
+        (Notify("route", {"role": "lan\x1b", "url": "ws://h"}), "route: lan\ufffd (ws://h)"),
+        (attachment("LOADING"), "attachment 1: LOADING"),
+        (attachment("LOADING", tap=True), "attachment 1: LOADING; tap 1 fetches it"),
+        (attachment("READY", size=4), "attachment 1: READY, 4 bytes of image/png"),
+        (
+            attachment("unavailable card", message="relay offline", tap=True),
+            "attachment 1: unavailable card (relay offline); tap 1 fetches it",
+        ),
+    ],
+)
+def test_news(news: Notify, line: str) -> None:
+    assert shown(news) == [line]
+
+
+def test_a_terminal_and_an_agent_in_pieces() -> None:
+    pieces = ("\x1b[2J\x1b[1;1H$ ls\r\n\n\n", "\x1b]0;title\x07a\x1b[0m  b\r", "\n$ ")
+    told = [Notify("terminal", {"text": text}) for text in pieces]
+    assert shown(*told, Notify("note", {"text": "shell: left"})) == ["$ ls", "", "a  b", "$ ", "- shell: left"]
+    answer = [Notify("answer", {"text": text}) for text in ("It is ", "Mail.")]
+    assert shown(*answer, Notify("answered", {"status": "complete"}), Notify("answered", {"status": "complete"})) == [
+        "It is Mail."
+    ]
+    assert unescaped("a\x1b(Bb\x1b=c\x1b") == "abc"
+
+
+def test_what_the_agent_says_is_kept(tmp_path: Path) -> None:
+    spoken = Notify("spoken", {"text": "Mail.\n", "sound": b"RIFF"})
+    assert shown(spoken) == ["agent: Mail."]
+    assert shown(spoken, sound=tmp_path / "a.wav") == ["agent: Mail.", f"  spoken into {tmp_path / 'a.wav'}"]
+    assert (tmp_path / "a.wav").read_bytes() == b"RIFF"
+    assert shown(spoken, sound=tmp_path) == ["agent: Mail.", f"- {tmp_path} cannot be written: is a directory"]
+    assert shown(Notify("spoken", {"text": "Mail.", "sound": b""}), sound=tmp_path) == ["agent: Mail."]
+    assert shown(Notify("heard", {"text": "lights\x1b[2J on"})) == ["heard: lights�[2J on"]
+
+
+def test_the_token_when_it_is_wanted() -> None:
+    assert shown(Notify("online", {"token": TOKEN}), print_token=True) == [f"online: session {TOKEN}"]
+
+
+def asked(verb: str | None, text: str) -> Notify:
+    return Notify("asked", {"confirmation": "c1", "action": "tap_text", "verb": verb, "text": text, "seconds": 25.0})
+
+
+def test_a_question() -> None:
+    question, first, second, how = shown(asked("send", "Send\x1b[1A\u202e it\nall"))
+    assert question == '? c1: allow tap_text? It says "send":'
+    assert (first, second) == ("    Send\ufffd[1A\ufffd it", "    all")
+    assert "25 s" in how
+    assert shown(asked(None, ""))[0] == "? c1: allow tap_text?"
+
+
+def test_a_long_question_says_what_is_left_out() -> None:
+    lines = shown(asked("send", "x" * 4_001))
+    assert lines[1] == "    " + "x" * 4_000
+    assert lines[2] == "    … and 1 more characters that are not shown"
+
+
+def test_plain() -> None:
+    assert plain("ü 4\r\x00") == "ü 4\ufffd\ufffd"
+
+
+class Watched:
+    """A gate whose view is shown again and again."""
+
+    def __init__(self, build: str = "sideload") -> None:
+        self.out = io.StringIO()
+        self.screen = PhoneDisplay(self.out, view=True, print_token=False)
+        self.handset = SimulatedHandset(build=build)
+        self.gate = SafetyGate(self.handset, flavor=build, consents=self.handset.consents)
+
+    def look(self) -> list[str]:
+        self.screen.tell(Notify("safety", {"view": self.gate.view(NOW)}))
+        lines = self.out.getvalue().splitlines()
+        self.out.seek(0)
+        self.out.truncate()
+        return lines
+
+    def perform(self, path: str, request_id: str, **body: object) -> None:
+        self.gate.perform(HandsetCommand("POST", path, body, request_id), NOW)
+
+
+def test_the_state_of_the_gates() -> None:
+    watched = Watched()
+    gate = watched.gate
+    assert watched.look() == ["[Device Control is off]"]
+    assert watched.look() == []
+    gate.set_master(True, NOW)
+    assert watched.look() == ["[Device Control is on (30 min idle turn it off)]"]
+    gate.set_status_overlay(True)
+    assert watched.look() == ["[Device Control is on (30 min idle turn it off) | status chip shown]"]
+    gate.set_unattended(True)
+    (line,) = watched.look()
+    assert line.endswith("| UNATTENDED ACCESS IS ON | status chip forced]")
+    gate.set_master(False, NOW)
+    assert watched.look() == ["[Device Control is off (turn off) | unattended access on | no screen capture]"]
+    gate.set_unattended(False)
+    gate.set_accessibility(False)
+    gate.set_overlay_permission(False, NOW)
+    (line,) = watched.look()
+    assert line.endswith("| no accessibility | no screen capture | no overlay permission]")
+
+
+def test_the_state_of_a_store_build() -> None:
+    assert Watched("googlePlay").look() == ["[store build: no Device Control]"]
+
+
+def test_what_was_done() -> None:
+    watched = Watched()
+    watched.gate.set_master(True, NOW)
+    watched.look()
+    watched.perform("/press_key", "r1", key="home")
+    watched.perform("/send_sms", "r2", to="1", body="x\x1b")
+    (pressed,) = watched.look()
+    assert pressed.endswith(' Success press_key {"key":"home"}')
+    (confirmation,) = watched.gate.confirmations()
+    watched.gate.decide(confirmation.confirmation_id, allow=True, remember=True, now=NOW)
+    state, sent = watched.look()
+    assert "not asked about: send_sms" in state
+    assert "Success send_sms" in sent
+    assert "\x1b" not in sent
+    watched.perform("/press_key", "r3", key="nonsense")
+    (failed,) = watched.look()
+    assert "Failed  press_key" in failed
+    assert shown(Notify("performed", {"method": "GET", "path": "/x", "status": 200}), view=True) == []
+
+
+def test_a_stream_that_waits() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    text = "ü" * 200_000
+    got = bytearray()
+
+    def read() -> None:
+        while data := os.read(reader, 4096):
+            got.extend(data)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    stream = Patient(writer)
+    assert stream.write(text) == len(text)
+    assert not stream.isatty()
+    os.close(writer)
+    thread.join()
+    os.close(reader)
+    assert got.decode() == text

@@ -1,0 +1,248 @@
+"""A phone core with a scripted handset, and the relay's end of its connections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from attrs import frozen
+
+from svc_proto.commands import Command, Connect, Connected, Notify, Ready, Send
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Accepted, Address, ChannelId, Closed, ReadClosed, Received, Sent, Started
+from svc_proto.phone.keyboard_control import KEYBOARD
+from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.service import Phone, PhoneConfig, PhoneState
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    AcceptWebSocket,
+    CloseWebSocket,
+    Event,
+    Headers,
+    Ping,
+    Pong,
+    RequestData,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+    TextMessage,
+)
+from svc_proto.wire.http1 import Http1Connection
+from tests.phone.safety.scripted_backend import ScriptedHandset
+from tests.playbook import Playbook, counting_entropy
+from tests.wire.connection_pair import drain
+
+RELAY = Address("127.0.0.1", 8767)
+STREAM = StreamId(1)
+KEYS = ChannelId(2)
+TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)
+ASKING = SafetySettings(armed=True)
+TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
+
+
+@frozen
+class Said:
+    """One envelope that the phone sent."""
+
+    channel: str
+    type: str
+    payload: dict[str, Any]
+
+
+class RelayEnd:
+    """The relay's end of one connection: HTTP first, a WebSocket once it has accepted."""
+
+    def __init__(self, ch: ChannelId) -> None:
+        self.ch = ch
+        self.heard = 0  # bytes
+        self.conn = Http1Connection(Role.SERVER, entropy=counting_entropy())
+
+    def hear(self, commands: Iterable[Command]) -> list[Event]:
+        """What the phone said on this channel."""
+        for command in commands:
+            if isinstance(command, Send) and command.ch == self.ch:
+                self.conn.receive_data(command.data)
+                self.heard += len(command.data)
+        return drain(self.conn)
+
+    def say(self, *events: Event) -> Received:
+        """The fact that brings these events to the phone."""
+        for event in events:
+            self.conn.send(event)
+        return Received(self.ch, self.conn.data_to_send())
+
+    def answer(self, status: int, body: bytes, *fields: tuple[bytes, bytes]) -> Received:
+        """The fact that brings a whole response."""
+        head = ResponseHead(STREAM, status, Headers(((b"content-length", b"%d" % len(body)), *fields)))
+        return self.say(head, ResponseData(STREAM, body), ResponseEnd(STREAM))
+
+
+class Rig:
+    """Everything around one phone."""
+
+    def __init__(
+        self,
+        *,
+        remote: str = "ws://127.0.0.1:8767",
+        safety: SafetySettings = TRUSTING,
+        watched: bool = False,
+        handset: ScriptedHandset | None = None,
+        **config: Any,
+    ) -> None:
+        if not config.keys() & {"code", "token"}:
+            config["code"] = "ABC123"
+        self.handset = handset or ScriptedHandset()
+        self.news: list[Notify] = []
+        self.phone = Phone(
+            PhoneConfig(remote=remote, **config), self.handset, safety, on_news=self.news.append, watched=watched
+        )
+        self.engine = Engine(self.phone, entropy=counting_entropy())
+        self.book = Playbook(self.engine)
+        self.end: RelayEnd
+
+    def is_in(self, state: PhoneState) -> bool:
+        return self.phone.state is state
+
+    # --- steps ---
+
+    def start(self) -> Connect:
+        """The first attempt to connect."""
+        self.book >> Started()
+        ready, connect = (command for command in self.book.take() if not isinstance(command, Notify))
+        assert ready == Ready()
+        assert isinstance(connect, Connect)
+        return connect
+
+    def connected(self, connect: Connect | None = None) -> RelayEnd:
+        """A connection that was asked for stands."""
+        order = connect or self.book.order(Connect)
+        self.book.answer(order, Connected(RELAY))
+        return RelayEnd(order.ch)
+
+    def asked(self, connect: Connect) -> RequestHead:
+        """The connection stands: the request for a WebSocket."""
+        self.end = self.connected(connect)
+        (head, *_) = self.end.hear(self.book.take())
+        assert isinstance(head, RequestHead)
+        assert head.websocket
+        return head
+
+    def opened(self, connect: Connect | None = None) -> Said:
+        """The socket is open: the phone's `system/auth`."""
+        self.asked(connect or self.start())
+        self.book >> self.end.say(AcceptWebSocket(STREAM))
+        (auth,) = self.said()
+        return auth
+
+    def online(self, token: str = TOKEN, connect: Connect | None = None) -> None:
+        """Signed in, the first status said."""
+        self.opened(connect)
+        self.welcome(token)
+        (status,) = self.said()
+        assert is_status(status)
+
+    def welcome(self, token: str = TOKEN) -> None:
+        self.message("system", "auth.ok", {"session_token": token, "expires_at": None, "grants": {"bridge": 5.0}})
+
+    def message(self, channel: str, kind: str, payload: object) -> None:
+        """The relay sends an envelope."""
+        text = json.dumps({"channel": channel, "type": kind, "id": "id", "payload": payload})
+        self.book >> self.end.say(TextMessage(STREAM, text))
+
+    def command(self, path: str, request_id: str = "r1", **more: object) -> None:
+        """The relay sends a `bridge.command`."""
+        payload = {"request_id": request_id, "method": "POST", "path": path, "params": {}, "body": {}, **more}
+        self.message("bridge", "bridge.command", payload)
+
+    def sit(self) -> None:
+        """The person takes the keyboard."""
+        self.book >> Accepted(KEYS, KEYBOARD, KEYBOARD) << []
+
+    def type(self, line: str) -> None:
+        """The person types a line."""
+        self.book >> Received(KEYS, line.encode() + b"\n")
+
+    def delivered(self) -> None:
+        """Everything that the relay's end has heard has left, and the relay lives: a pong comes."""
+        sent, self.end.heard = self.end.heard, 0
+        self.book >> Sent(self.end.ch, sent)
+        self.book >> Received(self.end.ch, b"\x8a\x00")
+
+    def vanish(self) -> None:
+        """The connection is lost; what the phone does then may be looked at, or not."""
+        (self.book >> Closed(self.end.ch, "reset")).take()
+
+    def hang_up(self, code: int = 1000) -> None:
+        """The relay closes the socket, in order."""
+        for fact in (self.end.say(CloseWebSocket(STREAM, code)), ReadClosed(self.end.ch), Closed(self.end.ch)):
+            self.book.take()
+            self.book >> fact
+
+    def next_connect(self) -> Connect:
+        """Let the pause pass: the next attempt, and not before."""
+        assert self.is_in(PhoneState.RESTING)
+        self.book.after(self.pause() - 0.001) << []
+        self.book.after(0.001)
+        connect = self.book.order(Connect)
+        assert self.is_in(PhoneState.CONNECTING)
+        return connect
+
+    # --- looks ---
+
+    def pause(self) -> float:
+        """The pause that was told last, in seconds."""
+        seconds = [tell for tell in self.news if tell.event == "offline"][-1].fields["retry_in"]
+        assert isinstance(seconds, float)
+        return seconds
+
+    def said(self) -> list[Said]:
+        """The envelopes among the commands of the last step."""
+        envelopes = []
+        for event in self.end.hear(self.book.take()):
+            if isinstance(event, Ping | Pong):
+                continue
+            assert isinstance(event, TextMessage), event
+            value = json.loads(event.text)
+            envelopes.append(Said(value["channel"], value["type"], value["payload"]))
+        return envelopes
+
+    def responses(self) -> list[tuple[str, int, dict[str, Any]]]:
+        """The `bridge.response`s among the commands of the last step: request, status, result."""
+        found = []
+        for said in self.said():
+            assert (said.channel, said.type) == ("bridge", "bridge.response")
+            found.append((said.payload["request_id"], said.payload["status"], said.payload["result"]))
+        return found
+
+    def told(self) -> list[Notify]:
+        """The news since this was last asked."""
+        news, self.news[:] = list(self.news), []
+        return news
+
+
+def seated(safety: SafetySettings = ASKING, *, online: bool = True, **options: Any) -> Rig:
+    """A phone whose person sits at the keyboard; what it said so far is told."""
+    rig = Rig(token=TOKEN, safety=safety, **options)
+    if online:
+        rig.online()
+    else:
+        rig.start()
+    rig.sit()
+    rig.told()
+    return rig
+
+
+def is_status(said: Said) -> bool:
+    """A `bridge.status` with the handset's word in it, and the gates' members."""
+    wanted = (said.channel, said.type, said.payload["battery"])
+    return wanted == ("bridge", "bridge.status", 64) and {"bridge", "safety", "unattended"} <= set(said.payload)
+
+
+def request(events: Iterable[Event]) -> tuple[RequestHead, bytes]:
+    """The one request among events, with its body."""
+    gathered = list(events)
+    (head,) = [event for event in gathered if isinstance(event, RequestHead)]
+    return head, b"".join(event.data for event in gathered if isinstance(event, RequestData))

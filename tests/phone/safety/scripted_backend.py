@@ -1,0 +1,135 @@
+"""A scripted handset, and a gate around it with everything granted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import Factory, define
+
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.backend import HandsetCommand, NeedsUpload, Performed, Reply
+from svc_proto.phone.safety.confirmation import Awaiting
+from svc_proto.phone.safety.gate import SafetyGate
+from svc_proto.phone.safety.permissions import Consents
+
+NOW = Moment(1_000.0, 1_800_000_000.0)
+BANK = "com.chase.sig.android"
+OK = Reply(200, {"ok": True})
+DENIED = {
+    "error_code": "user_denied",
+    "status": "blocked",
+    "android_result": "user_denied",
+    "reason": "confirmation_denied_or_timeout",
+    "final": True,
+}
+PICTURE = NeedsUpload("screen.png", "image/png", b"\x89PNG")
+PROBES = ["/ping", "/setup", "/current_app", "/return_to_svc", "/return_to_hermes"]
+READING = [
+    "/screen",
+    "/screen_hash",
+    "/diff_screen",
+    "/find_nodes",
+    "/describe_node",
+    "/screenshot",
+    "/get_apps",
+    "/apps",
+    "/wait",
+]
+READING += ["/events", "/events/stream", "/location", "/search_contacts"]
+TOUCHING = ["/tap", "/tap_text", "/long_press", "/drag", "/type", "/swipe", "/scroll", "/press_key"]
+TOUCHING += ["/open_app", "/clipboard", "/media", "/send_intent", "/broadcast"]
+SENDABLE: dict[str, dict[str, object]] = {  # the least that each route which asks can be asked for
+    "/call": {"number": "+1"},
+    "/send_sms": {"to": "+1", "body": "x"},
+    "/share_media": {"text": "x"},
+    "/send_mms": {"to": "+1", "text": "x"},
+}
+ASKING = list(SENDABLE)
+ACTING = TOUCHING + ASKING
+ALL_ROUTES = PROBES + READING + ACTING  # the 34 of the specification, self-foreground in both spellings
+FREE = {"/ping", "/setup"}
+MASTERLESS = {"/current_app", "/return_to_svc", "/return_to_hermes"}
+
+
+def later(seconds: float) -> Moment:
+    return NOW.at(NOW.mono + seconds)
+
+
+def command(path: str, request_id: str = "r1", /, **body: object) -> HandsetCommand:
+    """A command; without arguments it gets those that its route cannot do without."""
+    return HandsetCommand("POST", path, body or SENDABLE.get(path, {}), request_id)
+
+
+@define
+class ScriptedHandset:
+    """Performs what was written down for a path; remembers what it was asked. Everything is granted on it."""
+
+    build: str = "sideload"
+    consents: Consents = Factory(lambda: Consents(accessibility=True, screen_capture=True, overlay=True))
+    foreground: str = "com.example.mail"
+    texts: dict[str, str] = Factory(dict)
+    answers: dict[str, Performed | Exception] = Factory(dict)
+    asked: list[HandsetCommand] = Factory(list)
+    uploads: list[tuple[str, str]] = Factory(list)
+    base_status: dict[str, object] = Factory(lambda: {"battery": 64})
+    fault: Exception | None = None  # of `status` and `uploaded`
+    usable: bool = True  # what waking the phone comes to
+    behind: str | None = None  # the app that a dismissed lock uncovers
+    woken: int = 0
+
+    def perform(self, command: HandsetCommand, now: Moment) -> Performed:
+        self.asked.append(command)
+        answer = self.answers.get(command.path, OK)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def uploaded(self, token: str, scheme: str) -> Reply:
+        if self.fault is not None:
+            raise self.fault
+        self.uploads.append((token, scheme))
+        return Reply(200, {"media": f"MEDIA:{scheme}://{token}"})
+
+    def status(self, now: Moment) -> Mapping[str, object]:
+        if self.fault is not None:
+            raise self.fault
+        return self.base_status
+
+    def text_of(self, node_id: str) -> str | None:
+        return self.texts.get(node_id)
+
+    def wake(self, now: Moment) -> bool:
+        self.woken += 1
+        if self.usable and self.behind is not None:
+            self.foreground = self.behind
+        return self.usable
+
+
+def gate_of(handset: ScriptedHandset, *, flavor: str = "sideload", master: bool = True) -> SafetyGate:
+    """A gate with accessibility, overlay permission, capture consent and the master toggle."""
+    gate = SafetyGate(handset, flavor=flavor, wake=handset.wake)
+    gate.set_accessibility(True)
+    gate.set_overlay_permission(True, NOW)
+    gate.set_capture_consent(True)
+    if master:
+        gate.set_master(True, NOW)
+    return gate
+
+
+def gated(*, flavor: str = "sideload", master: bool = True) -> tuple[ScriptedHandset, SafetyGate]:
+    """A handset, and the gate around it."""
+    handset = ScriptedHandset()
+    return handset, gate_of(handset, flavor=flavor, master=master)
+
+
+def refused(gate: SafetyGate, handset: ScriptedHandset, asked: HandsetCommand) -> Reply:
+    reply = gate.perform(asked, NOW)
+    assert isinstance(reply, Reply)
+    assert handset.asked == []
+    return reply
+
+
+def ask(gate: SafetyGate, asked: HandsetCommand) -> str:
+    awaiting = gate.perform(asked, NOW)
+    assert isinstance(awaiting, Awaiting)
+    return awaiting.confirmation_id

@@ -1,0 +1,46 @@
+"""The blocklist: its defaults, exact matching, and the user's changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.phone.safety.blocklist import DEFAULT_BLOCKLIST, MAX_BLOCKED, Blocklist
+
+
+def test_the_defaults_are_about_thirty_apps_of_every_kind_named() -> None:
+    blocklist = Blocklist()
+    assert len(blocklist) == len(DEFAULT_BLOCKLIST) == len(set(DEFAULT_BLOCKLIST)) == 32
+    for package in (  # banking, payment, password manager, 2FA, email, work
+        "com.chase.sig.android",
+        "com.venmo",
+        "com.x8bit.bitwarden",
+        "com.google.android.apps.authenticator2",
+        "com.google.android.gm",
+        "com.Slack",
+    ):
+        assert package in blocklist
+
+
+@pytest.mark.parametrize("package", ["com.Venmo", "com.venmo.x", "com.ven", "venmo", " com.venmo", "", "unknown"])
+def test_only_the_whole_name_matches(package: str) -> None:
+    assert package not in Blocklist()
+
+
+def test_the_user_edits_it() -> None:
+    blocklist = Blocklist(["com.one"])
+    assert blocklist.add(" com.two ")
+    assert blocklist.add("com.two")
+    assert not blocklist.add("  ")
+    assert list(blocklist.packages) == ["com.one", "com.two"]
+    assert blocklist.remove("com.one")
+    assert not blocklist.remove("com.one")
+    assert list(blocklist.packages) == ["com.two"]
+    blocklist.reset()
+    assert blocklist.packages == DEFAULT_BLOCKLIST
+
+
+def test_it_is_bounded() -> None:
+    blocklist = Blocklist(f"com.app{number}" for number in range(MAX_BLOCKED + 1))
+    assert len(blocklist) == MAX_BLOCKED
+    assert not blocklist.add("com.another")
+    assert blocklist.add("com.app0")

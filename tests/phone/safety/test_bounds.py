@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT
+from svc_proto.phone.safety.bounds import (
+    DEFAULT_IDLE_MINUTES,
+    DEFAULT_TIMEOUT,
+    MAX_IDLE_MINUTES,
+    MAX_TIMEOUT,
+    MIN_IDLE_MINUTES,
+    MIN_TIMEOUT,
+)
+
+
+def test_who_sets_nothing_is_within_bounds() -> None:
+    assert MIN_IDLE_MINUTES <= DEFAULT_IDLE_MINUTES <= MAX_IDLE_MINUTES
+    assert MIN_TIMEOUT <= DEFAULT_TIMEOUT <= MAX_TIMEOUT
+    assert DEFAULT_TIMEOUT < RESPONSE_TIMEOUT  # else the caller has given up before a person has answered

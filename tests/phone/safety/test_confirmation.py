@@ -1,0 +1,87 @@
+"""The confirmation overlay: its lifecycle, its time-out, and what need not be asked again."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.backend import HandsetCommand
+from svc_proto.phone.safety.bounds import DEFAULT_TIMEOUT
+from svc_proto.phone.safety.confirmation import (
+    CONFIRMATION_TABLE,
+    Confirmation,
+    ConfirmationState,
+    ConfirmationTrigger,
+    PhoneQuestion,
+    Trust,
+    clamp_timeout,
+)
+from tests.machines.specified_tables import check_table
+
+NOW = Moment(100.0, 1_800_000_000.0)
+TAP_SEND = PhoneQuestion(action="tap", verb="send", text="Send")
+TYPE_PAY = PhoneQuestion(action="type", verb="pay", text="pay it")
+SMS = PhoneQuestion(action="send_sms", verb=None, text="send it")
+
+
+def test_the_table() -> None:
+    check_table(
+        CONFIRMATION_TABLE,
+        ConfirmationState,
+        ConfirmationTrigger,
+        [
+            ("(none)", (ConfirmationTrigger.ASK,), "Requested"),
+            ("(none)", (ConfirmationTrigger.CANNOT_SHOW,), "Impossible"),
+            ("Requested", (ConfirmationTrigger.ALLOW,), "Allowed"),
+            ("Requested", (ConfirmationTrigger.DENY,), "Denied"),
+            ("Requested", (ConfirmationTrigger.TIME_OUT,), "Timed out"),
+            ("Requested", (ConfirmationTrigger.CANNOT_SHOW,), "Impossible"),
+            ("Requested", (ConfirmationTrigger.WITHDRAW,), "Withdrawn"),
+        ],
+    )
+
+
+def test_an_overlay_is_answered_once() -> None:
+    command = HandsetCommand("POST", "/tap_text", {"text": "Send"}, "r1")
+    overlay = Confirmation(confirmation_id="c1", command=command, question=TAP_SEND, context=(), deadline=125.0)
+    overlay.step(ConfirmationTrigger.ASK)
+    assert not overlay.due(NOW.at(124.999))
+    assert overlay.due(NOW.at(125.0))
+    overlay.step(ConfirmationTrigger.DENY)
+    for trigger in ConfirmationTrigger:
+        with pytest.raises(LocalProtocolError):
+            overlay.step(trigger)
+    assert overlay.state is ConfirmationState.DENIED
+
+
+@pytest.mark.parametrize(("asked", "kept"), [(0, 10), (9.9, 10), (10, 10), (25, 25), (60, 60), (61, 60)])
+def test_the_time_out_is_clamped(asked: float, kept: float) -> None:
+    assert clamp_timeout(asked) == kept
+
+
+def test_the_default_ends_before_the_relay_gives_up() -> None:
+    assert clamp_timeout(DEFAULT_TIMEOUT) == DEFAULT_TIMEOUT < 30
+
+
+def test_trust_is_by_verb_and_by_action() -> None:
+    trust = Trust()
+    trust.remember(TAP_SEND)
+    assert trust.covers(TAP_SEND)
+    assert trust.covers(PhoneQuestion(action="tap_text", verb="send", text="send all"))
+    assert not trust.covers(TYPE_PAY)
+    assert not trust.covers(SMS)
+    trust.remember(SMS)
+    assert trust.covers(SMS)
+    assert not trust.covers(PhoneQuestion(action="send_mms", verb=None, text="send it"))
+    assert (trust.verbs, trust.actions) == (("send",), ("send_sms",))
+
+
+def test_trust_comes_back_from_a_store_and_is_reset_at_once() -> None:
+    trust = Trust(verbs=["pay"], actions=["call", "send_sms"])
+    assert trust.covers(TYPE_PAY)
+    assert trust.covers(SMS)
+    trust.reset()
+    assert not trust.covers(TYPE_PAY)
+    assert not trust.covers(SMS)
+    assert trust.verbs == trust.actions == ()

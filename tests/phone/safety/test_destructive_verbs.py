@@ -1,0 +1,82 @@
+"""Destructive verbs: which texts have one, and the user's changes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.phone.safety.destructive_verbs import DEFAULT_VERBS, MAX_VERBS, DestructiveVerbs
+
+
+def test_the_defaults() -> None:
+    words = "send pay delete transfer confirm submit post publish buy purchase charge withdraw"  # the specification's
+    assert DestructiveVerbs().verbs == DEFAULT_VERBS == tuple(words.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "verb"),
+    [
+        ("Send", "send"),
+        ("SEND!", "send"),
+        ("pay-now", "pay"),
+        ("Re: send it", "send"),
+        ("Resend", None),
+        ("sender", None),
+        ("PayPal", None),
+        ("send_now", None),
+        ("posting", None),
+        ("pay2", None),
+        ("éSend", None),
+        ("", None),
+        ("delete, then send", "send"),  # in the order of the list, not of the text
+        ("a\nsend\nb", "send"),
+    ],
+)
+def test_words(text: str, verb: str | None) -> None:
+    assert DestructiveVerbs().first(text) == verb
+
+
+def test_all_that_match() -> None:
+    assert DestructiveVerbs().matches("Delete and SEND") == ("send", "delete")
+
+
+def test_the_user_edits_them() -> None:
+    verbs = DestructiveVerbs(["send", " Buy ", ""])
+    assert list(verbs.verbs) == ["send", "buy"]
+    assert verbs.add(" Call ")
+    assert not verbs.add("call")
+    assert not verbs.add(" ")
+    assert list(verbs.verbs) == ["buy", "call", "send"]
+    assert verbs.remove("SEND")
+    assert not verbs.remove("send")
+    assert list(verbs.verbs) == ["buy", "call"]
+    assert verbs.first("send") is None
+    verbs.reset()
+    assert verbs.verbs == DEFAULT_VERBS
+
+
+@pytest.mark.parametrize(("verb", "text"), [("a.b", "a.b"), ("pay!", "Pay!"), ("$", "10 $"), ("wipe all", "Wipe all?")])
+def test_a_verb_is_literal(verb: str, text: str) -> None:
+    verbs = DestructiveVerbs([verb])
+    assert verbs.first(text) == verb
+    assert verbs.first("axb") is None
+
+
+def test_they_are_bounded() -> None:
+    verbs = DestructiveVerbs(f"verb{number}" for number in range(MAX_VERBS + 1))
+    assert len(verbs) == MAX_VERBS
+    assert not verbs.add("another")
+
+
+LETTERS = "paysend-_ !\u017f\u212a\xdf\u0130\u0131\u041f\u0430\u044b"  # some are equal but for case
+
+
+@given(st.text(LETTERS), st.lists(st.text(LETTERS), max_size=4))
+def test_a_quick_look_at_first_changes_nothing(text: str, words: list[str]) -> None:
+    known = DestructiveVerbs(words)
+    assert known.matches(text) == tuple(
+        verb for verb in known.verbs if re.search(rf"(?<!\w){re.escape(verb)}(?!\w)", text, re.IGNORECASE)
+    )

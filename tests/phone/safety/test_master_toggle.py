@@ -1,0 +1,89 @@
+"""The master toggle against the rows of the specification, and its idle timer."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.safety.master_toggle import MASTER_TABLE, Master, MasterState, MasterTrigger
+from tests.machines.specified_tables import check_table
+
+NOW = Moment(100.0, 1_800_000_000.0)
+DEFAULT = 30 * 60.0
+
+
+def armed(minutes: int = 30) -> Master:
+    master = Master(idle_minutes=minutes)
+    assert master.turn_on(NOW, accessible=True)
+    return master
+
+
+def test_the_table_is_the_specification() -> None:
+    check_table(
+        MASTER_TABLE,
+        MasterState,
+        MasterTrigger,
+        [  # spec "Bridge (Device Control, sideload build)", its rows and its note
+            ("Off", (MasterTrigger.TURN_ON,), "Armed"),
+            ("Armed", (MasterTrigger.COMMAND,), "Armed"),
+            ("Armed", (MasterTrigger.IDLE,), "Off"),
+            ("Armed", (MasterTrigger.TURN_OFF,), "Off"),
+            ("Armed", (MasterTrigger.PROCESS_DEATH,), "Off"),
+            ("Off", (MasterTrigger.COMMAND,), "Off"),
+            ("Off", (MasterTrigger.TURN_ON_INACCESSIBLE,), "Off"),
+        ],
+    )
+
+
+def test_it_is_off_at_first() -> None:
+    master = Master()
+    assert (master.state, master.armed, master.next_deadline()) == (MasterState.OFF, False, None)
+    assert not master.advance(NOW.at(1e9))
+
+
+def test_without_accessibility_it_stays_off() -> None:
+    master = Master()
+    assert not master.turn_on(NOW, accessible=False)
+    assert not master.armed
+    assert master.next_deadline() is None
+
+
+def test_it_turns_itself_off_after_the_interval() -> None:
+    master = armed()
+    assert master.next_deadline() == NOW.mono + DEFAULT
+    assert not master.advance(NOW.at(NOW.mono + DEFAULT - 0.001))
+    assert master.advance(NOW.at(NOW.mono + DEFAULT))
+    assert master.state is MasterState.OFF
+    assert not master.advance(NOW.at(NOW.mono + DEFAULT))
+
+
+def test_a_command_resets_the_timer_and_turning_it_on_again_does_not() -> None:
+    master = armed()
+    master.command(NOW.at(500.0))
+    assert master.turn_on(NOW.at(900.0), accessible=True)
+    assert master.next_deadline() == 500.0 + DEFAULT
+
+
+def test_a_command_does_not_arm() -> None:
+    master = Master()
+    master.command(NOW)
+    assert not master.armed
+
+
+def test_the_user_and_the_end_of_the_process_turn_it_off() -> None:
+    master = armed()
+    assert master.turn_off()
+    assert not master.turn_off()
+    master = armed()
+    assert master.process_death()
+    assert not master.process_death()
+    assert not master.armed
+
+
+@pytest.mark.parametrize(("asked", "kept"), [(-1, 5), (0, 5), (4, 5), (5, 5), (30, 30), (120, 120), (121, 120)])
+def test_the_interval_is_clamped(asked: int, kept: int) -> None:
+    assert Master(idle_minutes=asked).idle_minutes == kept
+    master = armed()
+    master.set_idle_minutes(asked)
+    assert master.idle_minutes == kept
+    assert master.next_deadline() == NOW.mono + kept * 60

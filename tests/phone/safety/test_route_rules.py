@@ -1,0 +1,113 @@
+"""What of a command the gates look at."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.phone.backend import HandsetCommand, Reply
+from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.safety import route_rules
+from svc_proto.phone.safety.confirmation import PhoneQuestion
+from tests.phone.safety.scripted_backend import command
+
+TEXTS = {"w0:1": "Send", "w0:2": "Cancel", "5": "Five"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        ("/tap_text", {"text": "Send"}, ("Send",)),
+        ("/type", {"text": "pay it"}, ("pay it",)),
+        ("/type", {"text": " "}, ()),
+        ("/type", {"text": None}, ()),
+        ("/type", {"text": ["send"]}, ()),
+        ("/type", {"text": {"a": "send"}}, ()),
+        ("/type", {"text": 12}, ("12",)),
+        ("/type", {"text": True}, ("true",)),
+        ("/type", {"text": 1.5}, ("1.5",)),
+        ("/type", {"text": 2**1024 - 1}, (str(2**1024 - 1),)),
+        ("/type", {"text": 2**1024}, ()),
+        ("/type", {"nodeId": "w0:1"}, ()),
+        ("/tap", {"nodeId": "w0:1"}, ("Send",)),
+        ("/tap", {"node_id": "w0:1"}, ("Send",)),
+        ("/tap", {"nodeId": 5}, ("Five",)),
+        ("/tap", {"nodeId": "w9:9"}, ()),
+        ("/tap", {"x": 1, "y": 2}, ()),
+        ("/tap", {"x": 1, "y": 2, "text": "Buy"}, ("Buy",)),
+        ("/long_press", {"nodeId": "w0:2", "node_id": "w0:1", "text": "x"}, ("x", "Cancel", "Send")),
+        ("/send_sms", {"text": "send"}, ()),
+        ("/swipe", {"text": "send"}, ()),
+    ],
+)
+def test_the_texts_that_count(path: str, body: dict[str, object], expected: tuple[str, ...]) -> None:
+    assert route_rules.inspected_texts(command(path, **body), TEXTS.get) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        ("/open_app", {"package": "com.venmo"}, ("com.venmo",)),
+        ("/send_intent", {"package": " com.venmo "}, ("com.venmo",)),
+        ("/broadcast", {"component": "com.venmo/.Main"}, ("com.venmo",)),
+        ("/send_intent", {"package": "a", "component": "b"}, ("a", "b")),
+        ("/share_media", {"package": None}, ()),
+        ("/send_mms", {}, ()),
+        ("/tap", {"package": "com.venmo"}, ()),
+    ],
+)
+def test_the_packages_that_count(path: str, body: dict[str, object], expected: tuple[str, ...]) -> None:
+    assert route_rules.targets(command(path, **body)) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "text"),
+    [
+        ("/call", {"number": "+15550100"}, "+15550100"),
+        ("/send_sms", {"to": "+15550100", "body": "on my way"}, "+15550100\non my way"),
+        ("/send_mms", {"to": "+1", "text": "look", "media": "t1"}, "to +1\nmedia t1\ntext look"),
+        ("/share_media", {"paths": ["/c"], "package": "com.example"}, "app com.example\nfile /c"),
+    ],
+)
+def test_the_prompt_shows_what_would_leave_the_phone(path: str, body: dict[str, object], text: str) -> None:
+    question = route_rules.prompt(command(path, **body))
+    assert (question.action, question.verb, question.text) == (path[1:], None, text)
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "action"),
+    [
+        (route_rules.ACCESSIBILITY_MISSING, "the accessibility service is off", "Turn on the accessibility service"),
+        (route_rules.MASTER_OFF, "Device Control is turned off", "Turn on Device Control"),
+        (route_rules.KEYGUARD_BLOCKED, "the phone is locked", "Unlock the phone"),
+        (route_rules.SCREEN_CHANGED, "the screen changed", "Read the screen again"),
+    ],
+)
+def test_a_refusal_says_what_is_so_and_what_to_do(reply: Reply, error: str, action: str) -> None:
+    assert str(reply.result["error"]).startswith(error)
+    assert str(reply.result["required_action"]).startswith(action)
+
+
+@pytest.mark.parametrize("path", route_rules.ALWAYS_ASK)
+def test_nobody_is_asked_about_what_cannot_be_done(path: str) -> None:
+    with pytest.raises(Refusal):
+        route_rules.prompt(HandsetCommand("POST", path, {}))
+
+
+def test_the_denial_names_the_action_and_says_it_is_final() -> None:
+    reply = route_rules.denied(route_rules.prompt(command("/call", number="+1")))
+    assert reply.status == 403
+    assert reply.result["error"] == "user denied destructive action"  # the spec's words
+    assert reply.result["final"] is True
+    assert str(reply.result["instruction"]).startswith("The user did not allow call: +1\n")
+    assert "Do not retry" in str(reply.result["instruction"])
+    nothing = route_rules.denied(PhoneQuestion(action="call", verb=None, text="")).result["instruction"]
+    assert str(nothing).startswith("The user did not allow call\n")
+
+
+def test_what_a_handset_says_is_pressed_counts_as_well() -> None:
+    def pressed(_: HandsetCommand) -> list[str]:
+        return ["Send money", " "]
+
+    asked = command("/tap_text", text="en")
+    assert route_rules.inspected_texts(asked, TEXTS.get, pressed) == ("en", "Send money")
+    assert route_rules.inspected_texts(command("/swipe"), TEXTS.get, pressed) == ()

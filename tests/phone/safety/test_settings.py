@@ -1,0 +1,19 @@
+"""The settings before anybody has set anything are the careful ones."""
+
+from __future__ import annotations
+
+from svc_proto.phone.safety.blocklist import DEFAULT_BLOCKLIST
+from svc_proto.phone.safety.settings import Answerer, SafetySettings, Switch
+
+
+def test_careful_by_default() -> None:
+    settings = SafetySettings()
+    assert not settings.armed  # wire bridge 5.1: "Default: master off"
+    assert settings.answers is Answerer.ASK
+    assert not settings.unattended
+    assert settings.confirmation_timeout < 30.0  # the caller is still there
+    assert (settings.idle_minutes, settings.blocklist) == (30, DEFAULT_BLOCKLIST)
+
+
+def test_switches_have_names_that_can_be_typed() -> None:
+    assert all(switch.value.isalpha() and switch.value.islower() for switch in Switch)

@@ -1,0 +1,87 @@
+"""`bridge.status` with the members of the gates, on both builds."""
+
+from __future__ import annotations
+
+from svc_proto.phone.safety.gate import SafetyGate
+from tests.phone.safety.scripted_backend import (
+    NOW,
+    OK,
+    ScriptedHandset,
+    command,
+    gate_of,
+    later,
+)
+
+
+def test_status() -> None:
+    handset = ScriptedHandset(
+        base_status={
+            "device": {"name": "x"},
+            "bridge": {"notification_listener_granted": True, "master_enabled": True},
+            "unattended": {"credential_lock_detected": True, "enabled": True},
+            "ts": 5,
+        }
+    )
+    assert gate_of(handset).status(later(60)) == {
+        "device": {"name": "x"},
+        "bridge": {
+            "notification_listener_granted": True,
+            "device_control_supported": True,
+            "master_enabled": True,
+            "accessibility_granted": True,
+            "screen_capture_granted": True,
+            "overlay_granted": True,
+        },
+        "safety": {
+            "blocklist_count": 32,
+            "destructive_verbs_count": 12,
+            "auto_disable_minutes": 30,
+            "auto_disable_at_ms": 1_800_001_800_000,
+        },
+        "unattended": {"credential_lock_detected": True, "supported": True, "enabled": False},
+        "accessibility_enabled": True,
+        "ts": 5,
+    }
+
+
+def test_status_without_accessibility_does_not_say_what_is_in_front() -> None:
+    handset = ScriptedHandset(base_status={"device": {"name": "x", "current_app": "com.a"}, "current_app": "com.a"})
+    gate = gate_of(handset)
+    assert gate.status(NOW)["current_app"] == "com.a"
+    gate.set_accessibility(False)
+    gate.set_notification_listener(True)
+    status = gate.status(NOW)
+    assert (status["device"], status["current_app"]) == ({"name": "x", "current_app": "unknown"}, "unknown")
+    bridge = status["bridge"]
+    assert isinstance(bridge, dict)
+    assert bridge["notification_listener_granted"] is True
+    assert handset.base_status["current_app"] == "com.a"  # the handset's own value is left alone
+    handset.base_status = {"current_app": 5, "device": {"name": "x"}, "bridge": None}
+    assert gate.status(NOW)["device"] == {"name": "x"}
+
+
+def test_status_of_a_store_build() -> None:
+    gate = gate_of(ScriptedHandset(), flavor="googlePlay")
+    gate.set_unattended(True)
+    status = gate.status(NOW)
+    bridge, safety, unattended = status["bridge"], status["safety"], status["unattended"]
+    assert isinstance(bridge, dict)
+    assert isinstance(safety, dict)
+    assert isinstance(unattended, dict)
+    assert not any(bridge.values())
+    assert not any(safety.values())
+    assert not any(unattended.values())
+
+
+def test_without_accessibility_the_master_cannot_be_turned_on_and_reads_as_off() -> None:
+    handset = ScriptedHandset()
+    gate = SafetyGate(handset)
+    assert not gate.set_master(True, NOW)
+    assert not gate.set_master(False, NOW)
+    gate = gate_of(handset)
+    gate.set_accessibility(False)
+    bridge = gate.status(NOW)["bridge"]
+    assert isinstance(bridge, dict)
+    assert bridge["master_enabled"] is False
+    gate.set_accessibility(True)
+    assert gate.perform(command("/screen"), NOW) == OK

@@ -1,0 +1,154 @@
+"""Attachments against SPEC.md "Client attachment fetch", markers, and the cache."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.machines.transitions import step
+from svc_proto.phone.attachment import (
+    ATTACHMENT_TABLE,
+    Attachment,
+    AttachmentState,
+    AttachmentTrigger,
+    Marker,
+    MediaCache,
+    find_markers,
+)
+from svc_proto.phone.preferences import MIB, Preferences
+
+SPEC_ROWS = {  # the five rows of SPEC.md; the others are what they imply
+    ("LOADING", "on cellular, auto-fetch off", "LOADING"),
+    ("LOADING", "too large", "FAILED"),
+    ("LOADING", "relay offline", "unavailable card"),
+    ("LOADING", "sandbox violation", "unavailable card"),
+    ("LOADING", "file not found", "unavailable card"),
+}
+IMPLIED_ROWS = {
+    ("LOADING", "tap", "LOADING"),
+    ("LOADING", "fetched", "READY"),
+    ("unavailable card", "tap", "LOADING"),
+}
+TOKEN = Marker(token="abc_-1")
+
+
+def test_the_table_is_the_specification() -> None:
+    assert {(a.value, t.value, b.value) for (a, t), b in ATTACHMENT_TABLE.items()} == SPEC_ROWS | IMPLIED_ROWS
+
+
+@pytest.mark.parametrize("state", AttachmentState)
+@pytest.mark.parametrize("trigger", AttachmentTrigger)
+def test_every_state_with_every_trigger(state: AttachmentState, trigger: AttachmentTrigger) -> None:
+    if (state, trigger) in ATTACHMENT_TABLE:
+        assert step(ATTACHMENT_TABLE, state, trigger) is ATTACHMENT_TABLE[state, trigger]
+    else:
+        with pytest.raises(LocalProtocolError):
+            step(ATTACHMENT_TABLE, state, trigger)
+
+
+def test_on_wifi_it_is_fetched_at_once() -> None:
+    attachment = Attachment(TOKEN, Preferences())
+    assert attachment.wants_fetch
+    assert not attachment.offers_tap
+    attachment.answered(200, 25 * MIB)
+    assert attachment.state is AttachmentState.READY
+    assert attachment.message == ""
+    attachment.answered(404, 0)  # late, and about nothing
+    assert attachment.state is AttachmentState.READY
+    attachment.tap()
+    assert not attachment.tapped
+
+
+def test_on_cellular_it_waits_for_a_tap() -> None:
+    attachment = Attachment(TOKEN, Preferences(), on_cellular=True)
+    assert (attachment.wants_fetch, attachment.offers_tap) == (False, True)
+    attachment.tap()
+    assert (attachment.wants_fetch, attachment.offers_tap) == (True, False)
+    assert Attachment(TOKEN, Preferences(auto_fetch_on_cellular=True), on_cellular=True).wants_fetch
+
+
+@pytest.mark.parametrize(
+    ("status", "size", "state", "message"),
+    [
+        (200, 25 * MIB + 1, AttachmentState.FAILED, "file too large"),
+        (None, 0, AttachmentState.UNAVAILABLE, "relay offline"),
+        (502, 0, AttachmentState.UNAVAILABLE, "relay offline"),
+        (403, 0, AttachmentState.UNAVAILABLE, "sandbox violation"),
+        (404, 0, AttachmentState.UNAVAILABLE, "file not found"),
+    ],
+)
+def test_the_card_names_the_reason(status: int | None, size: int, state: AttachmentState, message: str) -> None:
+    attachment = Attachment(TOKEN, Preferences())
+    attachment.answered(status, size)
+    assert (attachment.state, attachment.message) == (state, message)
+    assert attachment.offers_tap is (state is AttachmentState.UNAVAILABLE)
+
+
+def test_another_try_after_a_card() -> None:
+    attachment = Attachment(TOKEN, Preferences(), on_cellular=True)
+    attachment.tap()
+    attachment.answered(None, 0)
+    attachment.tap()
+    assert attachment.wants_fetch
+    assert attachment.message == ""
+
+
+def test_markers_of_both_brands_and_of_paths() -> None:
+    text = "see MEDIA:svc-relay://abc-1 and MEDIA:hermes-relay://x_2, or MEDIA:/tmp/a%20b.png;"
+    assert find_markers(text) == [Marker(token="abc-1"), Marker(token="x_2"), Marker(path="/tmp/a%20b.png;")]
+    assert Marker(token="abc").targets == ("/media/abc",)
+    assert Marker(path="/tmp/a b&c.png").targets == ("/media/by-path?path=%2Ftmp%2Fa%20b%26c.png",)
+
+
+def test_paths_with_blanks() -> None:
+    quoted = "MEDIA:\"/tmp/my photo.png\" MEDIA:'/a  b' MEDIA:`/c d`"
+    assert [marker.path for marker in find_markers(quoted)] == ["/tmp/my photo.png", "/a  b", "/c d"]
+    text = "MEDIA:/tmp/my photo.png is here MEDIA:/b\nMEDIA:/c \nbelow"
+    first, second, third = find_markers(text)
+    assert first.path == "/tmp/my photo.png is here"
+    assert first.shorter == ("/tmp/my photo.png is", "/tmp/my photo.png", "/tmp/my")
+    assert (second, third) == (Marker(path="/b"), Marker(path="/c"))
+    (long,) = find_markers("MEDIA:/1 2 3 4 5 6 7 8 9")
+    assert (long.path, long.shorter[-1], len(long.shorter)) == ("/1 2 3 4 5 6 7 8", "/1", 7)
+
+
+def test_the_longest_path_that_exists_is_fetched() -> None:
+    marker = Marker(path="/a b c", shorter=("/a b", "/a"))
+    attachment = Attachment(marker, Preferences())
+    for status, target in ((404, "%2Fa%20b%20c"), (403, "%2Fa%20b")):
+        assert attachment.target == f"/media/by-path?path={target}"
+        attachment.answered(status, 0)
+        assert attachment.wants_fetch
+    attachment.answered(404, 0)
+    assert (attachment.state, attachment.message) == (AttachmentState.UNAVAILABLE, "file not found")
+    attachment.tap()
+    assert attachment.target == marker.targets[0]
+    attachment.answered(200, 5)
+    assert attachment.state is AttachmentState.READY
+
+
+def test_the_cache_lets_the_oldest_go() -> None:
+    cache = MediaCache(Preferences(cache_cap_mb=50))
+    assert cache.put("b", 20 * MIB, 2.0) == []
+    assert cache.put("a", 20 * MIB, 1.0) == []
+    assert cache.put("c", 20 * MIB, 3.0) == ["a"]
+    assert cache.put("d", 45 * MIB, 4.0) == ["b", "c"]
+    assert cache.put("e", 5 * MIB, 5.0) == []
+    assert cache.size == 50 * MIB
+
+
+def test_a_file_larger_than_the_cache_does_not_stay_either() -> None:
+    cache = MediaCache(Preferences(cache_cap_mb=50))
+    assert cache.put("a", 10 * MIB, 1.0) == []
+    assert cache.put("huge", 60 * MIB, 2.0) == ["a", "huge"]
+    assert cache.size == 0
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 80 * MIB), st.floats(0, 100)), max_size=20))
+def test_the_cache_never_exceeds_its_cap(puts: list[tuple[str, int, float]]) -> None:
+    cache = MediaCache(Preferences(cache_cap_mb=50))
+    for name, size, modified in puts:
+        cache.put(name, size, modified)
+        assert cache.size <= 50 * MIB

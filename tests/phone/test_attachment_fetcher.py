@@ -1,0 +1,260 @@
+"""Attachments as dialogues: which are fetched and when, and what the person is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.commands import Abort, Cancel, Command, Connect, Notify
+from svc_proto.facts import Closed, FailureKind, Stopping
+from svc_proto.phone.preferences import MIB, Preferences
+from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
+from tests.phone.harness import STREAM, TOKEN, RelayEnd, Rig, seated
+
+PNG = b"\x89PNG"
+SMALL = Preferences(max_inbound_mb=5, cache_cap_mb=50)
+
+
+def show(rig: Rig, text: str = "MEDIA:svc-relay://abc") -> list[Connect]:
+    """A chat text comes: the fetches that it begins."""
+    rig.type(f"show {text}")
+    return connects(rig.book.take())
+
+
+def connects(commands: list[Command]) -> list[Connect]:
+    return [command for command in commands if isinstance(command, Connect)]
+
+
+def connected(rig: Rig, order: Connect) -> tuple[RelayEnd, RequestHead]:
+    end = rig.connected(order)
+    (head, *_) = end.hear(rig.book.take())
+    assert isinstance(head, RequestHead)
+    return end, head
+
+
+def answer(rig: Rig, order: Connect, status: int = 200, body: bytes = PNG) -> list[Command]:
+    """The relay answers a fetch; what the phone does then."""
+    end, _ = connected(rig, order)
+    rig.book >> end.answer(status, body, (b"content-type", b"image/png"))
+    commands = rig.book.take()
+    rig.book >> Closed(end.ch)
+    return commands + rig.book.take()
+
+
+def cards(rig: Rig) -> list[tuple[object, ...]]:
+    """What was told of attachments: number, state, message, whether a tap is offered."""
+    found = [tell.fields for tell in rig.told() if tell.event == "attachment"]
+    return [(each["number"], each["state"], each["message"], each["tap"]) for each in found]
+
+
+# --- one attachment -----------------------------------------------------------------------------------------------
+
+
+def test_a_token_is_fetched() -> None:
+    rig = seated()
+    (order,) = show(rig)
+    assert cards(rig) == [(1, "LOADING", "", False)]
+    end, head = connected(rig, order)
+    assert (head.method, head.target) == ("GET", "/media/abc")
+    assert head.headers.get(b"authorization") == b"Bearer " + TOKEN.encode()
+    fields = Headers(((b"content-type", b"image/png"), (b"transfer-encoding", b"chunked")))
+    rig.book >> end.say(ResponseHead(STREAM, 200, fields), ResponseData(STREAM, PNG), ResponseEnd(STREAM))
+    told = [command for command in rig.book.take() if isinstance(command, Notify)]
+    assert told == [
+        Notify(
+            "attachment",
+            {"number": 1, "state": "READY", "message": "", "tap": False, "size": 4, "content_type": "image/png"},
+        )
+    ]
+    assert rig.phone.attachments.body(1) == PNG
+    assert rig.phone.attachments.body(2) is None
+
+
+def test_a_path_of_the_host() -> None:
+    rig = seated()
+    (order,) = show(rig, "MEDIA:/tmp/a&b.png")
+    assert connected(rig, order)[1].target == "/media/by-path?path=%2Ftmp%2Fa%26b.png"
+
+
+def test_several_in_one_text() -> None:
+    rig = seated()
+    orders = show(rig, " ".join(f"MEDIA:svc-relay://t{number}" for number in range(6)))
+    assert len(orders) == 4  # at once
+    (fifth,) = connects(answer(rig, orders[0]))
+    assert connected(rig, fifth)[1].target == "/media/t4"
+    rig.book.fail(orders[1], FailureKind.UNREACHABLE)
+    (sixth,) = connects(rig.book.take())
+    assert connected(rig, sixth)[1].target == "/media/t5"
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(404, "file not found"), (403, "sandbox violation"), (401, "relay offline"), (500, "relay offline")],
+)
+def test_the_card_names_the_reason(status: int, message: str) -> None:
+    rig = seated()
+    (order,) = show(rig)
+    answer(rig, order, status, b"{}")
+    assert cards(rig)[-1] == (1, "unavailable card", message, True)
+    assert rig.phone.attachments.body(1) is None
+    rig.type("tap 1")
+    (order,) = connects(rig.book.take())
+    assert cards(rig) == [(1, "LOADING", "", False)]
+    answer(rig, order)
+    assert cards(rig) == [(1, "READY", "", False)]
+    rig.type("tap 1")
+    assert rig.told()[0].fields["text"] == "there is nothing to fetch under 1"
+    rig.book.take()
+
+
+def test_a_relay_that_is_away() -> None:
+    rig = seated()
+    (order,) = show(rig)
+    rig.book.fail(order, FailureKind.UNREACHABLE).take()
+    assert cards(rig)[-1] == (1, "unavailable card", "relay offline", True)
+
+
+def test_a_relay_that_is_too_slow() -> None:
+    rig = seated()
+    (order,) = show(rig)
+    for _ in range(6):
+        rig.book.after(20.0).take()
+        rig.delivered()
+        rig.book.take()
+    assert cards(rig)[-1] == (1, "unavailable card", "relay offline", True)
+    assert order.host == "127.0.0.1"
+
+
+# --- sizes --------------------------------------------------------------------------------------------------------
+
+
+def test_too_large_by_its_own_word() -> None:
+    rig = seated(preferences=SMALL)
+    (order,) = show(rig)
+    end, _ = connected(rig, order)
+    rig.book >> end.say(ResponseHead(STREAM, 200, Headers(((b"content-length", b"%d" % (5 * MIB + 1)),))))
+    assert Abort(end.ch) in rig.book.take()
+    assert cards(rig)[-1] == (1, "FAILED", "file too large", False)
+
+
+def test_too_large_without_a_word() -> None:
+    rig = seated(preferences=SMALL)
+    (order,) = show(rig)
+    end, _ = connected(rig, order)
+    rig.book >> end.say(
+        ResponseHead(STREAM, 200, Headers(((b"transfer-encoding", b"chunked"),))), ResponseData(STREAM, bytes(5 * MIB))
+    )
+    rig.book.take()
+    assert cards(rig) == [(1, "LOADING", "", False)]
+    rig.book >> end.say(ResponseData(STREAM, b"!"))
+    assert Abort(end.ch) in rig.book.take()
+    assert cards(rig) == [(1, "FAILED", "file too large", False)]
+
+
+def test_larger_than_other_answers_may_be() -> None:
+    rig = seated()
+    (order,) = show(rig)
+    answer(rig, order, body=bytes(9 * MIB))
+    assert cards(rig)[-1][1] == "READY"
+
+
+def test_the_cache_keeps_its_cap() -> None:
+    rig = seated(preferences=Preferences(max_inbound_mb=30, cache_cap_mb=50))
+    for _ in range(2):
+        (order,) = show(rig)
+        rig.book.after(1.0).take()
+        answer(rig, order, body=bytes(26 * MIB))
+    attachments = rig.phone.attachments
+    assert [attachments.body(number) is not None for number in (1, 2)] == [False, True]
+
+
+# --- when ---------------------------------------------------------------------------------------------------------
+
+
+def test_on_cellular_it_waits_for_a_tap() -> None:
+    rig = seated(on_cellular=True)
+    assert show(rig) == []
+    assert cards(rig) == [(1, "LOADING", "", True)]
+    rig.type("tap 1")
+    (order,) = connects(rig.book.take())
+    answer(rig, order)
+    assert cards(rig)[-1] == (1, "READY", "", False)
+
+
+def test_on_cellular_it_may_be_allowed() -> None:
+    rig = seated(on_cellular=True, preferences=Preferences(auto_fetch_on_cellular=True))
+    assert len(show(rig)) == 1
+
+
+def test_before_the_first_welcome_it_waits() -> None:
+    rig = seated(online=False)
+    assert show(rig) == []
+    rig = Rig(token=TOKEN)
+    connect = rig.start()
+    rig.sit()
+    assert show(rig) == []
+    rig.opened(connect)
+    rig.welcome()
+    assert len(connects(rig.book.take())) == 1
+
+
+def test_texts_of_the_start() -> None:
+    rig = Rig(token=TOKEN, texts=("MEDIA:svc-relay://abc", "nothing", "MEDIA:/tmp/x"))
+    rig.opened()
+    assert [number for number, *_ in cards(rig)] == [1, 2]
+    rig.welcome()
+    assert len(connects(rig.book.take())) == 2
+
+
+def test_without_a_token_it_waits() -> None:
+    rig = Rig(code="ABC123")
+    connect = rig.start()
+    rig.sit()
+    assert show(rig) == []
+    assert connect.host == "127.0.0.1"
+
+
+def test_a_stop_gives_it_up() -> None:
+    rig = seated()
+    (ready,) = show(rig, "MEDIA:svc-relay://a")
+    answer(rig, ready)
+    (order,) = show(rig, "MEDIA:svc-relay://b")
+    rig.book >> Stopping(5.0)
+    assert Cancel(order.op) in rig.book.take()
+
+
+def test_only_so_many_are_remembered() -> None:
+    rig = seated()
+    orders = show(rig)
+    show(rig, " ".join(["MEDIA:svc-relay://x"] * 60))
+    rig.type("show " + " ".join(["MEDIA:svc-relay://y"] * 45))
+    assert Cancel(orders[0].op) in rig.book.take()
+    rig.type("tap 1")
+    assert rig.told()[-1].fields["text"] == "there is nothing to fetch under 1"
+    rig.book.take()
+
+
+def test_what_is_forgotten_may_have_been_fetched() -> None:
+    rig = seated(on_cellular=True)
+    show(rig)
+    show(rig, " ".join(["MEDIA:svc-relay://x"] * 100))
+    rig.type("tap 2")  # one of a hundred
+    assert rig.told()[-1].event == "attachment"
+    rig.book.take()
+    rig.type("tap 1")
+    assert rig.told()[-1].fields["text"] == "there is nothing to fetch under 1"
+    rig.book.take()
+
+
+def test_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: object, **named: object) -> Any:
+        yield from ()
+        raise ValueError
+
+    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", broken)
+    rig = seated()
+    rig.book.logs.bugs = True
+    show(rig)
+    assert cards(rig)[-1] == (1, "unavailable card", "relay offline", True)
+    assert [log.event for log in rig.book.logs] == ["bug"]

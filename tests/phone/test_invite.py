@@ -1,0 +1,104 @@
+"""Invites in the forms of wire core 3, with candidates of every sort."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.basics.brand import BRANDS, Brand
+from svc_proto.basics.errors import Refused
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.machines.pairing_payload import pairing_url
+from svc_proto.phone.invite import Invite, read_invite
+from svc_proto.phone.preferences import Preferences
+
+CAREFUL, PLAIN = Preferences(), Preferences(allow_plain=True)
+RELAY = {"url": "wss://box.example:8767", "code": "Q7M2ZK"}
+LAN, MESH = "ws://192.0.2.10:8767", "wss://box.mesh.example:8767"
+
+
+def payload(**more: Any) -> str:
+    members = {"svc": 3, "host": "h", "port": 8642, "key": "", "tls": False, "relay": RELAY}
+    return json.dumps({**members, **more})
+
+
+def candidate(url: object, role: object = "lan", **more: object) -> dict[str, object]:
+    return {"role": role, "relay": {"url": url}, "api": {"host": "h", "port": 8642}, **more}
+
+
+def test_without_endpoints_there_is_one_address() -> None:
+    assert read_invite(payload(), CAREFUL) == Invite(remote=RELAY["url"], code="Q7M2ZK", routes=())
+
+
+@pytest.mark.parametrize("brand", BRANDS.values())
+def test_the_url_form(brand: Brand) -> None:
+    assert read_invite(pairing_url(brand, payload()), CAREFUL).code == "Q7M2ZK"
+
+
+def test_routes_by_priority() -> None:
+    endpoints = [candidate(MESH, "Mesh", priority=2), candidate(LAN, priority=1), candidate(RELAY["url"], "public")]
+    invite = read_invite(payload(endpoints=endpoints), PLAIN)
+    assert invite.routes == (
+        Candidate("public", 0, RELAY["url"]),
+        Candidate("lan", 1, LAN),
+        Candidate("Mesh", 2, MESH),
+    )
+    assert invite.remote == RELAY["url"]
+
+
+def test_plain_routes_need_consent() -> None:
+    endpoints = [candidate(LAN), candidate(MESH, "mesh", priority=1)]
+    assert read_invite(payload(endpoints=endpoints), CAREFUL).routes == (Candidate("mesh", 1, MESH),)
+    for text in (payload(endpoints=[candidate(LAN)]), payload(relay={"url": LAN, "code": "Q7M2ZK"})):
+        with pytest.raises(Refused) as caught:
+            read_invite(text, CAREFUL)
+        assert caught.value.code == "plain_route"
+        assert read_invite(text, PLAIN).remote == LAN
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        5,
+        {},
+        candidate(None),
+        candidate("http://h"),
+        candidate("wss://u:p@h"),
+        candidate(MESH, role=5),
+        candidate(MESH, role="x" * 65),
+        candidate(MESH, priority="0"),
+        candidate(MESH, priority=True),
+        candidate(MESH, relay=[]),
+    ],
+)
+def test_a_malformed_candidate_is_left_out(broken: object) -> None:
+    invite = read_invite(payload(endpoints=[broken, candidate(MESH), candidate(MESH)]), CAREFUL)
+    assert invite.routes == (Candidate("lan", 0, MESH),)
+
+
+def test_the_longest_role() -> None:
+    assert read_invite(payload(endpoints=[candidate(MESH, role="x" * 64)]), CAREFUL).routes[0].role == "x" * 64
+
+
+def test_there_may_be_very_many() -> None:
+    endpoints = [candidate(f"wss://h{number}") for number in range(70)]
+    assert len(read_invite(payload(endpoints=endpoints), CAREFUL).routes) == 64
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nonsense",
+        payload(relay=None),
+        payload(relay={"url": MESH}),
+        payload(relay={"url": MESH, "code": ""}),
+        payload(relay={"url": "http://h", "code": "Q7M2ZK"}),
+        payload(relay={"code": "Q7M2ZK"}),
+    ],
+)
+def test_no_invite(text: str) -> None:
+    with pytest.raises(Refused) as caught:
+        read_invite(text, CAREFUL)
+    assert caught.value.code == "invalid_invite"

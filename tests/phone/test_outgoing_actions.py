@@ -1,0 +1,113 @@
+"""What would leave the phone: read once, for the question and for the handset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from svc_proto.phone.arguments import Arguments
+from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.outgoing_actions import READERS, Handover, OutgoingFile, PhoneCall, Sms
+
+UNKNOWN = "application/octet-stream"
+
+
+def read(path: str, body: Mapping[str, object]) -> PhoneCall | Sms | Handover:
+    return READERS[path](Arguments(body))
+
+
+def refusal(path: str, body: Mapping[str, object]) -> tuple[object, object]:
+    with pytest.raises(Refusal) as caught:
+        read(path, body)
+    reply = caught.value.reply()
+    assert reply.status == 400
+    return reply.result["error"], reply.result.get("reason")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "shown"),
+    [
+        ("/call", {"number": " +1 (555) 0100 "}, "+1 (555) 0100"),
+        ("/call", {"number": 112, "text": None}, "112"),  # a null is as good as missing
+        ("/send_sms", {"to": "+1900666", "body": "SUBSCRIBE\nnow"}, "+1900666\nSUBSCRIBE\nnow"),
+        (
+            "/send_mms",
+            {"to": "+1", "text": "first", "body": "second", "title": "t\nu"},
+            "to +1\ntitle 't\\nu'\ntext first",
+        ),
+        ("/send_mms", {"to": "+1", "body": "second", "package": "com.a"}, "to +1\napp com.a\ntext second"),
+        ("/share_media", {"text": "hi\napp com.b"}, "text hi\napp com.b"),
+        (
+            "/share_media",
+            {
+                "attachments": [
+                    {"media": "MEDIA:one", "content_type": "image/gif", "file_name": "a"},
+                    {"media_token": "svc-relay://two"},
+                    {"token": "MEDIA:hermes-relay://3"},
+                    {"path": "4.pdf"},
+                ],
+                "media": "MEDIA:/b.png",
+                "media_tokens": ["five"],
+                "paths": ["/six"],
+                "package": "com.example.mail",
+            },
+            "app com.example.mail\nmedia one\nmedia two\nmedia 3\nfile /4.pdf\nfile /b.png\nmedia five\nfile /six",
+        ),
+        ("/share_media", {"path": "/a\ntext hello"}, "file '/a\\ntext hello'"),  # one line, whatever is in it
+        ("/send_mms", {"to": "+1\nMUM", "text": "x", "package": "a\x1b"}, "to '+1\\nMUM'\napp 'a\\x1b'\ntext x"),
+    ],
+)
+def test_all_of_it_is_shown(path: str, body: dict[str, object], shown: str) -> None:
+    assert read(path, body).shown == shown
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "name"),
+    [
+        ("/call", {"number": "112", "to": "113"}, "to"),
+        ("/send_sms", {"to": "+1", "body": "x", "number": "+2"}, "number"),
+        ("/send_sms", {"to": "+1", "body": "x", "text": "y"}, "text"),
+        ("/send_mms", {"to": "+1", "text": "x", "number": "+2"}, "number"),
+        ("/send_mms", {"to": "+1", "attachments": [{"media": "a", "uri": "b"}]}, "uri"),
+        ("/share_media", {"text": "x", "to": "+1"}, "to"),
+        ("/share_media", {"text": "x", "component": "com.a/.B"}, "component"),
+        ("/share_media", {"text": "x", "é" * 1000: 1}, "é" * 100),
+    ],
+)
+def test_what_a_route_does_not_know_is_refused(path: str, body: dict[str, object], name: str) -> None:
+    reason = None if path == "/call" else "invalid_schema"
+    assert refusal(path, body) == (f"unknown argument: {name}", reason)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "reason"),
+    [
+        ("/call", {}, None),
+        ("/call", {"number": "1"}, None),
+        ("/call", {"number": "call me"}, None),
+        ("/send_sms", {"to": "1"}, "invalid_schema"),
+        ("/send_sms", {"body": "x"}, "invalid_schema"),
+        ("/send_sms", {"to": "Ada", "body": "x"}, "invalid_recipient"),
+        ("/send_mms", {"text": "x"}, "invalid_schema"),
+        ("/send_mms", {"to": "1"}, "invalid_schema"),
+        ("/share_media", {"title": "t"}, "invalid_schema"),
+        ("/share_media", {"attachments": "tok"}, "invalid_schema"),
+        ("/share_media", {"attachments": ["tok"]}, "invalid_schema"),
+        ("/share_media", {"attachments": [{"file_name": "a.png"}]}, "invalid_schema"),
+        ("/share_media", {"media": "two words"}, "media_fetch_failed"),
+        ("/share_media", {"path": "/"}, "media_fetch_failed"),
+    ],
+)
+def test_what_cannot_be_used(path: str, body: dict[str, object], reason: str | None) -> None:
+    assert refusal(path, body)[1] == reason
+
+
+def test_the_type_of_an_attachment() -> None:
+    handover = read("/share_media", {"media": "tok", "file_name": "a.PNG", "paths": ["/b.txt", "/c"]})
+    assert isinstance(handover, Handover)
+    assert handover.attachments == (
+        OutgoingFile("tok", "image/png"),
+        OutgoingFile("MEDIA:/b.txt", "text/plain"),
+        OutgoingFile("MEDIA:/c", UNKNOWN),
+    )

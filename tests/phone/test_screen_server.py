@@ -1,0 +1,282 @@
+"""The screen of the reference phone: who may see it, what it shows, and what a person does with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Level, Notify, Ready, WriteConfig
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Accepted, ChannelId, Received, Started
+from svc_proto.phone.backend import HandsetCommand, Later, Reply
+from svc_proto.phone.keyboard_control import KEYBOARD
+from svc_proto.phone.safety.settings import SafetySettings, Switch
+from svc_proto.phone.screen_server import PHONE_SESSION, SeenPhone
+from svc_proto.phone.service import PhoneConfig
+from svc_proto.phone.terminal_channels import PAIR_ANEW
+from tests.loops.seen import Seen
+from tests.loops.virtual import VirtualWorld
+from tests.loops.world import bearer
+from tests.phone.safety.scripted_backend import ScriptedHandset
+from tests.playbook import CH, LOCAL, Playbook, accepted, counting_entropy, wire_bytes
+
+
+@pytest.fixture
+def virtual() -> Iterator[VirtualWorld]:
+    world = VirtualWorld()
+    world.start_relay()
+    yield world
+    world.close()
+
+
+def order(world: VirtualWorld, seen: Seen, path: str, body: object) -> int:
+    """The agent wants something of the phone."""
+    data = json.dumps(body).encode()
+    return world.http("POST", path, headers=bearer(seen.token), body=data).status
+
+
+def texts(state: dict[str, dict[str, list[dict[str, str]]]]) -> list[str]:
+    return [node["text"] for node in state["screen"]["nodes"] if node["text"]]
+
+
+def test_it_shows_what_the_agent_does(virtual: VirtualWorld) -> None:
+    seen = Seen(virtual)
+    first = seen.screen()
+    assert (first["name"], first["online"], first["device_control"]) == ("Reference phone", True, True)
+    assert (first["screen_on"], first["battery"], first["latest"], first["questions"]) == (True, 64, None, [])
+    assert "Mail" in texts(first)
+    assert order(virtual, seen, "/open_app", {"package": "com.example.mail"}) == 200
+    then = seen.screen()
+    assert then["screen"]["packageName"] == "com.example.mail"
+    assert (then["latest"]["method"], then["latest"]["status"]) == ("open_app", "Success")
+    assert then["tag"] != first["tag"]
+
+
+def test_a_look_waits_for_something_new(virtual: VirtualWorld) -> None:
+    seen = Seen(virtual)
+    tag = seen.screen()["tag"]
+    began = virtual.clock()
+    assert seen.ask("GET", f"/screen?seen={tag}").json["tag"] == tag
+    assert 2.9 < virtual.clock() - began < 3.5
+    looking = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers)
+    virtual.pass_time(0.5)
+    began = virtual.clock()
+    assert order(virtual, seen, "/open_app", {"package": "com.example.mail"}) == 200
+    assert looking.finish().json["screen"]["packageName"] == "com.example.mail"
+    assert virtual.clock() - began < 0.5
+
+
+def test_a_look_that_is_given_up_and_one_at_the_end(virtual: VirtualWorld) -> None:
+    seen = Seen(virtual)
+    tag = seen.screen()["tag"]
+    gone = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers)
+    virtual.pass_time(0.5)
+    gone.wire.abort()
+    virtual.pass_time(0.1)
+    looking = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers)
+    virtual.pass_time(0.5)
+    began = virtual.clock()
+    seen.server.begin_stop()
+    assert looking.finish().json["tag"] == tag
+    assert virtual.clock() - began < 0.5
+    virtual.pass_time(5.0)
+    assert seen.written() == ""  # nobody looks for it any more
+
+
+def test_switches_say_whether_they_are_on(virtual: VirtualWorld) -> None:
+    seen = Seen(virtual)
+    seen.handset.perform(HandsetCommand("POST", "/open_app", {"package": "com.android.settings"}), Moment(0, 0))
+    seen.handset.perform(HandsetCommand("POST", "/tap_text", {"text": "Network"}), Moment(0, 0))
+    network = seen.screen()
+    nodes = network["screen"]["nodes"]
+    assert {node["contentDescription"]: node["checked"] for node in nodes if "checked" in node} == {
+        "Wi-Fi": True,
+        "Mobile data": True,
+    }
+    seen.handset.perform(HandsetCommand("POST", "/tap_text", {"text": "Wi-Fi"}), Moment(0, 0))
+    flipped = seen.screen()
+    assert [node["checked"] for node in flipped["screen"]["nodes"] if "checked" in node] == [False, True]
+    assert flipped["tag"] != network["tag"]  # so a look that waits ends
+
+
+def test_the_persons_finger(virtual: VirtualWorld) -> None:
+    seen = Seen(virtual)
+    mail = next(node for node in seen.screen()["screen"]["nodes"] if node["text"] == "Mail")["bounds"]
+    x, y = (mail["left"] + mail["right"]) // 2, (mail["top"] + mail["bottom"]) // 2
+    assert seen.ask("POST", "/touch", {"kind": "tap", "x": x, "y": y}).json == {"ok": True}
+    assert seen.handset.foreground == "com.example.mail"
+    assert seen.handset.gestures[-1].kind == "tap"
+    assert seen.ask("POST", "/touch", {"kind": "key", "key": "home"}).status == 200
+    assert seen.handset.foreground != "com.example.mail"
+    assert seen.ask("POST", "/touch", {"kind": "key", "key": "lock_screen"}).status == 200
+    refused = seen.ask("POST", "/touch", {"kind": "tap", "x": x, "y": y})
+    assert (refused.status, refused.json["code"]) == (400, "not_done")
+    assert "lock screen" in refused.json["error"]
+    assert seen.screen()["screen_on"] is False
+    assert seen.ask("POST", "/touch", {"kind": "wake"}).status == 200
+    assert seen.screen()["screen_on"] is True
+
+
+def test_the_persons_word(virtual: VirtualWorld) -> None:
+    seen = Seen(virtual)
+    client = virtual.client()
+    body = {"to": "+15550100", "body": "Late"}
+    for allow, status in ((True, 200), (False, 403)):
+        sending = client.begin("POST", "/send_sms", body, headers=bearer(seen.token))
+        virtual.wait_until(lambda: bool(seen.service.phone.gate.confirmations()))
+        state = seen.screen()
+        (question,) = state["questions"]
+        assert (question["path"], question["verb"]) == ("/send_sms", None)
+        assert "Late" in question["text"]
+        assert 0 < state["seconds_left"][question["id"]] <= 25
+        answer = {"question": question["id"], "allow": allow}
+        assert seen.ask("POST", "/answer", answer).json == {"ok": True}
+        assert sending.finish().status == status
+        late = seen.ask("POST", "/answer", answer)
+        assert (late.status, late.json["code"]) == (409, "not_open")
+    assert len(seen.handset.outbox) == 1
+    sending = client.begin("POST", "/send_sms", body, headers=bearer(seen.token))
+    virtual.wait_until(lambda: bool(seen.service.phone.gate.confirmations()))
+    (question,) = seen.screen()["questions"]
+    answer = {"question": question["id"], "allow": True, "remember": True}
+    assert seen.ask("POST", "/answer", answer).json == {"ok": True}
+    assert sending.finish().status == 200
+    assert client.begin("POST", "/send_sms", body, headers=bearer(seen.token)).finish().status == 200  # not asked again
+
+
+def test_what_is_said_to_the_agent(virtual: VirtualWorld) -> None:
+    """There is none in this world: that is said as well."""
+    seen = Seen(virtual)
+    before = seen.screen()
+    assert (before["talk"], before["awaits"]) == ([], False)
+    for aloud, channel in ((False, "chat"), (True, "voice")):
+        assert seen.ask("POST", "/say", {"text": "Which app.wav", "aloud": aloud}).json == {"ok": True}
+        virtual.wait_until(lambda: seen.screen()["talk"][-1]["kind"] == "note")
+        person, note = seen.screen()["talk"][-2:]
+        assert (person["kind"], person["text"]) == (
+            "person",
+            "Which app.wav",
+        )  # a page has no files of the phone's read
+        assert note["text"].startswith(f"{channel}: ")
+    assert seen.screen()["awaits"] is False
+
+
+def test_a_session_that_lacks_what_is_said_to_the_agent(virtual: VirtualWorld) -> None:
+    """One that an earlier version paired, for chat and the bridge alone: the person reads what to do."""
+    seen = Seen(virtual, grants=dict.fromkeys(("terminal", "tui", "voice:realtime"), False))
+    for aloud, why in (
+        (False, "chat: tui grant expired or missing; {}; not sent: 1"),
+        (True, "voice: the relay makes no voice session: status 403; {}"),
+    ):
+        assert seen.ask("POST", "/say", {"text": "Which app?", "aloud": aloud}).json == {"ok": True}
+        virtual.wait_until(lambda: seen.screen()["talk"][-1]["kind"] == "note")
+        assert seen.screen()["talk"][-1]["text"] == why.format(PAIR_ANEW)
+
+
+def test_the_toggle(virtual: VirtualWorld) -> None:
+    seen = Seen(virtual, safety=SafetySettings())
+    assert seen.screen()["device_control"] is False
+    assert order(virtual, seen, "/open_app", {"package": "com.example.mail"}) == 403
+    assert seen.ask("POST", "/toggle", {"on": True}).json == {"ok": True}
+    assert seen.screen()["device_control"] is True
+    assert seen.ask("POST", "/toggle", {"on": False}).status == 200
+    seen.service.phone.controls.turn(Switch.ACCESSIBILITY, False)
+    refused = seen.ask("POST", "/toggle", {"on": True})
+    assert (refused.status, refused.json["error"]) == (409, seen.screen()["hint"])
+    assert seen.screen()["screen"] == {"error": "no accessibility window is readable"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/touch", b""),
+        ("/touch", []),
+        ("/touch", {"kind": "send_sms", "to": "+1", "body": "x"}),
+        ("/touch", {"kind": ["tap"]}),
+        ("/touch", {"kind": "tap", "x": "left"}),
+        ("/answer", {"question": 1, "allow": True}),
+        ("/answer", {"question": "c1", "allow": "yes"}),
+        ("/answer", {"question": "c1", "allow": True, "remember": 1}),
+        ("/toggle", {"on": 1}),
+        ("/say", {"text": " "}),
+        ("/say", {"text": 7}),
+        ("/say", {"text": "hi", "aloud": "yes"}),
+    ],
+)
+def test_what_makes_no_sense(virtual: VirtualWorld, path: str, body: object) -> None:
+    answer = Seen(virtual).ask("POST", path, body)
+    assert answer.status == 400
+    assert answer.json["error"]
+
+
+def test_who_may_look(virtual: VirtualWorld) -> None:
+    seen = Seen(virtual)
+    good = seen.headers
+    for headers in (
+        {},
+        {"authorization": "Bearer x"},
+        {**good, "origin": "http://127.0.0.1:9119"},
+        {**good, "host": "rebound.example"},
+        {**good, "x-forwarded-for": "203.0.113.7"},
+    ):
+        answer = seen.ask("GET", "/screen", headers=headers)
+        assert (answer.status, answer.json["code"]) == (403, "not_yours"), headers
+    assert seen.ask("GET", "/screen", headers=good).headers.get(b"cache-control") == b"no-store"
+    assert json.loads(seen.written()) == {
+        "url": f"http://127.0.0.1:{seen.server.port}",
+        "secret": good["authorization"].removeprefix("Bearer "),
+    }
+
+
+def test_the_session_is_kept_for_the_next_start(virtual: VirtualWorld) -> None:
+    seen = Seen(virtual)
+    virtual.wait_until(lambda: seen.written(PHONE_SESSION) == seen.token)
+
+
+def playbook(handset: ScriptedHandset) -> tuple[Playbook, SeenPhone]:
+    phone = SeenPhone(PhoneConfig(remote="ws://127.0.0.1:1", code="ABC123"), handset, SafetySettings(), url="http://x")
+    return Playbook(Engine(phone, entropy=counting_entropy())), phone
+
+
+def test_a_home_that_takes_nothing() -> None:
+    """Then nobody can know the secret, and nobody is let in."""
+    book, phone = playbook(ScriptedHandset())
+    book >> Started()
+    (order,) = book.take()
+    book >> accepted(2) << []
+    book >> Received(CH, b"GET /screen HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: \r\n\r\n")
+    assert b" 403 " in wire_bytes(book.take())
+    assert isinstance(order, WriteConfig)
+    book.fail(order)
+    assert Ready() in book.take()  # it is a phone all the same
+    assert [(record.level, record.event) for record in book.logs] == [
+        (Level.ERROR, "no dashboard will find the screen")
+    ]
+    phone.engine.timers.timer(lambda: phone._heard(Notify("paired", {"token": "t0ken"}))).set(book.now.mono)
+    (order,) = book.after(0.0).take()
+    assert isinstance(order, WriteConfig)
+    assert order == WriteConfig(order.op, PHONE_SESSION, "t0ken")
+    book.fail(order) << []
+    assert book.logs[-1].event == "the session is not kept"
+    assert "t0ken" not in repr(book.logs)
+    book >> Accepted(ChannelId(4), KEYBOARD, LOCAL) << []  # a keyboard is the phone's own
+
+
+def test_a_handset_that_answers_otherwise() -> None:
+    handset = ScriptedHandset()
+    handset.answers = {"/screen": Later(1.0, Reply(200, {})), "/tap": Later(1.0, Reply(200, {}))}
+    book, phone = playbook(handset)
+    book >> Started()
+    (order,) = book.take()
+    assert isinstance(order, WriteConfig)
+    book.answer(order, None).take()
+    assert phone._state()["screen"] == {}
+    book >> accepted(2) << []
+    body = b'{"kind":"tap","x":1,"y":2}'
+    secret = json.loads(order.text)["secret"].encode()
+    head = b"POST /touch HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"
+    book >> Received(CH, head % (secret, len(body)) + body)
+    assert b" 200 " in wire_bytes(book.take())

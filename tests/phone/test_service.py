@@ -1,0 +1,327 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.commands import Abort, Connect, Connected, Exit, Notify, Ready, Send
+from svc_proto.engine.core import Engine
+from svc_proto.facts import (
+    ChannelId,
+    Closed,
+    OperationId,
+    ReadClosed,
+    Received,
+    Sent,
+    Started,
+)
+from svc_proto.phone.backend import Later, NeedsUpload, Reply
+from svc_proto.phone.service import LIFE, Phone, PhoneConfig, PhoneState, PhoneTrigger
+from svc_proto.wire.events import (
+    AcceptWebSocket,
+    BinaryMessage,
+    CloseWebSocket,
+    TextMessage,
+    WebSocketClosed,
+)
+from tests.machines.specified_tables import check_table
+from tests.phone.harness import RELAY, STREAM, TOKEN, Rig, Said, is_status
+from tests.phone.safety.scripted_backend import ScriptedHandset
+from tests.playbook import Playbook, counting_entropy, sends
+
+S, T = PhoneState, PhoneTrigger
+IDENTITY: dict[str, object] = {
+    "device_name": "Reference phone",
+    "device_hostname": "Reference phone",
+    "device_id": "reference-phone",
+    "device_model": "Simulated handset",
+    "device_platform": "Android 16",
+    "client_surface": "android",
+    "device_form_factor": "phone",
+    "supports": {"typed_stream_events": True, "event_schema_version": 1},
+}
+
+
+def test_the_table_is_that_of_the_module() -> None:
+    check_table(
+        LIFE,
+        PhoneState,
+        PhoneTrigger,
+        [
+            ("connecting", (T.OPENED,), "signing in"),
+            ("connecting", (T.FAILED,), "resting"),
+            ("signing in", (T.WELCOMED,), "online"),
+            ("signing in", (T.REJECTED,), "given up"),
+            ("signing in", (T.LOST,), "resting"),
+            ("online", (T.LOST,), "resting"),
+            ("resting", (T.RETRY,), "connecting"),
+            ("given up", (T.STOP,), "given up"),
+            *((state, (T.STOP,), "stopped") for state in ("connecting", "signing in", "online", "resting")),
+        ],
+    )
+
+
+# --- signing in ---------------------------------------------------------------------------------------------------
+
+
+def test_from_the_start_to_the_first_status() -> None:
+    rig = Rig()
+    book = rig.book
+    order = Connect(OperationId(1), ChannelId(1), "127.0.0.1", 8767, tls=False)
+    book >> Started() << [Ready(), order]
+    assert rig.is_in(S.CONNECTING)
+    head = rig.asked(order)
+    assert (head.method, head.target, head.headers.get(b"host")) == ("GET", "/ws", b"127.0.0.1:8767")
+    book >> rig.end.say(AcceptWebSocket(STREAM)) << [sends(1)]
+    assert rig.is_in(S.SIGNING_IN)
+    assert rig.said() == [Said("system", "auth", {**IDENTITY, "pairing_code": "ABC123", "ttl_seconds": 604_800})]
+    rig.welcome()
+    paired = Notify("paired", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})
+    book << [paired, sends(1)]
+    assert rig.is_in(S.ONLINE)
+    (status,) = rig.said()
+    assert is_status(status)
+    assert rig.told() == [paired]
+
+
+def test_status_every_thirty_seconds() -> None:
+    rig = Rig()
+    rig.online()
+    for _ in range(3):
+        rig.delivered()
+        rig.book.after(29.5)
+        assert rig.said() == []
+        rig.book.after(0.5)
+        (status,) = rig.said()
+        assert is_status(status)
+
+
+def test_a_bug_in_the_status_is_logged_and_the_next_one_comes() -> None:
+    rig = Rig()
+    rig.opened()
+    rig.handset.fault = RuntimeError("secret")
+    rig.welcome()
+    assert rig.said() == []
+    assert rig.is_in(S.ONLINE)
+    assert [log.event for log in rig.book.logs] == ["bug"]
+    assert "secret" not in repr(rig.book.logs)
+    rig.handset.fault = None
+    rig.book.after(30.0)
+    assert [said.type for said in rig.said()] == ["bridge.status"]
+
+
+@pytest.mark.parametrize(
+    ("config", "credentials"),
+    [
+        ({"token": "T"}, {"session_token": "T"}),
+        ({"token": "T", "code": "ABC123"}, {"session_token": "T", "pairing_code": "ABC123", "ttl_seconds": 604_800}),
+        ({"code": "ABC123", "ttl_seconds": 60}, {"pairing_code": "ABC123", "ttl_seconds": 60}),
+        ({"token": "T", "ttl_seconds": 60}, {"session_token": "T"}),
+    ],
+)
+def test_credentials(config: dict[str, Any], credentials: dict[str, object]) -> None:
+    assert Rig(**config).opened() == Said("system", "auth", {**IDENTITY, **credentials})
+
+
+def test_after_pairing_the_token_is_used_and_the_code_forgotten() -> None:
+    rig = Rig(code="ABC123", ttl_seconds=60)
+    rig.online()
+    rig.vanish()
+    auth = rig.opened(rig.next_connect())
+    assert auth.payload == {**IDENTITY, "session_token": TOKEN}
+    rig.told()
+    rig.welcome()
+    rig.book.take()
+    assert rig.told() == [Notify("online", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})]
+
+
+def test_a_refusal_is_the_end() -> None:
+    rig = Rig()
+    rig.opened()
+    rig.message("system", "auth.fail", {"reason": "the pairing code is\x1b[2J invalid"})
+    assert rig.is_in(S.GIVEN_UP)
+    (closing,) = rig.end.hear(rig.book.take())
+    assert closing == WebSocketClosed(STREAM, 1000)
+    # The reason is shown on terminals: no control characters in it.
+    refusal = "the relay refused: the pairing code is [2J invalid"
+    rig.book >> Received(rig.end.ch, rig.end.conn.data_to_send()) << [Exit(1, refusal)]
+
+
+@pytest.mark.parametrize("payload", [{}, {"reason": 5}, {"reason": ""}, None, [1]])
+def test_a_refusal_without_a_reason(payload: object) -> None:
+    rig = Rig()
+    rig.opened()
+    rig.message("system", "auth.fail", payload)
+    rig.book.take()
+    assert Exit(1, "the relay refused: no reason given") in (rig.book >> Closed(rig.end.ch)).take()
+
+
+def test_a_relay_that_refuses_and_hangs_up_at_once() -> None:
+    rig = Rig()
+    rig.opened()
+    fact = rig.end.say(
+        TextMessage(STREAM, '{"channel":"system","type":"auth.fail","payload":{"reason":"no"}}'),
+        CloseWebSocket(STREAM, 1000),
+    )
+    assert Exit(1, "the relay refused: no") in [*(rig.book >> fact).take(), *(rig.book >> Closed(rig.end.ch)).take()]
+
+
+def test_a_refused_phone_does_not_wait_for_the_close_for_ever() -> None:
+    rig = Rig()
+    rig.opened()
+    rig.message("system", "auth.fail", {"reason": "no"})
+    rig.book.take()
+    rig.book.after(5.0) << [Abort(rig.end.ch)]
+    rig.book >> Closed(rig.end.ch) << [Exit(1, "the relay refused: no")]
+
+
+def test_a_timeout_of_the_relay_is_no_refusal() -> None:
+    rig = Rig()
+    rig.opened()
+    rig.message("system", "auth.fail", {"reason": "auth timeout: nothing came"})
+    assert rig.is_in(S.SIGNING_IN)
+    rig.hang_up()
+    rig.book.take()
+    assert rig.is_in(S.RESTING)
+
+
+@pytest.mark.parametrize("token", [None, "", 5, "caf\u00e9", "a\nb"])
+def test_a_welcome_without_a_token(token: object) -> None:
+    rig = Rig()
+    rig.opened()
+    rig.message("system", "auth.ok", {"session_token": token})
+    rig.book.take()
+    assert rig.is_in(S.GIVEN_UP)
+    assert Exit(1, "the relay sent no session token") in (rig.book >> Closed(rig.end.ch)).take()
+
+
+def test_a_relay_that_never_answers() -> None:
+    rig = Rig()
+    rig.opened()
+    rig.book.after(14.9) << []
+    rig.book.after(0.1)
+    assert rig.end.hear(rig.book.take()) == [WebSocketClosed(STREAM, 1002, "no answer to system/auth")]
+    rig.book.after(5.0) << [Abort(rig.end.ch)]
+    rig.vanish()
+    rig.book << [Notify("offline", {"retry_in": rig.pause()})]
+    assert rig.is_in(S.RESTING)
+
+
+# --- what makes no sense ------------------------------------------------------------------------------------------
+
+
+def test_messages_out_of_place_are_ignored() -> None:
+    rig = Rig()
+    rig.opened()
+    rig.command("/ping")
+    assert rig.said() == []
+    rig.book >> rig.end.say(BinaryMessage(STREAM, b"\x00"), TextMessage(STREAM, "["), TextMessage(STREAM, "[]")) << []
+    rig.welcome()
+    rig.book.take()
+    for channel, kind in (("system", "auth.ok"), ("system", "auth.fail"), ("pairing", "profiles.updated"), ("", "")):
+        rig.message(channel, kind, {"session_token": "other", "reason": "no"})
+        assert rig.said() == []
+    assert rig.is_in(S.ONLINE)
+    assert rig.phone.token == TOKEN
+
+
+def test_a_line_that_was_full_is_writable_again() -> None:
+    rig = Rig()
+    rig.online()
+    rig.handset.answers["/screen"] = Reply(200, {"noise": "".join(sha256_hex(str(n)) for n in range(16_000))})
+    rig.command("/screen")
+    (data,) = [command.data for command in rig.book.take() if isinstance(command, Send)]
+    assert len(data) > 256 * 1024  # high water
+    rig.book >> Sent(rig.end.ch, len(data)) << []
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=8,
+)
+ENVELOPES = st.fixed_dictionaries(
+    {
+        "channel": st.sampled_from(["system", "bridge", "pairing", ""]) | JSON,
+        "type": st.sampled_from(["auth.ok", "auth.fail", "bridge.command", "bridge.status", "error"]) | JSON,
+        "id": JSON,
+        "payload": JSON
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                "session_token": st.just("T") | JSON,
+                "reason": JSON,
+                "request_id": JSON | st.just("r"),
+                "method": JSON | st.just("POST"),
+                "path": JSON | st.sampled_from(["/ping", "/wait", "/screenshot", "/bug"]),
+                "params": JSON,
+                "body": JSON,
+            },
+        ),
+    }
+)
+
+
+@given(state=st.sampled_from(["signing in", "online"]), data=st.data())
+def test_no_message_makes_the_phone_raise(state: str, data: st.DataObject) -> None:
+    rig = Rig()
+    rig.handset.answers = {
+        "/wait": Later(3.0, Reply(200, {})),
+        "/screenshot": NeedsUpload("s.png", "image/png", b"png"),
+        "/bug": RuntimeError("bug"),
+    }
+    if state == "online":
+        rig.online()
+    else:
+        rig.opened()
+    for _ in range(data.draw(st.integers(1, 5))):
+        if rig.end.conn.must_close:
+            break
+        message = data.draw(ENVELOPES.map(json.dumps) | st.text(max_size=40) | st.binary(max_size=40))
+        event = TextMessage(STREAM, message) if isinstance(message, str) else BinaryMessage(STREAM, message)
+        for command in (rig.book >> rig.end.say(event)).take():
+            if isinstance(command, Send):
+                rig.end.conn.receive_data(command.data)
+        while rig.end.conn.next_event() is not None:
+            pass
+        rig.book.after(data.draw(st.sampled_from([0.0, 4.0]))).take()
+    # A bug in the phone itself would have been logged by the engine; the handset's own are answers.
+    assert all(log.fields.get("error") == "RuntimeError" for log in rig.book.logs if log.event == "bug")
+
+
+@given(
+    state=st.sampled_from(["connecting", "signing in", "online"]), pieces=st.lists(st.binary(max_size=60), max_size=4)
+)
+def test_no_bytes_make_the_phone_raise(state: str, pieces: list[bytes]) -> None:
+    rig = Rig()
+    if state == "connecting":
+        rig.asked(rig.start())
+    elif state == "signing in":
+        rig.opened()
+    else:
+        rig.online()
+    for piece in filter(None, pieces):
+        rig.book >> Received(rig.end.ch, piece)
+        rig.book.take()
+    rig.book >> ReadClosed(rig.end.ch)
+    rig.book.take()
+    rig.book >> Closed(rig.end.ch)
+    rig.book.take()
+    assert not [log for log in rig.book.logs if log.event == "bug"]
+
+
+def test_a_phone_without_anybody_to_hear_its_news() -> None:
+    book = Playbook(
+        Engine(Phone(PhoneConfig(remote="wss://relay", token="T"), ScriptedHandset()), entropy=counting_entropy())
+    )
+    book >> Started()
+    connect = book.order(Connect)
+    assert connect == Connect(OperationId(1), ChannelId(1), "relay", 443, tls=True, alpn=("h2", "http/1.1"))
+    book.answer(connect, Connected(RELAY))
+    book.take()
+    book >> Closed(ChannelId(1))
+    assert [type(command) for command in book.take()] == [Notify]

@@ -1,0 +1,100 @@
+"""What a phone passes on of its own: notifications, and the pin of the relay's certificate."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import Compute, Connect
+from svc_proto.facts import FailureKind, Started
+from svc_proto.phone.service import PhoneState
+from tests.phone.harness import Rig, Said
+
+WHERE = ("relay.example", 443)
+PIN = "sha256/" + "A" * 43 + "="
+
+
+def notice(title: str, text: str | None, number: int, posted_at: int) -> Said:
+    key = f"0|com.example.mail|{number}|null|10123"
+    said = {"package_name": "com.example.mail", "title": title, "text": text, "sub_text": None}
+    return Said("notifications", "notification.posted", {**said, "posted_at": posted_at, "key": key})
+
+
+def test_a_notification_goes_to_the_relay() -> None:
+    rig = Rig()
+    rig.online()
+    rig.sit()
+    rig.type("notify Ann: Are you: there?")
+    now = int(rig.book.now.wall * 1000)
+    assert rig.said() == [notice("Ann", "Are you: there?", 1, now)]
+    rig.type("notify Hello")
+    assert rig.said() == [notice("Hello", None, 2, now)]
+
+
+def test_notifications_wait_for_a_relay_the_last_fifty_of_them() -> None:
+    rig = Rig(notices=tuple(f"n{number}" for number in range(49)))
+    connect = rig.start()
+    rig.sit()
+    rig.type("notify a")
+    rig.type("notify b")
+    rig.opened(connect)
+    rig.welcome()
+    told = rig.said()[1:]
+    assert [said.payload["title"] for said in told] == [*(f"n{number}" for number in range(1, 49)), "a", "b"]
+
+
+def online(rig: Rig, connect: Connect) -> Compute:
+    """Sign in over TLS: the question for the pin."""
+    rig.opened(connect)
+    rig.welcome()
+    return rig.book.order(Compute)
+
+
+def test_the_first_connection_over_tls_pins_the_key() -> None:
+    rig = Rig(remote="wss://relay.example")
+    seen = online(rig, rig.start())
+    assert (seen.name, seen.args) == ("tls.seen", WHERE)
+    rig.book.answer(seen, PIN)
+    (expect,) = rig.book.take()
+    assert isinstance(expect, Compute)
+    assert (expect.name, expect.args) == ("tls.expect", (*WHERE, PIN))
+    rig.book.answer(expect, None)
+    (told,) = rig.told()[-1:]
+    assert (told.event, told.fields) == ("pinned", {"url": "wss://relay.example", "pin": PIN})
+    rig.book.take()
+    rig.vanish()
+    connect = rig.next_connect()
+    rig.opened(connect)
+    rig.welcome()
+    assert not [command for command in rig.book.take() if isinstance(command, Compute)]  # once
+
+
+def test_a_host_that_knows_no_pin_pins_nothing() -> None:
+    rig = Rig(remote="wss://relay.example")
+    rig.book.fail(online(rig, rig.start()), FailureKind.NOT_FOUND) << []
+
+
+def test_a_pin_that_is_brought_along_counts_from_the_first_connection() -> None:
+    rig = Rig(remote="wss://relay.example", pin=PIN)
+    rig.book >> Started()
+    _, expect = rig.book.take()
+    assert isinstance(expect, Compute)
+    assert (expect.name, expect.args) == ("tls.expect", (*WHERE, PIN))
+    rig.book.answer(expect, None)
+    (connect,) = rig.book.take()
+    assert isinstance(connect, Connect)
+    rig.online(connect=connect)
+    assert rig.is_in(PhoneState.ONLINE)
+
+
+def test_a_pin_is_nothing_to_a_relay_without_tls() -> None:
+    rig = Rig(remote="ws://relay.example", pin=PIN)
+    assert rig.start().host == "relay.example"
+
+
+@pytest.mark.parametrize(("kind", "detail"), [(FailureKind.TLS, True), (FailureKind.UNREACHABLE, False)])
+def test_the_log_says_what_is_wrong_with_a_certificate(kind: FailureKind, detail: bool) -> None:
+    rig = Rig(remote="wss://relay.example", pin=None)
+    rig.book.fail(rig.start(), kind)
+    rig.book.take()
+    (record,) = [each for each in rig.book.logs if each.event == "not connected"]
+    assert ("detail" in record.fields) is detail

@@ -1,0 +1,231 @@
+"""The phone uses the route that was chosen, and chooses anew. Which that is, is in
+tests/service_clients/test_candidate_prober.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svc_proto.commands import Abort, Cancel, Command, Connect, Notify, Ready
+from svc_proto.facts import Closed, FailureKind, ReadClosed, Started, Stopping
+from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.phone.service import PhoneState
+from svc_proto.wire.events import CloseWebSocket, RequestHead
+from tests.phone.harness import STREAM, TOKEN, Rig
+
+LAN = Candidate("lan", 0, "ws://lan.example:8767")
+LAN2 = Candidate("lan", 0, "ws://lan2.example:8767")
+PUBLIC = Candidate("public", 1, "wss://public.example:443")
+S = PhoneState
+
+
+def rig_of(*routes: Candidate) -> tuple[Rig, list[Connect]]:
+    """A phone that has just been started, and the probes that it begins with."""
+    rig = Rig(remote=routes[0].url, token=TOKEN, routes=routes)
+    rig.book >> Started()
+    ready, *probes = rig.book.take()
+    assert ready == Ready()
+    return rig, connects(probes)
+
+
+def connects(commands: Sequence[Command]) -> list[Connect]:
+    return [command for command in commands if isinstance(command, Connect)]
+
+
+def answer(rig: Rig, probe: Connect, status: int = 200, target: str = "/health") -> list[Command]:
+    """A candidate answers its probe; what the phone does then."""
+    end = rig.connected(probe)
+    head, *_ = end.hear(rig.book.take())
+    assert isinstance(head, RequestHead)
+    assert (head.method, head.target) == ("GET", target)
+    rig.book >> end.answer(status, b"{}")
+    commands = rig.book.take()
+    rig.book >> Closed(probe.ch) << []
+    return commands
+
+
+def routes_told(rig: Rig) -> list[str]:
+    return [str(tell.fields["role"]) for tell in rig.told() if tell.event == "route"]
+
+
+def host(order: Connect) -> str:
+    return order.host
+
+
+# --- choosing -----------------------------------------------------------------------------------------------------
+
+
+def test_the_best_route_that_answers() -> None:
+    rig, (probe,) = rig_of(PUBLIC, LAN)
+    assert (probe.host, probe.port, probe.tls) == ("lan.example", 8767, False)
+    (order,) = connects(answer(rig, probe))
+    assert host(order) == "lan.example"
+    assert rig.told()[-1] == Notify("route", {"role": "lan", "url": LAN.url})
+    rig.online(connect=order)
+    assert rig.is_in(S.ONLINE)
+
+
+def test_when_no_route_answers_it_rests_and_tries_all_again() -> None:
+    rig, (probe,) = rig_of(LAN, PUBLIC)
+    rig.book.fail(probe)
+    (following,) = connects(rig.book.take())
+    rig.book.fail(following)
+    assert rig.is_in(S.RESTING)
+    rig.book << [Notify("offline", {"retry_in": rig.pause()})]
+    assert 1.0 <= rig.pause() <= 1.25
+    assert host(rig.next_connect()) == "lan.example"
+
+
+# --- coming back --------------------------------------------------------------------------------------------------
+
+
+def test_for_a_minute_a_route_is_believed() -> None:
+    rig, (probe,) = rig_of(LAN, PUBLIC)
+    (order,) = connects(answer(rig, probe))
+    rig.online(connect=order)
+    rig.vanish()
+    again = rig.next_connect()  # at once the socket, no probe
+    rig.online(connect=again)
+    assert routes_told(rig) == ["lan", "lan"]
+    for _ in range(2):
+        rig.delivered()
+        rig.book.after(29.0).take()
+    rig.vanish()
+    probe = rig.next_connect()
+    (order,) = connects(answer(rig, probe))
+    assert host(order) == "lan.example"
+
+
+def test_a_route_that_answers_but_cannot_be_used_is_asked_again() -> None:
+    rig, (probe,) = rig_of(LAN, PUBLIC)
+    (order,) = connects(answer(rig, probe))
+    rig.book.fail(order, FailureKind.UNREACHABLE).take()
+    probe = rig.next_connect()
+    rig.book.fail(probe)
+    (fallback,) = connects(rig.book.take())
+    (order,) = connects(answer(rig, fallback))
+    assert host(order) == "public.example"
+    rig.online(connect=order)
+    assert routes_told(rig)[-1] == "public"
+
+
+def test_a_relay_that_does_not_let_us_in_is_asked_again() -> None:
+    rig, (probe,) = rig_of(LAN)
+    (order,) = connects(answer(rig, probe))
+    rig.opened(order)
+    rig.vanish()
+    probe = rig.next_connect()
+    assert connects(answer(rig, probe))
+
+
+# --- another network ----------------------------------------------------------------------------------------------
+
+
+def online_on_the_lan() -> Rig:
+    rig, (probe,) = rig_of(LAN, PUBLIC)
+    (order,) = connects(answer(rig, probe))
+    rig.online(connect=order)
+    rig.sit()
+    rig.told()
+    return rig
+
+
+def test_away_from_home_the_phone_moves_to_another_route() -> None:
+    rig = online_on_the_lan()
+    rig.type("cellular")
+    (probe,) = connects(rig.book.take())
+    assert host(probe) == "lan.example"
+    rig.book.fail(probe)
+    (following,) = connects(rig.book.take())
+    answer(rig, following)
+    rig.book >> rig.end.say(CloseWebSocket(STREAM, 1000))
+    rig.book.take()
+    for fact in (ReadClosed(rig.end.ch), Closed(rig.end.ch)):
+        rig.book >> fact
+        rig.book.take()
+    rig.book.fail(rig.next_connect())  # the better tier is asked again; of the worse one the answer is known
+    (order,) = connects(rig.book.take())
+    assert (host(order), order.tls) == ("public.example", True)
+    rig.online(connect=order)
+    assert routes_told(rig) == ["public"]
+
+
+def test_the_same_route_is_kept() -> None:
+    rig = online_on_the_lan()
+    rig.type("cellular")
+    (probe,) = connects(rig.book.take())
+    assert [command for command in answer(rig, probe) if not isinstance(command, Abort)] == []
+    assert rig.is_in(S.ONLINE)
+
+
+def test_no_route_is_no_reason_to_leave() -> None:
+    rig = online_on_the_lan()
+    rig.type("wifi")
+    (probe,) = connects(rig.book.take())
+    rig.book.fail(probe)
+    (following,) = connects(rig.book.take())
+    rig.book.fail(following) << []
+    assert rig.is_in(S.ONLINE)
+
+
+def test_a_choice_that_ends_after_the_connection_does() -> None:
+    rig = online_on_the_lan()
+    rig.type("cellular")
+    (probe,) = connects(rig.book.take())
+    rig.vanish()
+    answer(rig, probe)
+    assert rig.is_in(S.RESTING)
+
+
+def test_while_it_rests_it_comes_back_at_once() -> None:
+    rig = online_on_the_lan()
+    rig.vanish()
+    rig.type("wifi")
+    (probe,) = connects(rig.book.take())
+    assert rig.is_in(S.CONNECTING)
+    rig.type("cellular")
+    commands = rig.book.take()
+    assert Cancel(probe.op) in commands
+    (again,) = connects(commands)
+    (order,) = connects(answer(rig, again))
+    rig.type("wifi")  # while the socket is being opened
+    commands = rig.book.take()
+    assert Cancel(order.op) in commands
+    (again,) = connects(commands)
+    (order,) = connects(answer(rig, again))
+    rig.online(connect=order)
+
+
+def test_with_one_address_only_a_rest_ends() -> None:
+    rig = Rig(token=TOKEN)
+    order = rig.start()
+    rig.sit()
+    rig.type("wifi")
+    assert connects(rig.book.take()) == []
+    rig.online(connect=order)
+    rig.type("wifi")
+    assert connects(rig.book.take()) == []
+    rig.vanish()
+    rig.type("cellular")
+    assert len(connects(rig.book.take())) == 1
+
+
+def test_a_network_change_before_the_first_connection() -> None:
+    rig, (probe,) = rig_of(LAN)
+    rig.sit()
+    rig.type("wifi")
+    commands = rig.book.take()
+    assert Cancel(probe.op) in commands
+    assert len(connects(commands)) == 1
+
+
+def test_a_stop_gives_up_the_probes() -> None:
+    rig, (probe,) = rig_of(LAN)
+    rig.book >> Stopping(5.0)
+    assert Cancel(probe.op) in rig.book.take()
+
+
+def test_uploads_go_the_same_way() -> None:
+    rig = online_on_the_lan()
+    rig.type("show MEDIA:svc-relay://abc")
+    (order,) = connects(rig.book.take())
+    assert host(order) == "lan.example"

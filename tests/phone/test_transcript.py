@@ -1,0 +1,46 @@
+"""What was said at the phone's screen."""
+
+from __future__ import annotations
+
+from svc_proto.commands import Notify
+from svc_proto.phone.transcript import CUT, LONGEST_TEXT, MOST_LINES, PhoneTranscript
+
+
+def shown(transcript: PhoneTranscript) -> list[tuple[str, str]]:
+    return [(str(line["kind"]), str(line["text"])) for line in transcript.lines()]
+
+
+def test_a_talk() -> None:
+    talk = PhoneTranscript()
+    talk.said("Which app?")
+    for news in (
+        Notify("note", {"text": "chat: → phone_current_app"}),
+        Notify("answer", {"text": "It is "}),
+        Notify("performed", {"method": "GET", "path": "/ping", "status": 200}),
+        Notify("answer", {"text": "Mail."}),
+        Notify("answered", {"status": "complete"}),
+        Notify("heard", {"text": "And now?"}),
+        Notify("spoken", {"text": "Maps.", "sound": b"RIFF"}),
+        Notify("answer", {"text": "Bye."}),
+    ):
+        talk.hear(news)
+    assert shown(talk) == [
+        ("person", "Which app?"),
+        ("note", "chat: → phone_current_app"),
+        ("agent", "It is Mail."),
+        ("person", "And now?"),
+        ("agent", "Maps."),
+        ("agent", "Bye."),
+    ]
+
+
+def test_it_has_bounds() -> None:
+    talk = PhoneTranscript()
+    for _ in range(3):
+        talk.hear(Notify("answer", {"text": "x" * (LONGEST_TEXT // 2)}))
+    talk.hear(Notify("answer", {"text": "y"}))
+    assert shown(talk) == [("agent", "x" * LONGEST_TEXT + CUT)]
+    for number in range(MOST_LINES):
+        talk.said(str(number))
+    assert shown(talk)[0] == ("person", "0")
+    assert [line["id"] for line in talk.lines()] == [*range(2, MOST_LINES + 2)]

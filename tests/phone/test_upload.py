@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import Abort, Cancel, Connect, Exit
+from svc_proto.facts import Closed, FailureKind, Stopping
+from svc_proto.phone.backend import NeedsUpload
+from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
+from tests.phone.harness import TOKEN, RelayEnd, Rig, request
+from tests.playbook import sends
+
+PICTURE = NeedsUpload("screen.png", "image/png", b"\x89PNG")
+
+
+def upload(rig: Rig) -> RelayEnd:
+    """The phone has connected for the upload and said its request."""
+    rig.handset.answers["/screenshot"] = PICTURE
+    rig.command("/screenshot")
+    connect = rig.book.order(Connect)
+    assert (connect.host, connect.port, connect.tls) == ("127.0.0.1", 8767, False)
+    return rig.connected(connect)
+
+
+def test_an_upload(rig: Rig) -> None:
+    end = upload(rig)
+    head, body = request(end.hear(rig.book.take()))
+    assert (head.method, head.target) == ("POST", "/media/upload")
+    assert head.headers.get(b"authorization") == b"Bearer " + TOKEN.encode()
+    decoder = MultipartDecoder(head.headers.get(b"content-type") or b"")
+    decoder.receive_data(body)
+    decoder.receive_eof()
+    begin, data = decoder.next_event(), decoder.next_event()
+    assert isinstance(begin, PartBegin)
+    assert (begin.name, begin.filename, begin.content_type) == ("file", "screen.png", "image/png")
+    assert data == PartData(b"\x89PNG")
+    rig.book >> end.answer(200, b'{"ok":true,"token":"abc"}')
+    assert Abort(end.ch) in rig.book.take()
+    assert rig.responses() == [("r1", 200, {"media": "MEDIA:hermes-relay://abc"})]
+    assert rig.handset.uploads == [("abc", "hermes-relay")]
+    rig.book >> Closed(end.ch) << []
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "problem"),
+    [
+        (401, b"{}", "the relay answered 401"),
+        (200, b"", "the relay gave no token"),
+        (200, b"[]", "the relay gave no token"),
+        (200, b'{"token":""}', "the relay gave no token"),
+        (200, b'{"token":5}', "the relay gave no token"),
+    ],
+)
+def test_an_upload_that_the_relay_does_not_take(rig: Rig, status: int, body: bytes, problem: str) -> None:
+    end = upload(rig)
+    end.hear(rig.book.take())
+    rig.book >> end.answer(status, body)
+    assert rig.responses() == [("r1", 500, {"error": f"the file could not be uploaded: {problem}"})]
+
+
+def test_an_upload_without_a_connection(rig: Rig) -> None:
+    rig.handset.answers["/screenshot"] = PICTURE
+    rig.command("/screenshot")
+    rig.book.fail(rig.book.order(Connect), FailureKind.UNREACHABLE)
+    assert rig.responses() == [("r1", 500, {"error": "the file could not be uploaded: unreachable"})]
+
+
+def test_an_upload_that_takes_too_long(rig: Rig) -> None:
+    end = upload(rig)
+    rig.book.take()
+    rig.book.after(15.0)
+    assert Abort(end.ch) in rig.book.take()
+    assert rig.responses() == [("r1", 500, {"error": "the file could not be uploaded: timed_out"})]
+
+
+def test_an_upload_when_the_socket_is_lost(rig: Rig) -> None:
+    end = upload(rig)
+    rig.book.take()
+    assert Abort(end.ch) in (rig.book >> Closed(rig.end.ch)).take()
+    rig.book >> Closed(end.ch) << []
+
+
+def test_an_upload_when_the_phone_is_stopped(rig: Rig) -> None:
+    rig.handset.answers["/screenshot"] = PICTURE
+    rig.command("/screenshot")
+    connect = rig.book.order(Connect)
+    rig.book >> Stopping(10.0) << [Cancel(connect.op), sends(rig.end.ch)]
+    rig.book >> Closed(rig.end.ch) << [Exit(0)]
+
+
+def test_a_file_that_cannot_be_written_as_a_part(rig: Rig) -> None:
+    rig.book.logs.bugs = True
+    rig.handset.answers["/screenshot"] = NeedsUpload("screen.png", "image/\n", b"")
+    rig.command("/screenshot")
+    assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]
+
+
+def test_a_bug_after_the_upload(rig: Rig) -> None:
+    end = upload(rig)
+    end.hear(rig.book.take())
+    rig.handset.fault = RuntimeError("bug")
+    rig.book >> end.answer(200, b'{"token":"abc"}')
+    assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]

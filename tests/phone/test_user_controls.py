@@ -1,0 +1,171 @@
+"""What the person's words come to."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import Abort, Command, Connect, Notify
+from svc_proto.facts import Closed, ReadClosed, Received
+from svc_proto.phone.keyboard_control import HELP
+from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.safety.view import ACCESSIBILITY_HINT
+from tests.phone.harness import KEYS, Rig, seated
+from tests.phone.safety.scripted_backend import ScriptedHandset
+
+
+def say(rig: Rig, line: str) -> list[str]:
+    """Type a line; what the person is told."""
+    rig.type(line)
+    return notes(rig.book.take())
+
+
+def notes(commands: list[Command]) -> list[str]:
+    told = [command for command in commands if isinstance(command, Notify) and command.event == "note"]
+    return [str(tell.fields["text"]) for tell in told]
+
+
+def ask(rig: Rig, request_id: str, text: str = "Send") -> str:
+    """A command that the person is asked about; the name of the question."""
+    rig.command("/tap_text", request_id, body={"text": text})
+    (asked,) = rig.book.take()
+    assert isinstance(asked, Notify)
+    assert asked.event == "asked"
+    return str(asked.fields["confirmation"])
+
+
+def test_yes_and_no_and_always() -> None:
+    rig = seated()
+    ask(rig, "r1")
+    rig.book >> Received(KEYS, b"y")
+    rig.book >> Received(KEYS, b"\r\n")
+    commands = rig.book.take()
+    assert notes(commands) == ["c1 allowed"]
+    assert [call.path for call in rig.handset.asked] == ["/tap_text"]
+    ask(rig, "r2")
+    assert say(rig, "n") == ["c2 denied"]
+    assert len(rig.handset.asked) == 1
+    ask(rig, "r3")
+    assert say(rig, "a") == ["c3 allowed, not to be asked again"]
+    rig.command("/tap_text", "r4", body={"text": "send"})
+    assert rig.book.take()[0] == Notify("performed", {"method": "POST", "path": "/tap_text", "status": 200})
+    assert len(rig.handset.asked) == 3
+
+
+def test_an_answer_to_nothing() -> None:
+    rig = seated()
+    assert say(rig, "y") == ["there is no question open"]
+    assert say(rig, "y c9") == ["there is no question c9"]
+    assert say(rig, "what?") == [HELP]
+    assert say(rig, "") == []
+
+
+def test_with_several_questions_an_answer_needs_a_name() -> None:
+    rig = seated()
+    first, second = ask(rig, "r1"), ask(rig, "r2")
+    assert say(rig, "y") == [f"several questions are open: say for example y {first}"]
+    assert rig.handset.asked == []
+    assert say(rig, f"y {second}") == [f"{second} allowed"]
+    assert [call.request_id for call in rig.handset.asked] == ["r2"]
+    assert say(rig, "n") == [f"{first} denied"]
+
+
+def test_a_yes_that_was_meant_for_a_question_that_has_lapsed() -> None:
+    rig = seated()
+    first = ask(rig, "r1")
+    rig.book.after(25.0).take()
+    second = ask(rig, "r2")
+    rig.book.after(1.9).take()
+    assert say(rig, "y") == [f"the question before this one has just lapsed: say y {second} if you mean this one"]
+    assert rig.handset.asked == []
+    assert say(rig, f"y {first}") == [f"there is no question {first}"]
+    rig.book.after(0.1).take()
+    assert say(rig, "y") == [f"{second} allowed"]
+
+
+def test_a_yes_after_the_connection_was_lost() -> None:
+    rig = seated()
+    ask(rig, "r1")
+    rig.vanish()
+    assert say(rig, "y") == ["there is no question open"]
+    rig.online(connect=rig.next_connect())
+    second = ask(rig, "r2")
+    assert say(rig, "y") == [f"the question before this one has just lapsed: say y {second} if you mean this one"]
+
+
+def test_switches() -> None:
+    rig = seated(SafetySettings())
+    gate = rig.phone.gate
+    assert say(rig, "on") == ["master on"]
+    assert gate.armed
+    assert say(rig, "unattended on") == ["unattended on"]
+    assert gate.unattended
+    assert say(rig, "chip on") == ["chip on"]
+    assert say(rig, "capture off") == ["capture off"]
+    assert say(rig, "overlay off") == ["overlay off"]
+    assert say(rig, "accessibility off") == ["accessibility off"]
+    consents = rig.handset.consents
+    assert (consents.accessibility, consents.screen_capture, consents.overlay) == (False, False, False)
+    assert say(rig, "off") == ["master off"]
+    assert say(rig, "on") == [ACCESSIBILITY_HINT]
+    assert not gate.armed
+
+
+def test_a_store_build_has_nothing_to_turn_on() -> None:
+    rig = seated(SafetySettings(), handset=ScriptedHandset("googlePlay"))
+    assert say(rig, "on") == ["this build has no Device Control"]
+
+
+def test_off_denies_what_is_open() -> None:
+    rig = seated()
+    ask(rig, "r1")
+    rig.book >> Received(KEYS, b"off\n")
+    rig.book.take()
+    assert [tell.fields.get("status") for tell in rig.told() if tell.event == "performed"] == [403]
+    assert rig.handset.asked == []
+
+
+# --- the end of the keyboard --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", [ReadClosed(KEYS), Closed(KEYS, "hang-up"), Received(KEYS, b"y" * 4097)])
+def test_without_a_person_the_answer_is_no(end: ReadClosed | Closed | Received) -> None:
+    rig = seated()
+    ask(rig, "r1")
+    rig.book >> end
+    rig.book.take()
+    rig.command("/tap_text", "r2", body={"text": "Send"})
+    rig.book.take()
+    assert [tell.fields["status"] for tell in rig.told() if tell.event == "performed"] == [403, 403]
+    assert rig.handset.asked == []
+    if not isinstance(end, Closed):
+        rig.book >> Closed(KEYS) << []
+
+
+def test_a_standing_yes_needs_no_person() -> None:
+    rig = seated(SafetySettings(armed=True, answers=Answerer.ALLOW))
+    rig.book >> ReadClosed(KEYS) << [Abort(KEYS)]
+    rig.command("/tap_text", "r2", body={"text": "Send"})
+    assert rig.responses() == [("r2", 200, {"ok": True, "confirmed": True})]
+
+
+# --- attachments and the network ----------------------------------------------------------------------------------
+
+
+def test_attachments() -> None:
+    rig = seated()
+    assert say(rig, "show nothing in it") == ["there is no media marker in that"]
+    rig.type("show MEDIA:svc-relay://aBc")
+    order = rig.book.order(Connect)
+    assert say(rig, "tap 1") == ["there is nothing to fetch under 1"]
+    rig.book.fail(order).take()
+    rig.type("tap 1")
+    rig.book.order(Connect)
+
+
+def test_another_network() -> None:
+    rig = seated()
+    assert say(rig, "cellular") == ["the network is cellular now"]
+    rig.type("show MEDIA:svc-relay://aBc")
+    assert [type(command) for command in rig.book.take()] == [Notify]
+    rig.type("wifi")
+    rig.book.order(Connect)

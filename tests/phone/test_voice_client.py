@@ -1,0 +1,316 @@
+"""The phone's voice: one turn of the realtime agent, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.basics.pcm import wav_head
+from svc_proto.commands import Command, Compute, Connect, Notify
+from svc_proto.facts import Closed, Failed, Failure, FailureKind
+from svc_proto.phone import voice_client
+from svc_proto.phone.terminal_channels import PAIR_ANEW
+from svc_proto.phone.voice_client import HEARING_RATE, LONGEST, PIECE, READ_WITHIN, READY_WITHIN, SILENT_WITHIN
+from svc_proto.wire.events import (
+    AcceptWebSocket,
+    BinaryMessage,
+    CloseWebSocket,
+    RequestHead,
+    TextMessage,
+    WebSocketClosed,
+)
+from svc_proto.wire.limits import MAX_TEXT
+from tests.phone.harness import ASKING, STREAM, TOKEN, RelayEnd, Rig, request
+
+MADE = {"success": True, "websocket_path": "/voice/realtime-agent/v1"}
+READY = {"type": "voice.session.ready", "chat_session_id": None}
+DONE = {"type": "voice.response.done", "chat_session_id": "chat-7"}
+PCM = bytes(range(200))
+
+
+def notes(commands: list[Command]) -> list[str]:
+    return [str(tell.fields["text"]) for tell in commands if isinstance(tell, Notify) and tell.event == "note"]
+
+
+class Talk:
+    """A phone that is online, its person, and the relay's end of a voice session."""
+
+    def __init__(self) -> None:
+        self.rig = Rig(token=TOKEN, safety=ASKING)
+        self.rig.online()
+        self.rig.sit()
+        self.asked: dict[str, Any] = {}
+        self.end: RelayEnd
+
+    def say(self, text: str) -> None:
+        """The person says something: the phone asks for a session."""
+        self.rig.type(f"say {text}")
+        self.end = self.rig.connected()
+        head, body = request(self.end.hear(self.rig.book.take()))
+        assert (head.method, head.target) == ("POST", "/voice/realtime-agent/session")
+        assert head.headers.get(b"authorization") == f"Bearer {TOKEN}".encode()
+        self.asked = json.loads(body)
+
+    def play(self, path: str) -> Compute:
+        """The person plays a recording: it is read first."""
+        self.rig.type(f"say {path}")
+        order = self.rig.book.order(Compute)
+        assert (order.name, order.args) == ("speech.read", (path, HEARING_RATE, LONGEST))
+        return order
+
+    def answered(self, status: int = 200, body: object = MADE) -> list[Command]:
+        """The relay's answer."""
+        self.rig.book >> self.end.answer(status, json.dumps(body).encode())
+        return [] if status == 200 and body == MADE else self.rig.book.take()
+
+    def open(self, text: str = "What is on the screen?") -> None:
+        """A session that is ready: the phone says what it was told."""
+        self.say(text)
+        self.answered()
+        self.end = self.rig.connected()
+        head, *_ = self.end.hear(self.rig.book.take())
+        assert isinstance(head, RequestHead)
+        assert (head.target, head.websocket) == ("/voice/realtime-agent/v1", True)
+        self.rig.book >> self.end.say(AcceptWebSocket(STREAM)) << []
+        assert self.hears(READY) == [{"type": "response.create", "text": text}]
+
+    def hears(self, *events: dict[str, Any] | str) -> list[dict[str, Any]]:
+        """The relay's events; what the phone says to them."""
+        self.commands: list[Command] = []
+        said: list[dict[str, Any]] = []
+        for each in events:
+            text = each if isinstance(each, str) else json.dumps(each)
+            self.rig.book >> self.end.say(TextMessage(STREAM, text))
+            commands = self.rig.book.take()
+            self.commands += commands
+            heard = self.end.hear(commands)
+            said += [json.loads(event.text) for event in heard if isinstance(event, TextMessage)]
+            self.closed = any(isinstance(event, WebSocketClosed) for event in heard)
+        return said
+
+    def spoken(self) -> Notify:
+        (tell,) = [each for each in self.commands if isinstance(each, Notify) and each.event == "spoken"]
+        return tell
+
+
+def sound(pcm: bytes = PCM, rate: object = 16_000) -> dict[str, Any]:
+    return {
+        "type": "voice.output_audio.delta",
+        "audio_base64": b64encode(pcm).decode("ascii"),
+        "sample_rate": rate,
+    }
+
+
+def test_a_turn_is_heard() -> None:
+    talk = Talk()
+    talk.open()
+    assert talk.asked == {}
+    said = talk.hears(
+        READY,  # once
+        {"type": "voice.response.delta", "delta": "It is "},
+        {"type": "voice.response.delta", "delta": "Mail."},
+        {"type": "voice.response.delta", "delta": 7},
+        {"type": "voice.response.turn_completed", "content": "It is Mail."},
+        sound(),
+        sound(PCM, "fast"),
+        {**sound(), "audio_base64": "A"},
+        {"type": "voice.playback_drain.requested", "call_id": "k1"},
+        {"type": "svc.confirmation.requested", "confirmation_id": "c1"},
+        {"type": "svc.run.promoted", "spoken_handoff": True},
+        {"type": "svc.tool.started"},
+        {"type": "voice.response.started"},
+        "no JSON",
+        "[]",
+        DONE,
+    )
+    assert said == [
+        {"type": "playback.drained", "call_id": "k1"},
+        {"type": "svc.confirm", "confirmation_id": "c1", "answer": "deny"},
+    ]
+    assert talk.closed
+    assert talk.spoken().fields == {"text": "It is Mail.", "sound": wav_head(2 * len(PCM), 16_000) + PCM + PCM}
+    assert notes(talk.commands) == []
+    talk.rig.book >> Closed(talk.end.ch)
+    assert notes(talk.rig.book.take()) == []
+    talk.say("And now?")
+    assert talk.asked == {"chat_session_id": "chat-7"}
+
+
+def test_an_answer_that_comes_whole_and_silent() -> None:
+    talk = Talk()
+    talk.open()
+    talk.hears({"type": "voice.response.turn_completed", "content": "Yes."}, DONE)
+    assert talk.spoken().fields == {"text": "Yes.", "sound": b""}
+
+
+def test_a_recording_is_said_in_pieces() -> None:
+    talk = Talk()
+    talk.rig.book.answer(talk.play("My memo.wav"), b"\1\2" * PIECE)
+    talk.end = talk.rig.connected()
+    talk.end.hear(talk.rig.book.take())
+    talk.answered()
+    talk.end = talk.rig.connected()
+    talk.end.hear(talk.rig.book.take())
+    talk.rig.book >> talk.end.say(AcceptWebSocket(STREAM)) << []
+    piece = {"sample_rate": HEARING_RATE, "audio_base64": b64encode(b"\1\2" * (PIECE // 2)).decode("ascii")}
+    assert talk.hears(READY) == [
+        {"type": "input_audio.append", "chunk_id": 1, **piece},
+        {"type": "input_audio.append", "chunk_id": 2, **piece},
+        {"type": "input_audio.commit"},
+    ]
+    talk.hears({"type": "voice.input_transcript.final", "text": "lights on"}, sound(), DONE)
+    told = [each for each in talk.commands if isinstance(each, Notify)]
+    assert [(each.event, each.fields["text"]) for each in told] == [("heard", "lights on"), ("spoken", "")]
+
+
+def test_a_recording_that_cannot_be_read() -> None:
+    talk = Talk()
+    order = talk.play("a.wav")
+    talk.rig.book >> Failed(order.op, Failure(FailureKind.INVALID, "it is no WAV file"))
+    assert notes(talk.rig.book.take()) == ["voice: a.wav: it is no WAV file"]
+    talk.rig.book.fail(talk.play("b.wav"), FailureKind.NOT_FOUND)
+    assert notes(talk.rig.book.take()) == ["voice: b.wav: not_found"]
+    talk.play("c.wav")
+    assert notes(talk.rig.book.after(READ_WITHIN).take()) == ["voice: c.wav: no answer in time"]
+
+
+def test_what_was_typed_is_not_told_again() -> None:
+    talk = Talk()
+    talk.open()
+    talk.hears({"type": "voice.input_transcript.final", "text": "What?"}, DONE)
+    assert not [each for each in talk.commands if isinstance(each, Notify)]
+
+
+def test_what_comes_behind_the_end() -> None:
+    talk = Talk()
+    talk.open()
+    late = {"type": "voice.response.delta", "delta": "late"}
+    texts = [TextMessage(STREAM, json.dumps(each)) for each in (DONE, late, DONE)]
+    talk.rig.book >> talk.end.say(*texts)
+    commands = talk.rig.book.take()
+    assert not [each for each in commands if isinstance(each, Notify)]
+
+
+def test_sound_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(voice_client, "MOST_SOUND", 300)
+    talk = Talk()
+    talk.open()
+    talk.hears(sound(), sound(), sound(), DONE)
+    assert len(bytes(talk.spoken().fields["sound"])) == 300 + len(wav_head(0, 1))  # type: ignore[call-overload] # bytes
+
+
+@pytest.mark.parametrize(
+    ("event", "why"),
+    [
+        ({"type": "voice.error", "message": "no key"}, "no key"),
+        ({"type": "voice.error"}, "no reason given"),
+        (
+            {"type": "hermes.run.promoted", "spoken_handoff": False},
+            "this takes longer: its answer will be in the chat",
+        ),
+    ],
+)
+def test_a_turn_that_ends_otherwise(event: dict[str, Any], why: str) -> None:
+    talk = Talk()
+    talk.open()
+    talk.hears(event)
+    assert notes(talk.commands) == [f"voice: {why}"]
+    assert not [each for each in talk.commands if isinstance(each, Notify) and each.event == "spoken"]
+
+
+def test_a_socket_that_closes() -> None:
+    talk = Talk()
+    talk.open()
+    talk.rig.book >> talk.end.say(BinaryMessage(STREAM, b"x"))
+    talk.rig.book.take()
+    talk.hears({"type": "voice.response.delta", "delta": "It"})
+    talk.rig.book >> talk.end.say(CloseWebSocket(STREAM, 1011))
+    talk.commands = talk.rig.book.take()
+    assert notes(talk.commands) == ["voice: the voice session ended (1011)"]
+    assert talk.spoken().fields["text"] == "It"
+
+
+def test_silence_has_an_end() -> None:
+    talk = Talk()
+    talk.open()
+    assert notes(talk.rig.book.after(SILENT_WITHIN / 2).take()) == []
+    talk.hears({"type": "svc.run.progress"})
+    assert notes(talk.rig.book.after(SILENT_WITHIN - 1).take()) == []
+    assert notes(talk.rig.book.after(1).take()) == ["voice: the agent did not answer in time"]
+
+
+def test_a_session_that_is_never_ready() -> None:
+    talk = Talk()
+    talk.say("Hi")
+    talk.answered()
+    talk.end = talk.rig.connected()
+    talk.end.hear(talk.rig.book.take())
+    talk.rig.book >> talk.end.say(AcceptWebSocket(STREAM)) << []
+    assert notes(talk.rig.book.after(READY_WITHIN).take()) == ["voice: the agent did not answer in time"]
+
+
+def test_refusals() -> None:
+    talk = Talk()
+    for status, body, why in (
+        (403, {"error": "no grant"}, f"status 403; {PAIR_ANEW}"),
+        (200, {"websocket_path": 7}, "status 200"),
+    ):
+        talk.say("Hi")
+        assert notes(talk.answered(status, body)) == [f"voice: the relay makes no voice session: {why}"]
+    talk.say("Hi")
+    talk.answered()
+    talk.end = talk.rig.connected()
+    talk.end.hear(talk.rig.book.take())
+    assert notes(talk.answered(404, {})) == ["voice: the relay opens no voice session: status 404"]
+    talk.rig.type("say Hi")
+    connect = talk.rig.book.order(Connect)
+    talk.rig.book.fail(connect, FailureKind.UNREACHABLE)
+    assert notes(talk.rig.book.take()) == ["voice: the relay makes no voice session: unreachable"]
+
+
+def test_one_turn_at_a_time_and_no_speech() -> None:
+    talk = Talk()
+    talk.open()
+    rig = talk.rig
+    rig.type("say More")
+    assert notes(rig.book.take()) == ["voice: the agent has not answered yet"]
+    talk.hears(DONE)
+    controls = rig.phone.controls
+    controls._voice.say("x" * (MAX_TEXT + 1))
+    assert rig.told()[-1].fields["text"] == "voice: more than 5000 characters are not said"
+    controls._voice.say("x" * MAX_TEXT)
+    assert "more than" not in str(rig.told())
+    assert controls._voice.awaits
+
+
+def test_nobody_is_there() -> None:
+    rig = Rig(token=TOKEN, safety=ASKING)
+    rig.start()
+    rig.sit()
+    rig.type("say Hi")
+    assert notes(rig.book.take()) == ["voice: there is no relay at the moment"]
+
+
+def test_a_fault_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk()
+    talk.rig.book.logs.bugs = True
+
+    def broken(*given: object, **named: object) -> Any:
+        raise LocalProtocolError("broken")
+
+    monkeypatch.setattr("svc_proto.service_clients.service_client.bearer_header", broken)
+    talk.rig.type("say Hi")
+    (note,) = notes(talk.rig.book.take())
+    assert note.startswith("voice: internal error, reference ")
+
+
+def test_a_phone_that_stops_hangs_up() -> None:
+    talk = Talk()
+    talk.open()
+    talk.rig.phone._voice.drop()
+    talk.rig.phone._voice.drop()
+    talk.rig.book.after(0.0).take()

@@ -1,0 +1,205 @@
+"""Relays as nodes of one service: a Redis and a proxy of the tests' own, and phones that come back to any of them."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from shutil import which
+from typing import Any, Generic, Self, TypeVar
+
+import pytest
+
+from svc_proto.basics.errors import RemoteProtocolError
+from tests.loops.wires import Declined, Ws
+from tests.ports import free_port
+from tests.runtimes.postgresql import needs_postgresql, server
+from tests.runtimes.redis_server import RedisServer, needs_redis
+from tests.servers.program_process import SYSTEM_PATH, TIMEOUT, Running, call, running_relay, websocket
+from tests.servers.proxies import in_front
+
+T = TypeVar("T")
+FOREVER = 3600.0  # s; longer than any test
+needs_nodes = [
+    needs_postgresql,
+    needs_redis,
+    pytest.mark.skipif(which("nginx", path=SYSTEM_PATH) is None, reason="nginx is not installed"),
+]
+UPSTREAM = """
+proxy_http_version 1.1;
+proxy_set_header Upgrade $http_upgrade;
+proxy_set_header Connection "upgrade";
+proxy_set_header Host $http_host;
+proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+proxy_read_timeout 1h;
+location / {{ proxy_pass http://nodes; }}
+}}
+upstream nodes {{ {servers} }}
+server {{ listen 127.0.0.1:{spare};
+"""
+
+
+def until(is_so: Callable[[], bool], what: str) -> None:
+    """Ask until it is so. AssertionError after `TIMEOUT`."""
+    began = time.monotonic()
+    while not is_so():
+        assert time.monotonic() < began + TIMEOUT, f"{what}: not within {TIMEOUT} s"
+
+
+class Load(Generic[T]):
+    """Threads that ask again and again, each time with a number of its own, until `end`; what came of it is `told`."""
+
+    def __init__(self, asks: Iterable[Callable[[int], T]], counts: Callable[[T], bool] = lambda told: True) -> None:
+        self.told: list[T] = []
+        self._counts, self._numbers = counts, count(1_000)
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._work, args=(ask,), daemon=True) for ask in asks]
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        """Each hears what it has asked last."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def more(self, n: int) -> None:
+        """Wait until so many further ones that count were told."""
+        wanted = sum(map(self._counts, self.told)) + n
+        until(lambda: sum(map(self._counts, self.told)) >= wanted, "what was asked")
+
+    def _work(self, ask: Callable[[int], T]) -> None:
+        while not self._over.is_set():
+            self.told.append(ask(next(self._numbers)))
+
+
+class NodePhone:
+    """A phone on a thread that answers each command, and comes back with its token whenever it is cut off."""
+
+    def __init__(self, name: str, port: int, code: str) -> None:
+        self.name = name
+        self.token = ""
+        self.refused = ""  # why it was not let in again: it comes no more
+        self.done: list[Any] = []  # the bodies of what it was told to do, as they came
+        self.online = threading.Event()
+        self._port = port
+        self._over = False
+        self._ws: Ws | None = None
+        self._thread = threading.Thread(target=self._live, args=(code,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """It goes for good."""
+        self._over = True
+        if (ws := self._ws) is not None:
+            with suppress(OSError):
+                ws.wire.close_write()  # it may be waiting for a word
+        self._thread.join(TIMEOUT)
+
+    def _live(self, code: str) -> None:
+        while not self._over and not self.refused:
+            shown = {"session_token": self.token} if self.token else {"pairing_code": code}
+            with suppress(OSError, Declined, RemoteProtocolError, AssertionError), websocket(self._port) as ws:
+                self._ws = ws
+                if not self._over:  # else nobody would end it
+                    self._serve(ws, shown)
+            self.online.clear()
+
+    def _serve(self, ws: Ws, shown: dict[str, str]) -> None:
+        told = {"device_name": self.name, "device_id": f"device-{self.name}", "client_surface": "android", **shown}
+        answer = ws.sign_in(**told)
+        if answer["type"] != "auth.ok":
+            self.refused = answer["payload"]["reason"]
+            return
+        self.token = ws.token
+        ws.say("bridge", "bridge.status", {"device": {"name": self.name}})
+        self.online.set()
+        while True:
+            command = ws.command(FOREVER)
+            self.done.append(command["body"])
+            ws.respond(command["request_id"], {})
+
+
+class Cluster:
+    """Three relays, each in a home of its own, with one store and one Redis, behind nginx at `port`."""
+
+    def __init__(self, folder: Path, nodes: int = 3, env: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.env = env or {}
+        self.redis = RedisServer(folder)
+        self.store = server()
+        self.ports = [free_port() for _ in range(nodes)]
+        self.port = 0
+        self.nodes: list[Running | None] = [None] * nodes
+        self.phones: list[NodePhone] = []
+        self._stack = ExitStack()
+        self._lives = [ExitStack() for _ in range(nodes)]
+        self._database = ""
+
+    def __enter__(self) -> Self:
+        self._database = self.store.fresh()
+        self.redis.start()
+        self._stack.callback(self.redis.kill)
+        for n in range(len(self.nodes)):
+            self.rise(n)
+        servers = " ".join(f"server 127.0.0.1:{each} max_fails=1 fail_timeout=1s;" for each in self.ports)
+        block = UPSTREAM.format(servers=servers, spare=free_port())
+        self.port = self._stack.enter_context(in_front(self.folder / "nginx", "nginx", block))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for phone in self.phones:
+            phone.close()
+        for life in self._lives:
+            life.close()
+        self._stack.close()
+
+    def rise(self, n: int) -> None:
+        """Start a node."""
+        env = {
+            "SVC_CLUSTER_URL": self.redis.url, "SVC_DATABASE_URL": self._database, "RELAY_TRUST_PROXY_HEADERS": "1",
+            "RELAY_LOCAL_TRUST": "address", "SVC_NODE_URL": f"http://127.0.0.1:{self.ports[n]}", **self.env,
+        }  # fmt: skip
+        entered = running_relay(self.folder / f"node-{n}", env=env, port=self.ports[n])
+        self.nodes[n], _ = self._lives[n].enter_context(entered)
+
+    def kill(self, n: int) -> None:
+        """It is gone from one instant to the next."""
+        node, self.nodes[n] = self.nodes[n], None
+        assert node is not None
+        node.process.kill()
+        self._lives[n].close()
+
+    def stored(self, token: str) -> bool:
+        """Whether the store has the session of a token."""
+        database = self._database.partition("@/")[2].partition("?")[0]
+        digest = sha256(token.encode()).hexdigest()
+        return bool(self.store.execute(f"SELECT 1 FROM paired_sessions WHERE token_hash = '{digest}'", database))
+
+    def pair(self, name: str, n: int) -> NodePhone:
+        """A phone with a code of that node."""
+        code = "".join(secrets.choice("ABCDEFGHJKLMNPQRSTUVWXYZ23456789") for _ in range(6))
+        registered = call(self.ports[n], "POST", "/pairing/register", {"code": code})  # no address is blocked then
+        assert registered.status == 200
+        phone = NodePhone(name, self.port, code)
+        self.phones.append(phone)
+        assert phone.online.wait(TIMEOUT), phone.refused
+        return phone
+
+    def tap(self, port: int, phone: NodePhone, x: int, token: str) -> tuple[int, str]:
+        """A command for a phone, asked for at a port: the status, and the code of an error."""
+        try:
+            answer = call(port, "POST", f"/tap?device=device-{phone.name}", {"x": x, "y": 1}, token=token)
+        except (OSError, ValueError):  # whoever had it is gone, or the proxy says so in HTML
+            return 0, ""
+        return answer.status, str(answer.body.get("code", ""))
+
+    def wait_reached(self, n: int, phone: NodePhone, token: str = "") -> None:
+        """Wait until a phone can be driven from a node, with its own token if no other is named."""
+        port, shown = self.ports[n], token or phone.token
+        until(lambda: self.tap(port, phone, 1, shown)[0] == 200, f"{phone.name} is driven from node {n}")

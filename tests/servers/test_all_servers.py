@@ -1,0 +1,371 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtimes.running import claim, find_all, is_held
+from runtimes.tls import client_context
+from servers import __main__ as everything
+from servers.env_file import make_key
+from servers.launch import CannotStartError
+from tests.forkserver import python, run
+from tests.servers.conftest import Failing
+from tests.servers.program_process import (
+    ROOT,
+    TIMEOUT,
+    Running,
+    call,
+    environment,
+    running,
+    shown_pin,
+    sign_in,
+    websocket,
+)
+
+ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
+API = ("--api-port", "0", "--dashboard-port", "0")
+LOCAL = ("--host", "127.0.0.1", "--port", "0", *API)
+
+
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_no_code_is_made_for_a_journal(runtime: str, tmp_path: Path) -> None:
+    with running(tmp_path, "servers", *LOCAL, runtime=runtime) as servers:
+        servers.line(r"^To pair a phone: svc pair$")
+        assert not [line for line in servers.seen if "code" in line]
+        port = relay_of(servers)
+        assert "session_token" in sign_in(port, pairing_code=call(port, "POST", "/pairing").body["code"])
+        assert servers.stop() == 0
+
+
+def relay_of(servers: Running) -> int:
+    """The relay's port. Its line may have come already: two streams are read, each by itself."""
+    said = r"^relay: https?://[^ ]+:(\d+) "
+    seen = [found for line in servers.seen if (found := re.match(said, line))]
+    return int((seen[0] if seen else servers.line(said))[1])
+
+
+def invite_of(servers: Running) -> dict[str, Any]:
+    """The invite that a terminal would show."""
+    servers.line("^To pair a phone: ")
+    invite: dict[str, Any] = json.loads(call(relay_of(servers), "POST", "/pairing/mint", {}).body["qr_payload"])
+    return invite
+
+
+def test_relay_and_api_in_one_process(runtime: str, tmp_path: Path) -> None:
+    env = {"API_SERVER_KEY": "sk-all-5d1c"}
+    with running(tmp_path, "servers", *LOCAL, env=env, runtime=runtime) as servers:
+        ports = {}
+        for _ in range(2):
+            found = servers.line(r"^(relay|api): http://127\.0\.0\.1:(\d+) ")
+            ports[found[1]] = int(found[2])
+        assert "sessions" in call(ports["relay"], "GET", "/health").body
+        assert call(ports["api"], "GET", "/health").body["platform"] == "svc-agent"
+        assert call(ports["api"], "GET", "/api/sessions").status == 401
+        assert call(ports["api"], "GET", "/api/sessions", token="sk-all-5d1c").body["sessions"] == []
+        invite = invite_of(servers)
+        assert (invite["port"], invite["tls"]) == (ports["api"], False)
+        assert invite["key"] not in ("", "sk-all-5d1c")  # it is the pairing's own
+        assert call(ports["api"], "GET", "/api/sessions", token=invite["key"]).status == 200
+        servers.line("^The API listens on this host only")
+        assert servers.stop() == 0
+        assert not [line for line in servers.seen if "sk-all" in line or "payload=" in line]
+
+
+@ONLY_LINUX
+def test_for_other_hosts_the_api_makes_itself_a_key_and_keeps_it(tmp_path: Path) -> None:
+    keys = []
+    home = tmp_path / "svc"
+    home.mkdir()
+    (home / ".env").write_text("# mine\nOTHER=1")
+    for _ in range(2):
+        with running(tmp_path, "servers", "--host", "127.0.0.2", "--port", "0", *API, "--no-qr") as servers:
+            port = int(servers.line(r"^api: http://127\.0\.0\.2:(\d+) \(with a key\)")[1])
+            env = (home / ".env").read_text()
+            assert env.startswith("# mine\nOTHER=1\nAPI_SERVER_KEY=sk-")
+            keys.append(env.strip().partition("API_SERVER_KEY=")[2])
+            assert call(port, "GET", "/v1/models", host="127.0.0.2").status == 401
+            assert call(port, "GET", "/v1/models", host="127.0.0.2", token=keys[-1]).status == 200
+            if len(keys) == 1:  # it was replaced: the server is told, and takes it
+                (home / ".env").write_text(env.replace(keys[0], "sk-replaced-0123456789"))
+                told = call(port, "POST", "/api/key/reload", host="127.0.0.2", token=keys.pop())
+                assert told.body == {"ok": True, "changed": True}
+                keys.append("sk-replaced-0123456789")
+                assert call(port, "GET", "/v1/models", host="127.0.0.2", token=keys[0]).status == 200
+            assert servers.stop() == 0
+            assert not [line for line in servers.seen if keys[-1] in line]
+    assert keys[0] == keys[1]
+    assert (home / ".env").stat().st_mode & 0o777 == 0o600
+
+
+@ONLY_LINUX
+def test_an_operator_who_says_where_decides_about_the_key_too(tmp_path: Path) -> None:
+    local = ("--host", "127.0.0.2", "--port", "0", *API, "--no-qr", "--api-host", "127.0.0.1")
+    with running(tmp_path, "servers", *local) as servers:
+        servers.line(r"^api: http://127\.0\.0\.1:(\d+) \(no key\)")
+        assert servers.stop() == 0
+    assert not (tmp_path / "svc" / ".env").exists()
+
+
+def test_a_key_that_cannot_be_kept(tmp_path: Path) -> None:
+    home = tmp_path / "svc"
+    (home / ".env").mkdir(parents=True)
+    with pytest.raises(CannotStartError, match="cannot keep an API key in"):
+        make_key(home)
+
+
+def test_the_agent_finds_the_phone_through_the_relay(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    """Also where the relay speaks TLS to others."""
+    tls = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
+    for number, env in enumerate(({}, tls)):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with running(home, "servers", *LOCAL, "--no-qr", env=env) as servers:
+            ports = {}
+            for _ in range(2):
+                found = servers.line(r"^(relay|api): https?://127\.0\.0\.1:(\d+) ")
+                ports[found[1]] = int(found[2])
+            session = call(ports["api"], "POST", "/api/sessions", {}).body["id"]
+            told = call(ports["api"], "POST", f"/api/sessions/{session}/chat", {"message": "/phone ping"})
+            assert told.status == 200
+            rows = call(ports["api"], "GET", f"/api/sessions/{session}/messages").body["messages"]
+            (result,) = [row["content"] for row in rows if row["role"] == "tool"]
+            assert "no phone" in result.lower()  # the relay's own words
+            assert servers.stop() == 0
+
+
+def gateway_asks(home: Path, url: str, **env: str) -> dict[str, Any]:
+    """What the gateway answers that asks an API server for its sessions."""
+    order = '{"jsonrpc": "2.0", "id": 1, "method": "session.list"}\n'
+    command = python("clients.gateway")
+    told = environment(home, {"RELAY_WEBAPI_URL": url, **env})
+    done = run(command, cwd=ROOT, env=told, input=order, capture_output=True, text=True, timeout=TIMEOUT)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    return next(answer for answer in answers if answer.get("id") == 1)
+
+
+def test_an_api_with_tls_of_its_own(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    """Phones are told of it; programs of this host come in by a door of theirs, or know its pin."""
+    env = {"API_SERVER_SSL_CERT": str(certificate[0]), "API_SERVER_SSL_KEY": str(certificate[1])}
+    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
+        ports = {}
+        for _ in range(2):
+            found = servers.line(r"^(relay: http|api: https)://127\.0\.0\.1:(\d+) ")
+            ports[found[1]] = int(found[2])
+        relay, api = ports["relay: http"], ports["api: https"]
+        invite = invite_of(servers)
+        assert (invite["port"], invite["tls"], invite["relay"]["url"][:5]) == (api, True, "ws://")
+        assert call(api, "GET", "/health", tls=client_context(certificate[0])).status == 200
+        with websocket(relay) as desktop:
+            code = call(relay, "POST", "/pairing").body["code"]
+            assert desktop.sign_in(pairing_code=code)["type"] == "auth.ok"
+            desktop.say("tui", "tui.attach", {"cols": 80, "rows": 24})
+            while desktop.hear()["type"] != "tui.attached":
+                pass
+            asked = {"jsonrpc": "2.0", "id": "1", "method": "session.list", "params": {}}
+            desktop.say("tui", "tui.rpc.request", asked)
+            while (answer := desktop.hear())["type"] != "tui.rpc.response":
+                pass
+            assert answer["payload"]["result"]["sessions"] == []
+        url = f"https://127.0.0.1:{api}"
+        assert gateway_asks(tmp_path, url, RELAY_WEBAPI_PIN=shown_pin(api))["result"]["sessions"] == []
+        assert gateway_asks(tmp_path, url, SSL_CERT_FILE=str(certificate[0]))["result"]["sessions"] == []
+        for other in ({}, {"RELAY_WEBAPI_PIN": f"sha256/{'A' * 43}="}):
+            assert "cannot be reached" in gateway_asks(tmp_path, url, **other)["error"]["message"]
+        assert servers.stop() == 0
+
+
+def test_the_operators_address_of_the_api_stands_in_the_invite(tmp_path: Path) -> None:
+    env = {"RELAY_WEBAPI_URL": "https://agent.example:9000", "API_SERVER_KEY": "sk-there"}
+    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
+        invite = invite_of(servers)
+        assert (invite["host"], invite["port"], invite["tls"]) == ("agent.example", 9000, True)
+        assert invite["key"] == "sk-there"  # which may be another API than the one beside: it gets the main key
+        assert servers.stop() == 0
+
+
+def pair(home: Path, *arguments: str) -> dict[str, Any]:
+    """What `svc pair` makes on the host of the servers, in a shell that knows none of their settings."""
+    command = python("clients.commands.pair", "--json", *arguments)
+    done = run(command, cwd=ROOT, env=environment(home), capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 0, done.stderr
+    invite: dict[str, Any] = json.loads(done.stdout)
+    assert json.loads(invite["qr_payload"])["key"] == invite["api"]["key"]
+    return invite
+
+
+def test_svc_pair_gets_a_key_of_the_pairings_own_where_there_is_one(tmp_path: Path) -> None:
+    env = {"API_SERVER_KEY": "sk-all-5d1c"}
+    with running(tmp_path, "servers", *LOCAL, "--no-qr", env=env) as servers:
+        ports = {}
+        for _ in range(2):
+            found = servers.line(r"^(relay|api): http://127\.0\.0\.1:(\d+) ")
+            ports[found[1]] = int(found[2])
+        api = pair(tmp_path)["api"]
+        assert api["own_key"] is True
+        assert call(ports["api"], "GET", "/api/sessions", token=api["key"]).status == 200
+        (tmp_path / "svc" / ".env").write_text("API_SERVER_KEY=sk-main")
+        alone = pair(tmp_path, "--no-relay")["api"]
+        assert (alone["key"], alone["own_key"]) == ("sk-main", False)
+        assert servers.stop() == 0
+
+
+def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    """TLS and ports that stand in `.env`, and what only the servers' own environment said."""
+    home = tmp_path / "svc"
+    home.mkdir()
+    (home / ".env").write_text("RELAY_PORT=0\nRELAY_HOST=127.0.0.1\nAPI_SERVER_PORT=0\nSVC_DASHBOARD_PORT=0\n")
+    env = {f"{name}_SSL_CERT": str(certificate[0]) for name in ("RELAY", "API_SERVER")}
+    env |= {f"{name}_SSL_KEY": str(certificate[1]) for name in ("RELAY", "API_SERVER")}
+    env |= {"API_SERVER_KEY": "sk-all-5d1c", "SVC_BRAND": "hermes"}
+    with running(tmp_path, "servers", "--no-qr", env=env) as servers:
+        ports = {}
+        for _ in range(3):
+            found = servers.line(r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+) ")
+            ports[found[1]] = int(found[2])
+        told = {each.role: each for each in find_all(home)}
+        assert {role: each.port for role, each in told.items()} == ports
+        assert {each.pid for each in told.values()} == {servers.process.pid}
+        assert (told["api"].key, told["api"].model) == ("environment", "built-in")
+        invite = pair(tmp_path)
+        assert invite["relay"]["url"].startswith("wss://")
+        assert invite["relay"]["url"].endswith(f":{ports['relay']}")
+        assert (invite["api"]["url"][:5], invite["api"]["own_key"]) == ("https", True)
+        assert invite["api"]["url"].endswith(f":{ports['api']}")
+        assert invite["pairing_url"].startswith("hermes-relay://")
+        asked = run(
+            python("clients.commands.svc", "relay", "insecure-api-key"),
+            cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True, timeout=TIMEOUT,
+        )  # fmt: skip
+        assert asked.returncode == 0, asked.stderr
+        files = [path.read_text() for path in (home / "run").iterdir()]
+        assert not [text for text in files if "sk-all" in text]
+        assert servers.stop() == 0
+    assert find_all(home) == []
+
+
+def test_a_desktop_that_was_paired_by_an_invite_chats(tmp_path: Path) -> None:
+    """From another home, so as from another machine: it knows the API and its key from the invite."""
+    there = tmp_path / "desk"
+    there.mkdir()
+    with running(tmp_path, "servers", *LOCAL, "--no-qr", env={"API_SERVER_KEY": "sk-all-5d1c"}) as servers:
+        said = [servers.line(r"^(relay|api): http://127\.0\.0\.1:(\d+) ") for _ in range(2)]
+        ports = {each[1]: each[2] for each in said}
+        payload = json.loads(pair(tmp_path)["qr_payload"])
+        payload |= {"host": "127.0.0.1", "endpoints": None}  # it says where phones would find what listens here only
+        payload["relay"]["url"] = f"ws://127.0.0.1:{ports['relay']}"
+        shown = ""
+        for words in (("pair", "--pair-qr", json.dumps(payload)), ("chat", "/help")):
+            done = run(
+                python("clients.commands.svc_relay", *words),
+                cwd=ROOT, env=environment(there), capture_output=True, text=True, timeout=TIMEOUT,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            shown = done.stdout
+        assert "/phone" in shown
+        file = there / "svc" / "remote-sessions.json"
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert servers.stop() == 0
+
+
+@pytest.mark.parametrize("role", ["relay", "api"])
+def test_a_second_server_on_one_home_is_refused(tmp_path: Path, failing: Failing, role: str) -> None:
+    home = tmp_path / "svc"
+    held = claim(home, role, version="1")
+    code, line = failing(everything.main, *LOCAL)
+    assert code == 2
+    assert line == (
+        f"the {role} of {home} runs already (process {os.getpid()}): see svc status, "
+        "or name another folder with SVC_HOME"
+    )
+    held.release()
+    assert not is_held(home, "relay")
+
+
+def test_without_a_key_of_the_api_the_invite_has_none(tmp_path: Path) -> None:
+    with running(tmp_path, "servers", *LOCAL) as servers:
+        assert invite_of(servers)["key"] == ""
+        assert servers.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env"), [(("--no-api",), {}), ((), {"API_SERVER_ENABLED": "0"})], ids=["option", "variable"]
+)
+def test_without_the_api(tmp_path: Path, arguments: tuple[str, ...], env: dict[str, str]) -> None:
+    with running(tmp_path, "servers", *LOCAL, *arguments, env=env) as servers:
+        assert invite_of(servers)["port"] == 8642
+        assert servers.stop() == 0
+        assert [line for line in servers.seen if line.startswith("api: http")] == []
+
+
+def test_both_read_the_same_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("platforms: {api_server: {extra: {model_name: jarvis, key: sk-file-9}}}\n")
+    env = {"RELAY_HERMES_CONFIG": str(tmp_path / "mine.yaml")}
+    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
+        port = int(servers.line(r"^api: http://127\.0\.0\.1:(\d+) \(with a key\)")[1])
+        assert call(port, "GET", "/v1/models", token="sk-file-9").body["data"][0]["id"] == "jarvis"
+        assert call(port, "GET", "/v1/models", token=invite_of(servers)["key"]).status == 200
+        assert servers.stop() == 0
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "::1", "localhost"])
+def test_every_address_that_loopback_is_part_of(tmp_path: Path, host: str) -> None:
+    if ":" in host and not has_ipv6():
+        pytest.skip("no IPv6 here")
+    with running(tmp_path, "servers", "--host", host, "--port", "0", *API) as servers:
+        servers.line("^To pair a phone: ")
+        assert servers.stop() == 0
+
+
+def test_over_tls_too(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
+    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
+        servers.line("^To pair a phone: ")
+        assert call(relay_of(servers), "GET", "/health", tls=client_context(certificate[0])).status == 200
+        assert servers.stop() == 0
+
+
+@ONLY_LINUX
+def test_an_address_without_loopback(tmp_path: Path) -> None:
+    with running(tmp_path, "servers", "--host", "127.0.0.2", "--port", "0", *API) as servers:
+        servers.line("^To pair a phone: ")
+        made = run(
+            python("clients.commands.svc", "pair", "--json"), cwd=ROOT, env=environment(tmp_path), capture_output=True
+        )
+        code = json.loads(made.stdout)["relay"]["code"]
+        assert "session_token" in sign_in(relay_of(servers), host="127.0.0.2", pairing_code=code)
+        assert servers.stop() == 0
+
+
+def test_no_qr(tmp_path: Path) -> None:
+    with running(tmp_path, "servers", *LOCAL, "--no-qr") as servers:
+        servers.line("^relay: ")
+        assert servers.stop() == 0
+        assert not [line for line in servers.seen if "code" in line]
+
+
+def test_the_log_in_json_and_at_the_level_of_each(tmp_path: Path) -> None:
+    env = {"RELAY_LOG_LEVEL": "DEBUG", "SVC_LOG_FORMAT": "json"}
+    with running(tmp_path, "servers", *LOCAL, "--no-qr", env=env) as servers:
+        port = int(servers.line(r"^relay: http://127\.0\.0\.1:(\d+) ")[1])
+        assert call(port, "GET", "/health?secret=x").status == 200
+        line = servers.line('"event": "request"').string
+        found = json.loads(line)
+        assert (found["route"], found["status"], found["peer"]) == ("/health", 200, "127.0.0.1")
+        assert "secret" not in line
+        assert servers.stop() == 0
+        models = [json.loads(line) for line in servers.seen if '"event": "model"' in line]
+        assert [each["name"] for each in models] == ["built-in"]

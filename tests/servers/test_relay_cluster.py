@@ -1,0 +1,235 @@
+"""Three real relays with PostgreSQL, Redis and nginx: one service, whichever of them is killed, and what is left of it
+without Redis and without the store."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from http.client import HTTPConnection
+from itertools import count
+
+import pytest
+
+from tests.servers.program_process import TIMEOUT, call, sign_in, websocket
+from tests.servers.relay_cluster import Cluster, Load, NodePhone, needs_nodes, until
+
+pytestmark = needs_nodes
+
+ANSWERS = {
+    (200, ""),  # done
+    (0, ""),  # the node that was asked has died, or the proxy says so
+    (404, "unknown_device"),  # nobody knows of the phone: it is on its way back
+    (502, "phone_disconnected"),
+    (503, "phone_not_connected"),
+    (503, "cluster_unavailable"),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Each test leaves it whole."""
+    with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+def driving(
+    cluster: Cluster, phones: list[NodePhone], callers: int = 4
+) -> Load[tuple[int, NodePhone, tuple[int, str]]]:
+    """Callers that drive phones through the proxy; what was performed counts."""
+
+    def drive(number: int) -> tuple[int, NodePhone, tuple[int, str]]:
+        phone = phones[number % len(phones)]
+        return number, phone, cluster.tap(cluster.port, phone, number, phone.token)
+
+    return Load([drive] * callers, lambda told: told[2][0] == 200)
+
+
+def is_refused(port: int) -> bool:
+    return call(port, "POST", "/pairing").status == 503
+
+
+def is_unknown(port: int, token: str) -> bool:
+    return call(port, "GET", "/sessions", token=token).status == 401
+
+
+def test_each_node_is_killed_in_turn_under_load(cluster: Cluster) -> None:
+    phones = [cluster.pair(name, n) for n, name in enumerate(("ada", "bea", "cyd"))]
+    token = phones[0].token
+    for n in range(3):
+        for phone in phones:
+            cluster.wait_reached(n, phone, token)
+    load = driving(cluster, phones)
+    load.more(30)
+    for n in range(3):
+        cluster.kill(n)
+        load.more(30)
+        for other in {0, 1, 2} - {n}:
+            for phone in phones:
+                cluster.wait_reached(other, phone, token)
+        cluster.rise(n)
+        cluster.wait_reached(n, phones[0], token)
+    load.end()
+
+    outcomes = Counter(answer for _, _, answer in load.told)
+    assert outcomes.keys() <= ANSWERS
+    for phone in phones:
+        done = Counter(body["x"] for body in phone.done if body["x"] != 1)
+        assert set(done.values()) == {1}  # at most once
+        assert all(done[number] for number, where, answer in load.told if where is phone and answer[0] == 200)
+
+
+def test_a_session_that_is_revoked_at_one_node_is_cut_off_at_all(cluster: Cluster) -> None:
+    phone = cluster.pair("dot", 0)
+    for n in range(3):
+        assert call(cluster.ports[n], "GET", "/sessions", token=phone.token).status == 200
+    assert call(cluster.ports[2], "DELETE", f"/sessions/{phone.token}").status == 200
+    until(lambda: bool(phone.refused), "the phone is let in no more")
+    for port in cluster.ports:
+        assert call(port, "GET", "/sessions", token=phone.token).status == 401
+
+
+def test_a_file_that_one_node_has_is_fetched_at_all(cluster: Cluster) -> None:
+    token = cluster.pair("hal", 0).token
+    data = random.Random(1).randbytes(3_000_000)
+    body = {"content": base64.b64encode(data).decode(), "content_type": "image/png", "file_name": "shot.png"}
+    uploaded = call(cluster.ports[0], "POST", "/media/upload", body, token=token)
+    assert uploaded.status == 200, uploaded.body
+    path = f"/media/{uploaded.body['token']}"
+    for port in (*cluster.ports, cluster.port):
+        shown = {"Authorization": f"Bearer {token}"}
+        for fields, status, wanted in (
+            (shown, 200, data),
+            ({**shown, "Range": "bytes=1000000-1999999"}, 206, data[1_000_000:2_000_000]),
+        ):
+            with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)) as connection:
+                connection.request("GET", path, headers=fields)
+                answer = connection.getresponse()
+                assert (answer.status, answer.getheader("Content-Type")) == (status, "image/png")
+                assert answer.read() == wanted
+        assert call(port, "GET", path).status == 401
+
+
+def test_an_mcp_session_and_a_voice_session_of_one_node_go_on_at_all(cluster: Cluster) -> None:
+    token = cluster.pair("ivy", 0).token
+    told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    types = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    shown = {"Authorization": f"Bearer {token}", **types}
+
+    def ask(port: int, method: str, **params: object) -> tuple[int, str | None]:
+        message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)) as connection:
+            connection.request("POST", "/mcp", message, headers=shown)
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, answer.getheader("Mcp-Session-Id")
+
+    status, session = ask(cluster.ports[0], "initialize", **told)
+    assert status == 200
+    assert session is not None
+    shown["Mcp-Session-Id"] = session
+    for port in (*cluster.ports, cluster.port):
+        until(lambda port=port: call(port, "GET", "/sessions", token=token).status == 200, "it was told")  # type: ignore[misc]
+        assert ask(port, "ping")[0] == 200
+        spoken = call(cluster.ports[0], "POST", "/voice/output/session", {"provider": "stub"}, token=token)
+        assert spoken.status == 200, spoken.body
+        with websocket(port, path=spoken.body["websocket_path"], token=token) as ws:
+            assert ws.hear()["type"] == "voice.session.ready"
+
+
+def test_a_code_is_good_once_wherever_it_is_shown(cluster: Cluster) -> None:
+    codes = (f"ONCE{n:02}" for n in count())
+
+    def is_good() -> bool:
+        code = next(codes)
+        registered = call(cluster.ports[0], "POST", "/pairing/register", {"code": code})  # no address is blocked then
+        assert registered.status == 200
+        answers: list[bool] = []
+        threads = [
+            threading.Thread(
+                target=lambda port=port: answers.append("session_token" in sign_in(port, pairing_code=code))
+            )
+            for port in cluster.ports * 2
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert answers.count(True) <= 1
+        return True in answers
+
+    until(is_good, "a code is good")  # one whose answer Redis could not deliver is used up
+
+
+def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cluster: Cluster) -> None:
+    phone = cluster.pair("eve", 0)
+    for n in range(3):
+        cluster.wait_reached(n, phone)
+    token = phone.token
+    cluster.redis.kill()
+    for port in cluster.ports:
+        until(partial(is_refused, port), "nobody agrees on codes")
+        assert call(port, "POST", "/pairing").body["code"] == "cluster_unavailable"
+    assert phone.online.is_set()
+    told = sorted(cluster.tap(port, phone, 1, token) for port in cluster.ports)
+    assert told == [(200, ""), *[(503, "cluster_unavailable")] * 2]  # at its node; elsewhere nobody can know of it
+    cluster.redis.start()
+    for n in range(3):
+        cluster.wait_reached(n, phone)
+    assert call(cluster.ports[1], "POST", "/pairing").status == 200
+    assert not phone.refused
+
+
+def test_the_store_goes_and_comes_back_under_load_and_nothing_told_is_lost(cluster: Cluster) -> None:
+    phones = [cluster.pair(name, n) for n, name in enumerate(("fay", "gil", "hob"))]
+    token, withheld = phones[0].token, cluster.pair("ike", 1)
+    revoked = [cluster.pair(name, 2) for name in ("jon", "kit", "lea")]
+    for n in range(3):
+        for phone in phones:
+            cluster.wait_reached(n, phone, token)
+    load = driving(cluster, phones)
+    load.more(20)
+    assert call(cluster.ports[0], "DELETE", f"/sessions/{revoked[0].token}").status == 200
+    cluster.store.stop("immediate")
+    try:
+        load.more(20)
+        told = call(cluster.ports[1], "DELETE", f"/sessions/{revoked[1].token}")
+        assert (told.status, told.body["code"]) == (500, "store_failed")  # it is over, and that is not stored yet
+        until(lambda: bool(revoked[1].refused), "the phone is let in no more")
+        grants = {"grants": {"bridge": False}}
+        patched = call(cluster.ports[2], "PATCH", f"/sessions/{withheld.token}", grants)
+        assert patched.status == 500, patched.body
+        load.more(20)
+    finally:
+        cluster.store.start()
+    assert call(cluster.ports[2], "PATCH", f"/sessions/{withheld.token}", grants).status == 200
+    for port in cluster.ports:
+        until(lambda port=port: call(port, "GET", "/readyz").status == 200, "the store is there")  # type: ignore[misc]
+    load.more(20)
+    load.end()
+    outcomes = Counter(answer for _, _, answer in load.told)
+    assert outcomes.keys() <= ANSWERS
+    for phone in phones:
+        assert set(Counter(body["x"] for body in phone.done if body["x"] != 1).values()) == {1}
+
+    cluster.store.stop("immediate")
+    try:
+        assert call(cluster.ports[1], "DELETE", f"/sessions/{revoked[2].token}").status == 500
+        for n in range(3):  # from now on what was told is in the store alone, and in the home of node 1
+            cluster.kill(n)
+    finally:
+        cluster.store.start()
+    assert cluster.stored(revoked[2].token)
+    for n in range(3):
+        cluster.rise(n)
+    for n, port in enumerate(cluster.ports):
+        for phone in phones:
+            cluster.wait_reached(n, phone)
+        for gone in revoked:
+            until(partial(is_unknown, port, gone.token), "what was revoked is over")
+        assert cluster.tap(port, phones[0], 1, withheld.token) == (403, "grant_required")
