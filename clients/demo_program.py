@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from runtimes.host import Program, Services
 from runtimes.logs import setup
 from runtimes.store import open_store
 from runtimes.waker import Handle
 from servers.api_program import api_program
-from servers.launch import say_why
+from servers.launch import print_exit_reason
 from servers.relay_program import relay_program
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.entropy import new_code
@@ -23,7 +23,7 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, wait
 from svc_proto.facts import Accepted, Failure, OperationId
-from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
@@ -34,7 +34,7 @@ from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["Demo", "demo_programs"]
 
-PATIENCE = 20.0  # s for the phone to pair
+PAIRING_TIMEOUT = 20.0  # s for the phone to pair
 GRACE = 5.0  # s for the relay to stop when the demonstration is over
 WIDTH = 110  # characters of an answer that are shown
 STEPS: tuple[tuple[str, str, Mapping[str, object] | None], ...] = (
@@ -45,8 +45,16 @@ STEPS: tuple[tuple[str, str, Mapping[str, object] | None], ...] = (
 )
 MESSAGES = ("/phone current_app", "/screenshot")  # for the built-in agent; the second leaves a picture to fetch
 SHOWN = ("tool_name", "result_preview", "error", "content", "message", "api_calls")  # members of a chat's events
-TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)  # somebody who turned Device Control on and says yes
-SEEN = ("method", "path", "params", "decision", "status")  # members of an activity entry that are shown, if there
+TRUSTING = SafetySettings(
+    armed=True, answers=ConfirmationPolicy.ALLOW
+)  # somebody who turned Device Control on and says yes
+SHOWN_MEMBERS = (
+    "method",
+    "path",
+    "params",
+    "decision",
+    "status",
+)  # members of an activity entry that are shown, if there
 
 
 class Demo:
@@ -56,7 +64,7 @@ class Demo:
 
     def __init__(self, relay_url: str, code: str, *, api_url: str) -> None:
         config = PhoneConfig(remote=relay_url, code=code, device_id="demo-phone", device_name="Demo phone")
-        self.phone = Phone(config, SimulatedHandset(name="Demo phone"), TRUSTING, on_news=self._heard)
+        self.phone = Phone(config, EmulatedPhone(name="Demo phone"), TRUSTING, on_news=self._on_notify)
         self._api = ApiClient("the API", api_url)
         self._play_task: Task | None = None
         self._pairing: OperationId | None = None
@@ -91,11 +99,11 @@ class Demo:
         self._pairing = engine.new_op()
         began = engine.now.mono
         self.phone.on_started()
-        answer = yield from wait(self._pairing, began + PATIENCE)
+        answer = yield from wait(self._pairing, began + PAIRING_TIMEOUT)
         if isinstance(answer, Failure):
             return self._problem("the phone did not pair in time")
         took = _milliseconds(engine.now.mono - began)
-        self._say(f"WS   {'/ws':18} 101  {took}  paired: session {(self.phone.token or '')[:8]}…")
+        self._print(f"WS   {'/ws':18} 101  {took}  paired: session {(self.phone.token or '')[:8]}…")
         for method, path, body in STEPS:
             if (yield from self._call(method, path, body)) is None:
                 return 1
@@ -103,7 +111,7 @@ class Demo:
         if record is None:
             return 1
         for entry in reversed(record.objects("activity")):
-            self._say(f"activity: {' '.join(f'{name}={entry[name]}' for name in SEEN if name in entry)}")
+            self._print(f"activity: {' '.join(f'{name}={entry[name]}' for name in SHOWN_MEMBERS if name in entry)}")
         return (yield from self._chat())
 
     def _chat(self) -> Flow[int]:
@@ -112,9 +120,9 @@ class Demo:
         if session is None:
             return 1
         texts: list[str] = []
-        tell = partial(self._told, texts)
+        tell = partial(self._on_chat_event, texts)
         for message in MESSAGES:
-            self._say(f"chat: {message}")
+            self._print(f"chat: {message}")
             try:
                 yield from self._api.stream_turn(self.engine, str(session["id"]), {"message": message}, tell)
             except ServiceCallError:
@@ -124,14 +132,14 @@ class Demo:
         picture = yield from self._call("GET", f"/media/{token}", None, name="/media/…")
         return 1 if picture is None else 0
 
-    def _told(self, texts: list[str], event: ServerSentEvent) -> None:
+    def _on_chat_event(self, texts: list[str], event: ServerSentEvent) -> None:
         found = JsonObject.parse_or_empty(event.data)
         if event.event == "assistant.delta":
             return  # the whole text follows
         if event.event == "assistant.completed":
             texts.append(found.text("content"))
         shown = " ".join(f"{name}={found[name]!r}" for name in SHOWN if found.identifier(name))
-        self._say(f"event: {event.event:20} {shown[:WIDTH]}".rstrip())
+        self._print(f"event: {event.event:20} {shown[:WIDTH]}".rstrip())
 
     def _call(
         self,
@@ -159,16 +167,16 @@ class Demo:
         picture = (answer.headers.get(b"content-type") or b"").startswith(b"image/")
         text = answer.body.decode("utf-8", "replace")
         shown = text if show and not picture and len(text) <= WIDTH else f"{len(answer.body)} bytes"
-        self._say(f"{method:4} {name or path:18} {answer.status}  {took}  {shown}")
+        self._print(f"{method:4} {name or path:18} {answer.status}  {took}  {shown}")
         if picture:
             return JsonObject()
         return JsonObject.parse(answer.body) if answer.status in (200, 201) else None
 
-    def _heard(self, news: Notify) -> None:
+    def _on_notify(self, news: Notify) -> None:
         if news.event == "paired" and self._pairing is not None:
             self.engine.resume(self._pairing, None)
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self.engine.emit(Notify("step", {"text": text}))
 
     def _problem(self, text: str) -> int:
@@ -201,7 +209,7 @@ def demo_programs(home: Path, handle: Handle) -> list[Program]:
     demo = Engine(Demo(url, new_code(os.urandom), api_url=api_url), entropy=os.urandom, log_level=Level.WARNING)
 
     def over(outcome: Exit) -> None:
-        say_why(outcome)
+        print_exit_reason(outcome)
         handle.stop(GRACE)
 
     services = Services(logger=setup(int(Level.WARNING), name="svc.demo"))

@@ -8,9 +8,9 @@ from functools import partial
 from clients.commands.host_settings import service_home
 from runtimes.host import Program, Services
 from runtimes.logs import setup
-from servers.launch import CannotStartError, say_why
+from servers.launch import CannotStartError, print_exit_reason
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.cli.mcp_stdio_server import StdioServer
+from svc_proto.cli.mcp_stdio_server import McpStdioServer
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
 from svc_proto.mcp.phone_features import phone_features, poll_for_changes
@@ -32,9 +32,9 @@ def mcp_program(url: str, token: str) -> Program:
         usable = False
     if not usable:
         raise CannotStartError("the relay's address must be an http:// or https:// URL", code=2)
-    core = Engine(StdioServer(partial(_offer, url, token)), entropy=os.urandom, log_level=Level.WARNING)
+    core = Engine(McpStdioServer(partial(_offer, url, token)), entropy=os.urandom, log_level=Level.WARNING)
     services = Services(state=service_home(), logger=setup(int(Level.WARNING), name="svc.mcp"))
-    return Program(core=core, stdio=True, services=services, on_exit=say_why)
+    return Program(core=core, stdio=True, services=services, on_exit=print_exit_reason)
 
 
 def _offer(url: str, token: str, engine: Engine) -> ServerFeatures:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 
 import svc_proto as proto
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from svc_proto.engine import Engine, LoadSessions
 from svc_proto.phone import Phone, PhoneConfig, SafetySettings
 from svc_proto.relay import Relay, RelayConfig
@@ -30,7 +30,7 @@ class InMemory:
     """`call` asks the relay over HTTP, as an agent does; the phone answers."""
 
     def __init__(self, code: str = "ABC123") -> None:
-        phone = Phone(PhoneConfig(remote="ws://relay", code=code), SimulatedHandset(), SafetySettings(armed=True))
+        phone = Phone(PhoneConfig(remote="ws://relay", code=code), EmulatedPhone(), SafetySettings(armed=True))
         self._cores = {
             "relay": Engine(Relay(RelayConfig(pairing_code=code)), entropy=os.urandom),
             "phone": Engine(phone, entropy=os.urandom),

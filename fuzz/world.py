@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from attrs import evolve
 
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from fuzz.books import Books
 from fuzz.invariants import Invariant
 from fuzz.locks import asks_for_secret, secret_of
@@ -41,7 +41,7 @@ from svc_proto.boundary import Core
 from svc_proto.commands import Level, Notify, StoreRequest
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
-from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig, SessionPolicy
@@ -81,10 +81,10 @@ STATUSES = (
     400, 401, 403, 404, 405, 406, 408, 409, 412, 413, 415, 416, 422, 429, 431,
     500, 501, 502, 503, 504,
 )  # fmt: skip
-TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW, idle_minutes=120)
+TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW, idle_minutes=120)
 POLICIES = (*[OPEN] * 6, Policy(max_ttl=5 * 86_400.0), Policy(reduce_only=True))
 UNSTORED = ("session not stored", "session not erased")  # what the relay's log says of a store that fails
-ASKING = evolve(TRUSTING, answers=Answerer.ASK)
+ASKING = evolve(TRUSTING, answers=ConfirmationPolicy.ASK)
 MODERN = 0.5  # of all hosts speak HTTP/2
 ERASED_WITHIN = 20.0  # s from the end of a session to that of its record
 LOOKED_AT = 5.0  # s in which what is due by a timer is noticed
@@ -226,7 +226,7 @@ class World:
         )
 
         def make(entropy: Entropy) -> Core:
-            self.phone_service = Phone(config, SimulatedHandset(name="Reference"), ASKING if self.asking else TRUSTING)
+            self.phone_service = Phone(config, EmulatedPhone(name="Reference"), ASKING if self.asking else TRUSTING)
             return Untold(Engine(self.phone_service, entropy=entropy), self.phone_news)
 
         return host.start(make)

@@ -200,7 +200,7 @@ class Pump:
     # --- operations ----------------------------------------------------------------------------------------------
 
     def begin(self, op: OperationId, give_up: Callable[[], None]) -> None:
-        """An operation is under way; `give_up` stops the work when it is cancelled."""
+        """An operation is under way; `exit_with_error` stops the work when it is cancelled."""
         if op in self.operations:
             raise ValueError(f"operation {op} is under way already")
         self.operations[op] = give_up

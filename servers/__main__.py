@@ -53,10 +53,10 @@ def main(
     **options: object,
 ) -> None:
     """Run all servers in one process and show a QR for a phone."""
-    from servers.all_programs import Wanted, all_programs
+    from servers.all_programs import ServerSelection, all_programs
     from servers.launch import launch
 
-    wanted = Wanted(
+    wanted = ServerSelection(
         qr=qr, api=api, api_host=api_host, api_port=api_port, dashboard=dashboard, dashboard_port=dashboard_port
     )
     launch(lambda: all_programs(wanted, options), runtime)

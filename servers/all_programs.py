@@ -18,30 +18,30 @@ from attrs import evolve, frozen
 from runtimes.host import Program, Services
 from runtimes.listen import Listener
 from runtimes.running import HomeClaim
-from servers.api_program import api_program, model_of, read_api_config, say_disabled
+from servers.api_program import announce_disabled, api_program, configured_model, read_api_config
 from servers.ask_brand import ask_brand
 from servers.dashboard_program import (
-    beside,
     dashboard_program,
+    dashboard_refusal,
     read_dashboard_config,
-    why_no_dashboard,
+    with_local_servers,
 )
 from servers.launch import (
     CannotStartError,
-    authority,
     bind_server,
     claim_home,
-    inside_door,
-    inside_url,
+    format_authority,
+    inner_url,
     open_home_store,
+    open_inner_listener,
     private_home,
-    settings,
+    read_environment,
 )
-from servers.relay_program import read_config, relay_program
+from servers.relay_program import read_relay_config, relay_program
 from servers.start_screen import StartScreen
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
-from svc_proto.cli.one_shot_service import Chore
+from svc_proto.cli.one_shot_service import OneShotService
 from svc_proto.commands import Notify
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.core import Engine
@@ -54,11 +54,11 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES
 from svc_proto.service_clients.local_secret import secret_headers
 
-__all__ = ["Wanted", "all_programs"]
+__all__ = ["ServerSelection", "all_programs"]
 
 
 @frozen(kw_only=True)
-class Wanted:
+class ServerSelection:
     """Which servers, and what is theirs alone."""
 
     qr: bool
@@ -69,20 +69,20 @@ class Wanted:
     dashboard_port: int | None
 
 
-def all_programs(wanted: Wanted, options: Mapping[str, object]) -> list[Program]:
+def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list[Program]:
     """Every server that is wanted, and what makes an invite. Raises `CannotStartError`."""
     if wanted.qr:
         ask_brand(options["brand"])
-    relay = read_config(os.environ, options)
+    relay = read_relay_config(os.environ, options)
     if relay.workers > 1:
         raise CannotStartError("RELAY_WORKERS is for a relay by itself: python -m servers.relay", code=2)
     where = {"host": wanted.api_host, "port": wanted.api_port}
     api = _api_config(relay, where, options) if wanted.api else None
-    pointed = bool(options["webapi_url"] or settings(os.environ).get("RELAY_WEBAPI_URL"))
+    pointed = bool(options["webapi_url"] or read_environment(os.environ).get("RELAY_WEBAPI_URL"))
     shared = {name: options[name] for name in ("no_ssl", "log_level", "log_format")}
     own = {"port": wanted.dashboard_port, **shared}
     board = read_dashboard_config(os.environ, own) if wanted.dashboard else None
-    problem = None if board is None else why_no_dashboard(board, relay)
+    problem = None if board is None else dashboard_refusal(board, relay)
     if problem is not None:
         board = None
         print(f"dashboard: not started: {problem}", file=sys.stderr, flush=True)
@@ -92,11 +92,11 @@ def all_programs(wanted: Wanted, options: Mapping[str, object]) -> list[Program]
 def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[str, object]) -> ApiConfig | None:
     """The API's settings, None if it is switched off. Where they are silent they are the relay's."""
     shared = {name: options[name] for name in ("log_level", "log_format", "config", "brand", "no_ssl")}
-    if not settings(os.environ).get("SVC_CONFIG"):
+    if not read_environment(os.environ).get("SVC_CONFIG"):
         shared["config"] = relay.config_path
     config = read_api_config(os.environ, {**own, **shared}, beside=relay.host)
     if not config.enabled:
-        say_disabled()
+        announce_disabled()
         return None
     return config
 
@@ -115,7 +115,7 @@ def _open(
             return listener
 
         def keep_inside(listener: Listener) -> Listener | None:
-            door = inside_door(listener)
+            door = open_inner_listener(listener)
             return None if door is None else keep(door)
 
         home = private_home(relay.home)
@@ -131,7 +131,7 @@ def _open(
         inner, api_inner = keep_inside(listener), None
         if api is not None and api_listener is not None:
             if api.relay_url == ApiConfig().relay_url:  # else the operator has another one in mind
-                api = evolve(api, relay_url=inside_url(inner or listener))
+                api = evolve(api, relay_url=inner_url(inner or listener))
             api_inner = keep_inside(api_listener)
             if not pointed:
                 relay = _with_api(relay, api.key, api_listener, api_inner or api_listener)
@@ -144,20 +144,20 @@ def _open(
             to_api = partial(api_program, listener=api_listener, inner=api_inner, store=store, servers=servers)
             programs.append(to_api(api, keys=keys, claim=claims["api"]))
         if board is not None:
-            there = None if api is None or api_listener is None else (inside_url(api_inner or api_listener), api.key)
+            there = None if api is None or api_listener is None else (inner_url(api_inner or api_listener), api.key)
             seen = evolve(relay, port=listener.address.port)
-            told = beside(board, seen, relay_url=inside_url(inner or listener), api=there)
+            told = with_local_servers(board, seen, relay_url=inner_url(inner or listener), api=there)
             programs.append(dashboard_program(told, listener=board_listener, servers=servers))
         if qr:
-            api_url = None if api_listener is None else inside_url(api_inner or api_listener)
+            api_url = None if api_listener is None else inner_url(api_inner or api_listener)
             screen = StartScreen(
                 brand=relay.brand,
                 dashboard=None if board_listener is None or board is None else _page(board, board_listener),
-                model=None if api is None else model_of(api),
+                model=None if api is None else configured_model(api),
                 api_only_here=api_listener is not None and api_listener.address.host in LOOPBACK,
             )
             keyless = api is not None and not pointed and keys is None
-            programs.append(_inviter(relay, inside_url(inner or listener), api_url, screen, keyless=keyless))
+            programs.append(_inviter(relay, inner_url(inner or listener), api_url, screen, keyless=keyless))
         undo.pop_all()
         # They share a logger, and each core leaves out what it is not to say.
         levels = [int(config.log_level) for config in (relay, api, board) if config is not None]
@@ -168,10 +168,10 @@ def _open(
 def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener) -> RelayConfig:
     """The API beside it: as phones find it, and as programs of this host do."""
     scheme = "http" if outside.tls is None else "https"
-    url, host = inside_url(inside), WILDCARD_ADDRESSES.get(outside.address.host, outside.address.host)
+    url, host = inner_url(inside), WILDCARD_ADDRESSES.get(outside.address.host, outside.address.host)
     return evolve(
         relay,
-        webapi_url=f"{scheme}://{authority(host, outside.address.port)}",
+        webapi_url=f"{scheme}://{format_authority(host, outside.address.port)}",
         webapi_inside=url,
         api_key=key,
         voice=evolve(relay.voice, webapi_url=url, api_key=key),
@@ -181,13 +181,13 @@ def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener)
 def _page(board: DashboardConfig, listener: Listener) -> str:
     """Where a browser on this host finds the dashboard."""
     host = WILDCARD_ADDRESSES.get(board.host, board.host)
-    return f"{'http' if board.ssl_cert is None else 'https'}://{authority(host, listener.address.port)}"
+    return f"{'http' if board.ssl_cert is None else 'https'}://{format_authority(host, listener.address.port)}"
 
 
 # --- asking the relay ---------------------------------------------------------------------------------------------
 
 
-class _Invitation(Chore[None]):
+class _InviteService(OneShotService[None]):
     """A stop before the answer is no failure: the relay decides the exit code."""
 
     def on_stopping(self) -> None:
@@ -216,7 +216,7 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartSc
             engine.emit(Notify("invite", {**answer.members, "paired": _count(listed)}))
 
     services = Services(state=private_home(config.home))
-    return Program(core=Engine(_Invitation(plan), entropy=os.urandom), services=services, on_tell=screen.show)
+    return Program(core=Engine(_InviteService(plan), entropy=os.urandom), services=services, on_tell=screen.show)
 
 
 def _count(listed: HttpResult | Failure) -> int | None:

@@ -20,17 +20,17 @@ from runtimes.logs import LogMessage, setup
 from runtimes.running import HomeClaim, find_running
 from runtimes.service_home import ENV_FILE
 from runtimes.store_service import Store
-from servers.env_file import make_key
+from servers.env_file import create_api_key
 from servers.launch import (
     CannotStartError,
-    authority,
     bind_server,
-    open_place,
+    format_authority,
+    open_resources,
+    print_exit_reason,
     private_home,
-    say_why,
-    tell_where,
+    publish_running_server,
 )
-from servers.supervision import given_place
+from servers.supervision import inherited_address
 from svc_proto.api.agent_settings import build_agent_settings, find_misspelled
 from svc_proto.api.config import ApiConfig, parse_api_config
 from svc_proto.api.service import Api
@@ -46,9 +46,9 @@ __all__ = [
     "announce_api",
     "api_program",
     "api_programs",
-    "model_of",
+    "configured_model",
     "read_api_config",
-    "say_disabled",
+    "announce_disabled",
 ]
 
 
@@ -56,7 +56,7 @@ def api_programs(options: Mapping[str, object]) -> Sequence[Program]:
     """The API server by itself, beside a relay that runs; none, if it is switched off. Raises `CannotStartError`."""
     config = read_api_config(os.environ, options)
     if not config.enabled:
-        say_disabled()
+        announce_disabled()
         return []
     relay = find_running(Path(config.home).expanduser().absolute(), "relay")
     if relay is not None and config.relay_url == ApiConfig().relay_url:
@@ -72,7 +72,7 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
     and one is made if missing.
     """
     home = str(Path("~/.svc").expanduser())
-    given = given_place(env, "api")
+    given = inherited_address(env, "api")
     silent = bool(given) or options.get("host") is None
     options = {**options, **given}
     try:
@@ -106,7 +106,7 @@ def api_program(
     """
     logger = setup(int(config.log_level), as_json=config.log_json)
     bind_it = partial(bind_server, config, "api")
-    place = open_place(config, "api", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
+    place = open_resources(config, "api", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
     path = Path(config.config_path).expanduser().absolute()
     names = (socket.gethostname().lower(), config.host.lower())
     bound = evolve(config, port=place.listener.address.port, home=str(place.home), config_path=str(path), names=names)
@@ -122,16 +122,21 @@ def api_program(
         for name, meant in find_misspelled(_settings(bound)).items():
             problem = f"{sanitize_line(name)} is no setting that is known here: is {meant} meant?"
             logger.warning(LogMessage("configuration not used", {"path": str(path), "problem": problem}))
-        model = model_of(bound)
+        model = configured_model(bound)
         key = _key_place(bound)
-        tell_where(place.claim, config, place.listener, place.inner, key=key, model=model)
+        publish_running_server(place.claim, config, place.listener, place.inner, key=key, model=model)
         where = {"url": bound.model_base_url} if bound.model_base_url else {}
         logger.info(LogMessage("model", {"name": model, **where}))
         announce_api(bound)
 
     services = Services(state=place.home, store=place.store, logger=logger)
     return Program(
-        core=core, listeners=place.listeners, services=services, on_ready=ready, on_exit=say_why, claim=place.claim
+        core=core,
+        listeners=place.listeners,
+        services=services,
+        on_ready=ready,
+        on_exit=print_exit_reason,
+        claim=place.claim,
     )
 
 
@@ -139,10 +144,10 @@ def announce_api(config: ApiConfig) -> None:
     """Say on standard error where the API listens."""
     key = "with a key" if config.key else "no key"
     scheme = "https" if config.tls else "http"
-    print(f"api: {scheme}://{authority(config.host, config.port)} ({key})", file=sys.stderr, flush=True)
+    print(f"api: {scheme}://{format_authority(config.host, config.port)} ({key})", file=sys.stderr, flush=True)
 
 
-def say_disabled() -> None:
+def announce_disabled() -> None:
     """Say on standard error why there is no API."""
     print("api: not started, because API_SERVER_ENABLED is off", file=sys.stderr, flush=True)
 
@@ -152,7 +157,7 @@ def _beside(host: str, found: Mapping[str, str], home: str) -> dict[str, str]:
         return dict(found)
     more = {"API_SERVER_HOST": host}
     if host not in LOOPBACK and "API_SERVER_KEY" not in found:
-        more["API_SERVER_KEY"] = make_key(private_home(home))
+        more["API_SERVER_KEY"] = create_api_key(private_home(home))
     return {**found, **more}
 
 
@@ -180,7 +185,7 @@ def _key_place(config: ApiConfig) -> str:
     return path if "API_SERVER_KEY" in _env_file(path) else config.config_path
 
 
-def model_of(config: ApiConfig) -> str:
+def configured_model(config: ApiConfig) -> str:
     """What answers, as far as the start knows: the file is read anew at each turn."""
     route = build_agent_settings(config, _settings(config)).route
     return "built-in" if route is None else route.model

@@ -8,8 +8,8 @@ import sys
 import click
 
 from runtimes.service_home import find_home
-from servers.env_file import remember
-from servers.launch import private_home, settings
+from servers.env_file import set_env_variable
+from servers.launch import private_home, read_environment
 from svc_proto.basics.brand import HERMES, SVC
 
 __all__ = ["ask_brand"]
@@ -19,7 +19,7 @@ CHOICES = {"1": HERMES, "2": SVC}
 
 def ask_brand(said: object) -> None:
     """Ask, unless it was said by an option, a variable or before. Raises `CannotStartError`, and `click.Abort`."""
-    if said or settings(os.environ).get("SVC_BRAND") or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if said or read_environment(os.environ).get("SVC_BRAND") or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
     print("Which app is to scan the QR?")
     print(f"  1  {HERMES.reader}, as it is today")
@@ -30,5 +30,5 @@ def ask_brand(said: object) -> None:
         print()  # whoever leaves by Ctrl-D finds the next prompt on a line of its own
         raise
     brand = CHOICES[picked]
-    remember(private_home(str(find_home(os.environ))), "SVC_BRAND", brand.name, "the answer")
+    set_env_variable(private_home(str(find_home(os.environ))), "SVC_BRAND", brand.name, "the answer")
     print(f"SVC_BRAND={brand.name} is kept in {find_home(os.environ)}/.env; --brand says otherwise.")

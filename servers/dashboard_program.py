@@ -19,16 +19,16 @@ from runtimes.running import HomeClaim
 from servers.api_program import read_api_config
 from servers.launch import (
     CannotStartError,
-    authority,
     bind_server,
     claim_home,
-    say_why,
-    settings,
-    tell_where,
-    trust_in,
+    format_authority,
+    print_exit_reason,
+    publish_running_server,
+    read_environment,
+    trust_certificates,
 )
-from servers.relay_program import read_config
-from servers.supervision import given_place
+from servers.relay_program import read_relay_config
+from servers.supervision import inherited_address
 from svc_proto.dashboard.config import DashboardConfig, parse_dashboard_config
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine
@@ -38,12 +38,12 @@ from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES
 from svc_proto.settings import ConfigError
 
 __all__ = [
-    "beside",
+    "with_local_servers",
     "dashboard_program",
     "dashboard_programs",
     "page_files",
     "read_dashboard_config",
-    "why_no_dashboard",
+    "dashboard_refusal",
 ]
 
 RELAY_PORT = ("SVC_RELAY_PORT", "HERMES_RELAY_PORT")
@@ -51,9 +51,9 @@ RELAY_PORT = ("SVC_RELAY_PORT", "HERMES_RELAY_PORT")
 
 def dashboard_programs(options: Mapping[str, object], *, chat: bool) -> list[Program]:
     """The dashboard by itself. Raises `CannotStartError`."""
-    relay = read_config(os.environ, {})
+    relay = read_relay_config(os.environ, {})
     config = read_dashboard_config(os.environ, options, relay_port=relay.port)
-    problem = why_no_dashboard(config, relay)
+    problem = dashboard_refusal(config, relay)
     if problem is not None:
         raise CannotStartError(problem, code=2)
     config, trusted = _alone(config, relay, chat=chat)
@@ -66,13 +66,13 @@ def read_dashboard_config(
     """The dashboard's own settings, with those of `.env`. Raises `CannotStartError` with exit code 2."""
     try:
         return parse_dashboard_config(
-            settings(env), {**options, **given_place(env, "dashboard")}, relay_port=relay_port
+            read_environment(env), {**options, **inherited_address(env, "dashboard")}, relay_port=relay_port
         )
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
 
 
-def why_no_dashboard(config: DashboardConfig, relay: RelayConfig) -> str | None:
+def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None:
     """Why it may not start: without a password it would open this host's door to whoever comes through a proxy."""
     stored = Path(relay.home).expanduser() / PUBLIC_ROUTE
     trust = relay.local_trust_policy(public_route=stored.exists())
@@ -90,7 +90,7 @@ def dashboard_program(
     """
     logger = setup(int(config.log_level), as_json=config.log_json)
     home = Path(config.relay.home).expanduser().absolute()
-    services = Services(state=home, logger=logger, client_tls=trust_in(*trusted) if trusted else None)
+    services = Services(state=home, logger=logger, client_tls=trust_certificates(*trusted) if trusted else None)
     listener = listener or bind_server(config, "dashboard")
     plain = listener.tls is None and listener.address.host not in LOOPBACK
     path = Path(config.relay.config_path).expanduser().absolute()
@@ -104,20 +104,22 @@ def dashboard_program(
         if plain:
             logger.warning("serving other hosts without TLS: the password can be read on the way")
         if claimed is not None:
-            tell_where(claimed, config, listener)
+            publish_running_server(claimed, config, listener)
         announce_dashboard(bound)
 
-    return Program(core=core, listeners=[listener], services=services, on_ready=ready, on_exit=say_why, claim=claimed)
+    return Program(
+        core=core, listeners=[listener], services=services, on_ready=ready, on_exit=print_exit_reason, claim=claimed
+    )
 
 
 def announce_dashboard(config: DashboardConfig) -> None:
     """Say on standard error where the dashboard is."""
     scheme = "http" if config.ssl_cert is None else "https"
     how = "with a password" if config.password else "this host only"
-    print(f"dashboard: {scheme}://{authority(config.host, config.port)} ({how})", file=sys.stderr, flush=True)
+    print(f"dashboard: {scheme}://{format_authority(config.host, config.port)} ({how})", file=sys.stderr, flush=True)
 
 
-def beside(
+def with_local_servers(
     config: DashboardConfig, relay: RelayConfig, *, relay_url: str, api: tuple[str, str] | None
 ) -> DashboardConfig:
     """The dashboard of servers in the same process; `api` is where the API is for this host, and its key."""
@@ -149,7 +151,7 @@ def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[
     if chat and api.enabled:
         if runs.webapi_inside is None and api.ssl_cert is not None:
             trusted.append(api.ssl_cert)
-        where = authority(WILDCARD_ADDRESSES.get(api.host, api.host), api.port)
+        where = format_authority(WILDCARD_ADDRESSES.get(api.host, api.host), api.port)
         api_url = runs.webapi_inside or f"{'https' if api.tls else 'http'}://{where}"
         config = evolve(config, api_url=api_url, api_key=api.key)
     return config, tuple(trusted)
@@ -157,7 +159,7 @@ def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[
 
 def _names_relay() -> bool:
     """Whether the operator has another relay in mind."""
-    env = settings(os.environ)
+    env = read_environment(os.environ)
     return any(env.get(name, "").strip() for name in RELAY_PORT)
 
 

@@ -12,17 +12,17 @@ from servers.launch import CannotStartError
 from svc_proto.basics.dotenv import set_dotenv
 from svc_proto.basics.entropy import new_api_key
 
-__all__ = ["make_key", "remember"]
+__all__ = ["create_api_key", "set_env_variable"]
 
 
-def make_key(home: Path) -> str:
+def create_api_key(home: Path) -> str:
     """Make a key, and keep it. Raises `CannotStartError`."""
     key = new_api_key(os.urandom)
-    remember(home, "API_SERVER_KEY", key, "an API key")
+    set_env_variable(home, "API_SERVER_KEY", key, "an API key")
     return key
 
 
-def remember(home: Path, name: str, value: str, what: str) -> None:
+def set_env_variable(home: Path, name: str, value: str, what: str) -> None:
     """Set a variable in `.env`, mode 0600; the other lines stay. Raises `CannotStartError`."""
     folder = StateFolder(home)
     try:

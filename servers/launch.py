@@ -22,8 +22,8 @@ from runtimes.service_home import find_home, with_env_file
 from runtimes.store import named_store, open_store
 from runtimes.store_service import Store, StoreError
 from runtimes.tls import ServerContext, TlsFileError, own_context, server_context
-from servers.options import INTERRUPTED, give_up
-from servers.supervision import given_socket, watcher
+from servers.options import INTERRUPTED, exit_with_error
+from servers.supervision import inherited_socket, readiness_programs
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES
 from svc_proto.version import VERSION
@@ -40,24 +40,24 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CannotStartError",
-    "authority",
+    "format_authority",
     "bind_server",
     "claim_home",
-    "inside_door",
-    "inside_url",
-    "keep_freed",
+    "open_inner_listener",
+    "inner_url",
+    "set_malloc_trim_threshold",
     "launch",
     "open_home_store",
-    "open_place",
+    "open_resources",
     "private_home",
-    "say_why",
-    "settings",
-    "tell_where",
-    "trust_in",
+    "print_exit_reason",
+    "read_environment",
+    "publish_running_server",
+    "trust_certificates",
 ]
 
 
-KEPT = 512 * 1024  # bytes; twice as much of what was freed stays with the process
+MALLOC_KEEP_BYTES = 512 * 1024  # bytes; twice as much of what was freed stays with the process
 
 
 class CannotStartError(Exception):
@@ -82,7 +82,7 @@ def private_home(path: str) -> Path:
     return home
 
 
-def settings(env: Mapping[str, str]) -> dict[str, str]:
+def read_environment(env: Mapping[str, str]) -> dict[str, str]:
     """An environment with what `.env` in the service home adds. Raises `CannotStartError` if that cannot be read."""
     try:
         return with_env_file(env)
@@ -104,7 +104,7 @@ def claim_home(home: Path, role: str) -> HomeClaim:
         raise CannotStartError(f"cannot use {home} for state: {error.strerror}", code=2) from error
 
 
-class Place(NamedTuple):
+class ServerResources(NamedTuple):
     """What a server has of its host."""
 
     home: Path
@@ -119,7 +119,7 @@ class Place(NamedTuple):
         return [self.listener] if self.inner is None else [self.listener, self.inner]
 
 
-def open_place(
+def open_resources(
     config: RelayConfig | ApiConfig,
     role: str,
     open_listener: Callable[[], Listener],
@@ -129,7 +129,7 @@ def open_place(
     inner: Listener | None,
     store: Store | None,
     claims: bool = True,
-) -> Place:
+) -> ServerResources:
     """Open what was not given: all of it, or nothing, and what was given is closed then. Raises `CannotStartError`."""
     with ExitStack() as undo:
         home = private_home(config.home)
@@ -138,28 +138,28 @@ def open_place(
             undo.callback(claimed.release)
         if listener is None:
             listener = open_listener()
-            inner = inside_door(listener)
+            inner = open_inner_listener(listener)
         for door in (listener, inner):
             if door is not None:
                 undo.callback(door.sock.close)
-        place = Place(home, claimed, listener, inner, store or open_home_store(home))
+        place = ServerResources(home, claimed, listener, inner, store or open_home_store(home))
         undo.pop_all()
     return place
 
 
-def inside_door(listener: Listener, *, shared: bool = False, listen: bool = True) -> Listener | None:
+def open_inner_listener(listener: Listener, *, shared: bool = False, listen: bool = True) -> Listener | None:
     """One more address, plain and on loopback, where programs of this host could not come in without it."""
     if listener.tls is None and _here(listener) in LOOPBACK:
         return None
     return bind("127.0.0.1", 0, shared=shared, listen=listen)
 
 
-def inside_url(listener: Listener) -> str:
+def inner_url(listener: Listener) -> str:
     """Where programs on this host reach a server that speaks plain HTTP there."""
-    return f"http://{authority(_here(listener), listener.address.port)}"
+    return f"http://{format_authority(_here(listener), listener.address.port)}"
 
 
-def tell_where(
+def publish_running_server(
     claimed: HomeClaim | None,
     config: RelayConfig | ApiConfig | DashboardConfig,
     listener: Listener,
@@ -170,14 +170,14 @@ def tell_where(
     if claimed is None:
         return
     tls = {"certificate": config.ssl_cert, "certificate_key": config.ssl_key, "root_path": config.root_path}
-    where = {"host": config.host, "port": listener.address.port, "inside": inside_url(inner or listener)}
+    where = {"host": config.host, "port": listener.address.port, "inside": inner_url(inner or listener)}
     claimed.tell({**where, **tls, **more})
 
 
 def open_home_store(home: Path) -> Store:
     """The store that is wanted for this home: see `named_store`. Raises `CannotStartError`."""
     try:
-        return open_store(named_store(os.environ, settings(os.environ), home))
+        return open_store(named_store(os.environ, read_environment(os.environ), home))
     except StoreError as error:
         raise CannotStartError(str(error), code=2) from error
 
@@ -192,7 +192,7 @@ def bind_server(
     tls = _certificate(config.ssl_cert, config.ssl_key)
     whose = "" if role == "relay" else f"{role}: "
     try:
-        given = given_socket(os.environ, role)
+        given = inherited_socket(os.environ, role)
         if given is not None:
             return adopt(given, tls=tls)
         return bind(config.host, config.port, tls=tls, shared=shared, listen=listen)
@@ -206,7 +206,7 @@ def bind_server(
         raise CannotStartError(f"{whose}{error}{hint}", code=2) from error
 
 
-def trust_in(*certificates: str) -> ssl.SSLContext:
+def trust_certificates(*certificates: str) -> ssl.SSLContext:
     """Trust in these certificates, whoever issued them and whatever name they bear: they are our own.
 
     Raises `CannotStartError`, code 1.
@@ -217,7 +217,7 @@ def trust_in(*certificates: str) -> ssl.SSLContext:
         raise CannotStartError(f"cannot use a certificate of this host: {error}", code=1) from error
 
 
-def authority(host: str, port: int) -> str:
+def format_authority(host: str, port: int) -> str:
     """`host:port` as it stands in a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -231,10 +231,10 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
         log = _keep_log(opened)
         gc.freeze()  # what lives as long as the process is no garbage, and a look through it keeps everybody waiting
         gc.enable()
-        keep_freed()
-        code = run([*opened, *watcher(opened, inside_url, os.environ)], runtime, handle=handle)
+        set_malloc_trim_threshold()
+        code = run([*opened, *readiness_programs(opened, inner_url, os.environ)], runtime, handle=handle)
     except CannotStartError as error:
-        give_up(str(error), error.code)
+        exit_with_error(str(error), error.code)
     except KeyboardInterrupt:
         code = INTERRUPTED
     finally:
@@ -250,17 +250,17 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
     leave(code)
 
 
-def keep_freed() -> None:
+def set_malloc_trim_threshold() -> None:
     """Have the C library keep about 1 MiB that was freed for what is asked for next.
 
     glibc gives the kernel back whatever is free at the end of its heap, from 128 KiB on: a handful of pieces of 64 KiB
     on their way through, and each piece that follows pays for new pages. How much it keeps it learns from the largest
     mapping that was ever freed, mallopt(3).
     """
-    bytes(KEPT)
+    bytes(MALLOC_KEEP_BYTES)
 
 
-def say_why(outcome: Exit) -> None:
+def print_exit_reason(outcome: Exit) -> None:
     """For `Program.on_exit`: why a core gave up, if it did."""
     if outcome.code and outcome.reason:
         print(f"error: {outcome.reason}", file=sys.stderr, flush=True)

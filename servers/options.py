@@ -18,7 +18,7 @@ __all__ = [
     "ProgramCommand",
     "api_options",
     "dashboard_options",
-    "give_up",
+    "exit_with_error",
     "relay_options",
     "workers_option",
 ]
@@ -52,7 +52,7 @@ class ProgramCommand(click.Command):
         try:
             code = super().main(*args, **extra)
         except click.ClickException as error:
-            give_up(" ".join(error.format_message().split()), error.exit_code)
+            exit_with_error(" ".join(error.format_message().split()), error.exit_code)
         except click.Abort:
             sys.exit(INTERRUPTED)
         finally:
@@ -126,7 +126,7 @@ def api_options(command: Command) -> Command:
     return _taken(command, options)
 
 
-def give_up(message: str, code: int) -> NoReturn:
+def exit_with_error(message: str, code: int) -> NoReturn:
     """End the process with one line."""
     print(f"error: {message}", file=sys.stderr)
     sys.exit(code)

@@ -38,18 +38,18 @@ def main(runtime: str, **options: object) -> None:
     import os
 
     from servers.launch import launch
-    from servers.relay_program import read_config, relay_program
+    from servers.relay_program import read_relay_config, relay_program
 
     def programs() -> list[Program]:
-        config = read_config(os.environ, options)
+        config = read_relay_config(os.environ, options)
         if "RELAY_WORKER" in os.environ:
             from servers.relay_workers import worker_programs
 
             return worker_programs(config)
         if config.workers > 1:
-            from servers.relay_workers import crew_program
+            from servers.relay_workers import supervisor_program
 
-            return [crew_program(config, options, runtime)]
+            return [supervisor_program(config, options, runtime)]
         return [relay_program(config)]
 
     launch(programs, runtime)

@@ -22,14 +22,14 @@ from runtimes.store_service import Store
 from runtimes.tls import PinnedTls
 from servers.launch import (
     CannotStartError,
-    authority,
     bind_server,
-    open_place,
-    say_why,
-    settings,
-    tell_where,
+    format_authority,
+    open_resources,
+    print_exit_reason,
+    publish_running_server,
+    read_environment,
 )
-from servers.supervision import given_place
+from servers.supervision import inherited_address
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
@@ -37,16 +37,16 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay_config import ConfigError, RelayConfig, parse_relay_config
 from svc_proto.settings import S3Bucket
 
-__all__ = ["announce", "read_config", "relay_program"]
+__all__ = ["announce_relay", "read_relay_config", "relay_program"]
 
 GATEWAY = (sys.executable, "-P", "-m", "clients.gateway")  # of the TUI channel, unless SVC_TUI_COMMAND names another
 STORES = ("RELAY_SESSIONS_FILE", "SVC_DATABASE_URL")  # name the store, see `open_home_store`
 
 
-def read_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayConfig:
+def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayConfig:
     """The relay's settings, with those of `.env`. Raises `CannotStartError` with exit code 2."""
-    options = {**options, **given_place(env, "relay")}
-    env = settings(env)
+    options = {**options, **inherited_address(env, "relay")}
+    env = read_environment(env)
     try:
         config = parse_relay_config(
             env,
@@ -79,12 +79,13 @@ def relay_program(
 
     `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
     `claim` is that on the home; None makes it.
-    `on_ready` gets the configuration with the port that was really bound, and speaks in place of `announce`. So many
+    `on_ready` gets the configuration with the port that was really bound, and speaks in place of `announce_relay`. So
+    many
     `servers`, this one included, share the process. `keys` are those that the API among them takes.
     """
     logger = setup(int(config.log_level), as_json=config.log_json)
     bind_it = partial(bind_server, config, "relay")
-    place = open_place(
+    place = open_resources(
         config,
         "relay",
         bind_it,
@@ -102,8 +103,8 @@ def relay_program(
     def ready() -> None:
         if plain and config.begins:
             logger.warning("serving without TLS: use it only on a network you trust")
-        tell_where(place.claim, config, place.listener, place.inner, brand=config.brand.name)
-        (on_ready or announce)(bound)
+        publish_running_server(place.claim, config, place.listener, place.inner, brand=config.brand.name)
+        (on_ready or announce_relay)(bound)
 
     rooms = tuple(Path(folder) for folder in config.voice.folders)
     spool = place.home / "spool"
@@ -119,14 +120,23 @@ def relay_program(
         client_tls=_trust(bound),
     )
     return Program(
-        core=engine, listeners=place.listeners, services=services, on_ready=ready, on_exit=say_why, claim=place.claim
+        core=engine,
+        listeners=place.listeners,
+        services=services,
+        on_ready=ready,
+        on_exit=print_exit_reason,
+        claim=place.claim,
     )
 
 
-def announce(config: RelayConfig) -> None:
+def announce_relay(config: RelayConfig) -> None:
     """Say on standard error where the relay listens."""
     scheme = "https" if config.tls else "http"
-    print(f"relay: {scheme}://{authority(config.host, config.port)} (WebSocket at /ws)", file=sys.stderr, flush=True)
+    print(
+        f"relay: {scheme}://{format_authority(config.host, config.port)} (WebSocket at /ws)",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _trust(config: RelayConfig) -> PinnedTls | None:

@@ -23,28 +23,28 @@ from runtimes.logs import pass_on, setup
 from runtimes.steer import steer
 from servers.launch import (
     CannotStartError,
-    authority,
     bind_server,
     claim_home,
-    inside_door,
+    format_authority,
+    open_inner_listener,
+    print_exit_reason,
     private_home,
-    say_why,
-    tell_where,
+    publish_running_server,
 )
-from servers.relay_program import announce, relay_program
-from servers.supervision import given_place
-from svc_proto.cli.worker_supervisor import PATIENCE, Crew, Job, Leash
+from servers.relay_program import announce_relay, relay_program
+from servers.supervision import inherited_address
+from svc_proto.cli.worker_supervisor import TERM_TIMEOUT, ParentWatch, WorkerSpec, WorkerSupervisor
 from svc_proto.commands import Exit
 from svc_proto.engine.core import Engine
 from svc_proto.relay_config import RelayConfig
 
-__all__ = ["WORKER", "crew_program", "worker_programs"]
+__all__ = ["WORKER_VARIABLE", "supervisor_program", "worker_programs"]
 
-WORKER = "RELAY_WORKER"  # in the environment of a worker: "first" before anything is at the home, else "next"
+WORKER_VARIABLE = "RELAY_WORKER"  # in the environment of a worker: "first" before anything is at the home, else "next"
 INSIDE = "RELAY_WORKER_INSIDE"  # the same: the port of the door for programs of this host, if there is one
-SAYS = "the worker is ready"
+READY_LINE = "the worker is ready"
 REDIS = ("redis-server", "valkey-server")
-ON_A_LEASH = """
+REDIS_WRAPPER_SCRIPT = """
 mkdir -m 700 "$0" 2>/dev/null || [ -O "$0" ] || exit 1
 exec 3<&0
 "$@" & child=$!
@@ -65,12 +65,12 @@ NO_REDIS = (
 )
 
 
-def crew_program(config: RelayConfig, options: Mapping[str, object], runtime: str) -> Program:
+def supervisor_program(config: RelayConfig, options: Mapping[str, object], runtime: str) -> Program:
     """What starts the workers. Raises `CannotStartError`: code 1 for TLS files, else 2."""
     redis = None if config.cluster is not None else next(filter(None, map(shutil.which, REDIS)), None)
     if config.cluster is None and redis is None:
         raise CannotStartError(NO_REDIS, code=2)
-    if given_place(os.environ, "relay"):
+    if inherited_address(os.environ, "relay"):
         raise CannotStartError("several workers cannot share the socket that a supervisor has opened", code=2)
     logger = setup(int(config.log_level), as_json=config.log_json)
     with ExitStack() as undo:
@@ -79,7 +79,7 @@ def crew_program(config: RelayConfig, options: Mapping[str, object], runtime: st
         undo.callback(claim.release)
         listener = bind_server(config, "relay", shared=True, listen=False)
         undo.callback(listener.sock.close)
-        inner = inside_door(listener, shared=True, listen=False)
+        inner = open_inner_listener(listener, shared=True, listen=False)
         undo.pop_all()
     env = [(INSIDE, "" if inner is None else str(inner.address.port)), ("NOTIFY_SOCKET", "")]
     folder = Path(tempfile.mkdtemp(prefix="svc-redis-"))
@@ -89,40 +89,40 @@ def crew_program(config: RelayConfig, options: Mapping[str, object], runtime: st
         env.append(("SVC_CLUSTER_URL", f"unix://{quote(str(folder / 'redis.sock'))}"))
     argv = _argv({**options, "port": listener.address.port, "runtime": runtime})
     jobs = [
-        Job(
+        WorkerSpec(
             name=f"worker {n + 1}",
             argv=argv,
-            env=(*env, (WORKER, "next")),
-            first=() if n else ((WORKER, "first"),),
-            ready=SAYS,
+            env=(*env, (WORKER_VARIABLE, "next")),
+            first=() if n else ((WORKER_VARIABLE, "first"),),
+            ready=READY_LINE,
         )
         for n in range(config.workers)
     ]
     bound = evolve(config, port=listener.address.port)
 
     def ready() -> None:
-        tell_where(claim, config, listener, inner, brand=config.brand.name)
-        announce(bound)
+        publish_running_server(claim, config, listener, inner, brand=config.brand.name)
+        announce_relay(bound)
 
     def over(outcome: Exit) -> None:
         shutil.rmtree(folder, ignore_errors=True)
-        say_why(outcome)
+        print_exit_reason(outcome)
 
     return Program(
-        core=Engine(Crew(needed, jobs), entropy=os.urandom, log_level=config.log_level),
+        core=Engine(WorkerSupervisor(needed, jobs), entropy=os.urandom, log_level=config.log_level),
         reserved=[listener] if inner is None else [listener, inner],
         services=Services(logger=logger),
         on_ready=ready,
         on_exit=over,
         on_tell=lambda news: pass_on(logger, str(news.fields["text"])),
         claim=claim,
-        patience=2 * PATIENCE + 1.0,
+        patience=2 * TERM_TIMEOUT + 1.0,
     )
 
 
 def worker_programs(config: RelayConfig) -> list[Program]:
     """One of the relays, and what ends it with whoever started it. Raises `CannotStartError`."""
-    first, inside = os.environ[WORKER] == "first", os.environ[INSIDE]
+    first, inside = os.environ[WORKER_VARIABLE] == "first", os.environ[INSIDE]
     config = evolve(config, shares_home=True, begins=first)
     listener = bind_server(config, "relay", shared=True)
     try:
@@ -130,23 +130,25 @@ def worker_programs(config: RelayConfig) -> list[Program]:
         own = bind("127.0.0.1", 0)  # where the other workers fetch the files that this one was told of
     except BindError as error:
         raise CannotStartError(str(error), code=2) from error
-    config = evolve(config, node_url=config.node_url or f"http://{authority('127.0.0.1', own.address.port)}")
-    relay = relay_program(config, listener=listener, inner=inner, on_ready=lambda bound: print(SAYS, flush=True))
+    config = evolve(config, node_url=config.node_url or f"http://{format_authority('127.0.0.1', own.address.port)}")
+    relay = relay_program(config, listener=listener, inner=inner, on_ready=lambda bound: print(READY_LINE, flush=True))
     for door in relay.listeners:
         if not steer(door.sock, config.workers) and first:
             relay.services.logger.warning("connections are spread over the workers at random: docs/howto/cluster.md")
     relay = evolve(relay, listeners=[*relay.listeners, own])
-    return [relay, Program(core=Engine(Leash(), entropy=os.urandom), stdio=True)]
+    return [relay, Program(core=Engine(ParentWatch(), entropy=os.urandom), stdio=True)]
 
 
-def _redis_job(program: str, folder: Path) -> Job:
+def _redis_job(program: str, folder: Path) -> WorkerSpec:
     """A Redis that keeps nothing, for whoever may open its socket: nobody but us."""
     settings = {
         "port": "0", "unixsocket": str(folder / "redis.sock"), "unixsocketperm": "600", "dir": str(folder), "save": "",
         "appendonly": "no", "daemonize": "no", "logfile": "",
     }  # fmt: skip
     words = [word for name, value in settings.items() for word in (f"--{name}", value)]
-    return Job(name="redis", argv=("/bin/sh", "-c", ON_A_LEASH, str(folder), program, *words), ready="eady to accept")
+    return WorkerSpec(
+        name="redis", argv=("/bin/sh", "-c", REDIS_WRAPPER_SCRIPT, str(folder), program, *words), ready="eady to accept"
+    )
 
 
 def _argv(options: Mapping[str, object]) -> tuple[str, ...]:

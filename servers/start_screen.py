@@ -12,7 +12,7 @@ from attrs import frozen
 
 from runtimes.terminal_lines import fit
 from runtimes.terminal_qr import draw_qr
-from servers.launch import authority
+from servers.launch import format_authority
 from svc_proto.machines.pairing_codes import CODE_LIFETIME
 
 if TYPE_CHECKING:
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["StartScreen"]
 
-ONLY_HERE = "The API listens on this host only. For phones to chat, start with --host 0.0.0.0 or --api-host 0.0.0.0."
-WITHIN = f"within {CODE_LIFETIME / 60:.0f} minutes"
+LOCAL_API_NOTE = (
+    "The API listens on this host only. For phones to chat, start with --host 0.0.0.0 or --api-host 0.0.0.0."
+)
+CODE_LIFETIME_TEXT = f"within {CODE_LIFETIME / 60:.0f} minutes"
 AROUND = 4  # lines beside the rows: how to scan, two empty ones, what to do next
 PAIR = "To pair a phone: svc pair"
 NEXT = "Ctrl-C stops. Beside it: svc status, pair, logs -f; without a phone: svc phone"
@@ -49,7 +51,7 @@ class StartScreen:
         else:
             print(PAIR, flush=True)
         if self.api_only_here:
-            print(ONLY_HERE, flush=True)
+            print(LOCAL_API_NOTE, flush=True)
 
     def _show_all(self, invite: Mapping[str, object]) -> None:
         lines = self._lines(invite)
@@ -66,9 +68,9 @@ class StartScreen:
 
     def _lines(self, invite: Mapping[str, object]) -> list[str]:
         paired = invite.get("paired")
-        api = f"{'https' if invite['tls'] else 'http'}://{authority(str(invite['host']), int(str(invite['port'])))}"
+        api = f"{'https' if invite['tls'] else 'http'}://{format_authority(str(invite['host']), int(str(invite['port'])))}"
         rows = {
-            "Code": f"{invite['code']}  works once, {WITHIN}",
+            "Code": f"{invite['code']}  works once, {CODE_LIFETIME_TEXT}",
             "Devices": None if paired is None else f"{paired} paired",
             "Model": self.model if self.model != "built-in" else "built-in; SVC_MODEL_BASE_URL and SVC_MODEL name one",
             "Relay": str(invite["relay_url"]),

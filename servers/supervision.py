@@ -16,22 +16,24 @@ from runtimes.running import ROLES
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 
-__all__ = ["given_place", "given_socket", "watcher"]
+__all__ = ["inherited_address", "inherited_socket", "readiness_programs"]
 
-FIRST = 3  # the descriptor of the first socket
-TELLS = {
+SD_LISTEN_FDS_START = 3  # the descriptor of the first socket
+NOTIFY_MESSAGES = {
     "ready": b"READY=1\nSTATUS=%s",
     "alive": b"WATCHDOG=1",
     "stopping": b"STOPPING=1\nSTATUS=Requests under way are answered.",
 }
 
 
-def watcher(programs: Sequence[Program], url_of: Callable[[Listener], str], env: Mapping[str, str]) -> list[Program]:
+def readiness_programs(
+    programs: Sequence[Program], url_of: Callable[[Listener], str], env: Mapping[str, str]
+) -> list[Program]:
     """What watches these servers for a supervisor, if there is one."""
     named, every, process = (env.get(name, "") for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"))
     if not named.startswith(("/", "@")):
         return []
-    from svc_proto.cli.readiness_watch import Watch
+    from svc_proto.cli.readiness_watch import ReadinessWatch
 
     plain = [[door for door in program.doors if door.tls is None][-1:] for program in programs]
     urls = [url_of(door) for doors in plain for door in doors]
@@ -42,12 +44,12 @@ def watcher(programs: Sequence[Program], url_of: Callable[[Listener], str], env:
 
     def tell(news: Notify) -> None:
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
-            to.sendto(TELLS[news.event].replace(b"%s", status), address)
+            to.sendto(NOTIFY_MESSAGES[news.event].replace(b"%s", status), address)
 
-    return [Program(core=Engine(Watch(urls, period), entropy=os.urandom), on_tell=tell)]
+    return [Program(core=Engine(ReadinessWatch(urls, period), entropy=os.urandom), on_tell=tell)]
 
 
-def given_socket(env: Mapping[str, str], role: str) -> socket.socket | None:
+def inherited_socket(env: Mapping[str, str], role: str) -> socket.socket | None:
     """The listening socket that was opened for this server of this process (`FileDescriptorName=relay`, say), if any.
 
     Raises `OSError` for a descriptor that is none.
@@ -59,7 +61,7 @@ def given_socket(env: Mapping[str, str], role: str) -> socket.socket | None:
     return socket.socket(fileno=fd)
 
 
-def given_place(env: Mapping[str, str], role: str) -> dict[str, object]:
+def inherited_address(env: Mapping[str, str], role: str) -> dict[str, object]:
     """`host` and `port` of the socket that was opened for this server, as the options that they are; else nothing.
 
     Where a server listens decides what it asks for, so a setting that says otherwise does not count.
@@ -79,4 +81,6 @@ def given_place(env: Mapping[str, str], role: str) -> dict[str, object]:
 
 def _descriptor(env: Mapping[str, str], role: str) -> int | None:
     names = env.get("LISTEN_FDNAMES", "").split(":")
-    return FIRST + names.index(role) if env.get("LISTEN_PID") == str(os.getpid()) and role in names else None
+    return (
+        SD_LISTEN_FDS_START + names.index(role) if env.get("LISTEN_PID") == str(os.getpid()) and role in names else None
+    )

@@ -27,7 +27,7 @@ LIMITS = {
     "api.routes.runs.EVENT_WAIT": 1.0,
     "api.runs.response_store.MAX_STORED": 100,
     # spec "Limits"
-    "cli.doctor.PROBE_WITHIN": 4.0,
+    "cli.doctor.PROBE_TIMEOUT": 4.0,
     "phone.safety.bounds.MIN_IDLE_MINUTES": 5,
     "phone.safety.bounds.MAX_IDLE_MINUTES": 120,
     "phone.safety.activity_log.MAX_ACTIVITIES": 100,
@@ -46,22 +46,22 @@ LIMITS = {
     # wire core 0.1, 0.4, 1.6, 10.1, 10.6
     "cli.durations.NEVER": 0,
     "cli.operator_output.FULLY_MASKED": 8,
-    "cli.operator_requests.PROBE_WITHIN": 1.0,
-    "cli.operator_requests.REGISTER_WITHIN": 2.0,
+    "cli.operator_requests.PROBE_TIMEOUT": 1.0,
+    "cli.operator_requests.REGISTER_TIMEOUT": 2.0,
     "cli.desktop_output.PIN_SHOWN": 12,
     # wire terminal-voice 1.3, 3.3, 6.4, 6.5, 9
-    "cli.shell.ATTACH_WITHIN": 30.0,
+    "cli.shell.ATTACH_TIMEOUT": 30.0,
     "cli.voice_requests.MAX_RECORDING": 25 * 1024 * 1024,
-    "cli.voice_chat.CHUNK": 6400,
-    "cli.voice_chat.TURN_WITHIN": 300.0,
+    "cli.voice_chat.CHUNK_SIZE": 6400,
+    "cli.voice_chat.TURN_TIMEOUT": 300.0,
     # wire core 9
     "dashboard.validation.MAX_PREFIX": 64,
     "dashboard.upstream.MAX_BODY_CHARS": 200,
     # wire api 2.5
     "dashboard.agent_proxy.LARGEST_TURN": 10_000_000,
     # wire bridge 1.3, 3.4, 5.5, 5.7, 5.8
-    "phone.service.STATUS_EVERY": 30.0,
-    "phone.command_executor.UPLOAD_WITHIN": 15.0,
+    "phone.service.STATUS_INTERVAL": 30.0,
+    "phone.command_executor.UPLOAD_TIMEOUT": 15.0,
     "phone.safety.bounds.DEFAULT_TIMEOUT": 25.0,
     "phone.safety.bounds.MIN_TIMEOUT": 10.0,
     "phone.safety.bounds.MAX_TIMEOUT": 60.0,
@@ -70,8 +70,8 @@ LIMITS = {
     "phone.safety.activity_log.MAX_SUMMARY": 80,
     "phone.safety.activity_log.MAX_RESULT": 140,
     # wire core 1.6
-    "phone.service.OPEN_WITHIN": 15.0,
-    "phone.service.SIGN_IN_WITHIN": 15.0,
+    "phone.service.OPEN_TIMEOUT": 15.0,
+    "phone.service.SIGN_IN_TIMEOUT": 15.0,
     "phone.service.BLOCKED_PAUSE": 300.0,
     "service_clients.relay_connection.SIGN_IN_TIMEOUT": 15.0,
     # wire core 0.2, wire terminal-voice 1.6, decision 10

@@ -26,9 +26,10 @@ from svc_proto.engine.flow import Flow
 from svc_proto.machines.bridge_commands import MAX_SUMMARY, BridgeCommands
 from svc_proto.machines.inbox import MAX_NOTIFICATION, NotificationBuffer
 from svc_proto.machines.paired_session import MAX_DEVICE_TEXT, parse_device
-from svc_proto.phone.backend import HandsetCommand, Reply
+from svc_proto.phone.backend import CommandReply, PhoneCommand
 from svc_proto.phone.safety.activity_log import MAX_RESULT, ActivityLog
-from svc_proto.phone.transcript import CUT, LONGEST_TEXT, PhoneTranscript
+from svc_proto.phone.transcript import CUT, PhoneTranscript
+from svc_proto.phone.transcript import MAX_LINE_CHARS as LONGEST_TEXT
 from svc_proto.relay.media import media_service
 from svc_proto.schema import oauth
 from svc_proto.schema.json_object import JsonObject
@@ -68,13 +69,13 @@ def error_of_a_bridge_command(text: str) -> str | None:
 
 def result_of_an_activity(text: str) -> str | None:
     log = ActivityLog()
-    log.finish(log.begin(HandsetCommand("POST", "/tap", {}), START), Reply(200, {"summary": text}))
+    log.finish(log.begin(PhoneCommand("POST", "/tap", {}), START), CommandReply(200, {"summary": text}))
     return log.entries()[0].result_text
 
 
 def line_of_a_transcript(text: str) -> str:
     transcript = PhoneTranscript()
-    transcript.said(text)
+    transcript.add_user_text(text)
     return str(transcript.lines()[0]["text"])
 
 

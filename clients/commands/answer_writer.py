@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import suppress
 
-from clients.commands.cli import shown
+from clients.commands.cli import terminal_safe
 
 __all__ = ["AnswerWriter"]
 
@@ -21,12 +21,12 @@ class AnswerWriter:
 
     def write(self, text: str) -> None:
         """Some words."""
-        text = shown(text, on_terminal=self._clean)
+        text = terminal_safe(text, on_terminal=self._clean)
         sys.stdout.write(text)
         sys.stdout.flush()
         self._open = not text.endswith("\n") if text else self._open
 
-    def aside(self, line: str) -> None:
+    def write_note(self, line: str) -> None:
         """A line that is none of the answer's."""
         self.finish()
         print(f"\x1b[2m{line}\x1b[0m" if self._style else line, file=sys.stderr, flush=True)

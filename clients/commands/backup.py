@@ -11,7 +11,7 @@ import click
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from runtimes.service_home import find_home
 from svc_proto.basics.sanitize import sanitize_line
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 
 __all__ = ["backup", "restore"]
 
@@ -60,7 +60,7 @@ def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
     try:
         done = back_up(home, target, database=database, replace=replace)
     except BackupError as error:
-        raise Problem(str(error)) from None
+        raise CliError(str(error)) from None
     left_out = [
         *done.links,
         *([f"the database {str(named).partition(':')[0]}: (use its own tools)"] if foreign else []),
@@ -91,7 +91,7 @@ def restore(*, file: Path, replace: bool, as_json: bool) -> None:
         done = restored(file, home, database_of=database_of, replace=replace)
     except BackupError as error:
         hint = "; --replace keeps that beside it" if str(error).endswith("already") else ""
-        raise Problem(f"{error}{hint}") from None
+        raise CliError(f"{error}{hint}") from None
     if as_json:
         made = {"version": done.version, "made": done.made}
         print_json({"home": str(home), "files": len(done.files), "bytes": done.size, "kept": done.kept or None, **made})

@@ -7,7 +7,7 @@ import sys
 import click
 
 from clients.commands.cli import SETTINGS, print_json
-from clients.commands.desktop_options import on_relay, who_options, whom
+from clients.commands.desktop_options import relay_selection, run_on_relay, session_options
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -30,21 +30,21 @@ Exit codes: 0; 1 when the phone or the relay refuses (its answer is on standard 
 @click.argument("method", type=click.Choice(["GET", "POST"], case_sensitive=False))
 @click.argument("route", metavar="/ROUTE")
 @click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
-@who_options
+@session_options
 @runtime_option
 def main(
     method: str, route: str, arguments: tuple[str, ...], remote: str | None, token: str | None, runtime: str
 ) -> int:
     """Send a command to a phone and print its answer as JSON. The phone's own safety gates apply."""
     from svc_proto.basics.sanitize import sanitize_line
-    from svc_proto.cli.errors import MISUSED, Problem
-    from svc_proto.cli.relay_requests import call_phone, read_arguments
+    from svc_proto.cli.errors import USAGE_ERROR, CliError
+    from svc_proto.cli.relay_requests import call_phone, parse_arguments
 
-    who, given = whom(remote, token), read_arguments(arguments)
+    who, given = relay_selection(remote, token), parse_arguments(arguments)
     if not route.startswith("/") or not route.strip("/"):
-        raise Problem("the route begins with a slash, for example /ping", code=MISUSED)
+        raise CliError("the route begins with a slash, for example /ping", code=USAGE_ERROR)
 
-    status, answer = on_relay(
+    status, answer = run_on_relay(
         lambda engine, relay: call_phone(engine, relay, method.upper(), route, given), who, runtime
     )
     print_json(answer)

@@ -11,7 +11,7 @@ import click
 from clients.commands.answer_writer import AnswerWriter
 from clients.commands.cli import SETTINGS, json_text
 from runtimes.option import runtime_option
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:
     from svc_proto.commands import Notify
@@ -53,32 +53,34 @@ def main(
 ) -> int:
     """Send a message to the agent and stream its answer."""
     from clients.commands.host_settings import read_relay_config, trust_for_api
-    from clients.commands.service_runner import perform_chore
-    from svc_proto.cli.chat import ChatChore, ChatOrder, api_target
+    from clients.commands.service_runner import run_service
+    from svc_proto.cli.chat import ChatRequest, ChatService, find_api_client
     from svc_proto.settings import http_address
 
     if message in (None, "-"):
         if message is None and sys.stdin.isatty():
-            raise Problem("a message is needed: as an argument, or on standard input", code=MISUSED)
+            raise CliError("a message is needed: as an argument, or on standard input", code=USAGE_ERROR)
         message = sys.stdin.read()
     if not message or not message.strip():
-        raise Problem("the message is empty", code=MISUSED)
+        raise CliError("the message is empty", code=USAGE_ERROR)
     if api_url is not None and http_address(api_url) is None:
-        raise Problem("--api-url must be an http:// or https:// URL without a password", code=MISUSED)
+        raise CliError("--api-url must be an http:// or https:// URL without a password", code=USAGE_ERROR)
     if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
-        raise Problem("--api-key must be printable ASCII", code=MISUSED)
+        raise CliError("--api-key must be printable ASCII", code=USAGE_ERROR)
     asks = _somebody_is_there()
-    config, order = read_relay_config(), ChatOrder(message=message, session=session, raw=as_json, asks=asks)
+    config, order = read_relay_config(), ChatRequest(message=message, session=session, raw=as_json, asks=asks)
     address = None if api_url is None else api_url.rstrip("/")
     if address is None and config.webapi_inside is None and not (config.api_host or config.api_port):
         address, api_key = _paired_api(api_key)
 
-    chore = ChatChore(lambda engine: api_target(engine, config, address, api_key), order, watched=sys.stderr.isatty())
-    writer = _Writer()
+    chore = ChatService(
+        lambda engine: find_api_client(engine, config, address, api_key), order, watched=sys.stderr.isatty()
+    )
+    writer = _ChatWriter()
     # One that is named has to be trusted by the system.
     trust = trust_for_api() if address is None and config.webapi_inside is None else None
     try:
-        end = perform_chore(chore, runtime, client_tls=trust, on_tell=writer.tell, stdio=asks)
+        end = run_service(chore, runtime, client_tls=trust, on_tell=writer.on_notify, stdio=asks)
     except KeyboardInterrupt:
         writer.finish()
         if chore.stopped is not None:
@@ -89,7 +91,7 @@ def main(
     if not as_json and session is None:
         print(f"[session {end.session}]", file=sys.stderr)
     if not end.completed:
-        raise Problem("the agent did not finish")
+        raise CliError("the agent did not finish")
     return 0
 
 
@@ -114,8 +116,8 @@ def _somebody_is_there() -> bool:
         return False
 
 
-class _Writer(AnswerWriter):
-    def tell(self, news: Notify) -> None:
+class _ChatWriter(AnswerWriter):
+    def on_notify(self, news: Notify) -> None:
         """Show one piece of news."""
         match news.event:
             case "event":
@@ -128,6 +130,6 @@ class _Writer(AnswerWriter):
                 choices = "/".join(map(str, cast("list[object]", news.fields["choices"])))
                 print(f"{news.fields['text']}\nMay it? [{choices}] ", end="", file=sys.stderr, flush=True)
             case "tool":
-                self.aside(str(news.fields["line"]))
+                self.write_note(str(news.fields["line"]))
             case _:
                 pass

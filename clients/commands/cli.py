@@ -16,19 +16,19 @@ import click
 
 from runtimes.help import Help
 from runtimes.leave import leave
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 
 __all__ = [
     "SETTINGS",
-    "Lazy",
-    "Single",
+    "LazyGroup",
+    "SingleCommand",
     "json_option",
     "json_text",
     "print_json",
     "print_lines",
     "print_table",
-    "shown",
-    "why",
+    "terminal_safe",
+    "error_reason",
 ]
 
 INTERRUPTED = 130  # the shell's code for Ctrl-C
@@ -71,19 +71,19 @@ def json_text(value: object, *, indent: int | None = None, ordered: bool = False
     return "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text)
 
 
-def shown(text: str, *, on_terminal: bool) -> str:
+def terminal_safe(text: str, *, on_terminal: bool) -> str:
     """A terminal obeys escape sequences, whoever wrote them; a file keeps all."""
     if not on_terminal:
         return text
     return "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
 
 
-def why(error: OSError) -> str:
+def error_reason(error: OSError) -> str:
     """A few words in the middle of a sentence."""
     return (error.strerror or type(error).__name__).lower()
 
 
-class Single(click.Command):
+class SingleCommand(click.Command):
     """A program of one command."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
@@ -91,7 +91,7 @@ class Single(click.Command):
         _main(super().main, args, extra)
 
 
-class Lazy(click.Group):
+class LazyGroup(click.Group):
     """A program of several commands: `modules` says for each where it is (`module:attribute`), and its short help."""
 
     def __init__(self, *args: Any, modules: Mapping[str, tuple[str, str]], **extra: Any) -> None:
@@ -137,7 +137,7 @@ def _main(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, An
         code = _abandon_output()
     except OSError as error:
         code = _abandon_output()
-        _say(f"the output cannot be written: {why(error)}")
+        _print_error(f"the output cannot be written: {error_reason(error)}")
     leave(code)
 
 
@@ -149,11 +149,11 @@ def _guarded(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str,
         return error.exit_code
     except click.UsageError as error:
         where = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
-        return _say(" ".join(error.format_message().split()).rstrip(".") + where, error.exit_code)
+        return _print_error(" ".join(error.format_message().split()).rstrip(".") + where, error.exit_code)
     except click.ClickException as error:
-        return _say(" ".join(error.format_message().split()), error.exit_code)
-    except Problem as error:
-        return _say(str(error), error.code)
+        return _print_error(" ".join(error.format_message().split()), error.exit_code)
+    except CliError as error:
+        return _print_error(str(error), error.code)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except OSError:
@@ -161,11 +161,11 @@ def _guarded(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str,
     except Exception as error:
         if os.environ.get("SVC_DEBUG"):
             raise
-        return _say(f"internal error: {type(error).__name__} (SVC_DEBUG=1 shows where)", 70)
+        return _print_error(f"internal error: {type(error).__name__} (SVC_DEBUG=1 shows where)", 70)
     return code if isinstance(code, int) else 0
 
 
-def _say(text: str, code: int = 1) -> int:
+def _print_error(text: str, code: int = 1) -> int:
     print(f"error: {text}", file=sys.stderr)
     return code
 

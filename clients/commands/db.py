@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Lazy, json_option, print_json
+from clients.commands.cli import SETTINGS, LazyGroup, json_option, print_json
 from runtimes.service_home import find_home
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -48,7 +48,7 @@ Exit codes: 0; 1 when the copy fails; 2 for bad options.
 
 @click.group(
     "db",
-    cls=Lazy,
+    cls=LazyGroup,
     modules={
         "copy": ("clients.commands.db:copy", "Copy the database into another one."),
         "upgrade": ("clients.commands.db:upgrade", "Upgrade the schema of the database."),
@@ -72,13 +72,13 @@ def upgrade(*, dry_run: bool, as_json: bool) -> None:
     home = find_home(os.environ)
     named, file = store_named_in(home, home)
     if named == "memory:":
-        raise Problem("these servers keep nothing on a disk (RELAY_SESSIONS_FILE is empty)")
+        raise CliError("these servers keep nothing on a disk (RELAY_SESSIONS_FILE is empty)")
     if file is not None and not file.exists():
-        raise Problem(f"there is no database {file}: servers make it when they first start")
+        raise CliError(f"there is no database {file}: servers make it when they first start")
     try:
         before, after = upgraded(named if file is None else file, keep=not dry_run)
     except StoreError as error:
-        raise Problem(str(error)) from None
+        raise CliError(str(error)) from None
     if as_json:
         print_json({"from": before, "to": after, "changed": before != after and not dry_run})
     elif before == after:
@@ -101,7 +101,7 @@ def copy(*, source: str, target: str, as_json: bool) -> None:
 
     found = _named(source)
     if isinstance(found, Path) and not found.exists():
-        raise Problem(f"there is no database {found}")
+        raise CliError(f"there is no database {found}")
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as progress:
         bars: dict[str, TaskID] = {}
 
@@ -113,7 +113,7 @@ def copy(*, source: str, target: str, as_json: bool) -> None:
         try:
             counts = copy_store(found, _named(target), tell)
         except StoreError as error:
-            raise Problem(str(error)) from None
+            raise CliError(str(error)) from None
     if as_json:
         print_json({"copied": dict(counts)})
     else:
@@ -122,5 +122,5 @@ def copy(*, source: str, target: str, as_json: bool) -> None:
 
 def _named(where: str) -> str | Path:
     if where.strip() in ("", "memory:"):
-        raise Problem("a database has to be a file or a URL", code=MISUSED)
+        raise CliError("a database has to be a file or a URL", code=USAGE_ERROR)
     return where if "://" in where else Path(where).expanduser().absolute()

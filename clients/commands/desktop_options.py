@@ -11,8 +11,8 @@ import click
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from svc_proto.cli.desktop_sessions import WhichRelay
-    from svc_proto.cli.one_shot_service import Chore
+    from svc_proto.cli.desktop_sessions import RelaySelection
+    from svc_proto.cli.one_shot_service import OneShotService
     from svc_proto.cli.session_store import StoredSession
     from svc_proto.commands import Notify
     from svc_proto.engine.core import Engine
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from svc_proto.service_clients.relay_client import RelayClient
 
 __all__ = [
-    "on_desktop",
-    "on_desktop_chore",
-    "on_relay",
-    "on_session",
+    "run_on_desktop",
+    "run_desktop_service",
+    "run_on_relay",
+    "run_on_session",
     "relay_option",
     "session_path",
-    "who_options",
-    "whom",
+    "session_options",
+    "relay_selection",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -44,7 +44,7 @@ def relay_option(command: Command) -> Command:
     )(command)
 
 
-def who_options(command: Command) -> Command:
+def session_options(command: Command) -> Command:
     """`--remote` and `--token`."""
     token = click.option(
         "--token", envvar=["SVC_RELAY_TOKEN", "HERMES_RELAY_TOKEN"], help="Use this session token.  [SVC_RELAY_TOKEN]"
@@ -52,18 +52,18 @@ def who_options(command: Command) -> Command:
     return relay_option(token(command))
 
 
-def whom(remote: str | None, token: str | None) -> WhichRelay:
+def relay_selection(remote: str | None, token: str | None) -> RelaySelection:
     """Which relay a command is for. Raises `Problem`, code 2."""
-    from svc_proto.cli.desktop_sessions import WhichRelay
-    from svc_proto.cli.errors import MISUSED, Problem
-    from svc_proto.cli.input_parsing import clean_remote
+    from svc_proto.cli.desktop_sessions import RelaySelection
+    from svc_proto.cli.errors import USAGE_ERROR, CliError
+    from svc_proto.cli.input_parsing import parse_relay_url
 
     token = (token or "").strip() or None
     if token is not None and not all("!" <= sign <= "~" for sign in token):
-        raise Problem("--token must be printable ASCII without blanks", code=MISUSED)
+        raise CliError("--token must be printable ASCII without blanks", code=USAGE_ERROR)
     if token is not None and not remote:
-        raise Problem("--token needs --remote ws://…", code=MISUSED)
-    return WhichRelay(remote=clean_remote(remote) if remote else None, token=token)
+        raise CliError("--token needs --remote ws://…", code=USAGE_ERROR)
+    return RelaySelection(remote=parse_relay_url(remote) if remote else None, token=token)
 
 
 def session_path() -> Path:
@@ -74,49 +74,49 @@ def session_path() -> Path:
     return SessionFile(service_home()).path
 
 
-def on_relay(
+def run_on_relay(
     call: Callable[[Engine, RelayClient], Flow[T]],
-    who: WhichRelay,
+    who: RelaySelection,
     runtime: str,
     *,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
     """Call the relay that a command is for, over HTTP on the best route, with the session that is stored or named."""
-    from svc_proto.cli.desktop_sessions import target_for
+    from svc_proto.cli.desktop_sessions import relay_client_for
 
     def plan(engine: Engine, session: StoredSession) -> Flow[T]:
-        return (yield from call(engine, (yield from target_for(engine, session))))
+        return (yield from call(engine, (yield from relay_client_for(engine, session))))
 
-    return on_session(plan, who, runtime, on_tell=on_tell)
+    return run_on_session(plan, who, runtime, on_tell=on_tell)
 
 
-def on_session(
+def run_on_session(
     call: Callable[[Engine, StoredSession], Flow[T]],
-    who: WhichRelay,
+    who: RelaySelection,
     runtime: str,
     *,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
     """Run a chore with the session that a command is for, the stored one or the one that is named."""
-    from svc_proto.cli.desktop_sessions import find_session
+    from svc_proto.cli.desktop_sessions import find_stored_session
 
     def plan(engine: Engine) -> Flow[T]:
-        return (yield from call(engine, (yield from find_session(engine, who))))
+        return (yield from call(engine, (yield from find_stored_session(engine, who))))
 
-    return on_desktop(plan, runtime, on_tell=on_tell)
+    return run_on_desktop(plan, runtime, on_tell=on_tell)
 
 
-def on_desktop(
+def run_on_desktop(
     plan: Callable[[Engine], Flow[T]], runtime: str, *, on_tell: Callable[[Notify], None] | None = None
 ) -> T:
     """Run a chore with the session file, pins and the identity of this host at hand."""
-    from svc_proto.cli.one_shot_service import Chore
+    from svc_proto.cli.one_shot_service import OneShotService
 
-    return on_desktop_chore(Chore(plan, watched=sys.stderr.isatty()), runtime, on_tell=on_tell)
+    return run_desktop_service(OneShotService(plan, watched=sys.stderr.isatty()), runtime, on_tell=on_tell)
 
 
-def on_desktop_chore(
-    chore: Chore[T],
+def run_desktop_service(
+    chore: OneShotService[T],
     runtime: str,
     *,
     on_tell: Callable[[Notify], None] | None = None,
@@ -126,7 +126,7 @@ def on_desktop_chore(
 ) -> T:
     """The same for a chore with ways of its own."""
     from clients.commands.host_settings import service_home
-    from clients.commands.service_runner import perform_chore
+    from clients.commands.service_runner import run_service
     from clients.commands.session_file import SessionFile
     from runtimes.tls import PinnedTls
 
@@ -140,7 +140,7 @@ def on_desktop_chore(
         "tls.seen": pins.seen,
         **(compute or {}),
     }
-    return perform_chore(
+    return run_service(
         chore,
         runtime,
         home=home,

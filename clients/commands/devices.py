@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_table
-from clients.commands.desktop_options import on_session, who_options, whom
+from clients.commands.desktop_options import relay_selection, run_on_session, session_options
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -39,7 +39,7 @@ Examples:
 
 
 @click.group("devices", invoke_without_command=True, epilog=EXAMPLES, context_settings=SETTINGS)
-@who_options
+@session_options
 @json_option
 @runtime_option
 @click.pass_context
@@ -49,9 +49,9 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
     if context.invoked_subcommand is not None:
         return
     from svc_proto.cli.desktop_output import DEVICE_COLUMNS, device_rows
-    from svc_proto.cli.desktop_sessions import devices
+    from svc_proto.cli.desktop_sessions import list_devices
 
-    found = on_session(devices, whom(remote, token), runtime)
+    found = run_on_session(list_devices, relay_selection(remote, token), runtime)
     if as_json:
         print_json(found)
     else:
@@ -60,7 +60,7 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
 
 @main.command("revoke", epilog=REVOKING, context_settings=SETTINGS)
 @click.argument("prefix")
-@who_options
+@session_options
 @json_option
 @runtime_option
 @click.pass_obj
@@ -68,24 +68,24 @@ def revoke_device(
     outer: dict[str, Any], prefix: str, remote: str | None, token: str | None, *, as_json: bool, runtime: str
 ) -> None:
     """End the session whose token starts with PREFIX. Its device must pair again."""
-    from svc_proto.cli.desktop_sessions import forget, target_for
+    from svc_proto.cli.desktop_sessions import forget_session, relay_client_for
     from svc_proto.cli.operator_requests import KEY_IS_KNOWN, revoke, token_prefix
     from svc_proto.cli.session_store import StoredSession
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
     from svc_proto.schema.json_object import JsonObject
 
-    who = whom(remote or outer["remote"], token or outer["token"])
+    who = relay_selection(remote or outer["remote"], token or outer["token"])
     token_prefix(prefix)
 
     def plan(engine: Engine, session: StoredSession) -> Flow[JsonObject]:
-        relay = yield from target_for(engine, session)
+        relay = yield from relay_client_for(engine, session)
         answer = yield from revoke(engine, relay, prefix)
         if answer.get("revoked_self") is True:
-            yield from forget(engine, session)
+            yield from forget_session(engine, session)
         return answer
 
-    answer = on_session(plan, who, runtime)
+    answer = run_on_session(plan, who, runtime)
     if as_json or outer["as_json"]:
         print_json(answer)
         return
@@ -98,7 +98,7 @@ def revoke_device(
 @main.command("extend", epilog=EXTENDING, context_settings=SETTINGS)
 @click.argument("prefix")
 @click.option("--ttl", metavar="DURATION", default="86400", show_default=True, help="Lifetime from now on.")
-@who_options
+@session_options
 @json_option
 @runtime_option
 @click.pass_obj
@@ -113,14 +113,14 @@ def extend_device(
     runtime: str,
 ) -> None:
     """Set a new lifetime for the session whose token starts with PREFIX."""
-    from svc_proto.cli.desktop_sessions import extend
-    from svc_proto.cli.durations import parse_span, short_expiry
+    from svc_proto.cli.desktop_sessions import extend_session
+    from svc_proto.cli.durations import parse_duration, short_expiry
     from svc_proto.cli.operator_requests import token_prefix
 
-    who = whom(remote or outer["remote"], token or outer["token"])
-    span, named = parse_span(ttl, "--ttl"), token_prefix(prefix)
+    who = relay_selection(remote or outer["remote"], token or outer["token"])
+    span, named = parse_duration(ttl, "--ttl"), token_prefix(prefix)
 
-    answer = on_session(lambda engine, session: extend(engine, session, named, span), who, runtime)
+    answer = run_on_session(lambda engine, session: extend_session(engine, session, named, span), who, runtime)
     if as_json or outer["as_json"]:
         print_json(answer)
     else:

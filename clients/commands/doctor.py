@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
-from clients.commands.desktop_options import on_desktop, relay_option
+from clients.commands.desktop_options import relay_option, run_on_desktop
 from runtimes.option import runtime_option
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ Exit codes: 0; 1 when there is a problem.
 @runtime_option
 def main(remote: str | None, *, as_json: bool, runtime: str) -> int:
     """Check the stored sessions, their relays and routes, and suggest remedies for problems."""
-    from svc_proto.cli.doctor import examine
-    from svc_proto.cli.input_parsing import clean_remote
+    from svc_proto.cli.doctor import run_checks
+    from svc_proto.cli.input_parsing import parse_relay_url
 
-    only = clean_remote(remote) if remote else None
-    findings = on_desktop(lambda engine: examine(engine, only), runtime)
+    only = parse_relay_url(remote) if remote else None
+    findings = run_on_desktop(lambda engine: run_checks(engine, only), runtime)
     return report(findings, as_json=as_json)
 
 

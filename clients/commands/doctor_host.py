@@ -31,29 +31,29 @@ Exit codes: 0 when every check passes; 1 when one fails.
 def main(public_url: str | None, *, as_json: bool, runtime: str) -> int:
     """Look at the servers of this host, and with --public-url at what a stranger gets there."""
     from clients.commands.host_settings import read_relay_config, service_home
-    from clients.commands.service_runner import perform
+    from clients.commands.service_runner import run_flow
     from runtimes.running import find_running
-    from svc_proto.cli.doctor import Finding, reach
+    from svc_proto.cli.doctor import Finding, check_reachable
     from svc_proto.cli.operator_requests import local_relay
-    from svc_proto.cli.pairing_candidates import public_route
-    from svc_proto.cli.public_url_check import Outside, examine_outside
+    from svc_proto.cli.pairing_candidates import public_candidate
+    from svc_proto.cli.public_url_check import PublicUrlCheck, check_public_url
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
 
     config, home = read_relay_config(), service_home()
-    route = None if public_url is None else public_route(public_url, config.port, config.root_path)
+    route = None if public_url is None else public_candidate(public_url, config.port, config.root_path)
     runs, board = find_running(home, "relay"), find_running(home, "dashboard")
 
     def plan(engine: Engine) -> Flow[list[Finding]]:
         found = Finding("the relay of this host", "failure", "does not run", "start it with: svc up")
         if runs is not None:
-            found = yield from reach(engine, runs.inside.replace("http", "ws", 1), alone=True)
+            found = yield from check_reachable(engine, runs.inside.replace("http", "ws", 1), alone=True)
         if route is None:
             return [found]
         relay = local_relay(config) if found.verdict == "ok" else None
         path = "" if board is None else board.root_path
-        outside = yield from examine_outside(engine, Outside(route=route, relay=relay, dashboard_path=path))
+        outside = yield from check_public_url(engine, PublicUrlCheck(route=route, relay=relay, dashboard_path=path))
         return [found, *outside]
 
-    findings = perform(plan, runtime, home=home)
+    findings = run_flow(plan, runtime, home=home)
     return report(findings, as_json=as_json)

@@ -11,7 +11,7 @@ from runtimes.beside import beside_running
 from runtimes.service_home import find_home, with_env_file
 from runtimes.store import named_store, store_files
 from runtimes.store_service import StoreError
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 from svc_proto.relay_config import ConfigError, RelayConfig, parse_relay_config
 
 __all__ = ["read_relay_config", "service_home", "store_named_in", "trust_for", "trust_for_api"]
@@ -23,7 +23,7 @@ def service_home() -> Path:
 
 
 def read_relay_config(*, named: bool = False, **options: object) -> RelayConfig:
-    """The relay on this host: as it runs, else by its settings; `named`: by its address alone. Raises `Problem`."""
+    """The relay on this host: as it runs, else by its settings; `named`: by its address alone. Raises `CliError`."""
     try:
         env = with_env_file(os.environ)
     except (OSError, UnicodeDecodeError):  # somebody else's: then there is the environment
@@ -38,7 +38,7 @@ def read_relay_config(*, named: bool = False, **options: object) -> RelayConfig:
             user_home=str(Path.home()),
         )
     except ConfigError as error:
-        raise Problem(str(error), code=MISUSED) from None
+        raise CliError(str(error), code=USAGE_ERROR) from None
     return config if named else beside_running(config, branded="SVC_BRAND" in env or options.get("brand") is not None)
 
 
@@ -47,11 +47,11 @@ def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
     try:
         settings = with_env_file({**os.environ, "SVC_HOME": str(files)})
     except (OSError, UnicodeDecodeError) as error:
-        raise Problem(f"the settings in {files / '.env'} cannot be read: {error}") from None
+        raise CliError(f"the settings in {files / '.env'} cannot be read: {error}") from None
     try:
         named = named_store(os.environ, settings, home)
     except StoreError as error:
-        raise Problem(str(error), code=MISUSED) from None
+        raise CliError(str(error), code=USAGE_ERROR) from None
     found = [str(named)] if isinstance(named, Path) else store_files(named)
     return named, Path(found[0]) if found else None
 
@@ -84,4 +84,4 @@ def _trust_in(variable: str, path: str | None) -> ssl.SSLContext | None:
     try:
         return own_context(path)
     except TlsFileError as error:
-        raise Problem(f"{variable}: {error}", code=MISUSED) from None
+        raise CliError(f"{variable}: {error}", code=USAGE_ERROR) from None

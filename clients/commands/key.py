@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from clients.commands.cli import SETTINGS, Lazy, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, LazyGroup, json_option, print_json, print_lines
 from runtimes.option import runtime_option
 
 __all__ = ["main", "rotate"]
@@ -25,7 +25,7 @@ Exit codes: 0; 1 when the key cannot be changed here; 2 for bad options.
 
 @click.group(
     "key",
-    cls=Lazy,
+    cls=LazyGroup,
     modules={"rotate": ("clients.commands.key:rotate", "Make a new key: the old one is worth nothing any more.")},
     epilog="\b\nExample:\n  svc key rotate",
     context_settings=SETTINGS,
@@ -43,12 +43,12 @@ def rotate(*, as_json: bool, runtime: str) -> None:
     A phone whose QR contained the main key is refused as soon as the API server has loaded the new key.
     """
     from clients.commands.host_settings import read_relay_config, service_home
-    from clients.commands.service_runner import perform
-    from svc_proto.cli.key_rotation import rotate as rotated
+    from clients.commands.service_runner import run_flow
+    from svc_proto.cli.key_rotation import rotate_key as rotated
     from svc_proto.cli.operator_output import rotated_lines
 
     config = read_relay_config()
-    done = perform(lambda engine: rotated(engine, config), runtime, home=service_home())
+    done = run_flow(lambda engine: rotated(engine, config), runtime, home=service_home())
     if as_json:
         told = {"in_environment": done.in_environment, "restart": bool(done.kept), "why": done.kept or None}
         print_json({"ok": True, "file": done.path, "also": done.also or None, **told})

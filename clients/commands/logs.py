@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
-from clients.commands.cli import SETTINGS, shown
+from clients.commands.cli import SETTINGS, terminal_safe
 from runtimes.service_home import find_home
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 
 __all__ = ["main"]
 
@@ -49,7 +49,7 @@ def main(*, follow: bool, lines: int) -> None:
     home = find_home(os.environ)
     files = log_files(home)
     if not files:
-        raise Problem(f"there are no logs in {home / LOG_FOLDER}: servers write them there once they run (svc up)")
+        raise CliError(f"there are no logs in {home / LOG_FOLDER}: servers write them there once they run (svc up)")
     with ExitStack() as open_files:
         tails = [_Tail(path) for path in files]
         for tail in tails:
@@ -113,4 +113,4 @@ def _time(entry: list[str]) -> str:
 def _show(entry: list[str]) -> None:
     terminal = sys.stdout.isatty()
     for line in entry:
-        print(shown(line, on_terminal=terminal), flush=True)
+        print(terminal_safe(line, on_terminal=terminal), flush=True)

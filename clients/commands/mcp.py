@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from clients.commands.cli import SETTINGS, Lazy, why
+from clients.commands.cli import SETTINGS, LazyGroup, error_reason
 from runtimes.option import runtime_option
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 
 __all__ = ["install", "main"]
 
@@ -48,13 +48,13 @@ Other servers in those files do not change.
 Exit codes: 0; 1 when the installation fails; 2 for bad options.
 """
 NAME = "phone"
-WITHIN = 60.0  # s for a client's own command
+COMMAND_TIMEOUT = 60.0  # s for a client's own command
 CLIENTS = ("claude", "cursor", "vscode", "print")
 
 
 @click.group(
     "mcp",
-    cls=Lazy,
+    cls=LazyGroup,
     modules={
         "install": ("clients.commands.mcp:install", "Register the phone with an MCP client."),
         "allow": ("clients.commands.mcp_allow:main", "Allow or refuse a remote agent."),
@@ -74,7 +74,7 @@ def main(ctx: click.Context, *, relay_url: str | None, runtime: str) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if sys.stdin.isatty():
-        raise Problem("this is for an agent's program to start: svc mcp install, or svc mcp --help")
+        raise CliError("this is for an agent's program to start: svc mcp install, or svc mcp --help")
     from clients.commands.host_settings import read_relay_config
     from clients.mcp_program import mcp_program
     from servers.launch import launch
@@ -92,9 +92,9 @@ def install(*, client: str) -> None:
     entry: dict[str, Any] = {"command": words[0], "args": words[1:], **({"env": env} if env else {})}
     if client == "claude":
         flags = [flag for name, value in env.items() for flag in ("--env", f"{name}={value}")]
-        _tell("claude", "mcp", "add", "--scope", "user", NAME, *flags, "--", *words)
+        _run_client_command("claude", "mcp", "add", "--scope", "user", NAME, *flags, "--", *words)
     elif client == "vscode":
-        _tell("code", "--add-mcp", json.dumps({"name": NAME, "type": "stdio", **entry}))
+        _run_client_command("code", "--add-mcp", json.dumps({"name": NAME, "type": "stdio", **entry}))
     elif client == "cursor":
         path = Path("~/.cursor/mcp.json").expanduser()
         _merge(path, entry)
@@ -112,7 +112,7 @@ def _command() -> tuple[list[str], dict[str, str]]:
     return words, {"SVC_HOME": str(Path(home).expanduser().absolute())} if home else {}
 
 
-def _tell(*words: str) -> None:
+def _run_client_command(*words: str) -> None:
     """Have the client's own command do it; where that is not installed, say what it would be."""
     if which(words[0]) is None:
         print(f"{words[0]} is not on this host's path. Where it is:\n  {shlex.join(words)}")
@@ -120,12 +120,12 @@ def _tell(*words: str) -> None:
     import subprocess
 
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=WITHIN)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Problem(f"{words[0]} failed: {error}") from None
+        raise CliError(f"{words[0]} failed: {error}") from None
     if done.returncode:
         said = " ".join((done.stderr or done.stdout).split())
-        raise Problem(f"{words[0]} failed: {said or f'exit code {done.returncode}'}")
+        raise CliError(f"{words[0]} failed: {said or f'exit code {done.returncode}'}")
     print(done.stdout.strip() or f"{words[0]} knows the server {NAME!r} now.")
 
 
@@ -143,11 +143,11 @@ def _merge(path: Path, entry: dict[str, Any]) -> None:
             raise NotJsonObjectError
         settings["mcpServers"] = {**servers, NAME: entry}
     except OSError as error:
-        raise Problem(f"{path} cannot be read: {why(error)}") from None
+        raise CliError(f"{path} cannot be read: {error_reason(error)}") from None
     except ValueError:
-        raise Problem(f"{path} is not what was expected; svc mcp install print shows what belongs into it") from None
+        raise CliError(f"{path} is not what was expected; svc mcp install print shows what belongs into it") from None
     try:
         text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
         StateFolder(service_home(), (path.parent,)).write(str(path), text.encode("utf-8"), follow=True)
     except OSError as error:
-        raise Problem(f"{path} cannot be written: {why(error)}") from None
+        raise CliError(f"{path} cannot be written: {error_reason(error)}") from None

@@ -34,19 +34,19 @@ DAY = 86_400  # s
 def main(word: str, *, read_only: bool, days: int | None, refuse: bool, yes: bool, runtime: str) -> None:
     """Allow a remote agent that uses OAuth (docs/reference/mcp.md), by the code of its page."""
     from clients.commands.host_settings import read_relay_config, service_home, trust_for
-    from clients.commands.service_runner import perform
+    from clients.commands.service_runner import run_flow
     from svc_proto.cli.operator_output import agent_lines
-    from svc_proto.cli.operator_requests import answer_agent, asked_by_agent, local_relay
+    from svc_proto.cli.operator_requests import answer_consent, find_consent, local_relay
     from svc_proto.schema.oauth import SCOPE_READ
 
     config = read_relay_config()
     relay, home, trust = local_relay(config), service_home(), trust_for(config)
-    asked = perform(lambda engine: asked_by_agent(engine, relay, word), runtime, home=home, client_tls=trust)
+    asked = run_flow(lambda engine: find_consent(engine, relay, word), runtime, home=home, client_tls=trust)
     print_lines(agent_lines(asked))
     allow = not refuse and (yes or click.confirm("Allow it?"))
     scope, ttl = SCOPE_READ if read_only else None, None if days is None else days * DAY
-    perform(
-        lambda engine: answer_agent(engine, relay, asked, allow=allow, scope=scope, ttl=ttl),
+    run_flow(
+        lambda engine: answer_consent(engine, relay, asked, allow=allow, scope=scope, ttl=ttl),
         runtime,
         home=home,
         client_tls=trust,

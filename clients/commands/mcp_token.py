@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json
+from clients.commands.cli import SETTINGS, SingleCommand, json_option, print_json
 from runtimes.option import runtime_option
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -36,7 +36,7 @@ Exit codes: 0; 1 when the relay creates no token; 2 for bad options.
 DAY = 86_400  # s
 
 
-@click.command("token", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("token", cls=SingleCommand, epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("name", default="an agent")
 @click.option(
     "--days", type=click.IntRange(1, 3_650), default=30, show_default=True, help="Lifetime of the token in days."
@@ -47,13 +47,13 @@ DAY = 86_400  # s
 def main(name: str, *, days: int, read_only: bool, as_json: bool, runtime: str) -> None:
     """Create a token for an MCP client that sends a header instead of using OAuth."""
     from clients.commands.host_settings import read_relay_config, service_home, trust_for
-    from clients.commands.service_runner import perform
+    from clients.commands.service_runner import run_flow
     from svc_proto.cli.operator_requests import local_relay
     from svc_proto.service_clients.local_pairing import pair_locally, refusal_of
     from svc_proto.service_clients.service_client import ServiceCallError
 
     if not as_json and not sys.stdout.isatty():
-        raise Problem("a token is shown at a terminal alone; --json writes it elsewhere", code=2)
+        raise CliError("a token is shown at a terminal alone; --json writes it elsewhere", code=2)
     config = read_relay_config()
     relay = local_relay(config)
 
@@ -61,9 +61,9 @@ def main(name: str, *, days: int, read_only: bool, as_json: bool, runtime: str) 
         try:
             return (yield from pair_locally(engine, relay, f"MCP: {name}", ttl=days * DAY, looks=read_only))
         except ServiceCallError as error:
-            raise Problem(f"{refusal_of(error)} ({relay.url}); is it running? svc up, svc doctor") from None
+            raise CliError(f"{refusal_of(error)} ({relay.url}); is it running? svc up, svc doctor") from None
 
-    token = perform(plan, runtime, home=service_home(), client_tls=trust_for(config))
+    token = run_flow(plan, runtime, home=service_home(), client_tls=trust_for(config))
     if as_json:
         told = {"url": f"{relay.url}/mcp", "token": token, "name": f"MCP: {name}", "days": days, "read_only": read_only}
         print_json({"ok": True, **told})

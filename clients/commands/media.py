@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json
-from clients.commands.desktop_options import on_relay, who_options, whom
+from clients.commands.desktop_options import relay_selection, run_on_relay, session_options
 from clients.commands.saved_file import SavedFile
 from runtimes.option import runtime_option
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 __all__ = ["main"]
 
@@ -31,7 +31,7 @@ def main() -> None:
 @click.argument("what", metavar="TOKEN|MARKER|PATH")
 @click.option("-o", "--output", metavar="FILE", help="Output file; - is standard output.  [name of the file]")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-@who_options
+@session_options
 @json_option
 @runtime_option
 def get(
@@ -40,16 +40,18 @@ def get(
     """Fetch a file by its token, its marker, or its path on the relay's host."""
     from svc_proto.cli.relay_requests import media_path, save_media
 
-    path, who = media_path(what), whom(remote, token)
+    path, who = media_path(what), relay_selection(remote, token)
     if output == "-" and as_json:
-        raise Problem("--json and -o - exclude each other", code=MISUSED)
+        raise CliError("--json and -o - exclude each other", code=USAGE_ERROR)
 
     target = SavedFile(output, force=force)
     try:
-        found = on_relay(lambda engine, relay: save_media(engine, relay, path), who, runtime, on_tell=target.tell)
+        found = run_on_relay(
+            lambda engine, relay: save_media(engine, relay, path), who, runtime, on_tell=target.on_notify
+        )
         file = target.finish()
     finally:
-        target.give_up()
+        target.abandon()
     if as_json:
         print_json({"ok": True, "file": file, "size": found.size, "content_type": found.content_type})
     elif file is not None:

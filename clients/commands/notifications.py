@@ -7,7 +7,7 @@ import time
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_table
-from clients.commands.desktop_options import on_relay, who_options, whom
+from clients.commands.desktop_options import relay_selection, run_on_relay, session_options
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -24,14 +24,16 @@ Examples:
 @click.option(
     "--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number, newest first."
 )
-@who_options
+@session_options
 @json_option
 @runtime_option
 def main(limit: int, remote: str | None, token: str | None, *, as_json: bool, runtime: str) -> None:
     """Show the latest notifications of the paired phones. The relay stores 100 until it restarts."""
-    from svc_proto.cli.relay_requests import notification_rows, notifications
+    from svc_proto.cli.relay_requests import list_notifications, notification_rows
 
-    found = on_relay(lambda engine, relay: notifications(engine, relay, limit), whom(remote, token), runtime)
+    found = run_on_relay(
+        lambda engine, relay: list_notifications(engine, relay, limit), relay_selection(remote, token), runtime
+    )
     if as_json:
         print_json(found)
     elif found:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, why
+from clients.commands.cli import SETTINGS, SingleCommand, error_reason, json_option, print_json, print_lines
 from runtimes.option import runtime_option
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:
     from svc_proto.machines.pairing_codes import PairingMeta
@@ -46,7 +46,7 @@ the API server only, and the exit code is 0.
 CREDENTIALS = "Warning: the QR holds credentials. Whoever sees it can use this host until the code is used or over."
 
 
-@click.command("pair", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("pair", cls=SingleCommand, epilog=EXAMPLES, context_settings=SETTINGS)
 @click.option("--ttl", metavar="DURATION", help="Lifetime of the session; the phone cannot change it.  [30d]")
 @click.option(
     "--grants", metavar="CHANNEL=DURATION,…", help="Grants, such as terminal=7d,bridge=1h; none withholds a channel."
@@ -101,20 +101,20 @@ def main(
 ) -> None:
     """Make a pairing code and show it as a QR for a phone to scan. Run it on the relay's own host."""
     from clients.commands.host_settings import read_relay_config, trust_for
-    from clients.commands.service_runner import perform
-    from svc_proto.cli.durations import parse_preset, parse_span
+    from clients.commands.service_runner import run_flow
+    from svc_proto.cli.durations import parse_duration, parse_preset
     from svc_proto.cli.operator_output import invite_json, invite_lines
-    from svc_proto.cli.operator_pairing import PairOrder, pair
-    from svc_proto.cli.pairing_candidates import Mode
+    from svc_proto.cli.operator_pairing import PairingRequest, create_invite
+    from svc_proto.cli.pairing_candidates import CandidateMode
     from svc_proto.machines.pairing_codes import PairingMeta
 
     config = read_relay_config(brand=brand)
     if transport_hint is not None and register_code is None:
-        raise Problem("--transport-hint is only for --register-code", code=MISUSED)
+        raise CliError("--transport-hint is only for --register-code", code=USAGE_ERROR)
     if register_code is not None and revoke is not None:
-        raise Problem("--register-code and --revoke exclude each other", code=MISUSED)
+        raise CliError("--register-code and --revoke exclude each other", code=USAGE_ERROR)
     meta = PairingMeta(
-        ttl_seconds=None if ttl is None else parse_span(ttl, "--ttl"),
+        ttl_seconds=None if ttl is None else parse_duration(ttl, "--ttl"),
         grants=parse_preset(grants, only),
         transport_hint=transport_hint,
     )
@@ -124,10 +124,10 @@ def main(
     if register_code is not None:
         _register(config, register_code, meta, runtime, as_json=as_json)
         return
-    order = PairOrder(
+    order = PairingRequest(
         config=config,
         meta=meta,
-        mode=Mode("mesh" if mode == "tailscale" else mode),
+        mode=CandidateMode("mesh" if mode == "tailscale" else mode),
         public_url=public_url,
         prefer=prefer,
         host=host,
@@ -138,7 +138,7 @@ def main(
     )
     home = _home(config)
     since = time.time()  # whoever paired before that, if only by a moment, is not who is waited for
-    invite = perform(lambda engine: pair(engine, order), runtime, home=home, client_tls=trust_for(config))
+    invite = run_flow(lambda engine: create_invite(engine, order), runtime, home=home, client_tls=trust_for(config))
     for warning in invite.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     terminal = sys.stdout.isatty()
@@ -163,25 +163,25 @@ def main(
 def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, spends: str | None) -> None:
     """See who pairs. Ctrl-C leaves, and the code goes on working; the file that it `spends` goes with the waiting."""
     from clients.commands.host_settings import trust_for
-    from clients.commands.service_runner import perform
+    from clients.commands.service_runner import run_flow
     from svc_proto.basics.sanitize import sanitize_line
-    from svc_proto.cli.one_shot_service import doing
+    from svc_proto.cli.one_shot_service import announce_progress
     from svc_proto.cli.operator_requests import local_relay
-    from svc_proto.cli.wait_for_device import await_device
+    from svc_proto.cli.wait_for_device import wait_for_device
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
 
     def plan(engine: Engine) -> Flow[str | None]:
-        doing(engine, "waiting for the phone; Ctrl-C leaves, the code goes on working")
-        return (yield from await_device(engine, local_relay(config), since=since, until=expires_at))
+        announce_progress(engine, "waiting for the phone; Ctrl-C leaves, the code goes on working")
+        return (yield from wait_for_device(engine, local_relay(config), since=since, until=expires_at))
 
     try:
-        name = perform(plan, runtime, home=_home(config), client_tls=trust_for(config))
+        name = run_flow(plan, runtime, home=_home(config), client_tls=trust_for(config))
     finally:  # after Ctrl-C, too: nobody would remove what it holds later
         if spends is not None:
             Path(spends).unlink(missing_ok=True)
     if name is None:
-        raise Problem("the code is over, and nobody has paired: make another one with svc pair")
+        raise CliError("the code is over, and nobody has paired: make another one with svc pair")
     print(f"{sanitize_line(name)} is paired.")
 
 
@@ -194,10 +194,10 @@ def _draw(text: str) -> str | None:
 
 def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *, as_json: bool) -> None:
     from clients.commands.host_settings import trust_for
-    from clients.commands.service_runner import perform
+    from clients.commands.service_runner import run_flow
     from svc_proto.basics.errors import Refused
-    from svc_proto.cli.operator_output import granted, meta_lines
-    from svc_proto.cli.operator_requests import PROBE_WITHIN, local_relay, register
+    from svc_proto.cli.operator_output import granted_durations, meta_lines
+    from svc_proto.cli.operator_requests import PROBE_TIMEOUT, local_relay, register
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
     from svc_proto.machines.pairing_codes import normalize_code
@@ -205,14 +205,14 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
     try:
         code = normalize_code(text)
     except Refused:
-        raise Problem("--register-code must be six characters of A-Z and 0-9", code=MISUSED) from None
+        raise CliError("--register-code must be six characters of A-Z and 0-9", code=USAGE_ERROR) from None
     relay = local_relay(config)
 
     def plan(engine: Engine) -> Flow[None]:
-        yield from relay.health(engine, within=PROBE_WITHIN)
+        yield from relay.health(engine, within=PROBE_TIMEOUT)
         yield from register(engine, relay, code, meta)
 
-    perform(plan, runtime, home=_home(config), client_tls=trust_for(config))
+    run_flow(plan, runtime, home=_home(config), client_tls=trust_for(config))
     if as_json:
         print_json(
             {
@@ -220,7 +220,7 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
                 "code": code,
                 "relay_url": relay.url,
                 "ttl_seconds": meta.ttl_seconds,
-                "grants": granted(meta, config.max_session_ttl),
+                "grants": granted_durations(meta, config.max_session_ttl),
             }
         )
     else:
@@ -234,12 +234,12 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
 
 def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) -> None:
     from clients.commands.host_settings import trust_for
-    from clients.commands.service_runner import perform
+    from clients.commands.service_runner import run_flow
     from svc_proto.cli.operator_requests import KEY_IS_KNOWN, local_relay, revoke
 
     relay = local_relay(config)
     home = _home(config)
-    answer = perform(lambda engine: revoke(engine, relay, prefix), runtime, home=home, client_tls=trust_for(config))
+    answer = run_flow(lambda engine: revoke(engine, relay, prefix), runtime, home=home, client_tls=trust_for(config))
     if as_json:
         print_json(answer)
     else:
@@ -261,7 +261,7 @@ def _write_png(text: str) -> str:
             segno.make(text, error="l", micro=False).save(file, kind="png", scale=6)
     except OSError as error:
         os.unlink(path)
-        raise Problem(f"the QR cannot be written to {path}: {why(error)}") from None
+        raise CliError(f"the QR cannot be written to {path}: {error_reason(error)}") from None
     return path
 
 

@@ -11,11 +11,11 @@ import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from runtimes.option import runtime_option
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:
-    from svc_proto.cli.desktop_sessions import Paired
-    from svc_proto.cli.invites import Invitation
+    from svc_proto.cli.desktop_sessions import PairingResult
+    from svc_proto.cli.invites import DesktopInvite
 
 __all__ = ["main"]
 
@@ -76,16 +76,16 @@ def main(
     """Pair this desktop with a relay, and store the session."""
     from clients.commands.desktop_options import session_path
     from svc_proto.cli.desktop_output import paired_json, paired_lines
-    from svc_proto.cli.durations import parse_preset, parse_span
-    from svc_proto.cli.invites import read_invitation
+    from svc_proto.cli.durations import parse_duration, parse_preset
+    from svc_proto.cli.invites import parse_desktop_invite
 
-    span = None if ttl is None else parse_span(ttl, "--ttl")
+    span = None if ttl is None else parse_duration(ttl, "--ttl")
     typed = code or code_option
     pair_qr = sys.stdin.read() if pair_qr == "-" else pair_qr
     invite = _invite(pair_qr, typed)
-    pairing = _Pairing(name, span, parse_preset(None, only), runtime, new_certificate)
+    pairing = _DesktopPairing(name, span, parse_preset(None, only), runtime, new_certificate)
     if invite is not None:
-        paired = pairing.use(read_invitation(*invite), by_qr=True)
+        paired = pairing.use(parse_desktop_invite(*invite), by_qr=True)
     else:
         typed = typed or os.environ.get("SVC_RELAY_CODE") or os.environ.get("HERMES_RELAY_CODE")
         paired = _by_code(pairing, typed, remote)
@@ -109,47 +109,47 @@ def _invite(pair_qr: str | None, typed: str | None) -> tuple[str, str] | None:
     return None
 
 
-def _by_code(pairing: _Pairing, typed: str | None, remote: str | None) -> Paired:
-    from svc_proto.cli.desktop_connection import CredentialRefused
-    from svc_proto.cli.input_parsing import clean_code, clean_remote, looks_like_invite
-    from svc_proto.cli.invites import Invitation, read_invitation
+def _by_code(pairing: _DesktopPairing, typed: str | None, remote: str | None) -> PairingResult:
+    from svc_proto.cli.desktop_connection import CredentialRefusedError
+    from svc_proto.cli.input_parsing import looks_like_invite, parse_pairing_code, parse_relay_url
+    from svc_proto.cli.invites import DesktopInvite, parse_desktop_invite
     from svc_proto.machines.candidate_selection import Candidate
 
     variable = os.environ.get("SVC_RELAY_URL") or os.environ.get("HERMES_RELAY_URL")
     if not remote and not variable:
-        remote = _ask("Relay address (ws://host or wss://host): ", "--remote ws://… is needed, or --pair-qr")
-    url = clean_remote(remote) if remote else clean_remote(variable or "", "SVC_RELAY_URL")
+        remote = _prompt_line("Relay address (ws://host or wss://host): ", "--remote ws://… is needed, or --pair-qr")
+    url = parse_relay_url(remote) if remote else parse_relay_url(variable or "", "SVC_RELAY_URL")
     if typed:
-        return pairing.use(Invitation(clean_code(typed), (Candidate("", 0, url),)), by_qr=False)
+        return pairing.use(DesktopInvite(parse_pairing_code(typed), (Candidate("", 0, url),)), by_qr=False)
     for left in reversed(range(TRIES)):
-        text = _ask("Pairing code: ", "a code is needed: svc-relay pair CODE")
+        text = _prompt_line("Pairing code: ", "a code is needed: svc-relay pair CODE")
         try:
             if looks_like_invite(text):
-                return pairing.use(read_invitation(text, "that"), by_qr=True)
-            return pairing.use(Invitation(clean_code(text), (Candidate("", 0, url),)), by_qr=False)
-        except Problem as error:
+                return pairing.use(parse_desktop_invite(text, "that"), by_qr=True)
+            return pairing.use(DesktopInvite(parse_pairing_code(text), (Candidate("", 0, url),)), by_qr=False)
+        except CliError as error:
             # What was typed wrongly, or refused, may be typed once more; an absent relay stays absent.
-            again = error.code == MISUSED or isinstance(error, CredentialRefused)
+            again = error.code == USAGE_ERROR or isinstance(error, CredentialRefusedError)
             if not left or not again:
                 raise
             print(f"{error}. Try again.", file=sys.stderr)
     raise AssertionError("unreachable")
 
 
-def _ask(prompt: str, otherwise: str) -> str:
-    """A line from the person at the terminal. Raises `Problem`, code 2, where there is none."""
+def _prompt_line(prompt: str, otherwise: str) -> str:
+    """A line from the person at the terminal. Raises `CliError`, code 2, where there is none."""
     if not sys.stdin.isatty():
-        raise Problem(otherwise, code=MISUSED)
+        raise CliError(otherwise, code=USAGE_ERROR)
     print(prompt, end="", file=sys.stderr, flush=True)
     line = sys.stdin.buffer.readline()
     if not line.endswith(b"\n"):
         print(file=sys.stderr)
     if not line:
-        raise Problem(otherwise, code=MISUSED)
+        raise CliError(otherwise, code=USAGE_ERROR)
     return line.decode("utf-8", "replace").rstrip("\n")
 
 
-class _Pairing:
+class _DesktopPairing:
     """How this command pairs, whatever the way to the code was."""
 
     def __init__(
@@ -166,9 +166,9 @@ class _Pairing:
         self._runtime = runtime
         self._new_certificate = new_certificate
 
-    def use(self, invitation: Invitation, *, by_qr: bool) -> Paired:
+    def use(self, invitation: DesktopInvite, *, by_qr: bool) -> PairingResult:
         """Pair with the relay by this code, and keep the session."""
-        from clients.commands.desktop_options import on_desktop
+        from clients.commands.desktop_options import run_on_desktop
         from svc_proto.cli.desktop_sessions import PairRequest, pair_desktop
 
         wanted = PairRequest(
@@ -179,4 +179,4 @@ class _Pairing:
             by_qr=by_qr,
             new_certificate=self._new_certificate,
         )
-        return on_desktop(lambda engine: pair_desktop(engine, wanted), self._runtime)
+        return run_on_desktop(lambda engine: pair_desktop(engine, wanted), self._runtime)

@@ -44,7 +44,7 @@ def main(*, name: str, off: bool, runtime: str) -> None:
     import os
 
     from clients.commands.host_settings import read_relay_config, trust_for
-    from clients.commands.service_runner import perform
+    from clients.commands.service_runner import run_flow
     from servers.launch import claim_home, launch
     from svc_proto.basics.entropy import new_code
     from svc_proto.cli.durations import parse_preset
@@ -58,7 +58,7 @@ def main(*, name: str, off: bool, runtime: str) -> None:
 
     def programs() -> list[Program]:
         claimed = claim_home(home, "phone")  # before a code is registered that nobody would use
-        perform(lambda engine: register(engine, relay, code, meta), runtime, home=home, client_tls=trust_for(config))
+        run_flow(lambda engine: register(engine, relay, code, meta), runtime, home=home, client_tls=trust_for(config))
         return [_program(config, home, relay=relay.url, code=code, name=name, off=off, claim=claimed)]
 
     launch(programs, runtime)
@@ -70,15 +70,15 @@ def _program(
     import os
 
     from clients.commands.host_settings import trust_for
-    from clients.phone.emulator import SimulatedHandset
+    from clients.phone.emulator import EmulatedPhone
     from runtimes.host import Program, Services
     from runtimes.listen import bind
     from runtimes.logs import setup
-    from servers.launch import say_why
+    from servers.launch import print_exit_reason
     from svc_proto.commands import Level
     from svc_proto.engine.core import Engine
     from svc_proto.phone.safety.settings import SafetySettings
-    from svc_proto.phone.screen_server import SeenPhone
+    from svc_proto.phone.screen_server import PhoneScreenServer
     from svc_proto.phone.service import PhoneConfig
 
     listener = bind(HOST, 0)
@@ -88,7 +88,7 @@ def _program(
         claim.tell({"host": HOST, "port": listener.address.port, "inside": url})
         _say_where(home)
 
-    phone = SeenPhone(
+    phone = PhoneScreenServer(
         PhoneConfig(
             remote=relay.replace("http", "ws", 1),
             code=code,
@@ -96,7 +96,7 @@ def _program(
             device_name=name,
             scheme=config.brand.scheme,
         ),
-        SimulatedHandset(name=name),
+        EmulatedPhone(name=name),
         SafetySettings(armed=not off),
         url=url,
     )
@@ -106,7 +106,7 @@ def _program(
         services=Services(state=home, logger=setup(int(Level.WARNING), name="svc.phone"), client_tls=trust_for(config)),
         on_ready=ready,
         on_tell=_show,
-        on_exit=say_why,
+        on_exit=print_exit_reason,
         claim=claim,
     )
 

@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
     from svc_proto.cli.cluster_nodes import ServiceNodes
 
-__all__ = ["asked", "glance", "metrics_fields", "nodes_at"]
+__all__ = ["probe", "probe_json", "metrics_headers", "nodes_at"]
 
-WITHIN = 1.0  # s for each step
+STEP_TIMEOUT = 1.0  # s for each step
 MOST = 4 * 1024 * 1024  # bytes of an answer
 # As `svc_proto.service_clients.local_secret` has them, which brings half of the engine along.
 SECRET_FILE = "local-secret"
 SECRET_FIELD = "x-svc-local-secret"
 
 
-def glance(url: str, path: str, home: Path) -> JsonObject | None:
+def probe_json(url: str, path: str, home: Path) -> JsonObject | None:
     """The object that `GET` answers with 200; None for anything else."""
-    status, body = asked(url, path, home)
+    status, body = probe(url, path, home)
     return JsonObject.parse(body) if status == 200 else None
 
 
-def asked(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
+def probe(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
     """Status and body of a `GET` with these fields; status 0 where nobody answers. Shows the local secret of the home,
     if there is one."""
     import socket  # not for `--help`
@@ -43,7 +43,7 @@ def asked(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
     address = (where.hostname or "").encode("ascii")  # a text would be taken for a name of any alphabet: 2 ms to load
     try:
         to: Any = (address, where.port or 80)  # typeshed knows no bytes here
-        with socket.create_connection(to, WITHIN) as sock:
+        with socket.create_connection(to, STEP_TIMEOUT) as sock:
             sock.sendall("\r\n".join(lines).encode("ascii"))
             head, _, body = _all(sock).partition(b"\r\n\r\n")
         return (int(head[9:12]) if head.startswith(b"HTTP/1.1 ") else 0), body
@@ -51,7 +51,7 @@ def asked(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
         return 0, b""
 
 
-def metrics_fields() -> list[str]:
+def metrics_headers() -> list[str]:
     """What is shown to who guards what was counted."""
     try:
         token = with_env_file(os.environ).get("SVC_METRICS_TOKEN", "").strip()
@@ -62,13 +62,13 @@ def metrics_fields() -> list[str]:
 
 def nodes_at(url: str, home: Path) -> ServiceNodes | None:
     """The nodes that a server shows; None for one that is alone, or does not say."""
-    status, body = asked(url, "/metrics", home, *metrics_fields())
+    status, body = probe(url, "/metrics", home, *metrics_headers())
     if status != 200 or b"svc_cluster_up" not in body:
         return None
-    from svc_proto.cli.cluster_nodes import nodes_of  # few have any
+    from svc_proto.cli.cluster_nodes import parse_nodes  # few have any
     from svc_proto.schema.openmetrics import MetricSamples
 
-    return nodes_of(MetricSamples(body.decode("utf-8", "replace")))
+    return parse_nodes(MetricSamples(body.decode("utf-8", "replace")))
 
 
 def _all(sock: socket.socket) -> bytes:

@@ -8,9 +8,9 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from clients.commands.cli import why
+from clients.commands.cli import error_reason
 from runtimes.folders import temporary_name
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 
 if TYPE_CHECKING:
     from svc_proto.commands import Notify
@@ -19,7 +19,7 @@ __all__ = ["SavedFile"]
 
 
 class SavedFile:
-    """Takes `Notify("piece", {"data", "name"})`; `-` is standard output. Then `finish`, and `give_up` in any case."""
+    """Takes `Notify("piece", {"data", "name"})`; `-` is standard output. Then `finish`, and `abandon` in any case."""
 
     def __init__(self, output: str | None, *, force: bool) -> None:
         self._output = output
@@ -30,7 +30,7 @@ class SavedFile:
         self._part: Path | None = None
         self._problem: OSError | None = None
 
-    def tell(self, news: Notify) -> None:
+    def on_notify(self, news: Notify) -> None:
         """Take a piece."""
         data = news.fields["data"]
         if news.event != "piece" or self._problem is not None or not isinstance(data, bytes):
@@ -43,7 +43,7 @@ class SavedFile:
             self._problem = error
 
     def finish(self) -> str | None:
-        """Give it its name; None for standard output. Raises `Problem`."""
+        """Give it its name; None for standard output. Raises `CliError`."""
         file = self._file
         try:
             if self._problem is not None:
@@ -60,13 +60,13 @@ class SavedFile:
             else:
                 os.link(self._part, self._path)
         except FileExistsError:
-            raise Problem(f"{self._path} is there already: --force replaces it, -o names another") from None
+            raise CliError(f"{self._path} is there already: --force replaces it, -o names another") from None
         except OSError as error:
             where = self._path or "standard output"
-            raise Problem(f"{where} cannot be written: {why(error)}") from None
+            raise CliError(f"{where} cannot be written: {error_reason(error)}") from None
         return str(self._path)
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         """Leave nothing unfinished behind."""
         if self._path is not None and self._file is not None:
             with suppress(OSError):

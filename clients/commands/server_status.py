@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, why
-from clients.commands.quick_probe import asked, glance, nodes_at
+from clients.commands.cli import SETTINGS, error_reason, json_option, print_json, print_lines
+from clients.commands.quick_probe import nodes_at, probe, probe_json
 from runtimes.running import ROLES, Running, find_all, is_held
 from runtimes.service_home import find_home
 from svc_proto.basics.duration_text import short_duration
 from svc_proto.basics.sanitize import sanitize_line
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ Examples:
 
 Exit codes: 0, also when nothing runs; 1 when the servers do not stop; 2 for bad options.
 """
-STOP_WITHIN = 30.0  # s; servers give requests under way 10
+STOP_TIMEOUT = 30.0  # s; servers give requests under way 10
 POLL = 0.05  # s between two looks
 
 
@@ -56,7 +56,7 @@ def status(*, as_json: bool) -> int:
     services = _services(found, home)
     well = {
         "relay": devices is not None,
-        "api": api is not None and glance(api.inside, "/health", home) is not None,
+        "api": api is not None and probe_json(api.inside, "/health", home) is not None,
         "dashboard": True,
         "phone": True,
     }
@@ -92,18 +92,18 @@ def down() -> None:
         try:
             os.kill(pid, signal.SIGTERM)
         except OSError as error:
-            raise Problem(f"process {pid} cannot be told to stop: {why(error)}") from None
-    until = time.monotonic() + STOP_WITHIN
+            raise CliError(f"process {pid} cannot be told to stop: {error_reason(error)}") from None
+    until = time.monotonic() + STOP_TIMEOUT
     while left := [one for one in found if is_held(home, one.role)]:
         if time.monotonic() > until:
-            raise Problem(f"the {left[0].role} (process {left[0].pid}) has not stopped within {STOP_WITHIN:.0f} s")
+            raise CliError(f"the {left[0].role} (process {left[0].pid}) has not stopped within {STOP_TIMEOUT:.0f} s")
         time.sleep(POLL)
     print(f"Stopped: {', '.join(one.role for one in found)}.")
 
 
 def _devices(relay: Running | None, home: Path) -> list[JsonObject] | None:
     """The paired devices, those online first; None without a relay that answers."""
-    answer = None if relay is None else glance(relay.inside, "/sessions", home)
+    answer = None if relay is None else probe_json(relay.inside, "/sessions", home)
     if answer is None or "sessions" not in answer:
         return None
     return sorted(answer.objects("sessions"), key=lambda each: each.get("online") is not True)
@@ -114,7 +114,7 @@ def _services(found: dict[str, Running], home: Path) -> dict[str, tuple[ServiceN
     services: dict[str, tuple[ServiceNodes, bool]] = {}
     for role in ("relay", "api"):
         if role in found and (service := nodes_at(found[role].inside, home)) is not None:
-            services[role] = service, asked(found[role].inside, "/readyz", home)[0] == 200
+            services[role] = service, probe(found[role].inside, "/readyz", home)[0] == 200
     return services
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from clients.commands.cli import SETTINGS, Lazy
+from clients.commands.cli import SETTINGS, LazyGroup
 
 __all__ = ["install", "main", "remove"]
 
@@ -47,12 +47,12 @@ The service home does not change.
 
 Exit codes: 0, also when no service was installed; 1 when the removal fails.
 """
-SystemOption = click.option("--system", is_flag=True, help="For the whole host (as root); else for this user.")
+system_option = click.option("--system", is_flag=True, help="For the whole host (as root); else for this user.")
 
 
 @click.group(
     "service",
-    cls=Lazy,
+    cls=LazyGroup,
     modules={
         "install": ("clients.commands.service_command:install", "Start the servers with this host."),
         "remove": ("clients.commands.service_command:remove", "Stop the servers and uninstall the service."),
@@ -66,7 +66,7 @@ def main() -> None:
 
 @click.command("install", epilog=INSTALL, context_settings=SETTINGS)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
-@SystemOption
+@system_option
 @click.option("--user", metavar="NAME", help="User of the servers, with --system.  [the user of sudo]")
 @click.option(
     "--hardened", is_flag=True, help="Restrict the servers and the shells of phones: no sudo, writes in the home only."
@@ -93,7 +93,7 @@ def install(
 
 
 @click.command("remove", epilog=REMOVE, context_settings=SETTINGS)
-@SystemOption
+@system_option
 def remove(*, system: bool) -> None:
     """Stop the servers of the service and uninstall it."""
     from clients.commands import service_manager

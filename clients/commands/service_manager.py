@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import which
 
-from clients.commands.cli import why
-from clients.commands.service_units import LABEL, MARK, UNIT, UnitOrder, launchd_agent, systemd_service, systemd_socket
+from clients.commands.cli import error_reason
+from clients.commands.service_units import LABEL, MARK, UNIT, UnitSpec, launchd_agent, systemd_service, systemd_socket
 from runtimes.log_file import LOG_FOLDER
 from runtimes.service_home import ENV_FILE, find_home
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 __all__ = ["install", "remove"]
 
 ROLES = ("relay", "api", "dashboard")
 OURS = ("RELAY_", "SVC_", "API_SERVER_")
-WITHIN = 60.0  # s for a command of the supervisor
+COMMAND_TIMEOUT = 60.0  # s for a command of the supervisor
 
 
 def install(
@@ -35,12 +35,12 @@ def install(
     now: bool,
     show: bool,
 ) -> None:
-    """Have them run; with `show`, only print the files. Raises `Problem`, and then all is as before."""
+    """Have them run; with `show`, only print the files. Raises `CliError`, and then all is as before."""
     if user is not None and not system:
-        raise Problem("--user goes with --system: without it they run as you", code=MISUSED)
+        raise CliError("--user goes with --system: without it they run as you", code=USAGE_ERROR)
     account = _account(user) if system else None
     home = find_home(os.environ) if account is None else _home_of(account)
-    wanted = UnitOrder(
+    wanted = UnitSpec(
         command=[sys.executable, "-P", "-m", "servers", "--no-qr", *options],
         environment={"SVC_HOME": str(home), "PATH": os.environ.get("PATH", os.defpath)},
         home=home,
@@ -56,7 +56,7 @@ def install(
         return
     for path in files:
         if path.exists() and not _is_ours(path):
-            raise Problem(f"{path} is there already, and not of ours")
+            raise CliError(f"{path} is there already, and not of ours")
     _check_units(files)
     before = {path: path.read_bytes() for path in files if path.exists()}
     try:
@@ -65,9 +65,9 @@ def install(
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text)
         _enable(files, system=system, now=now)
-    except (OSError, Problem) as error:
+    except (OSError, CliError) as error:
         _put_back(files, before)
-        raise error if isinstance(error, Problem) else Problem(_why(error)) from None
+        raise error if isinstance(error, CliError) else CliError(_why(error)) from None
     print(f"Installed: {', '.join(str(path) for path in files)}")
     print(f"Settings: {home / ENV_FILE}" + ("" if now else "; nothing runs yet"))
     for name in sorted(name for name in os.environ if name.startswith(OURS) and name != "SVC_HOME"):
@@ -77,7 +77,7 @@ def install(
 
 
 def remove(*, system: bool) -> None:
-    """Stop them, and have the supervisor forget them. Raises `Problem`."""
+    """Stop them, and have the supervisor forget them. Raises `CliError`."""
     folder = _folder(system=system)
     names = [f"{LABEL}.plist"] if sys.platform == "darwin" else [f"{UNIT}{end}" for end in _UNITS]
     files = [folder / name for name in names if (folder / name).exists() and _is_ours(folder / name)]
@@ -92,7 +92,7 @@ def remove(*, system: bool) -> None:
         for path in files:
             path.unlink()
     except OSError as error:
-        raise Problem(_why(error)) from None
+        raise CliError(_why(error)) from None
     if sys.platform != "darwin":
         _call(*_systemctl(system=system), "daemon-reload", must=False)
     print(f"Removed: {', '.join(str(path) for path in files)}")
@@ -103,16 +103,16 @@ def remove(*, system: bool) -> None:
 _UNITS = (".service", *(f"-{role}.socket" for role in ROLES))
 
 
-def _systemd(wanted: UnitOrder) -> dict[Path, bytes]:
+def _systemd(wanted: UnitSpec) -> dict[Path, bytes]:
     folder = _folder(system=wanted.user is not None)
     files = {folder / f"{UNIT}.service": systemd_service(wanted)}
     files |= {folder / f"{UNIT}-{role}.socket": systemd_socket(role, where) for role, where in wanted.sockets.items()}
     return {path: text.encode() for path, text in files.items()}
 
 
-def _launchd(wanted: UnitOrder) -> dict[Path, bytes]:
+def _launchd(wanted: UnitSpec) -> dict[Path, bytes]:
     if wanted.user is not None or wanted.sockets or wanted.hardened:
-        raise Problem("--system, --listen and --hardened are for systemd", code=MISUSED)
+        raise CliError("--system, --listen and --hardened are for systemd", code=USAGE_ERROR)
     log = wanted.home / LOG_FOLDER / "launchd.log"
     return {_folder(system=False) / f"{LABEL}.plist": launchd_agent(wanted, log)}
 
@@ -129,7 +129,7 @@ def _is_ours(path: Path) -> bool:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise Problem(_why(error)) from None
+        raise CliError(_why(error)) from None
     return MARK.encode() in text or LABEL.encode() in text
 
 
@@ -153,7 +153,7 @@ def _check_units(files: Mapping[Path, bytes]) -> None:
         said = subprocess.run([tool, "verify", "--man=no", *names], capture_output=True, text=True, check=False)
     if said.returncode and folder in said.stderr:
         line = next(line for line in said.stderr.splitlines() if folder in line)
-        raise Problem(f"systemd does not take it: {line.replace(f'{folder}/', '')}")
+        raise CliError(f"systemd does not take it: {line.replace(f'{folder}/', '')}")
 
 
 # --- settings -----------------------------------------------------------------------------------------------------
@@ -162,11 +162,11 @@ def _check_units(files: Mapping[Path, bytes]) -> None:
 def _account(name: str | None) -> pwd.struct_passwd:
     name = name or os.environ.get("SUDO_USER")
     if name is None:
-        raise Problem("whose shells are phones to get? --user NAME", code=MISUSED)
+        raise CliError("whose shells are phones to get? --user NAME", code=USAGE_ERROR)
     try:
         return pwd.getpwnam(name)
     except KeyError:
-        raise Problem(f"there is no user {name!r}", code=MISUSED) from None
+        raise CliError(f"there is no user {name!r}", code=USAGE_ERROR) from None
 
 
 def _home_of(account: pwd.struct_passwd) -> Path:
@@ -187,15 +187,15 @@ def _me() -> str:
 def _socket(text: str) -> tuple[str, str]:
     found = re.fullmatch(rf"({'|'.join(ROLES)})=((?:[0-9.]+|\[[0-9A-Fa-f:.]+\]):)?([0-9]{{1,5}})", text)
     if found is None or not 0 < int(found[3]) <= 65_535:
-        raise Problem(f"--listen {text!r}: it is {', '.join(ROLES)} = [address:]port", code=MISUSED)
+        raise CliError(f"--listen {text!r}: it is {', '.join(ROLES)} = [address:]port", code=USAGE_ERROR)
     return found[1], f"{found[2] or ''}{found[3]}"
 
 
 def _check_options(command: Sequence[str]) -> None:
     """Those of `svc up`, before they stand in a file."""
-    said = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False, timeout=WITHIN)
+    said = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT)
     if said.returncode:
-        raise Problem(said.stderr.strip().removeprefix("error: ") or "svc up does not start", code=MISUSED)
+        raise CliError(said.stderr.strip().removeprefix("error: ") or "svc up does not start", code=USAGE_ERROR)
 
 
 # --- the supervisor -----------------------------------------------------------------------------------------------
@@ -218,15 +218,15 @@ def _systemctl(*, system: bool) -> tuple[str, ...]:
 
 def _call(*words: str, must: bool = True) -> None:
     try:
-        said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=WITHIN)
+        said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT)
         problem = " ".join(said.stderr.split()) or f"exit code {said.returncode}"
         well = said.returncode == 0
     except (OSError, subprocess.TimeoutExpired) as error:
         problem, well = _why(error) if isinstance(error, OSError) else "no answer in time", False
     if must and not well:
-        raise Problem(f"{' '.join(words[:3])} failed: {problem}")
+        raise CliError(f"{' '.join(words[:3])} failed: {problem}")
 
 
 def _why(error: OSError) -> str:
     where = "" if error.filename is None else f" ({error.filename})"
-    return f"{why(error)}{where}"
+    return f"{error_reason(error)}{where}"

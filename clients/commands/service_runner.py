@@ -15,19 +15,19 @@ from runtimes.logs import setup
 from runtimes.run import run
 from runtimes.tls import PinnedTls
 from runtimes.waker import Handle
-from svc_proto.cli.errors import Problem
-from svc_proto.cli.one_shot_service import INTERRUPTED, Chore
+from svc_proto.cli.errors import CliError
+from svc_proto.cli.one_shot_service import INTERRUPTED, OneShotService
 from svc_proto.commands import Exit, Level, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 
-__all__ = ["Progress", "perform", "perform_chore"]
+__all__ = ["ProgressLine", "run_flow", "run_service"]
 
 GRACE = 2.0  # s that a command gets to end after Ctrl-C
 T = TypeVar("T")
 
 
-def perform(
+def run_flow(
     plan: Callable[[Engine], Flow[T]],
     runtime: str,
     *,
@@ -36,13 +36,13 @@ def perform(
     client_tls: ssl.SSLContext | PinnedTls | None = None,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
-    """What the flow returns. Raises `Problem`, and `KeyboardInterrupt` after Ctrl-C."""
-    chore = Chore(plan, watched=sys.stderr.isatty())
-    return perform_chore(chore, runtime, home=home, compute=compute, client_tls=client_tls, on_tell=on_tell)
+    """What the flow returns. Raises `CliError`, and `KeyboardInterrupt` after Ctrl-C."""
+    chore = OneShotService(plan, watched=sys.stderr.isatty())
+    return run_service(chore, runtime, home=home, compute=compute, client_tls=client_tls, on_tell=on_tell)
 
 
-def perform_chore(
-    chore: Chore[T],
+def run_service(
+    chore: OneShotService[T],
     runtime: str,
     *,
     home: Path | None = None,
@@ -59,7 +59,7 @@ def perform_chore(
     handle = Handle()
     if last_words is not None:
         handle.waker.last_words.append(last_words)
-    progress = Progress(on_tell, on_broken=handle.stop)
+    progress = ProgressLine(on_tell, on_broken=handle.stop)
     outcomes: list[Exit] = []
     services = Services(
         state=home,
@@ -71,7 +71,7 @@ def perform_chore(
         core=Engine(chore, entropy=os.urandom, log_level=Level.ERROR),
         services=services,
         stdio=stdio,
-        on_tell=progress.tell,
+        on_tell=progress.on_notify,
         on_exit=outcomes.append,
     )
     try:
@@ -83,15 +83,16 @@ def perform_chore(
     outcome = outcomes[0]
     if outcome.code == 0:
         return chore.result
-    if chore.problem is not None:
-        raise chore.problem
+    if chore.error is not None:
+        raise chore.error
     if outcome.code == INTERRUPTED:
         raise KeyboardInterrupt
-    raise Problem(outcome.reason, code=outcome.code)
+    raise CliError(outcome.reason, code=outcome.code)
 
 
-class Progress:
-    """One line on standard error while something takes more than a second; only `Chore(watched=True)` makes it.
+class ProgressLine:
+    """One line on standard error while something takes more than a second; only `OneShotService(watched=True)` makes
+    it.
 
     Any other news means that it goes on: the line is taken away, until something else is waited for. News that cannot
     be shown, mostly since the output takes no more, end the run by `on_broken`.
@@ -107,7 +108,7 @@ class Progress:
         self._quiet = False
         self._shown = False
 
-    def tell(self, news: Notify) -> None:
+    def on_notify(self, news: Notify) -> None:
         """Take one piece of news, or pass it on."""
         if news.event == "doing":
             self._doing, self._since, self._quiet = str(news.fields["text"]), self._second, False

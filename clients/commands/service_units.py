@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-__all__ = ["LABEL", "MARK", "UNIT", "UnitOrder", "launchd_agent", "systemd_service", "systemd_socket"]
+__all__ = ["LABEL", "MARK", "UNIT", "UnitSpec", "launchd_agent", "systemd_service", "systemd_socket"]
 
 UNIT = "svc"
 LABEL = "local.svc-relay"  # of launchd
@@ -81,7 +81,7 @@ WantedBy=sockets.target
 
 
 @frozen(kw_only=True)
-class UnitOrder:
+class UnitSpec:
     """Which servers are to be run, how, and for whom."""
 
     command: Sequence[str]  # absolute
@@ -92,7 +92,7 @@ class UnitOrder:
     sockets: Mapping[str, str] = {}  # by role, `address:port`: opened by systemd
 
 
-def systemd_service(wanted: UnitOrder) -> str:
+def systemd_service(wanted: UnitSpec) -> str:
     """`svc.service` (systemd.service(5), systemd.exec(5))."""
     names = " ".join(f"{UNIT}-{role}.socket" for role in wanted.sockets)
     hardening = "" if wanted.user is None else SYSTEM
@@ -114,7 +114,7 @@ def systemd_socket(role: str, address: str) -> str:
     return SOCKET.format(mark=MARK, role=role, address=address, unit=UNIT)
 
 
-def launchd_agent(wanted: UnitOrder, log: Path) -> bytes:
+def launchd_agent(wanted: UnitSpec, log: Path) -> bytes:
     """`local.svc-relay.plist` (launchd.plist(5))."""
     return plistlib.dumps(
         {

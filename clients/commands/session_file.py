@@ -17,14 +17,14 @@ from pathlib import Path
 from runtimes.failures import HostError
 from runtimes.folders import private_folder
 from runtimes.state import StateFolder
-from svc_proto.cli.session_store import FILE_NAME, Change, change_text, is_damaged
+from svc_proto.cli.session_store import FILE_NAME, SessionStoreChange, apply_change, is_damaged
 from svc_proto.facts import FailureKind
 
 __all__ = ["SessionFile"]
 
 LOCK_NAME = f".{FILE_NAME}.lock"
 DAMAGED_NAME = f"{FILE_NAME}.damaged"
-LOCK_WITHIN = 5.0  # s to wait for another program's turn
+LOCK_TIMEOUT = 5.0  # s to wait for another program's turn
 LOCK_POLL = 0.02  # s between two tries
 
 
@@ -47,7 +47,7 @@ class SessionFile:
         except FileNotFoundError:
             return ""
 
-    def change(self, change: Change) -> None:
+    def change(self, change: SessionStoreChange) -> None:
         """Make one change to whatever it holds by then."""
         private_folder(self._home)
         with self._locked():
@@ -55,7 +55,7 @@ class SessionFile:
             if is_damaged(text):
                 self._folder.write(DAMAGED_NAME, text.encode("utf-8"))
             self._sweep()
-            self._folder.write(FILE_NAME, change_text(text, change).encode("utf-8"))
+            self._folder.write(FILE_NAME, apply_change(text, change).encode("utf-8"))
 
     def _sweep(self) -> None:
         """Under the lock nobody writes: what lies about was left by a program that was killed."""
@@ -65,7 +65,7 @@ class SessionFile:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        until = time.monotonic() + LOCK_WITHIN
+        until = time.monotonic() + LOCK_TIMEOUT
         fd = os.open(self._home / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             while not _lock(fd):

@@ -7,7 +7,7 @@ import time
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_table
-from clients.commands.desktop_options import on_session, who_options, whom
+from clients.commands.desktop_options import relay_selection, run_on_session, session_options
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -32,7 +32,7 @@ Example:
 
 
 @click.group("sessions", invoke_without_command=True, epilog=EXAMPLES, context_settings=SETTINGS)
-@who_options
+@session_options
 @json_option
 @runtime_option
 @click.pass_context
@@ -43,7 +43,7 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
         return
     from svc_proto.cli.relay_requests import list_terminals, terminal_rows
 
-    found = on_session(list_terminals, whom(remote, token), runtime)
+    found = run_on_session(list_terminals, relay_selection(remote, token), runtime)
     if as_json:
         print_json(found)
     elif not found:
@@ -54,7 +54,7 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
 
 @main.command("kill", epilog=KILLING, context_settings=SETTINGS)
 @click.argument("name")
-@who_options
+@session_options
 @runtime_option
 @click.pass_obj
 def kill_session(
@@ -63,7 +63,7 @@ def kill_session(
     """End the terminal session NAME, with what runs in it."""
     from svc_proto.cli.relay_requests import kill_terminal
 
-    who = whom(remote or outer["remote"], token or outer["token"])
+    who = relay_selection(remote or outer["remote"], token or outer["token"])
 
-    on_session(lambda engine, session: kill_terminal(engine, session, name), who, runtime)
+    run_on_session(lambda engine, session: kill_terminal(engine, session, name), who, runtime)
     print(f"Ended {name}.")

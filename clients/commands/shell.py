@@ -8,9 +8,9 @@ import sys
 import click
 
 from clients.commands.cli import SETTINGS
-from clients.commands.desktop_options import on_desktop, on_desktop_chore, who_options, whom
+from clients.commands.desktop_options import relay_selection, run_desktop_service, run_on_desktop, session_options
 from runtimes.option import runtime_option
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 __all__ = ["main"]
 
@@ -44,7 +44,7 @@ after detaching; 1 when the relay refuses or cannot be reached, or the terminal 
 @click.option(
     "--escape", metavar="KEY", default="^]", show_default=True, help="Key that detaches: ^ and a sign, or none."
 )
-@who_options
+@session_options
 @runtime_option
 def main(
     name: str | None,
@@ -57,17 +57,17 @@ def main(
 ) -> int:
     """Open a terminal on the relay's host. Ctrl-] detaches."""
     from clients.commands.terminal_guard import TerminalGuard
-    from svc_proto.cli.desktop_sessions import find_session
-    from svc_proto.cli.shell import ShellChore, ShellOrder
+    from svc_proto.cli.desktop_sessions import find_stored_session
+    from svc_proto.cli.shell import ShellRequest, ShellService
 
-    who, key = whom(remote, token), _key(escape)
+    who, key = relay_selection(remote, token), _key(escape)
     if shell is not None and not shell.startswith("/"):
-        raise Problem("--shell must be an absolute path", code=MISUSED)
+        raise CliError("--shell must be an absolute path", code=USAGE_ERROR)
     if name is not None and not (0 < len(name.strip()) <= 64 and name.isprintable()):
-        raise Problem("--session must be a name of 1 to 64 printable characters", code=MISUSED)
+        raise CliError("--session must be a name of 1 to 64 printable characters", code=USAGE_ERROR)
     person = sys.stdin.isatty()
-    session = on_desktop(lambda engine: find_session(engine, who), runtime)
-    order = ShellOrder(
+    session = run_on_desktop(lambda engine: find_stored_session(engine, who), runtime)
+    order = ShellRequest(
         session=session,
         name=name or (f"exec-{os.urandom(4).hex()}" if command is not None else "default"),
         shell=shell,
@@ -77,8 +77,8 @@ def main(
         person=person,
     )
     with TerminalGuard() as terminal:
-        chore = ShellChore(order, watched=sys.stderr.isatty())
-        end = on_desktop_chore(
+        chore = ShellService(order, watched=sys.stderr.isatty())
+        end = run_desktop_service(
             chore,
             runtime,
             stdio=True,
@@ -98,4 +98,4 @@ def _key(text: str) -> int | None:
         return None
     if len(text) == 2 and text[0] == "^" and "@" <= text[1].upper() <= "_":
         return ord(text[1].upper()) ^ 0x40
-    raise Problem("--escape must be none, or ^ and one of A-Z [ \\ ] ^ _", code=MISUSED)
+    raise CliError("--escape must be none, or ^ and one of A-Z [ \\ ] ^ _", code=USAGE_ERROR)

@@ -6,8 +6,8 @@ import time
 
 import click
 
-from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, why
-from svc_proto.cli.errors import Problem
+from clients.commands.cli import SETTINGS, error_reason, json_option, print_json, print_lines
+from svc_proto.cli.errors import CliError
 
 __all__ = ["main"]
 
@@ -34,7 +34,7 @@ def main(*, reveal_tokens: bool, as_json: bool) -> None:
     try:
         sessions = parse_sessions(file.read())
     except OSError as error:
-        raise Problem(f"{file.path} cannot be read: {why(error)}") from None
+        raise CliError(f"{file.path} cannot be read: {error_reason(error)}") from None
     if as_json:
         print_json(status_json(sessions, reveal=reveal_tokens))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from clients.commands.cli import SETTINGS, Lazy
+from clients.commands.cli import SETTINGS, LazyGroup
 
 __all__ = ["main", "relay"]
 
@@ -33,7 +33,7 @@ Shell completion (bash; zsh and fish likewise):
 
 
 @click.group(
-    cls=Lazy,
+    cls=LazyGroup,
     modules={
         "up": ("servers.__main__:main", "Run the servers and show a QR for a phone."),
         "status": ("clients.commands.server_status:status", "Show the running servers and the phones."),
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 @click.group(
-    cls=Lazy,
+    cls=LazyGroup,
     modules={
         "insecure-api-key": (
             "clients.commands.insecure_api_key:main",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from clients.commands.cli import SETTINGS, Lazy
+from clients.commands.cli import SETTINGS, LazyGroup
 
 __all__ = ["main"]
 
@@ -23,7 +23,7 @@ Shell completion (bash; zsh and fish likewise):
 
 
 @click.group(
-    cls=Lazy,
+    cls=LazyGroup,
     modules={
         "pair": ("clients.commands.pair_desktop:main", "Pair this desktop with a code or an invite."),
         "status": ("clients.commands.status:main", "Show the stored sessions."),

@@ -30,10 +30,10 @@ class TerminalGuard:
         if self._is_one:
             self._before = termios.tcgetattr(self._fd)
             self._blocking = [(fd, os.get_blocking(fd)) for fd in (0, 1) if os.isatty(fd)]
-            self._take(signal.SIGWINCH, self._resized)
+            self._install_handler(signal.SIGWINCH, self._resized)
             for signum in FATAL:
                 if signal.getsignal(signum) is not signal.SIG_IGN:  # nohup
-                    self._take(signum, self._killed)
+                    self._install_handler(signum, self._killed)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -75,7 +75,7 @@ class TerminalGuard:
         os.read(self._reader, 4096)
         return self.size()
 
-    def _take(self, signum: int, handler: Any) -> None:
+    def _install_handler(self, signum: int, handler: Any) -> None:
         self._signals.append((signum, signal.signal(signum, handler)))
 
     def _resized(self, signum: int, frame: FrameType | None) -> None:

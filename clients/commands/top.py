@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, print_table
-from clients.commands.quick_probe import metrics_fields
+from clients.commands.quick_probe import metrics_headers
 from runtimes.service_home import find_home
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ docs/reference/metrics.md; if SVC_METRICS_TOKEN is set, it is sent. The tab Load
 
 Exit codes: 0; 1 when nothing runs, or it has no metrics; 2 for bad options; 130 after Ctrl-C.
 """
-LOOKS = 120  # that are kept for the bars
+MAX_READINGS = 120  # that are kept for the bars
 ROLES = ("relay", "api", "dashboard")
 BESIDE_BARS = 56  # columns of what stands left of them
 LEAST_BARS = 8
@@ -60,38 +60,38 @@ def main(*, every: float, once: bool, as_json: bool) -> None:
     """Show live phones, turns, commands, rates, memory and loop lag of the servers on this host."""
     from svc_proto.service_clients.server_stats import StatsHistory
 
-    eyes = _Eyes(find_home(os.environ))
-    history = StatsHistory(every=every, span=every * LOOKS)
-    history.add(eyes.look(needed=True))
+    eyes = _StatsPoller(find_home(os.environ))
+    history = StatsHistory(every=every, span=every * MAX_READINGS)
+    history.add(eyes.poll(needed=True))
     if once or as_json or not sys.stdout.isatty():
         time.sleep(every)
-        _print(history.add(eyes.look(needed=True)), eyes, as_json=as_json)
+        _print(history.add(eyes.poll(needed=True)), eyes, as_json=as_json)
     else:
         _follow(eyes, history, every)
 
 
-class _Eyes:
+class _StatsPoller:
     """Looks at the servers of a home."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._fields = metrics_fields()
+        self._fields = metrics_headers()
         self.found: list[Running] = []
         self.services: dict[str, ServiceNodes] = {}  # by role of who says it
 
-    def look(self, *, needed: bool = False) -> MetricsReading:
-        """What they say now. With `needed` raises `Problem` where that is nothing."""
-        from clients.commands.quick_probe import asked
+    def poll(self, *, needed: bool = False) -> MetricsReading:
+        """What they say now. With `needed` raises `CliError` where that is nothing."""
+        from clients.commands.quick_probe import probe
         from runtimes.running import find_all
         from svc_proto.basics.moment import Moment
-        from svc_proto.cli.cluster_nodes import nodes_of
-        from svc_proto.cli.top_view import silence
+        from svc_proto.cli.cluster_nodes import parse_nodes
+        from svc_proto.cli.top_view import explain_missing
         from svc_proto.schema.openmetrics import MetricSamples
         from svc_proto.service_clients.server_stats import MetricsReading
 
         now = Moment(time.monotonic(), time.time())
         self.found = [one for one in find_all(self._home) if one.role in ROLES]
-        answers = {one.role: asked(one.inside, "/metrics", self._home, *self._fields) for one in self.found}
+        answers = {one.role: probe(one.inside, "/metrics", self._home, *self._fields) for one in self.found}
         servers = {
             role: MetricSamples(body.decode("utf-8", "replace"))
             for role, (status, body) in answers.items()
@@ -99,9 +99,9 @@ class _Eyes:
         }
         if needed and not servers:
             if not answers:
-                raise Problem(f"nothing runs on {self._home}: svc up")
-            raise Problem(silence((role, status) for role, (status, _) in answers.items()))
-        said = {role: nodes_of(numbers) for role, numbers in servers.items()}
+                raise CliError(f"nothing runs on {self._home}: svc up")
+            raise CliError(explain_missing((role, status) for role, (status, _) in answers.items()))
+        said = {role: parse_nodes(numbers) for role, numbers in servers.items()}
         self.services = {role: service for role, service in said.items() if service is not None}
         return MetricsReading(now, servers)
 
@@ -110,7 +110,7 @@ class _Eyes:
         return [line for role, service in self.services.items() for line in service.lines(role, now.at)]
 
 
-def _print(now: ServerStats, eyes: _Eyes, *, as_json: bool) -> None:
+def _print(now: ServerStats, eyes: _StatsPoller, *, as_json: bool) -> None:
     from svc_proto.cli.top_view import COLUMNS, once_rows
     from svc_proto.service_clients.server_stats import NAMES
 
@@ -123,33 +123,33 @@ def _print(now: ServerStats, eyes: _Eyes, *, as_json: bool) -> None:
         print_lines(eyes.nodes(now))
 
 
-def _follow(eyes: _Eyes, history: StatsHistory, every: float) -> None:
+def _follow(eyes: _StatsPoller, history: StatsHistory, every: float) -> None:
     from rich.console import Console
     from rich.live import Live
 
     console = Console(highlight=False)
     with _keys() as leaves, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
-            now = history.add(eyes.look())
+            now = history.add(eyes.poll())
             live.update(_page(eyes, history, now, console.width, every), refresh=True)
             if leaves(every):
                 return
 
 
-def _page(eyes: _Eyes, history: StatsHistory, now: ServerStats, width: int, every: float) -> RenderableType:
+def _page(eyes: _StatsPoller, history: StatsHistory, now: ServerStats, width: int, every: float) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     from svc_proto.basics.duration_text import short_duration
-    from svc_proto.cli.top_view import HEADS, shown
+    from svc_proto.cli.top_view import HEADS, stats_rows
 
     up = [f"{HEADS[one.role]} up {short_duration(now.at - one.since)}" for one in eyes.found]
     table = Table.grid(padding=(0, 2))
     for style in ("bold", "bold cyan", "", "cyan"):
         table.add_column(style=style, no_wrap=True, overflow="ellipsis")
     room = width - BESIDE_BARS
-    for row in shown(history, now, max(room, LEAST_BARS)):
+    for row in stats_rows(history, now, max(room, LEAST_BARS)):
         table.add_row(row.title, row.value, row.beside, *([row.bars] if room >= LEAST_BARS else []))
     head = Text(", ".join(up) or "nothing runs", style="" if up else "bold red", no_wrap=True, overflow="ellipsis")
     nodes = [Text(line, no_wrap=True, overflow="ellipsis") for line in eyes.nodes(now)]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.answer_writer import AnswerWriter
-from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, shown, why
-from clients.commands.desktop_options import on_desktop_chore, on_relay, who_options, whom
+from clients.commands.cli import SETTINGS, error_reason, json_option, print_json, print_lines, terminal_safe
+from clients.commands.desktop_options import relay_selection, run_desktop_service, run_on_relay, session_options
 from clients.commands.saved_file import SavedFile
 from runtimes.option import runtime_option
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:
     from svc_proto.commands import Notify
@@ -67,31 +67,31 @@ def main() -> None:
 @main.command("transcribe", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("file", metavar="FILE|-")
 @profile_option
-@who_options
+@session_options
 @json_option
 @runtime_option
 def transcribe(
     file: str, profile: str | None, remote: str | None, token: str | None, *, as_json: bool, runtime: str
 ) -> None:
     """Transcribe a recording: WAV, MP3, M4A, WebM, Ogg, FLAC or AAC, up to 25 MiB."""
-    from svc_proto.cli.voice_requests import MAX_RECORDING, VoiceFile
+    from svc_proto.cli.voice_requests import MAX_RECORDING, RecordingFile
     from svc_proto.cli.voice_requests import transcribe as ask
 
-    who = whom(remote, token)
+    who = relay_selection(remote, token)
     try:
         with click.open_file(file, "rb") as opened:
             data = opened.read(MAX_RECORDING + 1)
     except OSError as error:
-        raise Problem(f"{file} cannot be read: {why(error)}", code=MISUSED) from None
+        raise CliError(f"{file} cannot be read: {error_reason(error)}", code=USAGE_ERROR) from None
 
-    upload = VoiceFile("standard input" if file == "-" else Path(file).name, data)
-    heard, provider = on_relay(lambda engine, relay: ask(engine, relay, upload, profile), who, runtime)
+    upload = RecordingFile("standard input" if file == "-" else Path(file).name, data)
+    heard, provider = run_on_relay(lambda engine, relay: ask(engine, relay, upload, profile), who, runtime)
     if as_json:
         print_json({"ok": True, "text": heard, "provider": provider})
     elif heard:
-        print(shown(heard, on_terminal=sys.stdout.isatty()))
+        print(terminal_safe(heard, on_terminal=sys.stdout.isatty()))
     else:
-        raise Problem("nothing was heard in it")
+        raise CliError("nothing was heard in it")
 
 
 @main.command("say", epilog=EXAMPLES, context_settings=SETTINGS)
@@ -101,7 +101,7 @@ def transcribe(
 @click.option("--voice", metavar="NAME", help="Voice, if the engine of the relay has several.")
 @click.option("--language", metavar="CODE", help="Language, if the engine of the relay has several.")
 @profile_option
-@who_options
+@session_options
 @json_option
 @runtime_option
 def say(
@@ -120,25 +120,25 @@ def say(
     """Synthesize a text into a file. A text that starts with a dash goes behind --."""
     from svc_proto.cli.voice_requests import save_speech
 
-    who = whom(remote, token)
+    who = relay_selection(remote, token)
     spoken = _given(text)
     choice = {name: value for name, value in (("voice", voice), ("language", language)) if value}
     if output == "-" and as_json:
-        raise Problem("--json and -o - exclude each other", code=MISUSED)
+        raise CliError("--json and -o - exclude each other", code=USAGE_ERROR)
     if output == "-" and sys.stdout.isatty():
-        raise Problem("sound is nothing for a terminal: pipe it, or name a file with -o", code=MISUSED)
+        raise CliError("sound is nothing for a terminal: pipe it, or name a file with -o", code=USAGE_ERROR)
 
     target = SavedFile(output, force=force)
     try:
-        kind = on_relay(
+        kind = run_on_relay(
             lambda engine, relay: save_speech(engine, relay, spoken, profile=profile, choice=choice),
             who,
             runtime,
-            on_tell=target.tell,
+            on_tell=target.on_notify,
         )
         file = target.finish()
     finally:
-        target.give_up()
+        target.abandon()
     if as_json:
         print_json({"ok": True, "file": file, "content_type": kind})
     elif file is not None:
@@ -147,14 +147,16 @@ def say(
 
 @main.command("config", epilog=EXAMPLES, context_settings=SETTINGS)
 @profile_option
-@who_options
+@session_options
 @json_option
 @runtime_option
 def config(profile: str | None, remote: str | None, token: str | None, *, as_json: bool, runtime: str) -> None:
     """Show the voice engines of the relay."""
-    from svc_proto.cli.voice_requests import config_rows, voice_config
+    from svc_proto.cli.voice_requests import config_rows, fetch_voice_config
 
-    found = on_relay(lambda engine, relay: voice_config(engine, relay, profile), whom(remote, token), runtime)
+    found = run_on_relay(
+        lambda engine, relay: fetch_voice_config(engine, relay, profile), relay_selection(remote, token), runtime
+    )
     if as_json:
         print_json(found)
     else:
@@ -165,23 +167,23 @@ def config(profile: str | None, remote: str | None, token: str | None, *, as_jso
 @click.option("--session", metavar="ID", help="Chat session to continue.  [a new one]")
 @click.option("--mute", is_flag=True, help="Do not play the answers.")
 @profile_option
-@who_options
+@session_options
 @runtime_option
 def talk(
     session: str | None, profile: str | None, remote: str | None, token: str | None, *, mute: bool, runtime: str
 ) -> None:
     """Talk with the agent by microphone and loudspeaker, or by typing."""
     from svc_proto.cli.desktop_sessions import find_relay
-    from svc_proto.cli.voice_chat import RECORDER_RATE, TalkChore, TalkOrder
+    from svc_proto.cli.voice_chat import RECORDER_RATE, VoiceChatRequest, VoiceChatService
 
-    find = partial(find_relay, who=whom(remote, token))
-    order = TalkOrder(
+    find = partial(find_relay, who=relay_selection(remote, token))
+    order = VoiceChatRequest(
         recorder=recorder(RECORDER_RATE), player=None if mute else player(), profile=profile, session=session
     )
 
-    chore, writer = TalkChore(find, order, watched=sys.stderr.isatty()), _Writer()
+    chore, writer = VoiceChatService(find, order, watched=sys.stderr.isatty()), _VoiceWriter()
     try:
-        on_desktop_chore(chore, runtime, on_tell=writer.tell, stdio=True)
+        run_desktop_service(chore, runtime, on_tell=writer.on_notify, stdio=True)
     finally:
         writer.finish()
 
@@ -202,39 +204,39 @@ def _found(lines: Sequence[str], rate: int) -> tuple[str, ...]:
 
 
 def _given(text: str) -> str:
-    """What to say. `Problem` for bytes that are no text."""
+    """What to say. `CliError` for bytes that are no text."""
     if text == "-":
         data = sys.stdin.buffer.read(MAX_PIPED + 1)
         if len(data) > MAX_PIPED:
-            raise Problem(f"standard input has more than {MAX_PIPED} bytes", code=MISUSED)
+            raise CliError(f"standard input has more than {MAX_PIPED} bytes", code=USAGE_ERROR)
     else:
         data = os.fsencode(text)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise Problem("the text is not UTF-8", code=MISUSED) from None
+        raise CliError("the text is not UTF-8", code=USAGE_ERROR) from None
 
 
-class _Writer(AnswerWriter):
-    def tell(self, news: Notify) -> None:
+class _VoiceWriter(AnswerWriter):
+    def on_notify(self, news: Notify) -> None:
         """Show one piece of news."""
         text = str(news.fields.get("text", ""))
         match news.event:
             case "prompt" if sys.stdin.isatty():
-                self.aside("[Enter to speak, or type]" if news.fields["records"] else "[type]")
+                self.write_note("[Enter to speak, or type]" if news.fields["records"] else "[type]")
             case "recording":
-                self.aside("[recording; Enter to send]")
+                self.write_note("[recording; Enter to send]")
             case "heard":
-                self.aside(f"you: {text}" if text else "[nothing was heard]")
+                self.write_note(f"you: {text}" if text else "[nothing was heard]")
             case "text":
                 self.write(text)
             case "end":
                 self.finish()
             case "tool":
-                self.aside(str(news.fields["line"]))
+                self.write_note(str(news.fields["line"]))
             case "question":
-                self.aside(f"{text or 'May it?'} [allow/deny]")
+                self.write_note(f"{text or 'May it?'} [allow/deny]")
             case "problem":
-                self.aside(f"[{text}]")
+                self.write_note(f"[{text}]")
             case _:
                 pass

@@ -12,14 +12,14 @@ from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 
-__all__ = ["ApiSettings", "api_of", "rpc_error"]
+__all__ = ["GatewayApiSettings", "new_api_client", "rpc_error"]
 
-PATIENCE = 30.0  # s for a call
-MOST_SAID = 400  # characters of what the server says
+CALL_TIMEOUT = 30.0  # s for a call
+MAX_MESSAGE_CHARS = 400  # characters of what the server says
 
 
 @frozen(kw_only=True)
-class ApiSettings:
+class GatewayApiSettings:
     """Where the API server is, and how one is let in."""
 
     url: str = "http://localhost:8642"
@@ -29,7 +29,7 @@ class ApiSettings:
     pin: str | None = None  # of its certificate; None: the system's trust decides
 
 
-def api_of(engine: Engine, settings: ApiSettings) -> ApiClient:
+def new_api_client(engine: Engine, settings: GatewayApiSettings) -> ApiClient:
     """The server; of this host its key is looked for where it has it, when it was replaced."""
     files = settings.files
 
@@ -38,7 +38,7 @@ def api_of(engine: Engine, settings: ApiSettings) -> ApiClient:
         return local_api_key(engine, config_path, home, known)
 
     name, find_key = "the API server", None if files is None else find
-    return ApiClient(name, settings.url, settings.key, PATIENCE, find_token=find_key)
+    return ApiClient(name, settings.url, settings.key, CALL_TIMEOUT, find_token=find_key)
 
 
 def rpc_error(error: ServiceCallError) -> RpcError:
@@ -54,7 +54,7 @@ def rpc_error(error: ServiceCallError) -> RpcError:
         case ServiceFault.UNAVAILABLE:
             text = f"{name} gave no {error.lacks}"
         case fault:
-            said = error.server_message[:MOST_SAID] or "no reason given"
+            said = error.server_message[:MAX_MESSAGE_CHARS] or "no reason given"
             code = NOT_STORED if fault is ServiceFault.NOT_FOUND else UPSTREAM
             return RpcError(code, f"{name} answers {error.status}: {said}")
     return RpcError(UPSTREAM, text)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from clients.gateway.api_connection import ApiSettings
+from clients.gateway.api_connection import GatewayApiSettings
 from clients.gateway.service import Gateway
 from runtimes.host import Program, Services
 from runtimes.logs import setup
 from runtimes.running import find_running
 from runtimes.service_home import find_home
 from runtimes.tls import PinnedTls
-from servers.launch import CannotStartError, say_why
+from servers.launch import CannotStartError, print_exit_reason
 from svc_proto.basics.certificate_pins import is_pin
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.engine.core import Engine
@@ -21,7 +21,7 @@ from svc_proto.wire.urls import parse_url
 __all__ = ["gateway_program", "read_settings"]
 
 
-def read_settings(env: Mapping[str, str]) -> ApiSettings:
+def read_settings(env: Mapping[str, str]) -> GatewayApiSettings:
     """The settings of the gateway. Raises `CannotStartError` with exit code 2."""
     home = find_home(env)
     runs = find_running(home, "api")
@@ -38,18 +38,18 @@ def read_settings(env: Mapping[str, str]) -> ApiSettings:
         raise CannotStartError("RELAY_WEBAPI_PIN must be sha256/ and 44 characters of Base64", code=2)
     config_path = env.get("SVC_CONFIG") or f"{home}/config.yaml"
     files = (config_path, f"{home}") if runs is not None and url == runs.inside else None
-    return ApiSettings(url=url, key=env.get("API_SERVER_KEY") or "", profile=profile, files=files, pin=pin)
+    return GatewayApiSettings(url=url, key=env.get("API_SERVER_KEY") or "", profile=profile, files=files, pin=pin)
 
 
-def gateway_program(settings: ApiSettings) -> Program:
+def gateway_program(settings: GatewayApiSettings) -> Program:
     """The gateway as a program for a loop. Its records go to standard error."""
     resume = os.environ.get("SVC_TUI_RESUME") or os.environ.get("HERMES_TUI_RESUME") or ""
     core = Engine(Gateway(settings, resume=resume), entropy=os.urandom)
     services = Services(logger=setup(30, name="svc.gateway"), client_tls=_trust(settings))
-    return Program(core=core, stdio=True, services=services, on_exit=say_why)
+    return Program(core=core, stdio=True, services=services, on_exit=print_exit_reason)
 
 
-def _trust(settings: ApiSettings) -> PinnedTls | None:
+def _trust(settings: GatewayApiSettings) -> PinnedTls | None:
     if settings.pin is None:
         return None
     where, trust = parse_url(settings.url), PinnedTls()

@@ -10,10 +10,10 @@ from collections.abc import Callable, Generator, Mapping
 
 from attrs import define, field
 
-from clients.gateway.api_connection import ApiSettings, api_of, rpc_error
+from clients.gateway.api_connection import GatewayApiSettings, new_api_client, rpc_error
 from clients.gateway.rpc import BUSY, INTERNAL, NO_SESSION, RpcCall, event_line, parse_call
 from clients.gateway.turn import GatewayTurn
-from clients.gateway.views import listed_session, listed_toolset, shown_message
+from clients.gateway.views import message_row, session_row, toolset_row
 from svc_proto.cli.line_service import LineService
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
@@ -36,7 +36,7 @@ Method = Callable[[RpcCall], Flow[Result] | Result]
 
 
 @define(eq=False)
-class _Session:
+class _GatewaySession:
     """A session that a client has open here."""
 
     identity: str
@@ -49,10 +49,10 @@ class _Session:
 class Gateway(LineService):
     """The service."""
 
-    def __init__(self, settings: ApiSettings, *, resume: str = "") -> None:
+    def __init__(self, settings: GatewayApiSettings, *, resume: str = "") -> None:
         self._settings = settings
         self._greeting = {"skin": {}, "version": VERSION, **({"resume_session_id": resume} if resume else {})}
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, _GatewaySession] = {}
         self._upstream: dict[str, EventReader] = {}  # of the turns under way, by session
         self._calls = 0  # under way
         self._methods: dict[str, Method] = {
@@ -76,11 +76,11 @@ class Gateway(LineService):
     def bind(self, engine: Engine) -> None:
         """Keep the engine."""
         super().bind(engine)
-        self._api = api_of(engine, self._settings)
+        self._api = new_api_client(engine, self._settings)
 
-    def greet(self) -> None:
+    def on_client_opened(self) -> None:
         """Say that the gateway is ready."""
-        self.say(event_line("gateway.ready", None, self._greeting))
+        self.send_line(event_line("gateway.ready", None, self._greeting))
 
     def on_stopping(self) -> None:
         """Turns end here; at the API server they go on."""
@@ -90,12 +90,12 @@ class Gateway(LineService):
 
     # --- for the channel ---
 
-    def hold(self, holding: bool) -> None:
+    def set_read_paused(self, holding: bool) -> None:
         """Read no more events than our client reads lines."""
         for channel in self._upstream.values():
             channel.set_paused(holding)
 
-    def take(self, line: bytes) -> None:
+    def on_line(self, line: bytes) -> None:
         """Take one line."""
         try:
             call = parse_call(line)
@@ -103,17 +103,17 @@ class Gateway(LineService):
             if method is None:
                 raise RpcError(METHOD_NOT_FOUND, f"no method {call.method[:60]!r}", identity=call.identity)
         except RpcError as error:
-            self.say(write_error(error))
+            self.send_line(write_error(error))
             return
         self.engine.spawn(self._answer(call, method))
 
-    def client_left(self, problem: str) -> None:
+    def on_client_closed(self, problem: str) -> None:
         """Nobody will ask any more."""
         if problem:
-            self.say(event_line("error", None, {"message": problem}))
+            self.send_line(event_line("error", None, {"message": problem}))
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether a call or a turn is under way."""
         return bool(self._calls) or any(held.turn for held in self._sessions.values())
 
@@ -135,7 +135,7 @@ class Gateway(LineService):
         stored = yield from self._api.session(self.engine, call.text("session_id"))
         identity = str(stored.get("id") or call.text("session_id"))
         rows = yield from self._api.messages(self.engine, identity)
-        messages = [shown for row in rows if (shown := shown_message(row)) is not None]
+        messages = [shown for row in rows if (shown := message_row(row)) is not None]
         session = self._open(identity)
         turn = session.turn
         return {
@@ -153,7 +153,7 @@ class Gateway(LineService):
         wanted = call.params.integer("limit", 1) or 20
         path = f"/api/sessions?limit={min(wanted, MAX_LISTED)}"
         rows = yield from self._api.list_objects(self.engine, path, "sessions")
-        return {"sessions": [listed_session(row) for row in rows[:wanted]]}
+        return {"sessions": [session_row(row) for row in rows[:wanted]]}
 
     def _interrupt(self, call: RpcCall) -> Flow[Result]:
         session = self._session(call)
@@ -176,11 +176,11 @@ class Gateway(LineService):
         session.prompt = text
 
         def tell(kind: str, payload: dict[str, object] | None) -> None:
-            self.say(event_line(kind, session.identity, payload))
+            self.send_line(event_line(kind, session.identity, payload))
 
         session.turn = GatewayTurn(tell)
         # The answer to this call comes first, then the turn.
-        self.say(write_result(call.identity, {"status": "streaming"}))
+        self.send_line(write_result(call.identity, {"status": "streaming"}))
         session.task = self.engine.spawn(
             self._run(session, session.turn, message), on_error=lambda error: self._failed(session, error)
         )
@@ -188,7 +188,7 @@ class Gateway(LineService):
 
     def _tools(self, call: RpcCall) -> Flow[Result]:
         rows = yield from self._api.list_objects(self.engine, "/v1/toolsets", "toolsets")  # wire api 8.2
-        return {"toolsets": [listed_toolset(row) for row in rows]}
+        return {"toolsets": [toolset_row(row) for row in rows]}
 
     def _resize(self, call: RpcCall) -> Result:
         self._session(call)
@@ -222,24 +222,24 @@ class Gateway(LineService):
 
     # --- turns ---
 
-    def _run(self, session: _Session, turn: GatewayTurn, message: object) -> Flow[None]:
+    def _run(self, session: _GatewaySession, turn: GatewayTurn, message: object) -> Flow[None]:
         def opened(channel: EventReader) -> None:
             self._upstream[session.identity] = channel
 
         try:
             said = {"message": message, "approvals": True}
-            yield from self._api.stream_turn(self.engine, session.identity, said, turn.take, opened)
+            yield from self._api.stream_turn(self.engine, session.identity, said, turn.add_event, opened)
             turn.complete("complete")  # a stream that ends without a word is complete, too (wire api 4.5)
         except ServiceCallError as error:
             turn.fail(str(rpc_error(error)))
         self._turn_over(session)
 
-    def _failed(self, session: _Session, error: Exception) -> None:
+    def _failed(self, session: _GatewaySession, error: Exception) -> None:
         if session.turn is not None:
             session.turn.fail(f"internal error {self.engine.log_bug(error)}")
         self._turn_over(session)
 
-    def _turn_over(self, session: _Session) -> None:
+    def _turn_over(self, session: _GatewaySession) -> None:
         session.turn = session.task = None
         self._upstream.pop(session.identity, None)
         self.close_if_done()
@@ -252,7 +252,7 @@ class Gateway(LineService):
             found = method(call)
             result = (yield from found) if isinstance(found, Generator) else found
             if result and not call.notification:
-                self.say(write_result(call.identity, result))
+                self.send_line(write_result(call.identity, result))
         except RpcError as error:
             self._refuse(call, error)
         except ServiceCallError as error:
@@ -265,18 +265,18 @@ class Gateway(LineService):
 
     def _refuse(self, call: RpcCall, error: RpcError) -> None:
         if call.notification:
-            self.say(event_line("error", call.params.text("session_id") or None, {"message": str(error)}))
+            self.send_line(event_line("error", call.params.text("session_id") or None, {"message": str(error)}))
             return
-        self.say(write_error(error, call.identity))
+        self.send_line(write_error(error, call.identity))
 
-    def _session(self, call: RpcCall) -> _Session:
+    def _session(self, call: RpcCall) -> _GatewaySession:
         session = self._sessions.get(call.params.text("session_id"))
         if session is None:
             raise RpcError(NO_SESSION, "no such session is open here: create or resume it")
         return session
 
-    def _open(self, identity: str) -> _Session:
-        session = self._sessions.pop(identity, None) or _Session(identity)
+    def _open(self, identity: str) -> _GatewaySession:
+        session = self._sessions.pop(identity, None) or _GatewaySession(identity)
         idle = [key for key, held in self._sessions.items() if held.turn is None]
         if len(self._sessions) >= MAX_SESSIONS and idle:
             del self._sessions[idle[0]]

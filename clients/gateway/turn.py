@@ -10,14 +10,14 @@ from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["GatewayTurn"]
 
-Tell = Callable[[str, "dict[str, object] | None"], None]
+EventCallback = Callable[[str, "dict[str, object] | None"], None]
 SHOWN = 2000  # characters of a tool's preview or result
 
 
 class GatewayTurn:
     """Says `message.start` once, `message.complete` once and last, and in between what comes."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: EventCallback) -> None:
         self._tell = tell
         self._started = False
         self._text: list[str] = []
@@ -32,7 +32,7 @@ class GatewayTurn:
         """The answer so far."""
         return "".join(self._text) if self._final is None else self._final
 
-    def take(self, event: ServerSentEvent) -> None:
+    def add_event(self, event: ServerSentEvent) -> None:
         """Take one event of the stream; what is no JSON object, or comes after the end, is passed over."""
         data = JsonObject.parse(event.data)
         if self.over or data is None:
@@ -40,7 +40,7 @@ class GatewayTurn:
         self.run_id = data.text("run_id") or self.run_id
         if "usage" in data:
             self._usage = data.get_object("usage")
-        self._take(event.event, data)
+        self._handle_event(event.event, data)
 
     def complete(self, status: str) -> None:
         """The turn is over: `complete`, `interrupted` or `error`."""
@@ -62,7 +62,7 @@ class GatewayTurn:
             self._started = True
             self._tell("message.start", None)
 
-    def _take(self, kind: str, data: JsonObject) -> None:
+    def _handle_event(self, kind: str, data: JsonObject) -> None:
         match events.parse_event(kind, data):
             case events.AssistantDelta(delta=delta) if delta:
                 self.start()

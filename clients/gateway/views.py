@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from svc_proto.schema.json_object import JsonObject, content_text
 
-__all__ = ["listed_session", "listed_toolset", "shown_message"]
+__all__ = ["session_row", "toolset_row", "message_row"]
 
 
-def listed_session(row: JsonObject) -> dict[str, object]:
+def session_row(row: JsonObject) -> dict[str, object]:
     """A row of `session.list`."""
     return {
         "id": str(row.get("id", "")),
@@ -19,7 +19,7 @@ def listed_session(row: JsonObject) -> dict[str, object]:
     }
 
 
-def listed_toolset(row: JsonObject) -> dict[str, object]:
+def toolset_row(row: JsonObject) -> dict[str, object]:
     """A row of `tools.list`. What its tools do is told by servers of ours (`descriptions`)."""
     names, words = row.texts("tools"), row.get_object("descriptions")
     return {
@@ -31,7 +31,7 @@ def listed_toolset(row: JsonObject) -> dict[str, object]:
     }
 
 
-def shown_message(row: JsonObject) -> dict[str, object] | None:
+def message_row(row: JsonObject) -> dict[str, object] | None:
     """A message of `session.resume`; None for what is not shown."""
     text = content_text(row.get("content"))
     match row.get("role"):

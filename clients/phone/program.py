@@ -9,35 +9,35 @@ from typing import TextIO, cast
 
 from attrs import frozen
 
-from clients.phone.emulator import SimulatedHandset
-from clients.phone.terminal_display import Patient, PhoneDisplay
+from clients.phone.emulator import EmulatedPhone
+from clients.phone.terminal_display import BlockingStream, PhoneDisplay
 from clients.phone.wav_file import read_speech
 from runtimes.compute import COMPUTE
 from runtimes.host import Program, Services
 from runtimes.logs import setup
 from runtimes.tls import PinnedTls
-from servers.launch import CannotStartError, say_why
+from servers.launch import CannotStartError, print_exit_reason
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.certificate_pins import is_pin
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.cli.durations import parse_span
-from svc_proto.cli.errors import Problem
-from svc_proto.cli.input_parsing import clean_remote
+from svc_proto.cli.durations import parse_duration
+from svc_proto.cli.errors import CliError
+from svc_proto.cli.input_parsing import parse_relay_url
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
 from svc_proto.machines.candidate_selection import Candidate
-from svc_proto.phone.invite import Invite, read_invite
+from svc_proto.phone.invite import Invite, parse_phone_invite
 from svc_proto.phone.preferences import Preferences
 from svc_proto.phone.safety.blocklist import DEFAULT_BLOCKLIST
-from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.service_clients.relay_url import DERIVED_PROBE, derive_relay_url
 
-__all__ = ["Face", "phone_program", "phone_programs"]
+__all__ = ["TerminalOptions", "phone_program", "phone_programs"]
 
 
 @frozen(kw_only=True)
-class Face:
+class TerminalOptions:
     """How the phone meets its person: whether it reads the keyboard and shows the gates, and what may be printed."""
 
     keyboard: bool = False
@@ -121,20 +121,20 @@ def phone_programs(
         raise CannotStartError("--ask needs standard input", code=2)
     safety = SafetySettings(
         armed=master == "on",
-        answers=Answerer(answers or ("ask" if terminal else "deny")),
+        answers=ConfirmationPolicy(answers or ("ask" if terminal else "deny")),
         unattended=unattended,
         chip=chip,
         idle_minutes=idle_minutes,
         confirmation_timeout=confirm_within,
         blocklist=tuple(package for package in (*DEFAULT_BLOCKLIST, *block) if package not in unblock),
     )
-    face = Face(
+    face = TerminalOptions(
         keyboard=terminal or answers == "ask",
         view=sys.stdout.isatty() if view is None else view,
         print_token=print_token,
         sound=None if sound is None else Path(sound),
     )
-    handset = SimulatedHandset(name=name, build="googlePlay" if store_build else "sideload")
+    handset = EmulatedPhone(name=name, build="googlePlay" if store_build else "sideload")
     handset.device.permissions.accessibility = "accessibility" not in without
     handset.device.permissions.screen_capture = "capture" not in without
     handset.device.permissions.overlay = "overlay" not in without
@@ -143,9 +143,9 @@ def phone_programs(
 
 def phone_program(
     config: PhoneConfig,
-    handset: SimulatedHandset,
+    handset: EmulatedPhone,
     safety: SafetySettings,
-    face: Face,
+    face: TerminalOptions,
     *,
     verbose: bool = False,
 ) -> Program:
@@ -163,14 +163,16 @@ def phone_program(
             client_tls=pins,
             compute={**COMPUTE, "tls.expect": pins.expect, "tls.seen": pins.seen, "speech.read": read_speech},
         ),
-        on_tell=screen.tell,
-        on_exit=say_why,
+        on_tell=screen.on_notify,
+        on_exit=print_exit_reason,
     )
 
 
 def _streams(*, waiting: bool) -> tuple[TextIO, TextIO]:
     """Standard output and error. Who reads the keyboard makes them not blocking, so whoever writes has to wait."""
-    return (cast("TextIO", Patient(1)), cast("TextIO", Patient(2))) if waiting else (sys.stdout, sys.stderr)
+    return (
+        (cast("TextIO", BlockingStream(1)), cast("TextIO", BlockingStream(2))) if waiting else (sys.stdout, sys.stderr)
+    )
 
 
 def _at_terminal(stream: TextIO | None) -> bool:
@@ -185,7 +187,7 @@ def _at_terminal(stream: TextIO | None) -> bool:
 
 def _invited(text: str, preferences: Preferences) -> Invite:
     try:
-        return read_invite(text, preferences)
+        return parse_phone_invite(text, preferences)
     except Refused as refusal:
         hint = ": see --allow-plain" if refusal.code == "plain_route" else ""
         raise CannotStartError(f"--pair-qr cannot be used: {refusal.message}{hint}", code=2) from refusal
@@ -193,8 +195,8 @@ def _invited(text: str, preferences: Preferences) -> Invite:
 
 def _span(text: str) -> int:
     try:
-        return parse_span(text, "--ttl")
-    except Problem as problem:
+        return parse_duration(text, "--ttl")
+    except CliError as problem:
         raise CannotStartError(str(problem), code=2) from problem
 
 
@@ -211,6 +213,6 @@ def _checked(remote: str | None) -> str:
     if not remote:
         raise CannotStartError("--remote, --api or --pair-qr is needed", code=2)
     try:
-        return clean_remote(remote)
-    except Problem as problem:
+        return parse_relay_url(remote)
+    except CliError as problem:
         raise CannotStartError(str(problem), code=2) from problem

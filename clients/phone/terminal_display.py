@@ -18,17 +18,17 @@ import click
 
 from svc_proto.cli.input_parsing import strip_escapes
 from svc_proto.commands import Notify
-from svc_proto.phone.safety.activity_log import Activity, ActivityStatus
-from svc_proto.phone.safety.view import Chip, SafetyView
+from svc_proto.phone.safety.activity_log import ActivityEntry, ActivityStatus
+from svc_proto.phone.safety.view import SafetyView, StatusChip
 
-__all__ = ["Patient", "PhoneDisplay", "plain", "unescaped"]
+__all__ = ["BlockingStream", "PhoneDisplay", "one_line", "strip_terminal_escapes"]
 
-LONGEST_TEXT = 4000  # characters of a question's text that are shown; how many are left out is said
+MAX_QUESTION_CHARS = 4000  # characters of a question's text that are shown; how many are left out is said
 _EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")  # a screen that is drawn anew has many
 COLOURS = {ActivityStatus.SUCCESS: "green", ActivityStatus.FAILED: "yellow", ActivityStatus.BLOCKED: "red"}
 
 
-class Patient(io.TextIOBase):
+class BlockingStream(io.TextIOBase):
     """A descriptor as a text stream that waits when it takes no more: a terminal whose input is read without blocking
     does not block its writers either."""
 
@@ -63,27 +63,27 @@ class PhoneDisplay:
         self._state = ""
         self._shown: tuple[str, ...] = ()  # ids of the activities that were shown and are still in the log
 
-    def tell(self, news: Notify) -> None:
+    def on_notify(self, news: Notify) -> None:
         """Show one of the phone's news."""
         fields = news.fields
         match news.event:
             case "paired" | "online":
                 token = str(fields["token"])
-                self._say(f"{news.event}: session {token if self._print_token else token[:8] + '…'}")
+                self._print(f"{news.event}: session {token if self._print_token else token[:8] + '…'}")
             case "offline":
-                self._say(f"offline: next try in {fields['retry_in']:.1f} s")
+                self._print(f"offline: next try in {fields['retry_in']:.1f} s")
             case "asked":
-                self._ask(news)
+                self._show_confirmation(news)
             case "pinned":
-                self._say(f"pinned: {fields['pin']} ({fields['url']})")
+                self._print(f"pinned: {fields['pin']} ({fields['url']})")
             case "note" | "heard":
-                self._say(f"{'heard:' if news.event == 'heard' else '-'} {plain(str(fields['text']))}")
+                self._print(f"{'heard:' if news.event == 'heard' else '-'} {one_line(str(fields['text']))}")
             case "route":
-                self._say(f"route: {plain(str(fields['role']))} ({fields['url']})")
+                self._print(f"route: {one_line(str(fields['role']))} ({fields['url']})")
             case "attachment":
-                self._say(_attachment(fields))
+                self._print(_attachment(fields))
             case "terminal" | "answer" | "answered":
-                self._go_on(unescaped(str(fields.get("text", ""))))
+                self._go_on(strip_terminal_escapes(str(fields.get("text", ""))))
             case "spoken":
                 self._spoken(str(fields["text"]), cast("bytes", fields["sound"]))
             case "safety":
@@ -91,39 +91,41 @@ class PhoneDisplay:
             case "performed" if not self._view:
                 # Method and path are the relay's words: shown as they are only if a terminal can take it.
                 command = f"{fields['method']} {fields['path']}"
-                self._say(f"{command if command.isprintable() else ascii(command)} -> {fields['status']}")
+                self._print(f"{command if command.isprintable() else ascii(command)} -> {fields['status']}")
 
-    def _ask(self, news: Notify) -> None:
+    def _show_confirmation(self, news: Notify) -> None:
         fields = news.fields
         verb, text = fields["verb"], str(fields["text"])
-        why = f' It says "{plain(str(verb))}":' if verb is not None else ""
-        self._say(click.style(f"? {fields['confirmation']}: allow {plain(str(fields['action']))}?{why}", bold=True))
-        for line in text[:LONGEST_TEXT].splitlines():
-            self._say(f"    {plain(line)}")
-        if len(text) > LONGEST_TEXT:
-            self._say(f"    … and {len(text) - LONGEST_TEXT} more characters that are not shown")
-        self._say(f"  y, n, or a (yes, and do not ask again); no answer in {fields['seconds']:.0f} s means no")
+        why = f' It says "{one_line(str(verb))}":' if verb is not None else ""
+        self._print(
+            click.style(f"? {fields['confirmation']}: allow {one_line(str(fields['action']))}?{why}", bold=True)
+        )
+        for line in text[:MAX_QUESTION_CHARS].splitlines():
+            self._print(f"    {one_line(line)}")
+        if len(text) > MAX_QUESTION_CHARS:
+            self._print(f"    … and {len(text) - MAX_QUESTION_CHARS} more characters that are not shown")
+        self._print(f"  y, n, or a (yes, and do not ask again); no answer in {fields['seconds']:.0f} s means no")
 
     def _safety(self, view: SafetyView) -> None:
-        state = describe(view)
+        state = describe_safety(view)
         if state != self._state:
             self._state = state
-            self._say(click.style(state, fg="cyan"))
+            self._print(click.style(state, fg="cyan"))
         for activity in reversed(view.activity):
             if activity.status is not ActivityStatus.PENDING and activity.activity_id not in self._shown:
-                self._say(_line(activity))
+                self._print(_line(activity))
         over = (each for each in view.activity if each.status is not ActivityStatus.PENDING)
         self._shown = tuple(each.activity_id for each in over)
 
     def _spoken(self, text: str, sound: bytes) -> None:
-        self._say(f"agent: {unescaped(text).strip()}")
+        self._print(f"agent: {strip_terminal_escapes(text).strip()}")
         if sound and self._sound is not None:
             try:
                 self._sound.write_bytes(sound)
             except OSError as error:
-                self._say(f"- {self._sound} cannot be written: {(error.strerror or 'failed').lower()}")
+                self._print(f"- {self._sound} cannot be written: {(error.strerror or 'failed').lower()}")
             else:
-                self._say(f"  spoken into {self._sound}")
+                self._print(f"  spoken into {self._sound}")
 
     def _go_on(self, text: str) -> None:
         """More of a text that comes in pieces; nothing more ends its line."""
@@ -138,13 +140,13 @@ class PhoneDisplay:
             self._open = False
             click.echo(file=self._out)
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._end_line()
         click.echo(text, file=self._out)
         self._out.flush()
 
 
-def describe(view: SafetyView) -> str:
+def describe_safety(view: SafetyView) -> str:
     """The gates in one line: what an app shows as notification, chip and banner."""
     if view.flavor != "sideload":
         return "[store build: no Device Control]"
@@ -157,7 +159,7 @@ def describe(view: SafetyView) -> str:
         parts.append("UNATTENDED ACCESS IS ON")
     elif view.unattended:
         parts.append("unattended access on")
-    if view.chip is not Chip.HIDDEN:
+    if view.chip is not StatusChip.HIDDEN:
         parts.append(f"status chip {view.chip.value}")
     missing = {
         "accessibility": view.accessibility_granted,
@@ -166,16 +168,16 @@ def describe(view: SafetyView) -> str:
     }
     parts += [f"no {name}" for name in _lacking(missing.items())]
     if view.trusted_verbs or view.trusted_actions:
-        parts.append(f"not asked about: {', '.join(map(plain, view.trusted_verbs + view.trusted_actions))}")
+        parts.append(f"not asked about: {', '.join(map(one_line, view.trusted_verbs + view.trusted_actions))}")
     return f"[{' | '.join(parts)}]"
 
 
-def plain(text: str) -> str:
+def one_line(text: str) -> str:
     """A text as one line that a terminal can take."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
-def unescaped(text: str) -> str:
+def strip_terminal_escapes(text: str) -> str:
     """The words of a terminal, or of an agent, without what moves a cursor or names a colour."""
     words = "".join(sign for sign in strip_escapes(text) if sign.isprintable() or sign in "\n\t")
     return _EMPTY_LINES.sub("\n\n", words)
@@ -190,12 +192,12 @@ def _attachment(fields: Mapping[str, object]) -> str:
     if fields["message"]:
         what += f" ({fields['message']})"
     if fields["size"]:
-        what += f", {fields['size']} bytes of {plain(str(fields['content_type']))}"
+        what += f", {fields['size']} bytes of {one_line(str(fields['content_type']))}"
     return f"{what}; tap {fields['number']} fetches it" if fields["tap"] else what
 
 
-def _line(activity: Activity) -> str:
+def _line(activity: ActivityEntry) -> str:
     time = datetime.fromtimestamp(activity.timestamp_ms / 1000).astimezone().strftime("%H:%M:%S")
     status = click.style(f"{activity.status.value:7}", fg=COLOURS[activity.status])
-    words = " ".join(plain(word) for word in (activity.method, activity.summary) if word)
-    return f"{time} {status} {words}{f': {plain(activity.result_text)}' if activity.result_text else ''}"
+    words = " ".join(one_line(word) for word in (activity.method, activity.summary) if word)
+    return f"{time} {status} {words}{f': {one_line(activity.result_text)}' if activity.result_text else ''}"

@@ -11,26 +11,26 @@ from collections.abc import Callable
 from attrs import frozen
 
 from svc_proto.cli.error_text import sanitize_line
-from svc_proto.cli.voice_chat_io import Ended, News
+from svc_proto.cli.voice_chat_io import InputEnded, VoiceChatEvent
 from svc_proto.cli.voice_chat_io import TypedLine as Typed
 from svc_proto.commands import Notify
 from svc_proto.machines.approvals import DENY, DOUBLE_ANSWER_WINDOW
 from svc_proto.machines.confirmations import choice_for
 from svc_proto.schema.chat_events import ApprovalRequest
 
-__all__ = ["Questions"]
+__all__ = ["ApprovalPrompts"]
 
 MAX_TEXT = 20_000  # characters of a question: more than an API server of ours asks with
 
 
 @frozen
-class _Question:
+class _Prompt:
     call_id: str
     text: str
     choices: tuple[str, ...]
 
 
-class Questions:
+class ApprovalPrompts:
     """The open ones, oldest first. `tell` shows one, `answer(call_id, choice)` passes an answer on."""
 
     def __init__(
@@ -39,46 +39,46 @@ class Questions:
         self._clock = clock  # monotonic seconds
         self._tell = tell
         self._answer = answer
-        self._open: list[_Question] = []
+        self._open: list[_Prompt] = []
         self._shown = 0  # how many have been
         self._since = 0.0  # when the last of them was
         self._ended = False  # nobody types any more
 
-    def ask(self, asked: ApprovalRequest) -> None:
+    def show(self, asked: ApprovalRequest) -> None:
         """There is a question."""
         if not asked.call_id:
             return  # it could not be answered
         words = (sanitize_line(text, MAX_TEXT) for text in (asked.description, asked.command) if text)
         offered = ("once", DENY) if asked.choices is None else tuple(asked.choices)
-        self._open.append(_Question(asked.call_id, "\n".join(words), offered))
+        self._open.append(_Prompt(asked.call_id, "\n".join(words), offered))
         if self._ended:
-            self._settle(self._open[-1], DENY)
+            self._resolve(self._open[-1], DENY)
         elif len(self._open) == 1:
             self._show()
 
-    def settle(self, call_id: object) -> None:
+    def resolve(self, call_id: object) -> None:
         """It needs no answer any more."""
         head = self._open[:1]
         self._open = [each for each in self._open if each.call_id != call_id]
         if self._open and self._open[:1] != head:
             self._show()
 
-    def take(self, news: News) -> None:
+    def answer_line(self, news: VoiceChatEvent) -> None:
         """What somebody has typed; without a question it is nothing."""
-        if isinstance(news, Ended):
+        if isinstance(news, InputEnded):
             self._ended = True
             for question in list(self._open):
-                self._settle(question, DENY)
+                self._resolve(question, DENY)
         elif self._open and self._shown > 1 and self._clock() < self._since + DOUBLE_ANSWER_WINDOW:
             self._show(again=True)
         elif self._open:
             question = self._open[0]
             choice = choice_for(news.text) if isinstance(news, Typed) else DENY
-            self._settle(question, choice if choice in question.choices else DENY)
+            self._resolve(question, choice if choice in question.choices else DENY)
 
-    def _settle(self, question: _Question, choice: str) -> None:
+    def _resolve(self, question: _Prompt, choice: str) -> None:
         self._answer(question.call_id, choice)
-        self.settle(question.call_id)
+        self.resolve(question.call_id)
 
     def _show(self, *, again: bool = False) -> None:
         if not again:

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping
 from attrs import frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.cli.approval_prompts import Questions
-from svc_proto.cli.error_text import explained, problem_of, sanitize_line
-from svc_proto.cli.errors import Problem
-from svc_proto.cli.one_shot_service import INTERRUPTED, Chore, doing
-from svc_proto.cli.voice_chat_io import Keyboard, News
+from svc_proto.cli.approval_prompts import ApprovalPrompts
+from svc_proto.cli.error_text import cli_error_of, sanitize_line, with_explanation
+from svc_proto.cli.errors import CliError
+from svc_proto.cli.one_shot_service import INTERRUPTED, OneShotService, announce_progress
+from svc_proto.cli.voice_chat_io import KeyboardChannel, VoiceChatEvent
 from svc_proto.commands import Notify
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
@@ -34,15 +34,15 @@ from svc_proto.service_clients.local_secret import operator_headers
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.wire.sse import ServerSentEvent
 
-__all__ = ["ChatChore", "ChatEnd", "ChatOrder", "api_target"]
+__all__ = ["ChatService", "ChatResult", "ChatRequest", "find_api_client"]
 
-STOP_WITHIN = 1.5  # s after Ctrl-C for finding out which run it is, and for stopping it
+STOP_TIMEOUT = 1.5  # s after Ctrl-C for finding out which run it is, and for stopping it
 PREVIEW = 120  # characters of what a tool got or gave that are shown
 REMEDY = "start it, or name it with --api-url"
 
 
 @frozen(kw_only=True)
-class ChatOrder:
+class ChatRequest:
     """What to say, and in which session; None: a new one. `raw`: pass every event on as it comes."""
 
     message: str
@@ -52,7 +52,7 @@ class ChatOrder:
 
 
 @frozen
-class ChatEnd:
+class ChatResult:
     """The session that it was in, and whether the agent finished."""
 
     session: str
@@ -60,7 +60,7 @@ class ChatEnd:
     tokens: int | None = None
 
 
-def api_target(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[ApiClient]:
+def find_api_client(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[ApiClient]:
     """The API server: as named, else as this host's configuration has it (wire core 2.7)."""
     found = yield from find_local_api(engine, config)
     here = f"{'https' if found.tls else 'http'}://{bracket_ipv6(WILDCARD_ADDRESSES.get(found.host, found.host))}:{found.port}"
@@ -68,24 +68,24 @@ def api_target(engine: Engine, config: RelayConfig, url: str | None, key: str | 
     return ApiClient("the API server", where, token=found.key if key is None else key, remedy=REMEDY)
 
 
-class ChatChore(Chore[ChatEnd]):
-    """Says it, and tells what comes. Ends with a `Problem` also for an `error` event.
+class ChatService(OneShotService[ChatResult]):
+    """Says it, and tells what comes. Ends with a `CliError` also for an `error` event.
 
     After Ctrl-C `stopped` says whether the run was stopped; None when there was none.
     """
 
-    def __init__(self, find: Callable[[Engine], Flow[ApiClient]], order: ChatOrder, *, watched: bool = False) -> None:
+    def __init__(self, find: Callable[[Engine], Flow[ApiClient]], order: ChatRequest, *, watched: bool = False) -> None:
         super().__init__(self._chat, watched=watched)
         self.stopped: bool | None = None
         self._find = find
         self._order = order
-        self._turn: _Turn | None = None
+        self._turn: _TurnPrinter | None = None
         self._api: ApiClient | None = None
-        self._questions: Questions | None = None
+        self._questions: ApprovalPrompts | None = None
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """The keyboard."""
-        return Keyboard(self._engine, fact, self._typed)
+        return KeyboardChannel(self._engine, fact, self._typed)
 
     def on_stopping(self) -> None:
         """Ctrl-C: have the server stop, too."""
@@ -93,21 +93,23 @@ class ChatChore(Chore[ChatEnd]):
             super().on_stopping()
             return
         self.stopped = False
-        self._engine.spawn(self._stop(self._api, self._turn), on_done=self._leave, on_error=self._leave)
+        self._engine.spawn(
+            self._stop(self._api, self._turn), on_done=self._exit_after_stop, on_error=self._exit_after_stop
+        )
 
-    def _chat(self, engine: Engine) -> Flow[ChatEnd]:
+    def _chat(self, engine: Engine) -> Flow[ChatResult]:
         api = yield from self._find(engine)
-        doing(engine, f"asking {api.name} at {api.url}")
+        announce_progress(engine, f"asking {api.name} at {api.url}")
         session = self._order.session
         if session is None:
             session = yield from api.create_session(engine, {})
-        questions = self._questions = Questions(lambda: engine.now.mono, engine.emit, self._answer)
-        self._api, self._turn = api, _Turn(engine, self._order.raw, questions)
+        questions = self._questions = ApprovalPrompts(lambda: engine.now.mono, engine.emit, self._answer)
+        self._api, self._turn = api, _TurnPrinter(engine, self._order.raw, questions)
         return (yield from _perform(engine, api, session, self._order, self._turn))
 
-    def _typed(self, news: News) -> None:
+    def _typed(self, news: VoiceChatEvent) -> None:
         if self._questions is not None:
-            self._questions.take(news)
+            self._questions.answer_line(news)
 
     def _answer(self, call_id: str, choice: str) -> None:
         self._engine.spawn(self._pass_on({"choice": choice, "call_id": call_id}), on_error=self._unheard)
@@ -119,14 +121,14 @@ class ChatChore(Chore[ChatEnd]):
 
     def _unheard(self, error: Exception) -> None:
         if isinstance(error, ServiceCallError):
-            why = str(problem_of(error))
+            why = str(cli_error_of(error))
         else:
             why = f"internal error, reference {self._engine.log_bug(error)}"
         self._engine.emit(Notify("tool", {"line": f"✗ the answer was not taken: {why}"}))
 
-    def _stop(self, api: ApiClient, turn: _Turn) -> Flow[None]:
+    def _stop(self, api: ApiClient, turn: _TurnPrinter) -> Flow[None]:
         engine = self._engine
-        until = engine.now.mono + STOP_WITHIN
+        until = engine.now.mono + STOP_TIMEOUT
         turn.muted = True
         if not turn.run:
             yield from wait(turn.started, until)
@@ -134,10 +136,10 @@ class ChatChore(Chore[ChatEnd]):
             answer = yield from api.post_run(engine, turn.run, "stop", within=until - engine.now.mono)
             self.stopped = answer.status in (200, 404)  # 404: it has ended already (wire api 6.4)
 
-    def _leave(self, _: object) -> None:
+    def _exit_after_stop(self, _: object) -> None:
         self._engine.exit(INTERRUPTED)
 
-    def _done(self, result: ChatEnd) -> None:
+    def _done(self, result: ChatResult) -> None:
         if self.stopped is None:
             super()._done(result)
         else:
@@ -148,7 +150,7 @@ class ChatChore(Chore[ChatEnd]):
             super()._failed(error)
 
 
-def _perform(engine: Engine, api: ApiClient, session: str, order: ChatOrder, turn: _Turn) -> Flow[ChatEnd]:
+def _perform(engine: Engine, api: ApiClient, session: str, order: ChatRequest, turn: _TurnPrinter) -> Flow[ChatResult]:
     operator = yield from operator_headers(engine, api.url)
     message = {"message": order.message, **({"approvals": True} if order.asks else {})}
     wrong_key = f"{api.name} does not accept the key: set API_SERVER_KEY, or --api-key"
@@ -157,16 +159,16 @@ def _perform(engine: Engine, api: ApiClient, session: str, order: ChatOrder, tur
         ServiceFault.FORBIDDEN: wrong_key,
         ServiceFault.NOT_FOUND: f"{api.name} has no session {session!r}: leave --session out for a new one",
     }
-    yield from explained(api.stream_turn(engine, session, message, turn.take, fields=operator), sentences)
+    yield from with_explanation(api.stream_turn(engine, session, message, turn.add_event, fields=operator), sentences)
     if turn.problem is not None:
-        raise Problem(f"the agent failed: {turn.problem}")
-    return ChatEnd(session, turn.completed, turn.tokens)
+        raise CliError(f"the agent failed: {turn.problem}")
+    return ChatResult(session, turn.completed, turn.tokens)
 
 
-class _Turn:
+class _TurnPrinter:
     """Takes the events of one turn."""
 
-    def __init__(self, engine: Engine, raw: bool, questions: Questions) -> None:
+    def __init__(self, engine: Engine, raw: bool, questions: ApprovalPrompts) -> None:
         self._engine = engine
         self._questions = questions
         self._raw = raw
@@ -179,7 +181,7 @@ class _Turn:
         self.tokens: int | None = None
         self._told = ""
 
-    def take(self, event: ServerSentEvent) -> None:  # noqa: C901 - one row for each event
+    def add_event(self, event: ServerSentEvent) -> None:  # noqa: C901 - one row for each event
         data = JsonObject.parse(event.data)
         if data is None:
             return  # `[DONE]`, of some servers
@@ -207,9 +209,9 @@ class _Turn:
                 self.problem = sanitize_line(message) or "no reason given"
             # What only servers of ours tell.
             case chat_events.ApprovalRequest() as asked:
-                self._questions.ask(asked)
+                self._questions.show(asked)
             case chat_events.ApprovalResponded(call_id=call_id):
-                self._questions.settle(call_id)
+                self._questions.resolve(call_id)
             case chat_events.MemoryUpdated(tool_name=name, added=added, removed=removed):
                 self._tool("✎", name, added or removed)
             case _:

@@ -10,7 +10,7 @@ from svc_proto.basics.duration_text import short_duration
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.schema.openmetrics import MetricSamples
 
-__all__ = ["ServiceNode", "ServiceNodes", "nodes_of"]
+__all__ = ["ServiceNode", "ServiceNodes", "parse_nodes"]
 
 LOADS = ("phones", "runs")  # what nodes of a relay have, and those of an API server
 WORDS = {"phones": ("phone", "phones"), "runs": ("turn", "turns")}
@@ -49,7 +49,7 @@ class ServiceNodes:
         return {"redis": self.redis, "nodes": rows}
 
 
-def nodes_of(numbers: MetricSamples) -> ServiceNodes | None:
+def parse_nodes(numbers: MetricSamples) -> ServiceNodes | None:
     """What a server shows of its service; None for one that is alone."""
     redis = numbers.total("svc_cluster_up")
     if redis is None:

@@ -7,8 +7,8 @@ from typing import cast
 
 from attrs import frozen
 
-from svc_proto.cli.error_text import distrust, error_text, sanitize_line
-from svc_proto.cli.errors import Problem, because
+from svc_proto.cli.error_text import error_text, sanitize_line, tls_hint
+from svc_proto.cli.errors import CliError, failure_reason
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
@@ -17,22 +17,22 @@ from svc_proto.service_clients import relay_connection
 from svc_proto.service_clients.relay_url import RelayUrl
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 
-__all__ = ["Identity", "CredentialRefused", "Unreachable", "open_link"]
+__all__ = ["DesktopIdentity", "CredentialRefusedError", "RelayUnreachableError", "connect_desktop"]
 
 PAIR_AGAIN = "pair again: svc-relay pair"
 NEW_CODE = "make a new code with svc pair on its host"
 
 
-class CredentialRefused(Problem):
+class CredentialRefusedError(CliError):
     """The relay does not take the credential: asking again with it is of no use."""
 
 
-class Unreachable(Problem):
+class RelayUnreachableError(CliError):
     """There is no relay on this route now: it may come back."""
 
 
 @frozen(kw_only=True)
-class Identity:
+class DesktopIdentity:
     """Who a desktop says it is."""
 
     name: str
@@ -41,10 +41,11 @@ class Identity:
     platform: str = "unknown"
 
 
-def open_link(
-    engine: Engine, remote: str, credentials: Mapping[str, object], identity: Identity
+def connect_desktop(
+    engine: Engine, remote: str, credentials: Mapping[str, object], identity: DesktopIdentity
 ) -> Flow[tuple[relay_connection.RelayConnection, relay_connection.AuthOk]]:
-    """Connect and sign in. Raises `CredentialRefused`, `Unreachable` or another `Problem`, with a line for people."""
+    """Connect and sign in. Raises `CredentialRefusedError`, `RelayUnreachableError` or another `CliError`, with a line
+    for people."""
     payload = {
         **credentials,
         "device_name": identity.name,
@@ -65,34 +66,36 @@ def open_link(
         raise _not_let_in(remote, error, cast("Failure", error.failure), remedy) from None
 
 
-def _not_let_in(remote: str, error: ServiceCallError, failure: Failure, remedy: str) -> Problem:
+def _not_let_in(remote: str, error: ServiceCallError, failure: Failure, remedy: str) -> CliError:
     why = sanitize_line(failure.detail)
     match error.fault:
         case ServiceFault.REJECTED:
-            return CredentialRefused(f"the relay refuses: {why or 'no reason given'}; {remedy}")
+            return CredentialRefusedError(f"the relay refuses: {why or 'no reason given'}; {remedy}")
         case ServiceFault.UNAVAILABLE:
-            return Problem(f"{remote} sent no usable session: is it really a relay?")
+            return CliError(f"{remote} sent no usable session: is it really a relay?")
         case ServiceFault.CONNECTION_LOST if failure.kind is FailureKind.TIMED_OUT:
-            return Unreachable(
+            return RelayUnreachableError(
                 f"{remote} does not answer: no reply to sign-in in {relay_connection.SIGN_IN_TIMEOUT:.0f} s"
             )
         case ServiceFault.CONNECTION_LOST:
-            return Unreachable(f"{remote} closed the connection before it let us in: {why}")
+            return RelayUnreachableError(f"{remote} closed the connection before it let us in: {why}")
         case _:
-            distrusted = distrust(remote, failure)
+            distrusted = tls_hint(remote, failure)
             if distrusted is not None:
-                return Problem(distrusted)
+                return CliError(distrusted)
             tls = " With TLS it is wss://." if remote.startswith("ws://") else ""
             where = f"the relay at {remote} cannot be reached"
-            return Unreachable(f"{where}: {because(failure)}; is it running, and this its address?{tls}")
+            return RelayUnreachableError(
+                f"{where}: {failure_reason(failure)}; is it running, and this its address?{tls}"
+            )
 
 
-def _declined(remote: str, answer: HttpResult) -> Problem:
+def _declined(remote: str, answer: HttpResult) -> CliError:
     if answer.status == 429:
         after = answer.headers.get(b"retry-after") or b""
         pause = f"{after.decode('ascii')} s" if after.isdigit() and len(after) < 7 else "5 minutes"
         lifted = "or until svc pair makes a new one on its host"
-        return Problem(f"too many wrong codes from this address: the relay takes no further one for {pause}, {lifted}")
+        return CliError(f"too many wrong codes from this address: the relay takes no further one for {pause}, {lifted}")
     if answer.status >= 500:
-        return Unreachable(f"{remote} does not open a WebSocket: {error_text(answer)}")
-    return Problem(f"{remote} does not open a WebSocket: {error_text(answer)}; is it really a relay?")
+        return RelayUnreachableError(f"{remote} does not open a WebSocket: {error_text(answer)}")
+    return CliError(f"{remote} does not open a WebSocket: {error_text(answer)}; is it really a relay?")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from svc_proto.basics.duration_text import short_duration
-from svc_proto.cli.desktop_sessions import Paired
+from svc_proto.cli.desktop_sessions import PairingResult
 from svc_proto.cli.durations import short_expiry
 from svc_proto.cli.error_text import sanitize_line
 from svc_proto.cli.session_store import StoredSession
@@ -31,7 +31,7 @@ NOT_ENCRYPTED = ("not encrypted: whoever is on the way reads", "along, and has t
 NOTHING = "none stored: pair with svc-relay pair CODE --remote ws://…"
 
 
-def paired_lines(paired: Paired, file: str) -> list[str]:
+def paired_lines(paired: PairingResult, file: str) -> list[str]:
     """After a pairing."""
     session = paired.session
     now = float(session.paired_at)  # so that 30 days are 30 days, and not a moment less
@@ -47,7 +47,7 @@ def paired_lines(paired: Paired, file: str) -> list[str]:
     return [*lines, f"  Stored    {file}"]
 
 
-def paired_json(paired: Paired) -> dict[str, object]:
+def paired_json(paired: PairingResult) -> dict[str, object]:
     """The same for programs, without the token."""
     session = paired.session
     return {

@@ -13,12 +13,19 @@ from uuid import UUID
 
 from attrs import evolve, field, frozen
 
-from svc_proto.cli.desktop_connection import Identity, Unreachable, open_link
-from svc_proto.cli.error_text import PAIRED, explained, sanitize_line
-from svc_proto.cli.errors import MISUSED, Problem, because
-from svc_proto.cli.invites import Invitation, read_candidates
-from svc_proto.cli.one_shot_service import doing
-from svc_proto.cli.session_store import Change, Forget, Put, StoredSession, parse_sessions, record_members
+from svc_proto.cli.desktop_connection import DesktopIdentity, RelayUnreachableError, connect_desktop
+from svc_proto.cli.error_text import PAIRED, sanitize_line, with_explanation
+from svc_proto.cli.errors import USAGE_ERROR, CliError, failure_reason
+from svc_proto.cli.invites import DesktopInvite, parse_candidates
+from svc_proto.cli.one_shot_service import announce_progress
+from svc_proto.cli.session_store import (
+    RemoveSession,
+    SessionStoreChange,
+    StoredSession,
+    UpdateSession,
+    parse_sessions,
+    record_members,
+)
 from svc_proto.commands import Compute
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import ensure_secret
@@ -36,35 +43,35 @@ from svc_proto.wire.urls import encode_segment
 
 __all__ = [
     "PairRequest",
-    "Paired",
-    "WhichRelay",
+    "PairingResult",
+    "RelaySelection",
     "change_sessions",
     "candidates_of",
-    "devices",
-    "expect_pins",
-    "extend",
+    "list_devices",
+    "apply_pins",
+    "extend_session",
     "find_relay",
-    "find_session",
-    "forget",
-    "note_pin",
-    "identity",
+    "find_stored_session",
+    "forget_session",
+    "store_first_pin",
+    "desktop_identity",
     "pair_desktop",
-    "read_sessions",
-    "route_of",
+    "load_sessions",
+    "select_url",
     "sign_in",
-    "target_for",
+    "relay_client_for",
 ]
 
 IDENTITY_FILE = "desktop-id"
 PAIR_FIRST = "pair first: svc-relay pair CODE --remote ws://…"
-STORE_WITHIN = 10.0  # s for the lock of the session file, and for writing it
+STORE_TIMEOUT = 10.0  # s for the lock of the session file, and for writing it
 
 
 @frozen(kw_only=True)
 class PairRequest:
     """A desktop that wants to pair. `invitation` holds one candidate when the address was typed."""
 
-    invitation: Invitation
+    invitation: DesktopInvite
     name: str | None = None
     ttl_seconds: int | None = None  # None: the default of the route
     grants: Mapping[str, float | None] | None = None  # spans in s; None: withheld
@@ -73,7 +80,7 @@ class PairRequest:
 
 
 @frozen(kw_only=True)
-class WhichRelay:
+class RelaySelection:
     """Which relay a command is for, and with which token: what was said, or what is stored."""
 
     remote: str | None = None
@@ -81,7 +88,7 @@ class WhichRelay:
 
 
 @frozen(kw_only=True)
-class Paired:
+class PairingResult:
     """What came of a pairing."""
 
     session: StoredSession
@@ -91,32 +98,34 @@ class Paired:
 # --- the session file -----------------------------------------------------------------------------------------
 
 
-def read_sessions(engine: Engine) -> Flow[dict[str, StoredSession]]:
+def load_sessions(engine: Engine) -> Flow[dict[str, StoredSession]]:
     """What is stored; nothing if it cannot be read (wire core 10.5)."""
     text = yield from run_operation(engine, Compute(engine.new_op(), "sessions.read"))
     return parse_sessions(text) if isinstance(text, str) else {}
 
 
-def change_sessions(engine: Engine, change: Change) -> Flow[Failure | None]:
+def change_sessions(engine: Engine, change: SessionStoreChange) -> Flow[Failure | None]:
     """Change the file, whoever else does so at the same time."""
-    done = yield from run_operation(engine, Compute(engine.new_op(), "sessions.change", (change,)), within=STORE_WITHIN)
+    done = yield from run_operation(
+        engine, Compute(engine.new_op(), "sessions.change", (change,)), within=STORE_TIMEOUT
+    )
     return done if isinstance(done, Failure) else None
 
 
-def find_session(engine: Engine, who: WhichRelay) -> Flow[StoredSession]:
-    """The session for a command. Raises `Problem`: 2 when there are several and none was named."""
-    stored = yield from read_sessions(engine)
+def find_stored_session(engine: Engine, who: RelaySelection) -> Flow[StoredSession]:
+    """The session for a command. Raises `CliError`: 2 when there are several and none was named."""
+    stored = yield from load_sessions(engine)
     if who.remote is not None:
         found = stored.get(who.remote)
         if who.token is not None:
             return evolve(found, token=who.token) if found else StoredSession(url=who.remote, token=who.token)
         if found is None:
-            raise Problem(f"no session is stored for {who.remote}: {PAIR_FIRST}")
+            raise CliError(f"no session is stored for {who.remote}: {PAIR_FIRST}")
         return found
     if not stored:
-        raise Problem(f"no session is stored: {PAIR_FIRST}")
+        raise CliError(f"no session is stored: {PAIR_FIRST}")
     if len(stored) > 1:
-        raise Problem(f"several relays are stored, name one with --remote: {', '.join(stored)}", code=MISUSED)
+        raise CliError(f"several relays are stored, name one with --remote: {', '.join(stored)}", code=USAGE_ERROR)
     (only,) = stored.values()
     return only if who.token is None else evolve(only, token=who.token)
 
@@ -124,9 +133,9 @@ def find_session(engine: Engine, who: WhichRelay) -> Flow[StoredSession]:
 # --- pairing --------------------------------------------------------------------------------------------------
 
 
-def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[Paired]:
-    """Use a code on the best route, and store the session. Raises `Problem`."""
-    stored = yield from read_sessions(engine)
+def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[PairingResult]:
+    """Use a code on the best route, and store the session. Raises `CliError`."""
+    stored = yield from load_sessions(engine)
     candidates = wanted.invitation.candidates
     for candidate in candidates:
         before = stored.get(candidate.url)
@@ -135,15 +144,15 @@ def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[Paired]:
     chosen = candidates[0]
     if wanted.by_qr:
         chosen = yield from _choose(engine, CandidateProber(engine, candidates), candidates)
-    who = yield from identity(engine, wanted.name)
+    who = yield from desktop_identity(engine, wanted.name)
     credentials: dict[str, object] = {"pairing_code": wanted.invitation.code}
     lifetime = default_ttl(chosen) if wanted.ttl_seconds is None else wanted.ttl_seconds
     if lifetime is not None:
         credentials["ttl_seconds"] = lifetime
     if wanted.grants is not None:
         credentials["grants"] = {name: False if span is None else span for name, span in wanted.grants.items()}
-    doing(engine, f"pairing with {chosen.url}")
-    link, welcome = yield from open_link(engine, chosen.url, credentials, who)
+    announce_progress(engine, f"pairing with {chosen.url}")
+    link, welcome = yield from connect_desktop(engine, chosen.url, credentials, who)
     yield from link.finish()
     session = StoredSession(
         url=chosen.url,
@@ -158,42 +167,42 @@ def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[Paired]:
         api_url=wanted.invitation.apis.get(chosen.url),
         api_key=wanted.invitation.api_key,
     )
-    failure = yield from change_sessions(engine, Put(session.url, record_members(session)))
+    failure = yield from change_sessions(engine, UpdateSession(session.url, record_members(session)))
     if failure is not None:
-        raise Problem(
-            f"paired, but the session cannot be stored: {because(failure)}; "
+        raise CliError(
+            f"paired, but the session cannot be stored: {failure_reason(failure)}; "
             f"make room, revoke {welcome.token[:8]} with svc pair --revoke, and pair again"
         )
-    return Paired(session=session, transport_hint=welcome.transport_hint)
+    return PairingResult(session=session, transport_hint=welcome.transport_hint)
 
 
-def identity(engine: Engine, name: str | None = None) -> Flow[Identity]:
+def desktop_identity(engine: Engine, name: str | None = None) -> Flow[DesktopIdentity]:
     """Who this desktop is; its id is made once and kept beside the sessions."""
     described = yield from run_operation(engine, Compute(engine.new_op(), "host.identity"))
     hostname, platform = cast("tuple[str, str]", described) if isinstance(described, tuple) else ("desktop", "unknown")
     secret = yield from ensure_secret(engine, IDENTITY_FILE, 16)
     seed = engine.entropy(16) if isinstance(secret, Failure) else secret[:16]
-    return Identity(
+    return DesktopIdentity(
         name=name or hostname, hostname=hostname, device_id=str(UUID(bytes=seed, version=4)), platform=platform
     )
 
 
 def _choose(engine: Engine, routes: CandidateProber, candidates: tuple[Candidate, ...]) -> Flow[Candidate]:
     tried = ", ".join(f"{candidate.role} {candidate.url}" for candidate in candidates)
-    doing(engine, f"looking for the best route: {tried}")
+    announce_progress(engine, f"looking for the best route: {tried}")
     chosen = yield from routes.select()
     if chosen is None:
         why = "; ".join(f"{each.role} {each.url}: {routes.problems.get(each, 'no answer')}" for each in candidates)
-        raise Unreachable(f"no route to the relay answers: {why}")
+        raise RelayUnreachableError(f"no route to the relay answers: {why}")
     return chosen
 
 
 # --- signed in ------------------------------------------------------------------------------------------------
 
 
-def route_of(engine: Engine, session: StoredSession, routes: CandidateProber | None = None) -> Flow[str]:
+def select_url(engine: Engine, session: StoredSession, routes: CandidateProber | None = None) -> Flow[str]:
     """The address to use now: the stored one, or of several candidates the best that answers."""
-    yield from expect_pins(engine, session)
+    yield from apply_pins(engine, session)
     candidates = candidates_of(session)
     if len(candidates) < 2:
         return session.url
@@ -202,17 +211,17 @@ def route_of(engine: Engine, session: StoredSession, routes: CandidateProber | N
 
 def candidates_of(session: StoredSession) -> tuple[Candidate, ...]:
     """The routes that were stored at pairing."""
-    return tuple(candidate for candidate, _ in read_candidates(session.candidates, "transportHint"))
+    return tuple(candidate for candidate, _ in parse_candidates(session.candidates, "transportHint"))
 
 
-def expect_pins(engine: Engine, session: StoredSession) -> Flow[None]:
+def apply_pins(engine: Engine, session: StoredSession) -> Flow[None]:
     """Have the connections checked against what was pinned."""
     yield from _expect(engine, session.url, session.cert_pin)
     for url, pin in session.route_pins.items():
         yield from _expect(engine, url, pin)
 
 
-def note_pin(engine: Engine, session: StoredSession, url: str) -> Flow[None]:
+def store_first_pin(engine: Engine, session: StoredSession, url: str) -> Flow[None]:
     """Pin what was seen on a route for the first time."""
     known = session.cert_pin if url == session.url else session.route_pins.get(url)
     seen = yield from _seen(engine, url)
@@ -221,59 +230,59 @@ def note_pin(engine: Engine, session: StoredSession, url: str) -> Flow[None]:
     members: dict[str, object] = {"cert_pin_sha256": seen}
     if url != session.url:
         members = {"route_cert_pins": {**session.route_pins, url: seen}}
-    yield from change_sessions(engine, Put(session.url, members))
+    yield from change_sessions(engine, UpdateSession(session.url, members))
 
 
 def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[RelayConnection, AuthOk]]:
     """A link with the stored token."""
-    who = yield from identity(engine)
-    link, welcome = yield from open_link(engine, url, {"session_token": session.token}, who)
-    yield from note_pin(engine, session, url)
+    who = yield from desktop_identity(engine)
+    link, welcome = yield from connect_desktop(engine, url, {"session_token": session.token}, who)
+    yield from store_first_pin(engine, session, url)
     return link, welcome
 
 
-def target_for(engine: Engine, session: StoredSession) -> Flow[RelayClient]:
+def relay_client_for(engine: Engine, session: StoredSession) -> Flow[RelayClient]:
     """The relay's HTTP side, reached on the best route."""
-    url = yield from route_of(engine, session)
+    url = yield from select_url(engine, session)
     return RelayClient(
         "the relay", RelayUrl(url).http_url, session.token, remedy="is it running, and this its address?"
     )
 
 
-def find_relay(engine: Engine, who: WhichRelay) -> Flow[RelayClient]:
+def find_relay(engine: Engine, who: RelaySelection) -> Flow[RelayClient]:
     """The same, with the session that is stored or named."""
-    return (yield from target_for(engine, (yield from find_session(engine, who))))
+    return (yield from relay_client_for(engine, (yield from find_stored_session(engine, who))))
 
 
 # --- devices --------------------------------------------------------------------------------------------------
 
 
-def devices(engine: Engine, session: StoredSession) -> Flow[list[JsonObject]]:
+def list_devices(engine: Engine, session: StoredSession) -> Flow[list[JsonObject]]:
     """The paired devices, as the relay lists them."""
-    relay = yield from target_for(engine, session)
-    found = yield from explained(relay.sessions(engine), PAIRED)
-    yield from note_pin(engine, session, session.url)
+    relay = yield from relay_client_for(engine, session)
+    found = yield from with_explanation(relay.sessions(engine), PAIRED)
+    yield from store_first_pin(engine, session, session.url)
     return found
 
 
-def extend(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flow[JsonObject]:
-    """Give a session a new lifetime from now on. Raises `Problem`."""
-    relay = yield from target_for(engine, session)
+def extend_session(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flow[JsonObject]:
+    """Give a session a new lifetime from now on. Raises `CliError`."""
+    relay = yield from relay_client_for(engine, session)
     asked = relay.json(engine, "PATCH", f"/sessions/{encode_segment(prefix)}", {"ttl_seconds": ttl})
     sentences = {
         ServiceFault.NOT_FOUND: f"no session has a token that begins with {prefix!r}: see svc-relay devices",
         ServiceFault.CONFLICT: "{said}: give more of the token",
     }
-    found = yield from explained(asked, PAIRED | sentences)
+    found = yield from with_explanation(asked, PAIRED | sentences)
     if session.token.startswith(prefix):
         members = {"ttl_expires_at": found.get("expires_at"), "grants": found.get("grants")}
-        yield from change_sessions(engine, Put(session.url, members))
+        yield from change_sessions(engine, UpdateSession(session.url, members))
     return found
 
 
-def forget(engine: Engine, session: StoredSession) -> Flow[None]:
+def forget_session(engine: Engine, session: StoredSession) -> Flow[None]:
     """Our own session is over: drop it."""
-    yield from change_sessions(engine, Forget(session.url, session.token))
+    yield from change_sessions(engine, RemoveSession(session.url, session.token))
 
 
 def _expect(engine: Engine, url: str, pin: str | None) -> Flow[None]:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from svc_proto.cli.desktop_sessions import candidates_of, expect_pins, read_sessions
+from svc_proto.cli.desktop_sessions import apply_pins, candidates_of, load_sessions
 from svc_proto.cli.durations import short_expiry
-from svc_proto.cli.error_text import problem_of
-from svc_proto.cli.errors import because
+from svc_proto.cli.error_text import cli_error_of
+from svc_proto.cli.errors import failure_reason
 from svc_proto.cli.session_store import StoredSession, is_damaged
 from svc_proto.commands import Compute
 from svc_proto.engine.core import Engine
@@ -19,10 +19,10 @@ from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.relay_url import RelayUrl
 from svc_proto.service_clients.service_client import ServiceCallError
 
-__all__ = ["PROBE_WITHIN", "Finding", "examine", "finding_lines", "findings_json", "reach"]
+__all__ = ["PROBE_TIMEOUT", "Finding", "run_checks", "finding_lines", "findings_json", "check_reachable"]
 
 SOON = 3 * 86_400.0  # s before its end at which a session is worth a word
-PROBE_WITHIN = 4.0  # s, spec "Limits"
+PROBE_TIMEOUT = 4.0  # s, spec "Limits"
 SIGNS = {"ok": "✓", "warning": "!", "failure": "✗"}
 
 
@@ -36,29 +36,31 @@ class Finding:
     remedy: str = ""
 
 
-def examine(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
+def run_checks(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
     """Look at the session file, and at each relay in it, or only at one."""
     findings: list[Finding] = []
     text = yield from run_operation(engine, Compute(engine.new_op(), "sessions.read"))
     if isinstance(text, Failure):
-        findings.append(Finding("session file", "failure", f"cannot be read: {because(text)}", "mend its permissions"))
+        findings.append(
+            Finding("session file", "failure", f"cannot be read: {failure_reason(text)}", "mend its permissions")
+        )
     elif isinstance(text, str) and is_damaged(text):
         remedy = "pair again: the damaged file will be kept aside"
         findings.append(Finding("session file", "failure", "is damaged", remedy))
     else:
         findings.append(Finding("session file", "ok", "can be read"))
-    stored = yield from read_sessions(engine)
+    stored = yield from load_sessions(engine)
     wanted = [session for url, session in stored.items() if only in (None, url)]
     if not wanted:
         remedy = "pair: svc-relay pair CODE --remote ws://…"
         findings.append(Finding(only or "sessions", "warning", "no session is stored", remedy))
     for session in wanted:
-        yield from expect_pins(engine, session)
+        yield from apply_pins(engine, session)
         findings += _lifetime(session, engine.now.wall)
         addresses = [candidate.url for candidate in candidates_of(session)] or [session.url]
         reachable = ""
         for address in addresses:
-            finding = yield from reach(engine, address, alone=len(addresses) == 1)
+            finding = yield from check_reachable(engine, address, alone=len(addresses) == 1)
             findings.append(finding)
             reachable = reachable or (address if finding.verdict == "ok" else "")
         if reachable:
@@ -68,17 +70,17 @@ def examine(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
     return findings
 
 
-def reach(engine: Engine, address: str, *, alone: bool) -> Flow[Finding]:
+def check_reachable(engine: Engine, address: str, *, alone: bool) -> Flow[Finding]:
     """Whether a relay answers at an address; that it does not is a failure if there is no other."""
     relay = RelayClient("the relay", RelayUrl(address).http_url)
     began = engine.now.mono
     bad = "failure" if alone else "warning"
     try:
-        found = yield from relay.health(engine, within=PROBE_WITHIN)
+        found = yield from relay.health(engine, within=PROBE_TIMEOUT)
     except ServiceCallError as error:
         if error.failure is None:
-            return Finding(address, bad, str(problem_of(error)))
-        why, remedy = because(error.failure), "is the relay running, and this its address?"
+            return Finding(address, bad, str(cli_error_of(error)))
+        why, remedy = failure_reason(error.failure), "is the relay running, and this its address?"
         return Finding(address, bad, f"cannot be reached: {why}", remedy)
     took = (engine.now.mono - began) * 1000
     return Finding(address, "ok", f"answers in {took:.0f} ms, version {found.get('version')}")
@@ -120,11 +122,11 @@ def _lifetime(session: StoredSession, now: float) -> list[Finding]:
 
 
 def _known(engine: Engine, session: StoredSession, address: str) -> Flow[Finding]:
-    relay = RelayClient("the relay", RelayUrl(address).http_url, session.token, PROBE_WITHIN)
+    relay = RelayClient("the relay", RelayUrl(address).http_url, session.token, PROBE_TIMEOUT)
     try:
         answer = yield from relay.request(engine, "GET", "/sessions")
     except ServiceCallError as error:
-        return Finding(session.url, "failure", str(problem_of(error)))
+        return Finding(session.url, "failure", str(cli_error_of(error)))
     if answer.status == 200:
         return Finding(session.url, "ok", "the relay knows this session")
     if answer.status == 401:

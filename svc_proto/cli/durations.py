@@ -7,38 +7,38 @@ import re
 from svc_proto.basics.duration_text import short_duration
 from svc_proto.basics.validate import MAX_SECONDS
 from svc_proto.cli.error_text import sanitize_line
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 from svc_proto.machines.grants import CHANNELS
 
-__all__ = ["NEVER", "parse_preset", "parse_span", "short_expiry", "span_label"]
+__all__ = ["NEVER", "parse_preset", "parse_duration", "short_expiry", "duration_label"]
 
 NEVER = 0  # s: on the wire a span of no time means that it never ends (wire core 0.1)
-MOMENT = 60.0  # s in which a span of hours or days has only just begun
+MINUTE = 60.0  # s in which a span of hours or days has only just begun
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}  # s, wire core 10.1
 _SPAN = re.compile(r"([0-9]{1,12})([smhdwy]?)", re.ASCII | re.IGNORECASE)
 _NAMES = ((31_536_000, "year"), (86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
-def parse_span(text: str, field: str) -> int:
-    """Seconds: `never`, digits, or digits with one of s m h d w y; 0 means never. Raises `Problem`, code 2."""
+def parse_duration(text: str, field: str) -> int:
+    """Seconds: `never`, digits, or digits with one of s m h d w y; 0 means never. Raises `CliError`, code 2."""
     word = text.strip()
     if word.lower() == "never":
         return NEVER
     match = _SPAN.fullmatch(word)
     if match is None:
-        raise Problem(
-            f"{field} must be a duration such as 1h, 30d, 3600 (seconds) or never, not {text!r}", code=MISUSED
+        raise CliError(
+            f"{field} must be a duration such as 1h, 30d, 3600 (seconds) or never, not {text!r}", code=USAGE_ERROR
         )
     seconds = int(match[1]) * _UNITS[match[2].lower() or "s"]
     if seconds > MAX_SECONDS:
-        raise Problem(f"{field} must be at most 10 years, or never", code=MISUSED)
+        raise CliError(f"{field} must be at most 10 years, or never", code=USAGE_ERROR)
     return seconds
 
 
 def parse_preset(grants: str | None, only: str | None) -> dict[str, float | None] | None:
     """`--grants channel=duration,…`, where `none` withholds, and `--only channel,…`, which withholds the others.
 
-    None where nothing is preset. Raises `Problem`, code 2.
+    None where nothing is preset. Raises `CliError`, code 2.
     """
     wanted = CHANNELS if only is None else _channels(only, "--only")
     preset: dict[str, float | None] = {channel: None for channel in CHANNELS if channel not in wanted}
@@ -48,19 +48,19 @@ def parse_preset(grants: str | None, only: str | None) -> dict[str, float | None
             continue
         channel, equals, span = (part.strip() for part in item.partition("="))
         if not equals:
-            raise Problem("--grants must be channel=duration pairs such as bridge=1h,terminal=none", code=MISUSED)
+            raise CliError("--grants must be channel=duration pairs such as bridge=1h,terminal=none", code=USAGE_ERROR)
         channel = _channel(channel, "--grants")
         if channel in named:
-            raise Problem(f"--grants names {channel} twice", code=MISUSED)
+            raise CliError(f"--grants names {channel} twice", code=USAGE_ERROR)
         named.add(channel)
-        given = None if span.lower() == "none" else parse_span(span, f"--grants {channel}")
+        given = None if span.lower() == "none" else parse_duration(span, f"--grants {channel}")
         if given is not None and channel not in wanted:
-            raise Problem(f"--grants gives {channel}, which --only leaves out", code=MISUSED)
+            raise CliError(f"--grants gives {channel}, which --only leaves out", code=USAGE_ERROR)
         preset[channel] = given
     return preset or None
 
 
-def span_label(seconds: float) -> str:
+def duration_label(seconds: float) -> str:
     """In words: the largest unit that divides it evenly."""
     if seconds == NEVER:
         return "never expires"
@@ -78,20 +78,20 @@ def short_expiry(expires_at: float | None, now: float) -> str:
     if expires_at is None:
         return "never"
     left = expires_at - now
-    return "expired" if left <= 0 else f"in {short_duration(left + MOMENT if left > 3_600 - MOMENT else left)}"
+    return "expired" if left <= 0 else f"in {short_duration(left + MINUTE if left > 3_600 - MINUTE else left)}"
 
 
 def _channel(word: str, field: str) -> str:
     if word not in CHANNELS:
-        raise Problem(
-            f"{field}: {sanitize_line(word, 40)!r} is no channel; there are {', '.join(CHANNELS)}", code=MISUSED
+        raise CliError(
+            f"{field}: {sanitize_line(word, 40)!r} is no channel; there are {', '.join(CHANNELS)}", code=USAGE_ERROR
         )
     return word
 
 
 def _channels(text: str, field: str) -> list[str]:
-    """`channel,…`, at least one. Raises `Problem`, code 2."""
+    """`channel,…`, at least one. Raises `CliError`, code 2."""
     channels = [_channel(word.strip(), field) for word in text.split(",") if word.strip()]
     if not channels:
-        raise Problem(f"{field} must name a channel: {', '.join(CHANNELS)}", code=MISUSED)
+        raise CliError(f"{field} must name a channel: {', '.join(CHANNELS)}", code=USAGE_ERROR)
     return channels

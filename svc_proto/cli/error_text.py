@@ -1,4 +1,4 @@
-"""What the commands say of a server: a `ServiceCallError` as a `Problem`, and a peer's words fit for a terminal."""
+"""What the commands say of a server: a `ServiceCallError` as a `CliError`, and a peer's words fit for a terminal."""
 
 from __future__ import annotations
 
@@ -7,51 +7,51 @@ from typing import TypeVar
 
 from svc_proto.basics.certificate_pins import PIN_CHANGED
 from svc_proto.basics.sanitize import sanitize_line
-from svc_proto.cli.errors import Problem, because
+from svc_proto.cli.errors import CliError, failure_reason
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault, error_message_in
 
-__all__ = ["PAIRED", "distrust", "error_text", "explained", "sanitize_line", "problem_of"]
+__all__ = ["PAIRED", "tls_hint", "error_text", "with_explanation", "sanitize_line", "cli_error_of"]
 
 PAIRED = {ServiceFault.UNAUTHORIZED: "the relay does not know this session any more: pair again with svc-relay pair"}
 NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # what OpenSSL calls an answer in plain text
 T = TypeVar("T")
 
 
-def explained(call: Flow[T], sentences: Mapping[ServiceFault, str]) -> Flow[T]:
-    """What a call returns; a failure is a `Problem`, by these sentences (`{said}` is the server's) or the usual."""
+def with_explanation(call: Flow[T], sentences: Mapping[ServiceFault, str]) -> Flow[T]:
+    """What a call returns; a failure is a `CliError`, by these sentences (`{said}` is the server's) or the usual."""
     try:
         return (yield from call)
     except ServiceCallError as error:
         sentence = sentences.get(error.fault)
         if sentence is None or error.answer is None:
-            raise problem_of(error) from None
-        raise Problem(sentence.replace("{said}", error_text(error.answer))) from None
+            raise cli_error_of(error) from None
+        raise CliError(sentence.replace("{said}", error_text(error.answer))) from None
 
 
-def problem_of(error: ServiceCallError) -> Problem:
+def cli_error_of(error: ServiceCallError) -> CliError:
     """The line for it, where whoever asked knows none that is better."""
     peer, failure, answer = error.peer, error.failure, error.answer
     where = f"{peer.name} at {peer.url}"
     if error.fault is ServiceFault.CONNECTION_LOST:
-        return Problem(f"the answer broke off: {error.why}")
+        return CliError(f"the answer broke off: {error.why}")
     if answer is None:
         assert failure is not None
         remedy = f"; {peer.remedy}" if peer.remedy else ""
-        return Problem(distrust(peer.url, failure) or f"{where} cannot be reached: {because(failure)}{remedy}")
+        return CliError(tls_hint(peer.url, failure) or f"{where} cannot be reached: {failure_reason(failure)}{remedy}")
     match error.fault:
         case ServiceFault.NO_JSON:
-            return Problem(f"{where} does not answer in JSON: is it really one?")
+            return CliError(f"{where} does not answer in JSON: is it really one?")
         case ServiceFault.NO_OBJECT:
-            return Problem(f"{where} answers with something else than an object: is it really one?")
+            return CliError(f"{where} answers with something else than an object: is it really one?")
         case ServiceFault.UNAVAILABLE:
-            return Problem(f"{peer.name} gave no {error.lacks}: is it really one?")
+            return CliError(f"{peer.name} gave no {error.lacks}: is it really one?")
         case ServiceFault.SERVER_ERROR:
-            return Problem(f"{where} is not well: {error_text(answer)}")
+            return CliError(f"{where} is not well: {error_text(answer)}")
         case _:
-            return Problem(f"{peer.name} refuses: {error_text(answer)}")
+            return CliError(f"{peer.name} refuses: {error_text(answer)}")
 
 
 def error_text(answer: HttpResult) -> str:
@@ -64,7 +64,7 @@ def error_text(answer: HttpResult) -> str:
     return f"{text} (status {answer.status})" if text else f"status {answer.status}"
 
 
-def distrust(url: str, failure: Failure) -> str | None:
+def tls_hint(url: str, failure: Failure) -> str | None:
     """What to tell a person when a server's certificate was not accepted; None for any other failure."""
     if failure.detail == PIN_CHANGED:
         return (
@@ -75,4 +75,4 @@ def distrust(url: str, failure: Failure) -> str | None:
         return None
     if any(sign in failure.detail for sign in NO_TLS):
         return f"{url} does not speak TLS: begin its address with {'ws' if url.startswith('wss') else 'http'}://"
-    return f"{url} cannot be trusted: {because(failure)}; for a certificate of your own, set SSL_CERT_FILE to its file"
+    return f"{url} cannot be trusted: {failure_reason(failure)}; for a certificate of your own, set SSL_CERT_FILE to its file"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # a command whose help is asked for needs none of it
     from svc_proto.facts import Failure
 
-__all__ = ["FAILED", "MISUSED", "Problem", "because"]
+__all__ = ["FAILED", "USAGE_ERROR", "CliError", "failure_reason"]
 
 FAILED = 1  # the relay or the network said no (wire core 10.1)
-MISUSED = 2  # the command line cannot be meant (wire core 10.1)
+USAGE_ERROR = 2  # the command line cannot be meant (wire core 10.1)
 
 _WHY = {  # by the value of a `FailureKind`
     "not_found": "not found",
@@ -22,7 +22,7 @@ _WHY = {  # by the value of a `FailureKind`
 }
 
 
-class Problem(Exception):  # noqa: N818 - what a person is told, not an error of the program
+class CliError(Exception):
     """The text says what is wrong and what to do about it, on one line, and holds no secret."""
 
     def __init__(self, text: str, *, code: int = FAILED) -> None:
@@ -30,6 +30,6 @@ class Problem(Exception):  # noqa: N818 - what a person is told, not an error of
         self.code = code
 
 
-def because(failure: Failure) -> str:
+def failure_reason(failure: Failure) -> str:
     """A failed effect in a few words: the host's own where it has some."""
     return failure.detail or _WHY.get(failure.kind.value, failure.kind.value.replace("_", " "))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 __all__ = ["ExecOutput", "typed_line"]
 
@@ -24,12 +24,12 @@ KEPT = 64  # characters at the end that may be the beginning of a mark
 
 
 def typed_line(command: str, nonce: str, *, tmux: bool, keyboard: bool = True) -> str:
-    """What to type into a POSIX shell. Raises `Problem`, code 2, for what no line can hold.
+    """What to type into a POSIX shell. Raises `CliError`, code 2, for what no line can hold.
 
     Without a `keyboard` the command has no input: what reads would else wait for ever for what nobody types.
     """
     if "\n" in command or "\r" in command or "\x00" in command:
-        raise Problem("--exec takes one line: put the rest into a script", code=MISUSED)
+        raise CliError("--exec takes one line: put the rest into a script", code=USAGE_ERROR)
     marks = (f"printf '%s%s\\n' {nonce} B", f"printf '%s%s%s.\\n' {nonce} E $?")
     streams = "2>&1" if keyboard else "</dev/null 2>&1"
     line = f"trap : INT HUP; stty -onlcr; {marks[0]}; sh -c {_quoted(command)} {streams}; {marks[1]}"
@@ -38,7 +38,9 @@ def typed_line(command: str, nonce: str, *, tmux: bool, keyboard: bool = True) -
         locking = f'{_quoted(line + "; tmux -S ")}"${{TMUX%%,*}}"{_quoted(" wait-for -S " + nonce)}'
         line = f"tmux set lock-command {locking}; tmux lock-client; tmux wait-for {nonce}"
     if len(line.encode("utf-8", "replace")) > MAX_TYPED:
-        raise Problem("--exec takes no more than a terminal's line holds: put the command into a script", code=MISUSED)
+        raise CliError(
+            "--exec takes no more than a terminal's line holds: put the command into a script", code=USAGE_ERROR
+        )
     return f"{line}; exit\r"
 
 

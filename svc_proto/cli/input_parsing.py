@@ -9,13 +9,13 @@ import re
 
 from svc_proto.basics.entropy import CODE_LENGTH
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.wire.urls import parse_url
 
 __all__ = [
-    "clean_code",
-    "clean_remote",
+    "parse_pairing_code",
+    "parse_relay_url",
     "looks_like_invite",
     "strip_controls",
     "strip_escapes",
@@ -23,7 +23,7 @@ __all__ = [
 
 RELAY_PORT = 8767  # spec: a bare ws address with no port gets it
 SHOWN = {"http://": "ws://", "https://": "wss://"}
-LONGEST_CODE = 64  # characters of what may still be a code; an invite is longer
+MAX_CODE_CHARS = 64  # characters of what may still be a code; an invite is longer
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI, bracketed paste included
     r"|(?:\x1b[\]P^_X]|[\x9d\x90\x9e\x9f\x98]).*?(?:\x07|\x1b\\|\x9c|\Z)"  # OSC, DCS, PM, APC, SOS
@@ -45,12 +45,12 @@ def strip_controls(text: str) -> str:
     return _CONTROLS.sub("", strip_escapes(text))
 
 
-def clean_code(text: str) -> str:
-    """A pairing code out of what was pasted: six of A-Z and 0-9. Raises `Problem`, code 2."""
+def parse_pairing_code(text: str) -> str:
+    """A pairing code out of what was pasted: six of A-Z and 0-9. Raises `CliError`, code 2."""
     kept = _NOT_CODE.sub("", strip_controls(text)).upper()[:CODE_LENGTH]
     if len(kept) < CODE_LENGTH:
-        raise Problem(
-            "a pairing code has six characters of A-Z and 0-9: see svc pair on the relay's host", code=MISUSED
+        raise CliError(
+            "a pairing code has six characters of A-Z and 0-9: see svc pair on the relay's host", code=USAGE_ERROR
         )
     return kept
 
@@ -58,11 +58,11 @@ def clean_code(text: str) -> str:
 def looks_like_invite(text: str) -> bool:
     """Whether it is an invite rather than a code."""
     text = strip_controls(text).strip()
-    return "://" in text or text.startswith("{") or len(text) > LONGEST_CODE
+    return "://" in text or text.startswith("{") or len(text) > MAX_CODE_CHARS
 
 
-def clean_remote(text: str, name: str = "--remote") -> str:
-    """A relay's address. Only ws without a port gets 8767; anything else stays as it is. Raises `Problem`, code 2.
+def parse_relay_url(text: str, name: str = "--remote") -> str:
+    """A relay's address. Only ws without a port gets 8767; anything else stays as it is. Raises `CliError`, code 2.
 
     An address as servers show theirs is understood, too: http for ws, https for wss, and a bind address for this host.
     """
@@ -73,7 +73,7 @@ def clean_remote(text: str, name: str = "--remote") -> str:
     try:
         url = parse_url(text)
     except RemoteProtocolError as error:
-        raise Problem(f"{name} must be an address such as ws://192.168.1.5:8767: {error}", code=MISUSED) from None
+        raise CliError(f"{name} must be an address such as ws://192.168.1.5:8767: {error}", code=USAGE_ERROR) from None
     host = WILDCARD_ADDRESSES.get(url.host)
     if host is not None:
         text = text.replace(bracket_ipv6(url.host), bracket_ipv6(host), 1)

@@ -8,8 +8,8 @@ from attrs import evolve, field, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.sanitize import is_printable_ascii
-from svc_proto.cli.errors import MISUSED, Problem
-from svc_proto.cli.input_parsing import clean_remote, strip_controls
+from svc_proto.cli.errors import USAGE_ERROR, CliError
+from svc_proto.cli.input_parsing import parse_relay_url, strip_controls
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.pairing_codes import normalize_code
 from svc_proto.machines.pairing_payload import parse_invite
@@ -18,14 +18,14 @@ from svc_proto.service_clients.advertised_address import bracket_ipv6
 from svc_proto.service_clients.candidate_prober import parse_candidate
 from svc_proto.settings import http_address
 
-__all__ = ["Invitation", "read_candidates", "read_invitation"]
+__all__ = ["DesktopInvite", "parse_candidates", "parse_desktop_invite"]
 
 MAX_CANDIDATES = 16  # of one invite; further ones are ignored
 HOW = "show a new one with svc pair on the relay's host"
 
 
 @frozen
-class Invitation:
+class DesktopInvite:
     """A code and where to use it, best first; `stored` are the candidates as the session file keeps them."""
 
     code: str = field(repr=False)
@@ -35,30 +35,30 @@ class Invitation:
     api_key: str = field(default="", repr=False)
 
 
-def read_invitation(text: str, name: str = "--pair-qr") -> Invitation:
-    """Read any form of an invite. Raises `Problem`, code 2."""
+def parse_desktop_invite(text: str, name: str = "--pair-qr") -> DesktopInvite:
+    """Read any form of an invite. Raises `CliError`, code 2."""
     try:
         payload = parse_invite(strip_controls(text))
     except Refused as error:
-        raise Problem(f"{name} is no invite: {error.message}; {HOW}", code=MISUSED) from None
+        raise CliError(f"{name} is no invite: {error.message}; {HOW}", code=USAGE_ERROR) from None
     relay, key, direct = payload.get_object("relay"), payload.text("key"), _api_url(payload)
     url, code = relay.string("url"), relay.string("code")
     if url is None or code is None:
-        raise Problem(f"{name} leads to no relay: it was down when the invite was made; {HOW}", code=MISUSED)
+        raise CliError(f"{name} leads to no relay: it was down when the invite was made; {HOW}", code=USAGE_ERROR)
     try:
         word = normalize_code(code)
     except Refused:
-        raise Problem(f"{name} holds no usable pairing code; {HOW}", code=MISUSED) from None
+        raise CliError(f"{name} holds no usable pairing code; {HOW}", code=USAGE_ERROR) from None
     if not url.lower().startswith(("ws://", "wss://")):
-        raise Problem(f"the relay's address in {name} must begin with ws:// or wss://; {HOW}", code=MISUSED)
+        raise CliError(f"the relay's address in {name} must begin with ws:// or wss://; {HOW}", code=USAGE_ERROR)
     known = key if is_printable_ascii(key) else ""
-    found = read_candidates(payload.array("endpoints"), "transport_hint")
+    found = parse_candidates(payload.array("endpoints"), "transport_hint")
     if not found:
         role = _role_of(payload.text("host"))
-        only = Candidate(role, 0, clean_remote(url, f"the relay's address in {name}"))
-        return Invitation(word, (only,), apis={only.url: direct} if direct else {}, api_key=known)
+        only = Candidate(role, 0, parse_relay_url(url, f"the relay's address in {name}"))
+        return DesktopInvite(word, (only,), apis={only.url: direct} if direct else {}, api_key=known)
     apis = {each.url: _api_url(JsonObject.of(kept.get("api"))) or direct for each, kept in found}
-    return Invitation(
+    return DesktopInvite(
         word,
         tuple(each for each, _ in found),
         tuple(kept for _, kept in found),
@@ -67,7 +67,7 @@ def read_invitation(text: str, name: str = "--pair-qr") -> Invitation:
     )
 
 
-def read_candidates(endpoints: Sequence[object], hint_name: str) -> list[tuple[Candidate, Mapping[str, object]]]:
+def parse_candidates(endpoints: Sequence[object], hint_name: str) -> list[tuple[Candidate, Mapping[str, object]]]:
     """The usable candidates among these, and how the session file keeps each; the inner names there are camelCase."""
     found = (_candidate(each, hint_name) for each in endpoints[:MAX_CANDIDATES])
     return [each for each in found if each is not None]
@@ -83,7 +83,7 @@ def _candidate(value: object, hint_name: str) -> tuple[Candidate, Mapping[str, o
     if api:
         kept["api"] = {name: api[name] for name in ("host", "port", "tls") if name in api}
     kept["relay"] = {"url": found.url} if hint is None else {"url": found.url, "transportHint": hint}
-    return evolve(found, url=clean_remote(found.url)), kept
+    return evolve(found, url=parse_relay_url(found.url)), kept
 
 
 def _api_url(members: JsonObject) -> str:

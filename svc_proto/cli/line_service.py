@@ -45,44 +45,44 @@ class LineService(ABC):
         if self._lines is not None:
             return None
         self._lines = _LineChannel(self.engine, fact, self)
-        self.greet()
+        self.on_client_opened()
         return self._lines
 
-    def greet(self) -> None:  # noqa: B027, RUF100 - who greets says so
+    def on_client_opened(self) -> None:  # noqa: B027, RUF100 - who greets says so
         """The client is there."""
 
     @abstractmethod
-    def take(self, line: bytes) -> None:
+    def on_line(self, line: bytes) -> None:
         """Take a line that is not blank, without its end."""
 
     @abstractmethod
-    def client_left(self, problem: str) -> None:
+    def on_client_closed(self, problem: str) -> None:
         """Nobody will ask any more, and why, empty for an end. Then comes `close_if_done`."""
 
     @property
     @abstractmethod
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether something is under way that has to be said before the end."""
 
-    def hold(self, holding: bool) -> None:  # noqa: B027, RUF100 - so does who reads from elsewhere
+    def set_read_paused(self, holding: bool) -> None:  # noqa: B027, RUF100 - so does who reads from elsewhere
         """The client does not read as fast as it is told, or does again."""
 
-    def say(self, line: bytes) -> None:
+    def send_line(self, line: bytes) -> None:
         """Write a line, if anybody is there."""
         if self._lines is not None and not self._lines.gone:
             self._lines.write(line + b"\n")
             if self._lines.credit.blocked:
-                self.hold(True)
+                self.set_read_paused(True)
 
     def ended(self, problem: str) -> None:
         """The client has said all it had to say, or more than can be taken."""
-        self.client_left(problem)
+        self.on_client_closed(problem)
         self._closing = True
         self.close_if_done()
 
     def close_if_done(self) -> None:
         """Go, once the client has and nothing is under way."""
-        if self._closing and not self.busy and self._lines is not None:
+        if self._closing and not self.is_busy and self._lines is not None:
             self._lines.close()
 
 
@@ -104,7 +104,7 @@ class _LineChannel(Channel):
             return
         for line in lines:
             if line.strip():
-                self._service.take(line)
+                self._service.on_line(line)
 
     def read_closed(self) -> None:
         """The client has said all it had to say."""
@@ -112,7 +112,7 @@ class _LineChannel(Channel):
 
     def writable(self) -> None:
         """The client has read on."""
-        self._service.hold(False)
+        self._service.set_read_paused(False)
 
     def all_sent(self) -> None:
         """Go, if there is nothing left to do."""

@@ -11,10 +11,10 @@ from svc_proto.mcp.server_features import RequestHandlers, ServerFeatures
 from svc_proto.mcp.session import McpSession
 from svc_proto.schema.json_rpc import PARSE_ERROR, RpcError, write_error
 
-__all__ = ["StdioServer"]
+__all__ = ["McpStdioServer"]
 
 
-class StdioServer(LineService):
+class McpStdioServer(LineService):
     """The service."""
 
     def __init__(self, offer: Callable[[Engine], ServerFeatures]) -> None:
@@ -24,32 +24,32 @@ class StdioServer(LineService):
         """Keep the engine, and begin the conversation."""
         super().bind(engine)
         self._answers = RequestHandlers(engine, self._make_offer(engine))
-        self._conversation = McpSession(engine, self._answers, self._tell, on_idle=self.close_if_done)
+        self._conversation = McpSession(engine, self._answers, self._send, on_idle=self.close_if_done)
 
     def on_stopping(self) -> None:
         """Calls under way end here."""
         self._answers.stop()
         self._conversation.close()
 
-    def take(self, line: bytes) -> None:
+    def on_line(self, line: bytes) -> None:
         """A message of the client."""
         self._conversation.receive(line)
 
-    def client_left(self, problem: str) -> None:
+    def on_client_closed(self, problem: str) -> None:
         """Calls under way are answered first; those who listen are told that there is nothing more."""
         self._answers.stop()
         if problem:
-            self.say(write_error(RpcError(PARSE_ERROR, problem)))
+            self.send_line(write_error(RpcError(PARSE_ERROR, problem)))
 
-    def hold(self, holding: bool) -> None:
+    def set_read_paused(self, holding: bool) -> None:
         """Updates wait until the client has read on."""
         self._conversation.set_paused(holding)
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether a call is under way."""
         return self._conversation.busy
 
-    def _tell(self, said: OutgoingMessage) -> None:
+    def _send(self, said: OutgoingMessage) -> None:
         if said.text:
-            self.say(said.text)
+            self.send_line(said.text)

@@ -13,13 +13,13 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.schema.json_object import JsonObject
 
-__all__ = ["Mesh", "find_mesh", "read_served", "read_status"]
+__all__ = ["MeshStatus", "find_mesh", "parse_served_ports", "parse_mesh_status"]
 
-WITHIN = 1.5  # s for each of the two questions: pairing must not wait for a VPN that hangs
+QUERY_TIMEOUT = 1.5  # s for each of the two questions: pairing must not wait for a VPN that hangs
 
 
 @frozen
-class Mesh:
+class MeshStatus:
     """This host on its mesh: an address, its name there, and the ports that the mesh serves with TLS."""
 
     address: str
@@ -27,20 +27,24 @@ class Mesh:
     served: tuple[int, ...] = ()
 
 
-def find_mesh(engine: Engine) -> Flow[Mesh | None]:
+def find_mesh(engine: Engine) -> Flow[MeshStatus | None]:
     """Ask the mesh program, if it is installed."""
     program = yield from run_operation(engine, Compute(engine.new_op(), "which", ("tailscale",)))
     if not isinstance(program, str):
         return None
-    said = yield from run_command(engine, (program, "status", "--json"), within=WITHIN)
-    mesh = read_status(said.output) if isinstance(said, CommandResult) else None
+    said = yield from run_command(engine, (program, "status", "--json"), within=QUERY_TIMEOUT)
+    mesh = parse_mesh_status(said.output) if isinstance(said, CommandResult) else None
     if mesh is None or mesh.name is None:
         return mesh
-    said = yield from run_command(engine, (program, "serve", "status", "--json"), within=WITHIN)
-    return Mesh(mesh.address, mesh.name, read_served(said.output)) if isinstance(said, CommandResult) else mesh
+    said = yield from run_command(engine, (program, "serve", "status", "--json"), within=QUERY_TIMEOUT)
+    return (
+        MeshStatus(mesh.address, mesh.name, parse_served_ports(said.output))
+        if isinstance(said, CommandResult)
+        else mesh
+    )
 
 
-def read_status(text: bytes) -> Mesh | None:
+def parse_mesh_status(text: bytes) -> MeshStatus | None:
     """The answer of `status --json`; None if this host is not up on the mesh."""
     status = JsonObject.parse_or_empty(text)
     if status.get("BackendState", "Running") != "Running":
@@ -50,10 +54,10 @@ def read_status(text: bytes) -> Mesh | None:
     if not listed:
         return None
     best = next((address for address in listed if ":" not in address), listed[0])  # IPv4, which every phone can use
-    return Mesh(best, members.text("DNSName").rstrip(".") or None)
+    return MeshStatus(best, members.text("DNSName").rstrip(".") or None)
 
 
-def read_served(text: bytes) -> tuple[int, ...]:
+def parse_served_ports(text: bytes) -> tuple[int, ...]:
     """The ports of `serve status --json` that are served with HTTPS."""
     ports = JsonObject.parse_or_empty(text).get_object("TCP")
     named = (port for port in ports if port.isascii() and port.isdecimal() and len(port) <= 5)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from svc_proto.basics.sanitize import sanitize_line
-from svc_proto.cli.durations import NEVER, span_label
-from svc_proto.cli.key_rotation import Rotated
+from svc_proto.cli.durations import NEVER, duration_label
+from svc_proto.cli.key_rotation import KeyRotationResult
 from svc_proto.cli.operator_pairing import NewInvite
 from svc_proto.machines.grants import CHANNELS, build_grants
 from svc_proto.machines.paired_session_registry import session_expiry
@@ -14,7 +14,7 @@ from svc_proto.schema.oauth import SCOPE_ACT
 
 __all__ = [
     "agent_lines",
-    "granted",
+    "granted_durations",
     "invite_json",
     "invite_lines",
     "mask",
@@ -30,7 +30,7 @@ MINUTES = f"{CODE_LIFETIME / 60:.0f} minutes"
 
 
 HIDDEN = "not shown"
-NOT_HERE = "not shown, as this is no terminal: --show shows it, with code and key; --json is for programs"
+NOT_A_TERMINAL_TEXT = "not shown, as this is no terminal: --show shows it, with code and key; --json is for programs"
 
 
 def agent_lines(asked: JsonObject) -> list[str]:
@@ -71,18 +71,18 @@ def invite_lines(invite: NewInvite, *, hidden: bool = False) -> list[str]:
         lines += [f"  {route.role:9} {route.api.url}  {route.relay_url}" for route in invite.routes]
     for note in invite.notes:
         lines += ["", f"Note: {note}"]
-    return [*lines, "", "Invite URL (holds credentials)", f"  {NOT_HERE if hidden else invite.pairing_url}"]
+    return [*lines, "", "Invite URL (holds credentials)", f"  {NOT_A_TERMINAL_TEXT if hidden else invite.pairing_url}"]
 
 
 def meta_lines(meta: PairingMeta, max_ttl: float | None) -> list[str]:
     """What a phone gets for a code: its session, and every channel with its time, those of one time together."""
-    given = granted(meta, max_ttl)
-    session = span_label(session_expiry(0.0, meta.ttl_seconds, max_ttl) or NEVER)
+    given = granted_durations(meta, max_ttl)
+    session = duration_label(session_expiry(0.0, meta.ttl_seconds, max_ttl) or NEVER)
     asks = ", or what the phone asks for"
     withheld = [channel for channel in CHANNELS if channel not in given]
     by_span: dict[str, list[str]] = {}
     for channel, span in given.items():
-        by_span.setdefault(span_label(span), []).append(channel)
+        by_span.setdefault(duration_label(span), []).append(channel)
     rows = [f"{span}: {', '.join(channels)}" for span, channels in by_span.items()]
     if meta.grants is None:
         rows.append("unless the phone asks for others")
@@ -93,7 +93,7 @@ def meta_lines(meta: PairingMeta, max_ttl: float | None) -> list[str]:
     ]
 
 
-def granted(meta: PairingMeta, max_ttl: float | None) -> dict[str, int]:
+def granted_durations(meta: PairingMeta, max_ttl: float | None) -> dict[str, int]:
     """Each channel that a phone gets for a code, with its time in s, 0 for never."""
     ends = build_grants(0.0, session_expiry(0.0, meta.ttl_seconds, max_ttl), meta.grants)
     return {channel: int(end or NEVER) for channel, end in ends.items()}
@@ -108,7 +108,7 @@ def invite_json(invite: NewInvite) -> dict[str, object]:
             "code": invite.code,
             "expires_at": invite.expires_at,
             "ttl_seconds": invite.meta.ttl_seconds,
-            "grants": granted(invite.meta, invite.max_ttl),
+            "grants": granted_durations(invite.meta, invite.max_ttl),
         }
     return {
         "api": {"url": invite.api.url, "key": invite.key, "own_key": invite.own_key},
@@ -122,7 +122,7 @@ def invite_json(invite: NewInvite) -> dict[str, object]:
     }
 
 
-def rotated_lines(rotated: Rotated) -> list[str]:
+def rotated_lines(rotated: KeyRotationResult) -> list[str]:
     """What is new, and what has to be done now."""
     lines = [
         f"New API key in {' and '.join(filter(None, (rotated.path, rotated.also)))}: {mask(rotated.key)}",
@@ -136,7 +136,7 @@ def rotated_lines(rotated: Rotated) -> list[str]:
     return lines
 
 
-def _what_runs(rotated: Rotated) -> list[str]:
+def _what_runs(rotated: KeyRotationResult) -> list[str]:
     if not rotated.runs:
         return ["No API runs on this service home: its next start takes the new key."]
     if not rotated.kept:

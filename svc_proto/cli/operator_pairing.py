@@ -8,19 +8,19 @@ from __future__ import annotations
 from attrs import evolve, field, frozen
 
 from svc_proto.basics.entropy import new_code
-from svc_proto.cli.errors import MISUSED, Problem, because
-from svc_proto.cli.mesh_vpn import Mesh, find_mesh
-from svc_proto.cli.one_shot_service import doing
-from svc_proto.cli.operator_requests import PROBE_WITHIN, local_relay, register
+from svc_proto.cli.errors import USAGE_ERROR, CliError, failure_reason
+from svc_proto.cli.mesh_vpn import MeshStatus, find_mesh
+from svc_proto.cli.one_shot_service import announce_progress
+from svc_proto.cli.operator_requests import PROBE_TIMEOUT, local_relay, register
 from svc_proto.cli.pairing_candidates import (
-    ApiRoute,
-    HostRoute,
-    Mode,
-    candidate,
-    lan_route,
-    mesh_route,
-    prefer,
-    public_route,
+    ApiCandidate,
+    CandidateMode,
+    HostCandidate,
+    candidate_member,
+    lan_candidate,
+    mesh_candidate,
+    prefer_role,
+    public_candidate,
 )
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -38,7 +38,7 @@ from svc_proto.service_clients.local_api import find_local_api
 from svc_proto.service_clients.service_client import ServiceCallError
 from svc_proto.wire.urls import parse_url
 
-__all__ = ["NewInvite", "PairOrder", "pair"]
+__all__ = ["NewInvite", "PairingRequest", "create_invite"]
 
 HERE_ALONE = "the relay listens on this host alone, so no other device finds it: see RELAY_HOST"
 KEY_ELSEWHERE = (
@@ -49,12 +49,12 @@ NOTHING_PRESET = PairingMeta()
 
 
 @frozen(kw_only=True)
-class PairOrder:
+class PairingRequest:
     """What the operator wants, checked; None where nothing was said."""
 
     config: RelayConfig
     meta: PairingMeta = NOTHING_PRESET
-    mode: Mode = Mode.AUTO
+    mode: CandidateMode = CandidateMode.AUTO
     public_url: str | None = None
     prefer: str | None = None
     host: str | None = None
@@ -68,7 +68,7 @@ class PairOrder:
 class NewInvite:
     """What came of it. `code` and `relay_url` are None when the relay has no part in it."""
 
-    api: ApiRoute
+    api: ApiCandidate
     key: str = field(repr=False)
     own_key: bool  # it belongs to this pairing, else it is the API's main key
     code: str | None = field(repr=False)
@@ -76,50 +76,50 @@ class NewInvite:
     relay_url: str | None
     meta: PairingMeta
     max_ttl: float | None  # s: the operator's maximum
-    routes: tuple[HostRoute, ...]
+    routes: tuple[HostCandidate, ...]
     qr_payload: str = field(repr=False)
     pairing_url: str = field(repr=False)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # of what was asked for and could not be done: for standard error
 
 
-def pair(engine: Engine, order: PairOrder) -> Flow[NewInvite]:
-    """Register a code and make the invite. Raises `Problem`."""
+def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
+    """Register a code and make the invite. Raises `CliError`."""
     config, notes, warnings = order.config, list[str](), list[str]()
-    if order.mode is Mode.PUBLIC and not order.public_url:
-        raise Problem("--mode public needs --public-url https://…", code=MISUSED)
-    public = None if order.public_url is None else public_route(order.public_url, config.port, config.root_path)
+    if order.mode is CandidateMode.PUBLIC and not order.public_url:
+        raise CliError("--mode public needs --public-url https://…", code=USAGE_ERROR)
+    public = None if order.public_url is None else public_candidate(order.public_url, config.port, config.root_path)
     relay = local_relay(config)
     unreachable = list[str]()
     api, key, address = yield from _api(engine, order, unreachable)
-    doing(engine, f"asking the relay at {relay.url}")
+    announce_progress(engine, f"asking the relay at {relay.url}")
     code = own = None
     if order.with_relay:
         try:
-            yield from relay.health(engine, within=PROBE_WITHIN)
+            yield from relay.health(engine, within=PROBE_TIMEOUT)
         except ServiceCallError as error:
             if error.failure is None:
                 raise
-            why = f"cannot be reached ({because(error.failure)})"
+            why = f"cannot be reached ({failure_reason(error.failure)})"
             notes.append(f"the relay at {relay.url} {why}, so the QR is for the API server only; {relay.remedy}")
         else:
             code = new_code(engine.entropy)
             # The relay is told of a way from outside: from then on it asks programs on this host for the local secret.
-            outside = public if order.mode in (Mode.AUTO, Mode.PUBLIC) else None
+            outside = public if order.mode in (CandidateMode.AUTO, CandidateMode.PUBLIC) else None
             meta = evolve(order.meta, carries_key=bool(key), own_key=order.meta.grants_chat)
-            meta = meta if outside is None else evolve(meta, endpoints=[candidate(outside, 0)])
+            meta = meta if outside is None else evolve(meta, endpoints=[candidate_member(outside, 0)])
             own = yield from register(engine, relay, code, meta)
             key = own or key
     if order.keyed and order.meta.grants_chat and not key:
-        raise Problem(KEY_ELSEWHERE)
+        raise CliError(KEY_ELSEWHERE)
     expires_at = None if code is None else int(engine.now.wall + CODE_LIFETIME)
-    doing(engine, "looking for ways to this host")
+    announce_progress(engine, "looking for ways to this host")
     notes += unreachable
     relay_url = relay_address(config, address)
     mesh = None
-    if order.mode in (Mode.AUTO, Mode.MESH):
+    if order.mode in (CandidateMode.AUTO, CandidateMode.MESH):
         mesh = yield from find_mesh(engine)
-    routes, warning = prefer(_routes(order, lan_route(api, relay_url), mesh, public), order.prefer)
+    routes, warning = prefer_role(_routes(order, lan_candidate(api, relay_url), mesh, public), order.prefer)
     if warning is not None:
         warnings.append(warning)
     if code is not None and not unreachable and all(parse_url(route.relay_url).host in LOCAL_HOSTS for route in routes):
@@ -132,12 +132,12 @@ def pair(engine: Engine, order: PairOrder) -> Flow[NewInvite]:
         key=key,
         tls=top.tls,
         relay=None if code is None else relay_block(relay_url, code, order.meta),
-        endpoints=None if code is None else [candidate(route, place) for place, route in enumerate(routes)],
+        endpoints=None if code is None else [candidate_member(route, place) for place, route in enumerate(routes)],
         dashboard_url=order.dashboard_url,
     )
     text, url, unsigned = yield from sign_invite(engine, config, payload)
     if unsigned is not None:
-        warnings.append(f"the QR is not signed: the signing key cannot be used ({because(unsigned)})")
+        warnings.append(f"the QR is not signed: the signing key cannot be used ({failure_reason(unsigned)})")
     return NewInvite(
         api=top,
         key=key,
@@ -155,7 +155,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[NewInvite]:
     )
 
 
-def _api(engine: Engine, order: PairOrder, notes: list[str]) -> Flow[tuple[ApiRoute, str, str]]:
+def _api(engine: Engine, order: PairingRequest, notes: list[str]) -> Flow[tuple[ApiCandidate, str, str]]:
     """Where a phone finds the API server, its key unless chat is withheld, and this host's address on its network."""
     server = yield from find_local_api(engine, order.config)
     address = yield from lan_address(engine)
@@ -163,19 +163,21 @@ def _api(engine: Engine, order: PairOrder, notes: list[str]) -> Flow[tuple[ApiRo
     if host in LOCAL_HOSTS:
         notes.append("this host has no address on a network, so only programs on this host can use the invite")
     key = server.key if order.meta.grants_chat else ""
-    return ApiRoute(host, order.port or server.port, server.tls), key, address
+    return ApiCandidate(host, order.port or server.port, server.tls), key, address
 
 
-def _routes(order: PairOrder, lan: HostRoute, mesh: Mesh | None, public: HostRoute | None) -> list[HostRoute]:
-    routes: list[HostRoute] = []
+def _routes(
+    order: PairingRequest, lan: HostCandidate, mesh: MeshStatus | None, public: HostCandidate | None
+) -> list[HostCandidate]:
+    routes: list[HostCandidate] = []
     mode, config = order.mode, order.config
-    if mode in (Mode.AUTO, Mode.LAN):
+    if mode in (CandidateMode.AUTO, CandidateMode.LAN):
         routes.append(lan)
     if mesh is not None:
         role = config.brand.mesh_role
-        routes.append(mesh_route(mesh, role, lan.api, relay_port=config.port, relay_tls=config.tls))
-    elif mode is Mode.MESH:
-        raise Problem("--mode mesh finds no mesh VPN: start tailscale on this host, or use --mode lan")
-    if public is not None and mode in (Mode.AUTO, Mode.PUBLIC):
+        routes.append(mesh_candidate(mesh, role, lan.api, relay_port=config.port, relay_tls=config.tls))
+    elif mode is CandidateMode.MESH:
+        raise CliError("--mode mesh finds no mesh VPN: start tailscale on this host, or use --mode lan")
+    if public is not None and mode in (CandidateMode.AUTO, CandidateMode.PUBLIC):
         routes.append(public)
     return routes

@@ -7,8 +7,8 @@ the time limits of wire core 10.1.
 from __future__ import annotations
 
 from svc_proto.basics.sanitize import is_printable_ascii
-from svc_proto.cli.error_text import explained
-from svc_proto.cli.errors import MISUSED, Problem
+from svc_proto.cli.error_text import with_explanation
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.request_origin import is_loopback_name
@@ -23,19 +23,19 @@ from svc_proto.wire.urls import encode_segment
 __all__ = [
     "KEY_IS_KNOWN",
     "LOCAL",
-    "PROBE_WITHIN",
-    "answer_agent",
-    "asked_by_agent",
+    "PROBE_TIMEOUT",
+    "answer_consent",
+    "find_consent",
     "local_relay",
     "register",
-    "registration",
+    "build_registration",
     "revoke",
-    "security",
+    "security_setting",
     "token_prefix",
 ]
 
-REGISTER_WITHIN = 2.0  # s, wire core 10.1
-PROBE_WITHIN = 1.0  # s for its health, wire core 10.1
+REGISTER_TIMEOUT = 2.0  # s, wire core 10.1
+PROBE_TIMEOUT = 1.0  # s for its health, wire core 10.1
 LOCAL = "the relay"
 REMEDY = "start it with: python -m servers.relay"
 KEY_IS_KNOWN = (
@@ -52,7 +52,7 @@ def local_relay(config: RelayConfig) -> RelayClient:
     return RelayClient(LOCAL, url, remedy=REMEDY, local=is_loopback_name(url.encode()))
 
 
-def registration(code: str, meta: PairingMeta) -> dict[str, object]:
+def build_registration(code: str, meta: PairingMeta) -> dict[str, object]:
     """The body of `POST /pairing/register`."""
     body: dict[str, object] = {"code": code}
     if meta.ttl_seconds is not None:
@@ -71,44 +71,46 @@ def registration(code: str, meta: PairingMeta) -> dict[str, object]:
 
 
 def register(engine: Engine, relay: RelayClient, code: str, meta: PairingMeta) -> Flow[str | None]:
-    """Make a code usable; the API key that goes with it, if the relay gives one. Raises `Problem`."""
-    body = registration(code, meta)
-    asked = relay.json(engine, "POST", "/pairing/register", body, within=REGISTER_WITHIN)
-    return (yield from explained(asked, _elsewhere(relay))).text("api_key") or None
+    """Make a code usable; the API key that goes with it, if the relay gives one. Raises `CliError`."""
+    body = build_registration(code, meta)
+    asked = relay.json(engine, "POST", "/pairing/register", body, within=REGISTER_TIMEOUT)
+    return (yield from with_explanation(asked, _elsewhere(relay))).text("api_key") or None
 
 
 def revoke(engine: Engine, relay: RelayClient, text: str) -> Flow[JsonObject]:
-    """End the one session whose token begins so; `revoked` of the answer is its prefix. Raises `Problem`."""
+    """End the one session whose token begins so; `revoked` of the answer is its prefix. Raises `CliError`."""
     prefix = token_prefix(text)
     sentences = {
         ServiceFault.NOT_FOUND: f"no session has a token that begins with {prefix!r}: it may be over already",
         ServiceFault.CONFLICT: "{said}: give more of the token",
         **_elsewhere(relay),
     }
-    return (yield from explained(relay.revoke(engine, prefix), sentences))
+    return (yield from with_explanation(relay.revoke(engine, prefix), sentences))
 
 
 def token_prefix(text: str) -> str:
-    """The beginning of a token as a person may name it. Raises `Problem`, code 2."""
+    """The beginning of a token as a person may name it. Raises `CliError`, code 2."""
     prefix = text.strip()
     if not MIN_PREFIX <= len(prefix) <= MAX_PREFIX or not is_printable_ascii(prefix):
-        raise Problem(f"a token prefix has {MIN_PREFIX} to {MAX_PREFIX} characters, usually the 8 shown", code=MISUSED)
+        raise CliError(
+            f"a token prefix has {MIN_PREFIX} to {MAX_PREFIX} characters, usually the 8 shown", code=USAGE_ERROR
+        )
     return prefix
 
 
-def security(engine: Engine, relay: RelayClient, allow: bool | None) -> Flow[JsonObject]:
+def security_setting(engine: Engine, relay: RelayClient, allow: bool | None) -> Flow[JsonObject]:
     """The state of the switch for API keys over plain HTTP, turned first unless `allow` is None (wire core 8.3)."""
     if allow is None:
         return (yield from relay.json(engine, "GET", "/relay/security"))
     return (yield from relay.json(engine, "PATCH", "/relay/security", {"allow_insecure_api_bearer": allow}))
 
 
-def asked_by_agent(engine: Engine, relay: RelayClient, word: str) -> Flow[JsonObject]:
-    """The question of the agent whose page shows this word. Raises `Problem`."""
-    return (yield from explained(relay.json(engine, "GET", _question(word)), _elsewhere(relay)))
+def find_consent(engine: Engine, relay: RelayClient, word: str) -> Flow[JsonObject]:
+    """The question of the agent whose page shows this word. Raises `CliError`."""
+    return (yield from with_explanation(relay.json(engine, "GET", _question(word)), _elsewhere(relay)))
 
 
-def answer_agent(
+def answer_consent(
     engine: Engine,
     relay: RelayClient,
     asked: JsonObject,
@@ -117,9 +119,12 @@ def answer_agent(
     scope: str | None = None,
     ttl: int | None = None,
 ) -> Flow[JsonObject]:
-    """Answer it: a scope of None is the one that was asked for, a lifetime in s of None the usual. Raises `Problem`."""
+    """Answer it: a scope of None is the one that was asked for, a lifetime in s of None the usual. Raises
+    `CliError`."""
     body = {"ballot": asked.text("ballot"), "allow": allow, "scope": scope, "ttl_seconds": ttl}
-    return (yield from explained(relay.json(engine, "POST", _question(asked.text("code")), body), _elsewhere(relay)))
+    return (
+        yield from with_explanation(relay.json(engine, "POST", _question(asked.text("code")), body), _elsewhere(relay))
+    )
 
 
 def _question(word: str) -> str:

@@ -10,15 +10,24 @@ from enum import Enum
 from attrs import frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.cli.errors import MISUSED, Problem
-from svc_proto.cli.mesh_vpn import Mesh
+from svc_proto.cli.errors import USAGE_ERROR, CliError
+from svc_proto.cli.mesh_vpn import MeshStatus
 from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.wire.urls import parse_url
 
-__all__ = ["ApiRoute", "Mode", "HostRoute", "candidate", "lan_route", "mesh_route", "prefer", "public_route"]
+__all__ = [
+    "ApiCandidate",
+    "CandidateMode",
+    "HostCandidate",
+    "candidate_member",
+    "lan_candidate",
+    "mesh_candidate",
+    "prefer_role",
+    "public_candidate",
+]
 
 
-class Mode(Enum):
+class CandidateMode(Enum):
     """Which routes go into the QR; `auto` takes all that there are."""
 
     AUTO = "auto"
@@ -28,7 +37,7 @@ class Mode(Enum):
 
 
 @frozen
-class ApiRoute:
+class ApiCandidate:
     """Where the API server is on a route."""
 
     host: str
@@ -42,51 +51,55 @@ class ApiRoute:
 
 
 @frozen
-class HostRoute:
+class HostCandidate:
     """One way to this host."""
 
     role: str
-    api: ApiRoute
+    api: ApiCandidate
     relay_url: str
 
 
-def lan_route(api: ApiRoute, relay_url: str) -> HostRoute:
+def lan_candidate(api: ApiCandidate, relay_url: str) -> HostCandidate:
     """The route over the local network."""
-    return HostRoute("lan", api, relay_url)
+    return HostCandidate("lan", api, relay_url)
 
 
-def mesh_route(mesh: Mesh, role: str, api: ApiRoute, *, relay_port: int, relay_tls: bool) -> HostRoute:
+def mesh_candidate(
+    mesh: MeshStatus, role: str, api: ApiCandidate, *, relay_port: int, relay_tls: bool
+) -> HostCandidate:
     """The name with TLS when the mesh serves both ports, else its address with the schemes of the servers."""
     if mesh.name is not None and api.port in mesh.served and relay_port in mesh.served:
-        return HostRoute(role, ApiRoute(mesh.name, api.port, True), f"wss://{mesh.name}:{relay_port}")
+        return HostCandidate(role, ApiCandidate(mesh.name, api.port, True), f"wss://{mesh.name}:{relay_port}")
     scheme = "wss" if relay_tls else "ws"
-    return HostRoute(
-        role, ApiRoute(mesh.address, api.port, api.tls), f"{scheme}://{bracket_ipv6(mesh.address)}:{relay_port}"
+    return HostCandidate(
+        role, ApiCandidate(mesh.address, api.port, api.tls), f"{scheme}://{bracket_ipv6(mesh.address)}:{relay_port}"
     )
 
 
-def public_route(url: str, relay_port: int, root_path: str = "") -> HostRoute:
-    """The route over a public address. Raises `Problem`, code 2, for what is no http or https URL.
+def public_candidate(url: str, relay_port: int, root_path: str = "") -> HostCandidate:
+    """The route over a public address. Raises `CliError`, code 2, for what is no http or https URL.
 
     A relay with a `root_path` is there, whether the address says so or not.
     """
     try:
         parsed = parse_url(url.strip())
     except RemoteProtocolError as error:
-        raise Problem(f"--public-url cannot be used: {error}", code=MISUSED) from None
+        raise CliError(f"--public-url cannot be used: {error}", code=USAGE_ERROR) from None
     if parsed.scheme not in ("http", "https"):
-        raise Problem("--public-url must be an http:// or https:// URL", code=MISUSED)
+        raise CliError("--public-url must be an http:// or https:// URL", code=USAGE_ERROR)
     if parsed.host in WILDCARD_ADDRESSES:
-        raise Problem(f"--public-url must be where others find this host: nobody can call {parsed.host}", code=MISUSED)
+        raise CliError(
+            f"--public-url must be where others find this host: nobody can call {parsed.host}", code=USAGE_ERROR
+        )
     scheme, host = "wss" if parsed.tls else "ws", bracket_ipv6(parsed.host)
     path = parsed.target.partition("?")[0].rstrip("/") or root_path
     # With a path a proxy is behind it, on the port that was named; without one the relay has its own port.
     port = "" if parsed.port == (443 if parsed.tls else 80) else f":{parsed.port}"
     relay = f"{scheme}://{host}{port}{path}" if path else f"{scheme}://{host}:{relay_port}"
-    return HostRoute("public", ApiRoute(parsed.host, parsed.port, parsed.tls), relay)
+    return HostCandidate("public", ApiCandidate(parsed.host, parsed.port, parsed.tls), relay)
 
 
-def prefer(routes: list[HostRoute], role: str | None) -> tuple[list[HostRoute], str | None]:
+def prefer_role(routes: list[HostCandidate], role: str | None) -> tuple[list[HostCandidate], str | None]:
     """The routes with those of a role first, and a warning if there is none of it."""
     if role is None:
         return routes, None
@@ -98,7 +111,7 @@ def prefer(routes: list[HostRoute], role: str | None) -> tuple[list[HostRoute], 
     return first + [route for route in routes if route not in first], None
 
 
-def candidate(route: HostRoute, priority: int) -> dict[str, object]:
+def candidate_member(route: HostCandidate, priority: int) -> dict[str, object]:
     """A member of the payload's `endpoints`."""
     hint = "wss" if route.relay_url.startswith("wss:") else "ws"
     return {

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from attrs import define
 
-__all__ = ["Promises"]
+__all__ = ["PendingAnswers"]
 
 
 @define
-class Promises:
+class PendingAnswers:
     """How many answers are to come; true while there is one."""
 
     _count: int = 0
@@ -22,19 +22,19 @@ class Promises:
     def __bool__(self) -> bool:
         return self._count > 0
 
-    def make(self) -> None:
+    def add(self) -> None:
         """One more."""
         self._count += 1
 
-    def keep(self) -> None:
+    def resolve_one(self) -> None:
         """One has come, or never will."""
         self._count = max(self._count - 1, 0)
 
-    def drop(self) -> None:
+    def clear(self) -> None:
         """The relay has ended all of the tasks."""
         self._count = 0
 
-    def forgive(self) -> None:
+    def cancel_all(self) -> None:
         """The person cancels, and wants none of them."""
         self._forgiven = True
 
@@ -42,13 +42,13 @@ class Promises:
         """The relay has cancelled a turn: with it, all that was forgiven."""
         if self._forgiven:
             self._forgiven = False
-            self.drop()
+            self.clear()
 
     def completed(self, *, ok: bool) -> None:
         """A task has ended. Its answer follows, or an error in its place."""
         self._failing = not ok
 
-    def is_broken(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether the error that has just come stands in place of one; asked once for each error."""
         failing, self._failing = self._failing, False
         return failing

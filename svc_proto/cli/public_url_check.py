@@ -10,11 +10,11 @@ from __future__ import annotations
 from attrs import frozen
 
 from svc_proto.basics.entropy import new_code
-from svc_proto.cli.desktop_connection import Identity, open_link
-from svc_proto.cli.doctor import PROBE_WITHIN, Finding, reach
-from svc_proto.cli.errors import Problem, because
+from svc_proto.cli.desktop_connection import DesktopIdentity, connect_desktop
+from svc_proto.cli.doctor import PROBE_TIMEOUT, Finding, check_reachable
+from svc_proto.cli.errors import CliError, failure_reason
 from svc_proto.cli.operator_requests import register, revoke
-from svc_proto.cli.pairing_candidates import HostRoute
+from svc_proto.cli.pairing_candidates import HostCandidate
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult, fetch
@@ -25,7 +25,7 @@ from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.relay_url import RelayUrl
 
-__all__ = ["LOCAL_ROUTES", "Outside", "examine_outside"]
+__all__ = ["LOCAL_ROUTES", "PublicUrlCheck", "check_public_url"]
 
 LOCAL_ROUTES = (
     ("GET", "/bridge/activity"),
@@ -37,27 +37,27 @@ LOCAL_ROUTES = (
     ("POST", "/pairing/register"),
 )
 NOTHING = b"[]"  # a body that none of them takes
-SHUT = (401, 403)
-ELSEWHERE = (404, 405)  # what stands in front has no such route
+DENIED_STATUSES = (401, 403)
+MISSING_STATUSES = (404, 405)  # what stands in front has no such route
 BLOCKED = 429
 LIFETIME = 60.0  # s of the session that is revoked at once
 PAGE = "docs/howto/proxies.md"
 
 
 @frozen(kw_only=True)
-class Outside:
+class PublicUrlCheck:
     """What is asked: the public route, the relay of this host if it runs, and the dashboard's path if it has one."""
 
-    route: HostRoute
+    route: HostCandidate
     relay: RelayClient | None
     dashboard_path: str = ""
 
 
-def examine_outside(engine: Engine, asked: Outside) -> Flow[list[Finding]]:
+def check_public_url(engine: Engine, asked: PublicUrlCheck) -> Flow[list[Finding]]:
     """Ask, and say what came of it."""
     address = asked.route.relay_url
     relay = RelayClient("the relay", RelayUrl(address).http_url)
-    found = yield from reach(engine, address, alone=True)
+    found = yield from check_reachable(engine, address, alone=True)
     findings = [found, _encryption(asked.route)]
     if found.verdict == "ok":
         findings.append((yield from _local_routes(engine, relay)))
@@ -68,7 +68,7 @@ def examine_outside(engine: Engine, asked: Outside) -> Flow[list[Finding]]:
     return findings
 
 
-def _encryption(route: HostRoute) -> Finding:
+def _encryption(route: HostCandidate) -> Finding:
     if route.api.tls:
         return Finding("encryption", "ok", "TLS: a certificate counts that this host trusts")
     network = is_trusted_host_name(route.api.host.encode("latin-1", "replace"))
@@ -81,11 +81,11 @@ def _local_routes(engine: Engine, relay: RelayClient) -> Flow[Finding]:
     opened, silent = list[str](), list[str]()
     for method, path in LOCAL_ROUTES:
         body = NOTHING if method == "POST" else b""
-        answer = yield from fetch(engine, method, relay.url + path, body=body, within=PROBE_WITHIN)
+        answer = yield from fetch(engine, method, relay.url + path, body=body, within=PROBE_TIMEOUT)
         status = 0 if isinstance(answer, Failure) else answer.status
         if status == 0 or status == BLOCKED or status >= 500:
             silent.append(path)
-        elif status not in (*SHUT, *ELSEWHERE):
+        elif status not in (*DENIED_STATUSES, *MISSING_STATUSES):
             opened.append(f"{method} {path}")
     if opened:
         text = f"open to everybody who comes this way: {', '.join(opened)}"
@@ -96,25 +96,28 @@ def _local_routes(engine: Engine, relay: RelayClient) -> Flow[Finding]:
     return Finding("local routes", "ok", f"shut, all {len(LOCAL_ROUTES)} that were tried")
 
 
-def _pairing(engine: Engine, route: HostRoute, relay: RelayClient | None) -> Flow[list[Finding]]:
+def _pairing(engine: Engine, route: HostCandidate, relay: RelayClient | None) -> Flow[list[Finding]]:
     """Pair as a phone would. That tells whether sockets come through, and what the relay believes of the way."""
     if relay is None:
         return [Finding("WebSocket", "warning", "not tried: no relay runs on this host", "run it on the relay's host")]
-    code, who = new_code(engine.entropy), Identity(name="svc doctor", hostname="svc doctor", device_id="svc-doctor")
+    code, who = (
+        new_code(engine.entropy),
+        DesktopIdentity(name="svc doctor", hostname="svc doctor", device_id="svc-doctor"),
+    )
     meta = PairingMeta(ttl_seconds=LIFETIME, grants=dict.fromkeys(CHANNELS))
     try:
         yield from register(engine, relay, code, meta)
-    except Problem as problem:
+    except CliError as problem:
         return [Finding("WebSocket", "warning", f"not tried: {problem}")]
     try:
-        link, welcome = yield from open_link(engine, route.relay_url, {"pairing_code": code}, who)
-    except Problem as problem:
+        link, welcome = yield from connect_desktop(engine, route.relay_url, {"pairing_code": code}, who)
+    except CliError as problem:
         remedy = f"a proxy has to pass Upgrade on, and lead to the relay of this host: {PAGE}"
         return [Finding("WebSocket", "failure", f"a phone cannot pair: {problem}", remedy)]
     yield from link.finish()
     try:
         yield from revoke(engine, relay, welcome.token)
-    except Problem as problem:
+    except CliError as problem:
         left = Finding("WebSocket", "warning", f"the session of this test stays for {LIFETIME:.0f} s: {problem}")
         return [left]
     findings = [Finding("WebSocket", "ok", "a phone can pair")]
@@ -135,9 +138,9 @@ def _pairing(engine: Engine, route: HostRoute, relay: RelayClient | None) -> Flo
 
 
 def _api(engine: Engine, url: str) -> Flow[Finding]:
-    answer = yield from fetch(engine, "GET", f"{url}/v1/models", within=PROBE_WITHIN)
+    answer = yield from fetch(engine, "GET", f"{url}/v1/models", within=PROBE_TIMEOUT)
     if isinstance(answer, Failure):
-        return Finding(url, "warning", f"no API, so phones cannot chat this way: {because(answer)}", PAGE)
+        return Finding(url, "warning", f"no API, so phones cannot chat this way: {failure_reason(answer)}", PAGE)
     if answer.status in (200, 403):
         text = "the API has no key" + (
             ": everybody may use the agent" if answer.status == 200 else ", so it takes nobody"
@@ -149,7 +152,7 @@ def _api(engine: Engine, url: str) -> Flow[Finding]:
 
 
 def _dashboard(engine: Engine, url: str) -> Flow[list[Finding]]:
-    answer = yield from fetch(engine, "GET", url, within=PROBE_WITHIN)
+    answer = yield from fetch(engine, "GET", url, within=PROBE_TIMEOUT)
     if not isinstance(answer, HttpResult) or answer.status not in (200, 401):
         return []  # it is not led there
     if answer.status == 200:

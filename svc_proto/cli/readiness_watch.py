@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from svc_proto.cli.one_shot_service import Chore
+from svc_proto.cli.one_shot_service import OneShotService
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http_client import HttpResult, fetch
 
-__all__ = ["Watch"]
+__all__ = ["ReadinessWatch"]
 
 SOON = 0.2  # s between two looks before all have answered
-PATIENCE = 10.0  # s for an answer
+RESPONSE_TIMEOUT = 10.0  # s for an answer
 
 
-class Watch(Chore[None]):
+class ReadinessWatch(OneShotService[None]):
     """Asks the servers at these addresses for `/health`, every so many seconds; without them only until they answer."""
 
     def __init__(self, urls: Sequence[str], every: float | None) -> None:
@@ -46,7 +46,7 @@ def _watch(urls: Sequence[str], every: float | None, engine: Engine) -> Flow[Non
 
 def _all_answer(engine: Engine, urls: Sequence[str]) -> Flow[bool]:
     for url in urls:
-        answer = yield from fetch(engine, "GET", f"{url}/health", within=PATIENCE)
+        answer = yield from fetch(engine, "GET", f"{url}/health", within=RESPONSE_TIMEOUT)
         if not isinstance(answer, HttpResult):
             return False
     return True

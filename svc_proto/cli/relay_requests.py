@@ -12,10 +12,10 @@ from attrs import frozen
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.duration_text import short_duration
-from svc_proto.cli.desktop_sessions import route_of, sign_in
-from svc_proto.cli.error_text import PAIRED, explained, sanitize_line
-from svc_proto.cli.errors import MISUSED, Problem
-from svc_proto.cli.one_shot_service import doing
+from svc_proto.cli.desktop_sessions import select_url, sign_in
+from svc_proto.cli.error_text import PAIRED, sanitize_line, with_explanation
+from svc_proto.cli.errors import USAGE_ERROR, CliError
+from svc_proto.cli.one_shot_service import announce_progress
 from svc_proto.cli.session_store import StoredSession
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
@@ -35,15 +35,15 @@ __all__ = [
     "list_terminals",
     "media_path",
     "notification_rows",
-    "notifications",
-    "read_arguments",
+    "list_notifications",
+    "parse_arguments",
     "save_media",
     "terminal_rows",
 ]
 
-PIECE = 4 * 1024 * 1024  # bytes of a file that are asked for at once
-LIST_WITHIN = 10.0  # s
-PHONE_WITHIN = 60.0  # s: the relay gives a phone 30 s (spec), and some of them wait themselves
+CHUNK_SIZE = 4 * 1024 * 1024  # bytes of a file that are asked for at once
+LIST_TIMEOUT = 10.0  # s
+PHONE_TIMEOUT = 60.0  # s: the relay gives a phone 30 s (spec), and some of them wait themselves
 _FILE_NAME = re.compile(r'filename="([^"]*)"')
 _RANGE = re.compile(r"bytes [0-9]+-[0-9]+/([0-9]{1,15})")
 QUOTES = "\"'`"  # around a path with blanks
@@ -55,45 +55,45 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
 def list_terminals(engine: Engine, session: StoredSession) -> Flow[list[JsonObject]]:
-    """The terminal sessions on the relay's host (wire terminal 1.7). Raises `Problem`."""
+    """The terminal sessions on the relay's host (wire terminal 1.7). Raises `CliError`."""
     answer = yield from _ask_terminals(engine, session, "terminal.list", {}, "terminal.sessions")
     if isinstance(answer, str):
-        raise Problem(f"the relay lists no terminals: {answer}")
+        raise CliError(f"the relay lists no terminals: {answer}")
     return answer.objects("sessions")
 
 
 def kill_terminal(engine: Engine, session: StoredSession, name: str) -> Flow[None]:
-    """End a terminal session on the relay's host, with what runs in it. Raises `Problem`."""
+    """End a terminal session on the relay's host, with what runs in it. Raises `CliError`."""
     wanted = {"session_name": name}
     answer = yield from _ask_terminals(engine, session, "terminal.kill", wanted, "terminal.detached")
     if isinstance(answer, str):
-        raise Problem(f"the session {name} was not ended: {answer}; svc-relay sessions lists those there are")
+        raise CliError(f"the session {name} was not ended: {answer}; svc-relay sessions lists those there are")
 
 
 def _ask_terminals(
     engine: Engine, session: StoredSession, kind: str, payload: Mapping[str, object], answered_by: str
 ) -> Flow[JsonObject | str]:
     """One message of the terminal channel, and the payload of its answer, or why there is none."""
-    url = yield from route_of(engine, session)
-    doing(engine, f"connecting to {url}")
+    url = yield from select_url(engine, session)
+    announce_progress(engine, f"connecting to {url}")
     link, _ = yield from sign_in(engine, session, url)
-    asked = _Asked(engine, link, kind, payload, answered_by)
-    answer = yield from wait(asked.ticket, engine.now.mono + LIST_WITHIN)
+    asked = _TerminalReply(engine, link, kind, payload, answered_by)
+    answer = yield from wait(asked.ticket, engine.now.mono + LIST_TIMEOUT)
     yield from link.finish()
     return "no answer in time" if isinstance(answer, Failure) else cast("JsonObject | str", answer)
 
 
-class _Asked:
+class _TerminalReply:
     def __init__(
         self, engine: Engine, link: RelayConnection, kind: str, payload: Mapping[str, object], answered_by: str
     ) -> None:
         self._engine = engine
         self._answered_by = answered_by
         self.ticket = engine.new_op()
-        link.on_envelope, link.on_lost = self._heard, self._lost
+        link.on_envelope, link.on_lost = self._on_envelope, self._lost
         self._id = link.send("terminal", kind, payload)
 
-    def _heard(self, envelope: Envelope) -> None:
+    def _on_envelope(self, envelope: Envelope) -> None:
         if envelope.type == self._answered_by:
             self._engine.resume(self.ticket, envelope.payload)
         elif envelope.id == self._id or envelope.type == "terminal.error":
@@ -119,10 +119,10 @@ def terminal_rows(sessions: Sequence[JsonObject], now: float) -> list[tuple[str,
 # --- notifications --------------------------------------------------------------------------------------------
 
 
-def notifications(engine: Engine, relay: RelayClient, limit: int) -> Flow[list[JsonObject]]:
+def list_notifications(engine: Engine, relay: RelayClient, limit: int) -> Flow[list[JsonObject]]:
     """What phones have shown lately, newest first (wire core 7.3)."""
     asked = relay.json(engine, "GET", f"/notifications/recent?limit={limit}")
-    return (yield from explained(asked, PAIRED)).objects("notifications")
+    return (yield from with_explanation(asked, PAIRED)).objects("notifications")
 
 
 def notification_rows(entries: Sequence[JsonObject], now: float) -> list[tuple[str, ...]]:
@@ -148,7 +148,7 @@ class FetchedMedia:
 
 
 def media_path(text: str) -> str:
-    """The route for a media token, a marker with one, or a path on the host. Raises `Problem`, code 2."""
+    """The route for a media token, a marker with one, or a path on the host. Raises `CliError`, code 2."""
     text = text.strip().removeprefix("MEDIA:")
     if len(text) > 1 and text[0] == text[-1] and text[0] in QUOTES:
         text = text[1:-1]
@@ -157,20 +157,20 @@ def media_path(text: str) -> str:
     if text.startswith("/"):
         return f"/media/by-path?path={quote(text, safe='')}"
     if _TOKEN.fullmatch(text) is None:
-        raise Problem("a media token, a MEDIA: marker or an absolute path is needed", code=MISUSED)
+        raise CliError("a media token, a MEDIA: marker or an absolute path is needed", code=USAGE_ERROR)
     return f"/media/{text}"
 
 
 def save_media(engine: Engine, relay: RelayClient, path: str) -> Flow[FetchedMedia]:
-    """Fetch a file piece by piece, each told as `Notify("piece", {"data", "name"})`. Raises `Problem`."""
-    return (yield from explained(_save(engine, relay, path), PAIRED | GONE))
+    """Fetch a file piece by piece, each told as `Notify("piece", {"data", "name"})`. Raises `CliError`."""
+    return (yield from with_explanation(_save(engine, relay, path), PAIRED | GONE))
 
 
 def _save(engine: Engine, relay: RelayClient, path: str) -> Flow[FetchedMedia]:
     offset, total, name, kind = 0, 1, "", "application/octet-stream"
     while offset < total:
-        doing(engine, f"fetching {name or path.partition('?')[0]}: {offset} bytes so far")
-        wanted = (b"range", f"bytes={offset}-{offset + PIECE - 1}".encode("ascii"))
+        announce_progress(engine, f"fetching {name or path.partition('?')[0]}: {offset} bytes so far")
+        wanted = (b"range", f"bytes={offset}-{offset + CHUNK_SIZE - 1}".encode("ascii"))
         answer = yield from relay.request(engine, "GET", path, fields=(JSON, wanted), within=60.0)
         if answer.status == 416 and not offset:
             total = 0  # an empty file has no first byte
@@ -184,7 +184,7 @@ def _save(engine: Engine, relay: RelayClient, path: str) -> Flow[FetchedMedia]:
             total = total and (int(size[1]) if answer.status == 206 and size is not None else len(answer.body))
         body = answer.body if total else b""
         if total and not body:
-            raise Problem("the relay sent an empty piece: try again")
+            raise CliError("the relay sent an empty piece: try again")
         engine.emit(Notify("piece", {"data": body, "name": name}))
         offset += len(body)
     return FetchedMedia(name, sanitize_line(kind), offset)
@@ -199,29 +199,31 @@ def _base_name(text: str) -> str:
 # --- the phone ------------------------------------------------------------------------------------------------
 
 
-def read_arguments(arguments: Sequence[str]) -> dict[str, object]:
-    """`key=text`, or `key:=json`. Raises `Problem`, code 2."""
+def parse_arguments(arguments: Sequence[str]) -> dict[str, object]:
+    """`key=text`, or `key:=json`. Raises `CliError`, code 2."""
     found: dict[str, object] = {}
     for argument in arguments:
         key, equals, value = argument.partition("=")
         name = key.removesuffix(":")
         if not equals or not name:
-            raise Problem(f"an argument is key=text or key:=json, not {sanitize_line(argument, 40)!r}", code=MISUSED)
+            raise CliError(
+                f"an argument is key=text or key:=json, not {sanitize_line(argument, 40)!r}", code=USAGE_ERROR
+            )
         if name in found:
-            raise Problem(f"{sanitize_line(name, 40)!r} is given twice", code=MISUSED)
+            raise CliError(f"{sanitize_line(name, 40)!r} is given twice", code=USAGE_ERROR)
         found[name] = value
         if key.endswith(":"):
             try:
                 found[name] = strict_json.loads(value)
             except strict_json.JsonError as error:
-                raise Problem(f"{sanitize_line(name, 40)}:= is not JSON: {error}", code=MISUSED) from None
+                raise CliError(f"{sanitize_line(name, 40)}:= is not JSON: {error}", code=USAGE_ERROR) from None
     return found
 
 
 def call_phone(
     engine: Engine, relay: RelayClient, method: str, route: str, arguments: Mapping[str, object]
 ) -> Flow[tuple[int, object]]:
-    """One Device Control call: the status, and the phone's answer. Raises `Problem` when there is no answer at all."""
+    """One Device Control call: the status, and the phone's answer. Raises `CliError` when there is no answer at all."""
     path = "/" + "/".join(encode_segment(part) for part in route.strip("/").split("/"))
     body: Mapping[str, object] | bytes = arguments
     if method == "GET":
@@ -229,8 +231,8 @@ def call_phone(
             name: value if isinstance(value, str) else strict_json.dumps(value) for name, value in arguments.items()
         }
         path, body = path + (f"?{urlencode(texts)}" if texts else ""), b""
-    doing(engine, f"waiting for the phone: {method} {path.partition('?')[0]}")
-    answer = yield from relay.request(engine, method, path, body, within=PHONE_WITHIN)
+    announce_progress(engine, f"waiting for the phone: {method} {path.partition('?')[0]}")
+    answer = yield from relay.request(engine, method, path, body, within=PHONE_TIMEOUT)
     if answer.status == 401:
-        raise Problem(PAIRED[ServiceFault.UNAUTHORIZED])
+        raise CliError(PAIRED[ServiceFault.UNAUTHORIZED])
     return answer.status, relay.json_value(answer)

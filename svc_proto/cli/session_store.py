@@ -19,11 +19,11 @@ from svc_proto.settings import http_address
 
 __all__ = [
     "FILE_NAME",
-    "Change",
-    "Forget",
-    "Put",
+    "SessionStoreChange",
+    "RemoveSession",
+    "UpdateSession",
     "StoredSession",
-    "change_text",
+    "apply_change",
     "is_damaged",
     "latest_api",
     "parse_sessions",
@@ -59,7 +59,7 @@ class StoredSession:
 
 
 @frozen
-class Put:
+class UpdateSession:
     """Write these members of the record of a relay; the others keep their values."""
 
     url: str
@@ -67,14 +67,14 @@ class Put:
 
 
 @frozen
-class Forget:
+class RemoveSession:
     """Drop the record of a relay, if its token still is this one."""
 
     url: str
     token: str = field(repr=False)
 
 
-Change: TypeAlias = Put | Forget
+SessionStoreChange: TypeAlias = UpdateSession | RemoveSession
 
 
 def parse_sessions(text: str) -> dict[str, StoredSession]:
@@ -95,12 +95,12 @@ def is_damaged(text: str) -> bool:
     return bool(text.strip()) and JsonObject.parse(text) is None
 
 
-def change_text(text: str, change: Change) -> str:
+def apply_change(text: str, change: SessionStoreChange) -> str:
     """The file after a change."""
     document = JsonObject.parse_or_empty(text)
     sessions = document.get_object("sessions")
     record = sessions.get_object(change.url)
-    if isinstance(change, Put):
+    if isinstance(change, UpdateSession):
         sessions[change.url] = {**(record or DEFAULTS), **change.members}
     elif record.get("token") == change.token:
         del sessions[change.url]

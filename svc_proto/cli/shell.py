@@ -13,12 +13,12 @@ from typing import cast
 
 from attrs import evolve, field, frozen
 
-from svc_proto.cli.desktop_connection import Unreachable
-from svc_proto.cli.desktop_sessions import candidates_of, route_of, sign_in
+from svc_proto.cli.desktop_connection import RelayUnreachableError
+from svc_proto.cli.desktop_sessions import candidates_of, select_url, sign_in
 from svc_proto.cli.error_text import sanitize_line
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 from svc_proto.cli.exec_output import ExecOutput, typed_line
-from svc_proto.cli.one_shot_service import INTERRUPTED, Chore, doing
+from svc_proto.cli.one_shot_service import INTERRUPTED, OneShotService, announce_progress
 from svc_proto.cli.session_store import StoredSession
 from svc_proto.commands import Compute, Notify, TerminalSize
 from svc_proto.engine.channel import Channel
@@ -31,22 +31,24 @@ from svc_proto.service_clients.candidate_prober import CandidateProber
 from svc_proto.service_clients.relay_connection import RelayConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
-__all__ = ["ShellChore", "ShellEnd", "ShellOrder"]
+__all__ = ["ShellService", "ShellResult", "ShellRequest"]
 
-ATTACH_WITHIN = 30.0  # s, wire terminal 1.3
+ATTACH_TIMEOUT = 30.0  # s, wire terminal 1.3
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # s between two attempts to come back
 A_DAY = 86_400.0  # s: nothing here waits longer without looking around
 CTRL_C = 3
-INSISTS_WITHIN = 2.0  # s from one Ctrl-C to the next which ends a command that has its own mind about the first
+REPEATED_INTERRUPT_TIMEOUT = (
+    2.0  # s from one Ctrl-C to the next which ends a command that has its own mind about the first
+)
 END_OF_INPUT = "\x04"
-SAID_EVERY = 1.0  # s: a terminal that is only being made ready has no ear for it
+PROGRESS_INTERVAL = 1.0  # s: a terminal that is only being made ready has no ear for it
 QUIET = ("eof", "client detach", "client kill")  # reasons that are no failure (wire terminal 1.5)
-PATIENT = evolve(DEFAULT_LIMITS, write_timeout=A_DAY)  # a pager may well not read for an hour
-WIDE = TerminalSize(250, 200)  # where there is no screen: nothing is to be wrapped
+NO_WRITE_TIMEOUT = evolve(DEFAULT_LIMITS, write_timeout=A_DAY)  # a pager may well not read for an hour
+EXEC_TERMINAL_SIZE = TerminalSize(250, 200)  # where there is no screen: nothing is to be wrapped
 
 
 @frozen(kw_only=True)
-class ShellOrder:
+class ShellRequest:
     """Which terminal. `escape` is the key that detaches, None for none."""
 
     session: StoredSession = field(repr=False)
@@ -59,20 +61,20 @@ class ShellOrder:
 
 
 @frozen
-class ShellEnd:
+class ShellResult:
     """How it ended: the exit status, and a line for the person."""
 
     status: int
     note: str = ""
 
 
-class ShellChore(Chore[ShellEnd]):
+class ShellService(OneShotService[ShellResult]):
     """The service. `Notify("raw")` asks the program to hand the terminal's keys over unchanged."""
 
-    def __init__(self, order: ShellOrder, *, watched: bool = False) -> None:
-        super().__init__(self._play, watched=watched)
+    def __init__(self, order: ShellRequest, *, watched: bool = False) -> None:
+        super().__init__(self._run_session, watched=watched)
         self._order = order
-        self._screen: _Screen | None = None
+        self._screen: _LocalTerminalChannel | None = None
         self._link: RelayConnection | None = None
         self._events: deque[tuple[str, str]] = deque()
         self._keys = codecs.getincrementaldecoder("utf-8")("replace")
@@ -97,13 +99,13 @@ class ShellChore(Chore[ShellEnd]):
         """The keyboard and the screen, once."""
         if self._screen is not None:
             return None
-        self._screen = _Screen(self, fact)
-        self._govern()
+        self._screen = _LocalTerminalChannel(self, fact)
+        self._update_reading()
         return self._screen
 
     # --- the play ---
 
-    def _play(self, engine: Engine) -> Flow[ShellEnd]:
+    def _run_session(self, engine: Engine) -> Flow[ShellResult]:
         order = self._order
         routes = CandidateProber(engine, candidates_of(order.session))
         nonce = "svc" + engine.entropy(6).hex()
@@ -121,36 +123,36 @@ class ShellChore(Chore[ShellEnd]):
                 if task is not None:
                     task.cancel()
 
-    def _serve(self, routes: CandidateProber) -> Flow[ShellEnd]:
+    def _serve(self, routes: CandidateProber) -> Flow[ShellResult]:
         while True:
             kind, text = yield from self._event()
             if kind == "ended":
                 return (yield from self._ended(text))
             if kind == "nothing":
-                yield from self._leave("detach" if self._reattached else "kill")
-                return ShellEnd(0, "[nothing to type: standard input is empty]")
+                yield from self._close("detach" if self._reattached else "kill")
+                return ShellResult(0, "[nothing to type: standard input is empty]")
             if kind == "interrupt":
-                yield from self._leave()
+                yield from self._close()
                 status = None if self._exec is None else self._exec.status
-                return ShellEnd(INTERRUPTED if status is None else status)
+                return ShellResult(INTERRUPTED if status is None else status)
             if kind == "detach":
-                yield from self._leave()
+                yield from self._close()
                 yield from self._flushed()
                 again = f"svc-relay shell --session {self._order.name}"
-                return ShellEnd(0, f"[detached from {self._order.name}; {again} comes back to it]")
+                return ShellResult(0, f"[detached from {self._order.name}; {again} comes back to it]")
             if kind == "lost":
-                yield from self._come_back(routes, text)
+                yield from self._reconnect(routes, text)
 
-    def _come_back(self, routes: CandidateProber, why: str) -> Flow[None]:
+    def _reconnect(self, routes: CandidateProber, why: str) -> Flow[None]:
         if self._exec is not None:
-            raise Problem(f"the connection was lost while the command ran: {why}")
+            raise CliError(f"the connection was lost while the command ran: {why}")
         pause = FIRST_PAUSE
         while True:
             self._show(f"\r\n[{why}; trying again in {pause:.0f} s]\r\n")
             yield from sleep(self.engine, pause)
             try:
                 yield from self._connect(routes, anew=True)
-            except Unreachable as error:
+            except RelayUnreachableError as error:
                 why, pause = str(error), min(pause * 2, LONGEST_PAUSE)
             else:
                 return
@@ -160,47 +162,47 @@ class ShellChore(Chore[ShellEnd]):
         if anew and len(candidates_of(order.session)) > 1:
             chosen = yield from routes.select(anew=True)
             if chosen is None:
-                raise Unreachable("no route to the relay answers")
+                raise RelayUnreachableError("no route to the relay answers")
             url = chosen.url
         else:
-            url = yield from route_of(engine, order.session, routes)
-        doing(engine, f"connecting to {url}")
+            url = yield from select_url(engine, order.session, routes)
+        announce_progress(engine, f"connecting to {url}")
         link, _ = yield from sign_in(engine, order.session, url)
         self._link = link
-        link.on_envelope, link.on_lost, link.on_drained = self._heard, self._lost, self._govern
+        link.on_envelope, link.on_lost, link.on_drained = self._on_envelope, self._lost, self._update_reading
         size = yield from self._size()
         payload: dict[str, object] = {"session_name": order.name, "cols": size.cols, "rows": size.rows}
         shell = "/bin/sh" if order.command is not None else order.shell
         if shell is not None:
             payload["shell"] = shell
         self._attach_id = link.send("terminal", "terminal.attach", payload)
-        kind, text = yield from self._event(ATTACH_WITHIN)
+        kind, text = yield from self._event(ATTACH_TIMEOUT)
         if kind == "lost":
-            raise Unreachable(text)
+            raise RelayUnreachableError(text)
         if kind != "attached":
             link.close()
-            raise Problem(f"the relay gives no terminal: {text or 'no answer'}")
+            raise CliError(f"the relay gives no terminal: {text or 'no answer'}")
         if self._ever and not self._reattached:
             self._show("[the old shell is gone: this is a new one]\r\n")
         self._attached = self._ever = True
         engine.emit(Notify("raw", {}))
-        self._govern()
+        self._update_reading()
         if self._input_over:
             self._end_input()
 
-    def _ended(self, reason: str) -> Flow[ShellEnd]:
-        yield from self._leave("")
+    def _ended(self, reason: str) -> Flow[ShellResult]:
+        yield from self._close("")
         if self._exec is not None:
             self._show(self._lines(self._exec.rest()))
         yield from self._flushed()
         if self._exec is not None:
             if self._exec.status is None:
-                raise Problem(f"the command ended without a word of its status: {sanitize_line(reason)}")
-            return ShellEnd(self._exec.status)
+                raise CliError(f"the command ended without a word of its status: {sanitize_line(reason)}")
+            return ShellResult(self._exec.status)
         if reason != "eof":
-            return ShellEnd(0 if reason in QUIET else 1, f"[{sanitize_line(reason)}]")
+            return ShellResult(0 if reason in QUIET else 1, f"[{sanitize_line(reason)}]")
         status = self._status or 0
-        return ShellEnd(status, f"[the shell has ended with status {status}]" if status else "[the shell has ended]")
+        return ShellResult(status, f"[the shell has ended with status {status}]" if status else "[the shell has ended]")
 
     def _watch_size(self) -> Flow[None]:
         while True:
@@ -216,7 +218,7 @@ class ShellChore(Chore[ShellEnd]):
 
     def _size(self) -> Flow[TerminalSize]:
         if not self._order.person:
-            return WIDE
+            return EXEC_TERMINAL_SIZE
         return _as_size((yield from run_operation(self.engine, Compute(self.engine.new_op(), "terminal.size"))))
 
     # --- what happens meanwhile ---
@@ -226,11 +228,11 @@ class ShellChore(Chore[ShellEnd]):
             yield from self._bell.wait(self.engine.now.mono + within)
         return self._events.popleft() if self._events else ("", "")
 
-    def _tell(self, kind: str, text: str = "") -> None:
+    def _notify(self, kind: str, text: str = "") -> None:
         self._events.append((kind, text))
         self._bell.notify_all()
 
-    def _heard(self, envelope: Envelope) -> None:
+    def _on_envelope(self, envelope: Envelope) -> None:
         payload = envelope.payload
         match (envelope.channel, envelope.type):
             case ("terminal", "terminal.output"):
@@ -238,13 +240,13 @@ class ShellChore(Chore[ShellEnd]):
             case ("terminal", "terminal.attached"):
                 self._reattached = payload.get("reattach") is True
                 self._tmux = payload.get("tmux_available") is True
-                self._tell("attached")
+                self._notify("attached")
             case ("terminal", "terminal.detached"):
                 self._attached = False
                 self._status = payload.integer("exit_status", 0, 255)
-                self._tell("ended", sanitize_line(payload.text("reason")))
+                self._notify("ended", sanitize_line(payload.text("reason")))
             case ("terminal" | "system", "terminal.error" | "error") if envelope.id == self._attach_id:
-                self._tell("refused", sanitize_line(payload.text("message")))
+                self._notify("refused", sanitize_line(payload.text("message")))
             case _:
                 pass
 
@@ -264,8 +266,8 @@ class ShellChore(Chore[ShellEnd]):
 
     def _lost(self, why: str) -> None:
         self._attached, self._link = False, None
-        self._govern()
-        self._tell("lost", f"connection lost: {sanitize_line(why)}")
+        self._update_reading()
+        self._notify("lost", f"connection lost: {sanitize_line(why)}")
 
     def typed(self, data: bytes) -> None:
         """Keys, or what standard input holds."""
@@ -274,10 +276,10 @@ class ShellChore(Chore[ShellEnd]):
             if CTRL_C in data or (escape is not None and escape in data):
                 self.engine.exit(INTERRUPTED)  # given up while there is no connection
         elif self._exec is not None and self._ends_command(data, escape):
-            self._tell("interrupt")
+            self._notify("interrupt")
         elif escape is not None and escape in data:
             self._type(self._keys.decode(data[: data.index(escape)]))
-            self._tell("detach")
+            self._notify("detach")
         elif not self._is_over:
             self._typed = True
             self._type(self._keys.decode(data))
@@ -291,14 +293,14 @@ class ShellChore(Chore[ShellEnd]):
         now, last = self.engine.now.mono, self._last_ctrl_c
         self._last_ctrl_c = now
         runs = self._exec is not None and self._exec.begun and not self._is_over
-        return not runs or data.count(CTRL_C) > 1 or now - last <= INSISTS_WITHIN
+        return not runs or data.count(CTRL_C) > 1 or now - last <= REPEATED_INTERRUPT_TIMEOUT
 
     def on_stopping(self) -> None:
         """Ctrl-C where keys are not ours: a command is ended with us, and what it ran in."""
         if self._order.command is None or self._link is None:
             super().on_stopping()
             return
-        self.engine.spawn(self._leave(), on_done=lambda nothing: self.engine.exit(INTERRUPTED))
+        self.engine.spawn(self._close(), on_done=lambda nothing: self.engine.exit(INTERRUPTED))
 
     def typed_all(self) -> None:
         """There is no more standard input."""
@@ -309,7 +311,7 @@ class ShellChore(Chore[ShellEnd]):
 
     def _end_input(self) -> None:
         if self._exec is None and not self._typed:
-            self._tell("nothing")
+            self._notify("nothing")
         elif self._ending is None:
             self._ending = self.engine.spawn(self._say_end())
 
@@ -317,7 +319,7 @@ class ShellChore(Chore[ShellEnd]):
         while True:
             if self._attached and not self._is_over:
                 self._type(END_OF_INPUT)
-            yield from sleep(self.engine, SAID_EVERY)
+            yield from sleep(self.engine, PROGRESS_INTERVAL)
 
     def screen_gone(self) -> None:
         """Nobody can see anything any more. When we stop, nobody has to."""
@@ -336,7 +338,7 @@ class ShellChore(Chore[ShellEnd]):
     def _type(self, text: str) -> None:
         if text and self._link is not None:
             self._link.send("terminal", "terminal.input", {"session_name": self._order.name, "data": text})
-            self._govern()
+            self._update_reading()
 
     def _show(self, text: str) -> None:
         if text and self._screen is not None and not self._screen.gone:
@@ -346,7 +348,7 @@ class ShellChore(Chore[ShellEnd]):
         """The output of a command has bare line ends; a terminal whose keys are raw wants the other sign too."""
         return text.replace("\n", "\r\n") if self._order.person else text
 
-    def _govern(self) -> None:
+    def _update_reading(self) -> None:
         """Keys are read while they can go somewhere; between two connections a person's are, for Ctrl-C."""
         screen = self._screen
         if screen is None or screen.gone:
@@ -355,7 +357,7 @@ class ShellChore(Chore[ShellEnd]):
         wanted = self._order.keyboard and (ready or (self._ever and not self._attached and self._order.person))
         screen.set_read_paused(not wanted)
 
-    def _leave(self, how: str | None = None) -> Flow[None]:
+    def _close(self, how: str | None = None) -> Flow[None]:
         """Say so, unless the terminal is over, and close. A command is ended, since nobody comes back to it."""
         link, self._link = self._link, None
         assert link is not None  # a terminal ends, and keys detach, only while there is a connection
@@ -370,13 +372,13 @@ class ShellChore(Chore[ShellEnd]):
             yield from self._drained.wait(self.engine.now.mono + A_DAY)
 
 
-class _Screen(Channel):
+class _LocalTerminalChannel(Channel):
     """Standard input and output."""
 
     __slots__ = ("_chore",)
 
-    def __init__(self, chore: ShellChore, fact: Accepted) -> None:
-        super().__init__(chore.engine, fact.ch, PATIENT)
+    def __init__(self, chore: ShellService, fact: Accepted) -> None:
+        super().__init__(chore.engine, fact.ch, NO_WRITE_TIMEOUT)
         self._chore = chore
 
     def received(self, data: bytes) -> None:
@@ -390,7 +392,7 @@ class _Screen(Channel):
         if self.credit.blocked:
             self._chore.screen_writable(False)
 
-    def reads_on(self) -> bool:
+    def reads_while_unsent(self) -> bool:
         return True
 
     def writable(self) -> None:

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from svc_proto.service_clients.server_stats import ServerStats, StatsHistory
 
-__all__ = ["COLUMNS", "HEADS", "Shown", "bars", "once_rows", "shown", "silence"]
+__all__ = ["COLUMNS", "HEADS", "StatsRow", "sparkline", "once_rows", "stats_rows", "explain_missing"]
 
 COLUMNS = ("WHAT", "NOW", "BESIDE IT")  # of `once_rows`
 DASH = "-"
@@ -18,7 +18,7 @@ _Said = Callable[[float | None], str]
 
 
 @frozen
-class Shown:
+class StatsRow:
     """One line of the table."""
 
     title: str
@@ -27,10 +27,10 @@ class Shown:
     bars: str
 
 
-def shown(history: StatsHistory, now: ServerStats, width: int) -> list[Shown]:
+def stats_rows(history: StatsHistory, now: ServerStats, width: int) -> list[StatsRow]:
     """The table, with bars for the last `width` looks."""
     return [
-        Shown(title, said(getattr(now, name)), beside(now), bars(history.of(name), width))
+        StatsRow(title, said(getattr(now, name)), beside(now), sparkline(history.of(name), width))
         for title, name, said, beside in _ROWS
     ]
 
@@ -40,14 +40,14 @@ def once_rows(now: ServerStats) -> list[tuple[str, str, str]]:
     return [(title, said(getattr(now, name)), beside(now)) for title, name, said, beside in _ROWS]
 
 
-def bars(values: Sequence[float | None], width: int) -> str:
+def sparkline(values: Sequence[float | None], width: int) -> str:
     """The last of them as bars, the highest of which is the most there was; a gap where there is no number."""
     last = values[-width:]
     most = max((value for value in last if value is not None), default=0.0)
     return "".join(_bar(value, most) for value in last)
 
 
-def silence(statuses: Iterable[tuple[str, int]]) -> str:
+def explain_missing(statuses: Iterable[tuple[str, int]]) -> str:
     """Why there are no numbers of servers that run, by role and status of their answers (0: there was none)."""
     found = dict(statuses)
     role, status = next(iter(found.items()))

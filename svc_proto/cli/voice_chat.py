@@ -16,22 +16,22 @@ from enum import Enum
 from attrs import frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.cli.error_text import explained, sanitize_line
-from svc_proto.cli.errors import Problem
-from svc_proto.cli.one_shot_service import Chore, doing
-from svc_proto.cli.pending_answers import Promises
+from svc_proto.cli.error_text import sanitize_line, with_explanation
+from svc_proto.cli.errors import CliError
+from svc_proto.cli.one_shot_service import OneShotService, announce_progress
+from svc_proto.cli.pending_answers import PendingAnswers
 from svc_proto.cli.voice_chat_io import (
-    AnswerPlayer,
-    Ear,
-    Ended,
-    Keyboard,
-    Lost,
-    Microphone,
-    News,
-    Recorded,
+    ConnectionLost,
+    InputEnded,
+    KeyboardChannel,
+    LineTooLong,
+    PlayerProcess,
+    RecorderEnded,
+    RecorderProcess,
     RelayEvent,
-    TooLong,
+    RelayEventHandler,
     TypedLine,
+    VoiceChatEvent,
 )
 from svc_proto.commands import Notify, SignalName
 from svc_proto.engine.channel import Channel
@@ -47,19 +47,27 @@ from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.limits import MAX_TEXT
 
-__all__ = ["LIFE", "MAX_SECONDS", "RECORDER_RATE", "TalkChore", "TalkOrder", "TalkState", "TalkTrigger"]
+__all__ = [
+    "VOICE_CHAT_TABLE",
+    "MAX_SECONDS",
+    "RECORDER_RATE",
+    "VoiceChatService",
+    "VoiceChatRequest",
+    "VoiceChatState",
+    "VoiceChatTrigger",
+]
 
 RECORDER_RATE = 16_000  # Hz
-CHUNK = 6_400  # bytes, wire terminal-voice 6.4: 200 ms
+CHUNK_SIZE = 6_400  # bytes, wire terminal-voice 6.4: 200 ms
 MAX_SECONDS = 120.0  # s of one recording
-TURN_WITHIN = 300.0  # s without a word of the relay, wire terminal-voice 6.5
+TURN_TIMEOUT = 300.0  # s without a word of the relay, wire terminal-voice 6.5
 A_DAY = 86_400.0  # s: the person may think for as long
 MAX_NEWS = 10_000  # events that wait while an answer is played
 MAX_TYPED = 100  # lines that wait for their turn
-OPEN_WITHIN = 75.0  # s: the relay may have to connect to its provider first
+OPEN_TIMEOUT = 75.0  # s: the relay may have to connect to its provider first
 
 
-class TalkState(Enum):
+class VoiceChatState(Enum):
     """Who has the word."""
 
     IDLE = "idle"
@@ -68,7 +76,7 @@ class TalkState(Enum):
     OVER = "over"
 
 
-class TalkTrigger(Enum):
+class VoiceChatTrigger(Enum):
     """What moves it."""
 
     RECORD = "record"
@@ -79,8 +87,8 @@ class TalkTrigger(Enum):
     LEAVE = "leave"
 
 
-_S, _T = TalkState, TalkTrigger
-LIFE: Table[TalkState, TalkTrigger] = {
+_S, _T = VoiceChatState, VoiceChatTrigger
+VOICE_CHAT_TABLE: Table[VoiceChatState, VoiceChatTrigger] = {
     (_S.IDLE, _T.RECORD): _S.RECORDING,  # Enter
     (_S.IDLE, _T.ASK): _S.WAITING,  # a line was typed: a text turn
     (_S.RECORDING, _T.SEND): _S.WAITING,  # Enter again, or the recording is as long as it may be, or has ended
@@ -93,7 +101,7 @@ LIFE: Table[TalkState, TalkTrigger] = {
 
 
 @frozen(kw_only=True)
-class TalkOrder:
+class VoiceChatRequest:
     """How to talk. Without a `recorder` lines are typed; without a `player` answers are read."""
 
     recorder: tuple[str, ...] = ()
@@ -102,24 +110,26 @@ class TalkOrder:
     session: str | None = None  # a chat session to go on in
 
 
-class TalkChore(Chore[None]):
+class VoiceChatService(OneShotService[None]):
     """The service. Its channel is the keyboard."""
 
-    def __init__(self, find: Callable[[Engine], Flow[RelayClient]], order: TalkOrder, *, watched: bool = False) -> None:
+    def __init__(
+        self, find: Callable[[Engine], Flow[RelayClient]], order: VoiceChatRequest, *, watched: bool = False
+    ) -> None:
         super().__init__(self._talk, watched=watched)
         self._find = find
         self._order = order
-        self._news: deque[News] = deque()
+        self._news: deque[VoiceChatEvent] = deque()
         self._typed_ahead: deque[str] = deque()
         self._input_over = False
         self._recorder: ChildProcess | None = None
-        self._speaker: AnswerPlayer | None = None
+        self._speaker: PlayerProcess | None = None
         self._chunks = 0
         self._silent = True  # nothing has come of this recording
         self._unsent = b""  # of the microphone, less than a chunk
         self._told = False  # some of the answer's text
         self._question: str | None = None  # a confirmation that waits
-        self._promises = Promises()  # answers from the background
+        self._promises = PendingAnswers()  # answers from the background
         self.state = _S.IDLE
 
     def bind(self, engine: Engine) -> None:
@@ -130,27 +140,27 @@ class TalkChore(Chore[None]):
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """The keyboard."""
-        return Keyboard(self.engine, fact, self.tell)
+        return KeyboardChannel(self.engine, fact, self.on_event)
 
     # --- the play ---
 
     def _talk(self, engine: Engine) -> Flow[None]:
         relay = yield from self._find(engine)
-        doing(engine, f"connecting to {relay.url}")
+        announce_progress(engine, f"connecting to {relay.url}")
         body: dict[str, object] = {}
         if self._order.profile:
             body["profile"] = self._order.profile
         if self._order.session:
             body["chat_session_id"] = self._order.session
         lacking = {ServiceFault.UNAVAILABLE: f"{relay.name} made no voice session"}
-        path = yield from explained(relay.voice_session(engine, body), lacking)
-        socket = yield from relay.socket(engine, path, Ear(self.tell), within=OPEN_WITHIN)
+        path = yield from with_explanation(relay.voice_session(engine, body), lacking)
+        socket = yield from relay.socket(engine, path, RelayEventHandler(self.on_event), within=OPEN_TIMEOUT)
         yield from self._get_ready(relay)
         try:
             self._prompt()
             while self.state is not _S.OVER:
                 news = yield from self._next()
-                yield from self._take(socket, news)
+                yield from self._handle_event(socket, news)
         finally:
             self._stop_recording()
             if self._speaker is not None:
@@ -158,51 +168,51 @@ class TalkChore(Chore[None]):
             socket.close()
 
     def _get_ready(self, relay: RelayClient) -> Flow[None]:
-        early: list[News] = []  # what was typed meanwhile
+        early: list[VoiceChatEvent] = []  # what was typed meanwhile
         while True:
-            news = yield from self._next(OPEN_WITHIN)
+            news = yield from self._next(OPEN_TIMEOUT)
             match news:
                 case RelayEvent(event=event) if event.get("type") == "voice.session.ready":
                     self._news.extendleft(reversed(early))
                     return
                 case RelayEvent(event=event) if event.get("type") == "voice.error":
-                    raise Problem(f"{relay.name} refuses: {sanitize_line(event.text('message'))}")
-                case Lost(why=why):
-                    raise Problem(f"the voice session ended: {why}")
+                    raise CliError(f"{relay.name} refuses: {sanitize_line(event.text('message'))}")
+                case ConnectionLost(why=why):
+                    raise CliError(f"the voice session ended: {why}")
                 case None:
-                    raise Problem("the voice session does not get ready")
-                case TypedLine() | TooLong() | Ended():
+                    raise CliError("the voice session does not get ready")
+                case TypedLine() | LineTooLong() | InputEnded():
                     early.append(news)
                 case _:
                     pass
 
-    def _take(self, socket: WebSocketConnection, news: News | None) -> Flow[None]:
+    def _handle_event(self, socket: WebSocketConnection, news: VoiceChatEvent | None) -> Flow[None]:
         match news:
             case TypedLine(text=text):
                 yield from self._typed(socket, text)
-            case TooLong():
+            case LineTooLong():
                 self._problem(f"a line of more than {MAX_TEXT} characters is not sent")
-            case Ended():
+            case InputEnded():
                 self._input_over = True
                 if self.state is _S.RECORDING:
                     self._send(socket)
                 elif self.state is _S.IDLE:
                     self._rest(socket)
-            case Recorded() if self.state is _S.RECORDING and self._silent:
+            case RecorderEnded() if self.state is _S.RECORDING and self._silent:
                 self._stop_recording()
                 self._step(_T.FAIL)
                 self._problem(f"{self._order.recorder[0]} recorded nothing: is there a microphone?")
                 self._prompt()
-            case Recorded() if self.state is _S.RECORDING:
+            case RecorderEnded() if self.state is _S.RECORDING:
                 self._send(socket)
             case RelayEvent(event=event):
-                yield from self._hear(socket, event)
-            case Lost(why=why):
-                raise Problem(f"the voice session ended: {why}")
+                yield from self._handle_relay_event(socket, event)
+            case ConnectionLost(why=why):
+                raise CliError(f"the voice session ended: {why}")
             case None if self.state is _S.RECORDING:
                 self._send(socket)
             case None if self.state is _S.WAITING or self._input_over:
-                raise Problem("the agent did not answer in time")
+                raise CliError("the agent did not answer in time")
             case _:
                 pass
 
@@ -212,13 +222,13 @@ class TalkChore(Chore[None]):
                 self._send(socket)
             case _S.WAITING | _S.IDLE if self._question is not None:
                 answer = text.strip().lower() or "deny"
-                _say(socket, "svc.confirm", confirmation_id=self._question, answer=answer)
+                _send_event(socket, "svc.confirm", confirmation_id=self._question, answer=answer)
                 self._question = None
                 if self.state is _S.WAITING:
                     self._step(_T.ASK)
             case _S.WAITING if not text:
-                _say(socket, "response.cancel")
-                self._promises.forgive()
+                _send_event(socket, "response.cancel")
+                self._promises.cancel_all()
                 if self._speaker is not None:
                     self._speaker.stop()
             case _S.WAITING if len(self._typed_ahead) < MAX_TYPED:
@@ -226,21 +236,21 @@ class TalkChore(Chore[None]):
             case _S.WAITING:
                 self._problem(f"too much is waiting to be said: not sent: {text}")
             case _S.IDLE if text:
-                self._ask(socket, text)
+                self._send_text(socket, text)
             case _:  # Enter
                 yield from self._record(socket)
 
-    def _ask(self, socket: WebSocketConnection, text: str) -> None:
+    def _send_text(self, socket: WebSocketConnection, text: str) -> None:
         self._step(_T.ASK)
         self._begin_turn()
-        _say(socket, "response.create", text=text)
+        _send_event(socket, "response.create", text=text)
 
     def _record(self, socket: WebSocketConnection) -> Flow[None]:
         if not self._order.recorder:
             self._problem("nothing here records (arecord or sox): type instead")
             self._prompt()
             return
-        microphone = Microphone(lambda pcm: self.microphone(socket, pcm), self.tell)
+        microphone = RecorderProcess(lambda pcm: self.on_recorded(socket, pcm), self.on_event)
         child = yield from spawn(self.engine, self._order.recorder, microphone)
         if isinstance(child, Failure):
             self._problem(f"{self._order.recorder[0]} cannot be started: {child.detail or child.kind.value}")
@@ -254,17 +264,17 @@ class TalkChore(Chore[None]):
     def _send(self, socket: WebSocketConnection) -> None:
         """The utterance is complete."""
         self._stop_recording()
-        self.microphone(socket, b"", last=True)
+        self.on_recorded(socket, b"", last=True)
         self._step(_T.SEND)
         self._begin_turn()
-        _say(socket, "input_audio.commit")
+        _send_event(socket, "input_audio.commit")
 
     def _begin_turn(self) -> None:
         self._told = False
         self._question = self._question if self._promises else None  # a task in the background still wants to know
-        doing(self.engine, "the agent is at work")
+        announce_progress(self.engine, "the agent is at work")
 
-    def _hear(self, socket: WebSocketConnection, event: JsonObject) -> Flow[None]:
+    def _handle_relay_event(self, socket: WebSocketConnection, event: JsonObject) -> Flow[None]:
         kind = str(event.get("type"))
         match kind:
             case "voice.input_transcript.final":
@@ -276,11 +286,11 @@ class TalkChore(Chore[None]):
             case "voice.output_audio.delta":
                 yield from self._play(event)
             case "voice.playback_drain.requested":  # the player has it: the relay waits for no more than 2.5 s
-                _say(socket, "playback.drained", call_id=event.get("call_id"))
+                _send_event(socket, "playback.drained", call_id=event.get("call_id"))
             case "voice.error":
                 self._problem(sanitize_line(event.text("message")) or "no reason given")
-                if self._promises.is_broken() and self.state is _S.WAITING:
-                    self._promises.keep()  # the turn goes on
+                if self._promises.has_failed() and self.state is _S.WAITING:
+                    self._promises.resolve_one()  # the turn goes on
                 else:
                     yield from self._finish_turn(socket, failed=True)  # a refusal is all that comes
             case "voice.response.done":
@@ -303,12 +313,12 @@ class TalkChore(Chore[None]):
                 self._question = sanitize_line(event.text("confirmation_id")) or None
                 self.engine.emit(Notify("question", {"text": sanitize_line(event.text("message"))}))
             case "run.queued":
-                self._promises.make()
+                self._promises.add()
                 self.engine.emit(Notify("tool", {"line": "… this task waits for the one before it"}))
             case "run.promoted":
                 new = event.get("origin") != "queued"  # or it was promised before, and its turn is over
                 if new:
-                    self._promises.make()
+                    self._promises.add()
                 self.engine.emit(Notify("tool", {"line": "… this takes longer: it goes on in the background"}))
                 if new and event.get("spoken_handoff") is False:  # wire 6.5: all that comes of the turn
                     yield from self._finish_turn(socket)
@@ -317,7 +327,7 @@ class TalkChore(Chore[None]):
                 self._promises.completed(ok=event.get("ok") is not False)
             case "run.cancelled":
                 self._question = None
-                self._promises.drop()
+                self._promises.clear()
                 self._leave_if_done()
             case _:
                 pass
@@ -347,7 +357,7 @@ class TalkChore(Chore[None]):
         if speaker is not None:
             yield from speaker.finish()
         if self.state is not _S.WAITING:
-            self._promises.keep()
+            self._promises.resolve_one()
             self._leave_if_done()
         else:
             self._step(_T.DONE)
@@ -357,7 +367,7 @@ class TalkChore(Chore[None]):
     def _rest(self, socket: WebSocketConnection) -> None:
         """Nobody is in a turn: what next?"""
         if self._typed_ahead:
-            self._ask(socket, self._typed_ahead.popleft())
+            self._send_text(socket, self._typed_ahead.popleft())
         elif not self._input_over:
             self._prompt()
         elif not self._promises:
@@ -368,7 +378,7 @@ class TalkChore(Chore[None]):
         if self._order.player is None or not sound or rate is None:
             return
         if self._speaker is None:
-            speaker = self._speaker = AnswerPlayer(self.engine)
+            speaker = self._speaker = PlayerProcess(self.engine)
             if not (yield from speaker.start(self._order.player(rate))):
                 self._problem("what plays sound here does not start")
         self._speaker.play(sound)
@@ -379,11 +389,11 @@ class TalkChore(Chore[None]):
     def _prompt(self) -> None:
         self.engine.emit(Notify("prompt", {"records": bool(self._order.recorder)}))
 
-    def _next(self, within: float | None = None) -> Flow[News | None]:
+    def _next(self, within: float | None = None) -> Flow[VoiceChatEvent | None]:
         """What happens next; None when nothing does for too long."""
         if within is None:
-            rest = TURN_WITHIN if self._input_over else A_DAY
-            within = {_S.RECORDING: MAX_SECONDS, _S.WAITING: TURN_WITHIN}.get(self.state, rest)
+            rest = TURN_TIMEOUT if self._input_over else A_DAY
+            within = {_S.RECORDING: MAX_SECONDS, _S.WAITING: TURN_TIMEOUT}.get(self.state, rest)
         until = self.engine.now.mono + within
         while not self._news:
             if self.engine.now.mono >= until:
@@ -396,12 +406,12 @@ class TalkChore(Chore[None]):
             recorder, self._recorder = self._recorder, None
             recorder.terminate(SignalName.INTERRUPT)
 
-    def _step(self, trigger: TalkTrigger) -> None:
-        self.state = step(LIFE, self.state, trigger)
+    def _step(self, trigger: VoiceChatTrigger) -> None:
+        self.state = step(VOICE_CHAT_TABLE, self.state, trigger)
 
     # --- what happens ---
 
-    def tell(self, news: News) -> None:
+    def on_event(self, news: VoiceChatEvent) -> None:
         """Something did."""
         self._news.append(news)
         if len(self._news) > MAX_NEWS:
@@ -409,16 +419,18 @@ class TalkChore(Chore[None]):
             return
         self._bell.notify_all()
 
-    def microphone(self, socket: WebSocketConnection, pcm: bytes, *, last: bool = False) -> None:
+    def on_recorded(self, socket: WebSocketConnection, pcm: bytes, *, last: bool = False) -> None:
         """Some of what the person says, in chunks."""
         self._unsent += pcm
         self._silent = self._silent and not pcm
-        while len(self._unsent) >= (1 if last else CHUNK):
-            piece, self._unsent = self._unsent[:CHUNK], self._unsent[CHUNK:]
+        while len(self._unsent) >= (1 if last else CHUNK_SIZE):
+            piece, self._unsent = self._unsent[:CHUNK_SIZE], self._unsent[CHUNK_SIZE:]
             self._chunks += 1
             audio = b64encode(piece).decode("ascii")
-            _say(socket, "input_audio.append", chunk_id=self._chunks, sample_rate=RECORDER_RATE, audio_base64=audio)
+            _send_event(
+                socket, "input_audio.append", chunk_id=self._chunks, sample_rate=RECORDER_RATE, audio_base64=audio
+            )
 
 
-def _say(socket: WebSocketConnection, kind: str, **fields: object) -> None:
+def _send_event(socket: WebSocketConnection, kind: str, **fields: object) -> None:
     socket.send_text(strict_json.dumps({"type": kind, **fields}))

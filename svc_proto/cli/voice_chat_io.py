@@ -19,21 +19,21 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.limits import DEFAULT_LIMITS, MAX_TEXT
 
 __all__ = [
-    "Ear",
-    "Ended",
+    "RelayEventHandler",
+    "InputEnded",
     "RelayEvent",
-    "Keyboard",
+    "KeyboardChannel",
     "TypedLine",
-    "Lost",
-    "Microphone",
-    "News",
-    "Recorded",
-    "AnswerPlayer",
-    "TooLong",
+    "ConnectionLost",
+    "RecorderProcess",
+    "VoiceChatEvent",
+    "RecorderEnded",
+    "PlayerProcess",
+    "LineTooLong",
 ]
 
 MAX_BYTES = 4 * MAX_TEXT  # of a line of the keyboard at most
-PLAYED_WITHIN = 900.0  # s
+PLAYBACK_TIMEOUT = 900.0  # s
 
 
 @frozen
@@ -44,17 +44,17 @@ class TypedLine:
 
 
 @frozen
-class TooLong:
+class LineTooLong:
     """The person has typed a line that is too long to be said."""
 
 
 @frozen
-class Ended:
+class InputEnded:
     """The person types no more."""
 
 
 @frozen
-class Recorded:
+class RecorderEnded:
     """The recorder has ended."""
 
 
@@ -66,22 +66,22 @@ class RelayEvent:
 
 
 @frozen
-class Lost:
+class ConnectionLost:
     """The socket is over."""
 
     why: str
 
 
-News: TypeAlias = "TypedLine | TooLong | Ended | Recorded | RelayEvent | Lost"
-Tell: TypeAlias = Callable[["News"], None]
+VoiceChatEvent: TypeAlias = "TypedLine | LineTooLong | InputEnded | RecorderEnded | RelayEvent | ConnectionLost"
+EventCallback: TypeAlias = Callable[["VoiceChatEvent"], None]
 
 
-class Keyboard(Channel):
+class KeyboardChannel(Channel):
     """Standard input."""
 
     __slots__ = ("_line", "_tell")
 
-    def __init__(self, engine: Engine, fact: Accepted, tell: Tell) -> None:
+    def __init__(self, engine: Engine, fact: Accepted, tell: EventCallback) -> None:
         super().__init__(engine, fact.ch, DEFAULT_LIMITS)
         self._tell = tell
         self._line = b""  # that has no end yet
@@ -90,33 +90,33 @@ class Keyboard(Channel):
         """Take the lines that are complete."""
         *ends, rest = data.split(b"\n")
         for end in ends:
-            self._keep(end)
-            self._take()
-        self._keep(rest)
+            self._buffer(end)
+            self._emit_line()
+        self._buffer(rest)
 
     def read_closed(self) -> None:
         """That was all; the last line may lack its end."""
         if self._line:
-            self._take()
-        self._tell(Ended())
+            self._emit_line()
+        self._tell(InputEnded())
 
     def stop(self) -> None:
         """It stays as it is."""
 
-    def _keep(self, piece: bytes) -> None:
+    def _buffer(self, piece: bytes) -> None:
         if len(self._line) <= MAX_BYTES:  # of a line that is too long anyway no more is kept
             self._line += piece[: MAX_BYTES + 1]
 
-    def _take(self) -> None:
+    def _emit_line(self) -> None:
         line, self._line = self._line, b""
         text = line.decode("utf-8", "replace").strip()
-        self._tell(TooLong() if len(line) > MAX_BYTES or len(text) > MAX_TEXT else TypedLine(text))
+        self._tell(LineTooLong() if len(line) > MAX_BYTES or len(text) > MAX_TEXT else TypedLine(text))
 
 
-class Ear:
+class RelayEventHandler:
     """A `WebSocketHandler`."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: EventCallback) -> None:
         self._tell = tell
 
     def on_open(self, socket: WebSocketConnection) -> None:
@@ -136,13 +136,13 @@ class Ear:
 
     def on_closed(self, code: int, reason: str) -> None:
         """It is over."""
-        self._tell(Lost(sanitize_line(reason) or f"code {code}"))
+        self._tell(ConnectionLost(sanitize_line(reason) or f"code {code}"))
 
 
-class Microphone:
+class RecorderProcess:
     """A `ChildHandler`: the recorder."""
 
-    def __init__(self, take: Callable[[bytes], None], tell: Tell) -> None:
+    def __init__(self, take: Callable[[bytes], None], tell: EventCallback) -> None:
         self._take = take
         self._tell = tell
 
@@ -152,10 +152,10 @@ class Microphone:
 
     def on_exit(self, status: int | None) -> None:
         """It has ended by itself."""
-        self._tell(Recorded())
+        self._tell(RecorderEnded())
 
 
-class AnswerPlayer:
+class PlayerProcess:
     """A `ChildHandler`: the player of one answer."""
 
     def __init__(self, engine: Engine) -> None:
@@ -183,7 +183,7 @@ class AnswerPlayer:
         if self._child is None or self._over:
             return
         self._child.close_input()
-        yield from self._bell.wait(self._engine.now.mono + PLAYED_WITHIN)
+        yield from self._bell.wait(self._engine.now.mono + PLAYBACK_TIMEOUT)
         self.stop()
 
     def stop(self) -> None:

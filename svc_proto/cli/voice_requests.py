@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 from attrs import field, frozen
 
-from svc_proto.cli.error_text import PAIRED, explained, sanitize_line
-from svc_proto.cli.errors import MISUSED, Problem
-from svc_proto.cli.one_shot_service import doing
+from svc_proto.cli.error_text import PAIRED, sanitize_line, with_explanation
+from svc_proto.cli.errors import USAGE_ERROR, CliError
+from svc_proto.cli.one_shot_service import announce_progress
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -18,11 +18,11 @@ from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.wire.limits import MAX_TEXT
 from svc_proto.wire.multipart import Part
 
-__all__ = ["MAX_RECORDING", "VoiceFile", "config_rows", "save_speech", "transcribe", "voice_config"]
+__all__ = ["MAX_RECORDING", "RecordingFile", "config_rows", "save_speech", "transcribe", "fetch_voice_config"]
 
 MAX_RECORDING = 25 * 1024 * 1024  # bytes, wire terminal-voice 3.3
-LISTEN_WITHIN = 900.0  # s: the relay's own engine takes up to 600 s, after those before it
-SPEAK_WITHIN = 180.0  # s
+LISTEN_TIMEOUT = 900.0  # s: the relay's own engine takes up to 600 s, after those before it
+SPEAK_TIMEOUT = 180.0  # s
 KINDS = {  # of the names that people give to files; anything else is taken for WAV
     **{name: f"audio/{name}" for name in ("wav", "webm", "ogg", "mp4", "flac", "aac")},
     "opus": "audio/ogg",
@@ -33,7 +33,7 @@ SUFFIXES = {"audio/mpeg": "mp3", "audio/wav": "wav", "audio/ogg": "ogg", "audio/
 
 
 @frozen
-class VoiceFile:
+class RecordingFile:
     """A recording; `name` only decides what it is called a recording of."""
 
     name: str
@@ -46,21 +46,21 @@ class VoiceFile:
 
 
 def transcribe(
-    engine: Engine, relay: RelayClient, upload: VoiceFile, profile: str | None = None
+    engine: Engine, relay: RelayClient, upload: RecordingFile, profile: str | None = None
 ) -> Flow[tuple[str, str | None]]:
-    """Have a recording written down: what was said, and which engine heard it. Raises `Problem`."""
+    """Have a recording written down: what was said, and which engine heard it. Raises `CliError`."""
     size = len(upload.data)
     if not size:
-        raise Problem(f"{upload.name} is empty", code=MISUSED)
+        raise CliError(f"{upload.name} is empty", code=USAGE_ERROR)
     if size > MAX_RECORDING:
-        raise Problem(f"{upload.name} has more than the {MAX_RECORDING} bytes that the relay takes", code=MISUSED)
-    doing(engine, f"the relay listens to {upload.name} ({size / 1e6:.1f} MB)")
+        raise CliError(f"{upload.name} has more than the {MAX_RECORDING} bytes that the relay takes", code=USAGE_ERROR)
+    announce_progress(engine, f"the relay listens to {upload.name} ({size / 1e6:.1f} MB)")
     part = Part(name="audio", filename="voice", content_type=upload.content_type, data=upload.data)
-    sent = relay.upload(engine, f"/voice/transcribe{_query(profile)}", part, within=LISTEN_WITHIN)
-    value = relay.json_object((yield from explained(sent, PAIRED)))
+    sent = relay.upload(engine, f"/voice/transcribe{_query(profile)}", part, within=LISTEN_TIMEOUT)
+    value = relay.json_object((yield from with_explanation(sent, PAIRED)))
     text = value.string("text")
     if text is None:
-        raise Problem(f"{relay.name} gave no text")
+        raise CliError(f"{relay.name} gave no text")
     return text, value.text("provider") or None
 
 
@@ -74,22 +74,22 @@ def save_speech(
 ) -> Flow[str]:
     """Have a text spoken: the file is told as `Notify("piece", {"data", "name"})`, its type returned."""
     if not text.strip():
-        raise Problem("the text is empty", code=MISUSED)
+        raise CliError("the text is empty", code=USAGE_ERROR)
     if len(text.strip()) > MAX_TEXT:
-        raise Problem(f"the text has more than {MAX_TEXT} characters", code=MISUSED)
-    doing(engine, "the relay speaks")
+        raise CliError(f"the text has more than {MAX_TEXT} characters", code=USAGE_ERROR)
+    announce_progress(engine, "the relay speaks")
     body = {"text": text, **(choice or {}), **({"profile": profile} if profile else {})}
-    asked = relay.success(relay.request(engine, "POST", "/voice/synthesize", body, within=SPEAK_WITHIN))
-    whole = yield from explained(asked, PAIRED)
+    asked = relay.success(relay.request(engine, "POST", "/voice/synthesize", body, within=SPEAK_TIMEOUT))
+    whole = yield from with_explanation(asked, PAIRED)
     if not whole.body:
-        raise Problem(f"{relay.name} gave no sound")
+        raise CliError(f"{relay.name} gave no sound")
     kind = sanitize_line((whole.headers.get(b"content-type") or b"").decode("latin-1")).partition(";")[0]
     engine.emit(Notify("piece", {"data": whole.body, "name": f"speech.{SUFFIXES.get(kind, 'bin')}"}))
     return kind
 
 
-def voice_config(engine: Engine, relay: RelayClient, profile: str | None = None) -> Flow[JsonObject]:
-    """`GET /voice/config` (wire terminal-voice 3.1). Raises `Problem`."""
+def fetch_voice_config(engine: Engine, relay: RelayClient, profile: str | None = None) -> Flow[JsonObject]:
+    """`GET /voice/config` (wire terminal-voice 3.1). Raises `CliError`."""
     return (yield from relay.json(engine, "GET", f"/voice/config{_query(profile)}"))
 
 

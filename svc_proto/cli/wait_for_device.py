@@ -7,12 +7,12 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceCallError
 
-__all__ = ["await_device"]
+__all__ = ["wait_for_device"]
 
-LOOK_EVERY = 1.0  # s
+POLL_INTERVAL = 1.0  # s
 
 
-def await_device(engine: Engine, relay: RelayClient, *, since: float, until: float) -> Flow[str | None]:
+def wait_for_device(engine: Engine, relay: RelayClient, *, since: float, until: float) -> Flow[str | None]:
     """The name of the first device that pairs from `since` on, None if none has `until` then; epoch seconds.
 
     A relay that does not answer for a while is asked again.
@@ -25,5 +25,5 @@ def await_device(engine: Engine, relay: RelayClient, *, since: float, until: flo
         for session in listed:
             if session.number("created_at", since) is not None:
                 return str(session.get("device_name"))
-        yield from sleep(engine, LOOK_EVERY)
+        yield from sleep(engine, POLL_INTERVAL)
     return None

@@ -6,7 +6,7 @@ is started again, after a pause that doubles while it does not last. What they w
 by line (`Notify("line", {"text": ...})`), since they keep no log of their own.
 
 They end by SIGTERM, what they need last of all; who takes too long is killed. If this process is killed they see the
-end of their standard input: see `Leash`.
+end of their standard input: see `ParentWatch`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,29 @@ from svc_proto.engine.sync import Condition, gather
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.line_buffer import LineBuffer
 
-__all__ = ["LAST_PAUSE", "PATIENCE", "PAUSE", "READY_WITHIN", "STEADY", "Crew", "Job", "Leash"]
+__all__ = [
+    "MAX_PAUSE",
+    "TERM_TIMEOUT",
+    "PAUSE",
+    "READY_TIMEOUT",
+    "STABLE_AFTER",
+    "WorkerSupervisor",
+    "WorkerSpec",
+    "ParentWatch",
+]
 
-READY_WITHIN = 60.0  # s from the start of one until it says that it is ready
+READY_TIMEOUT = 60.0  # s from the start of one until it says that it is ready
 PAUSE = 1.0  # s before one that has ended is started again; each time twice as long
-LAST_PAUSE = 30.0  # s, and no longer
-STEADY = 60.0  # s after which one counts as lasting: its next pause is the first again
-PATIENCE = 12.0  # s from SIGTERM to SIGKILL: a server has ten for what is under way
+MAX_PAUSE = 30.0  # s, and no longer
+STABLE_AFTER = 60.0  # s after which one counts as lasting: its next pause is the first again
+TERM_TIMEOUT = 12.0  # s from SIGTERM to SIGKILL: a server has ten for what is under way
 LONGEST = 64 * 1024  # bytes of a line; what is longer is told in part
 EVERYTHING = ("*",)  # of our environment: they are this program
 FOREVER = float("inf")
 
 
 @frozen(kw_only=True)
-class Job:
+class WorkerSpec:
     """A process that is to run."""
 
     name: str
@@ -50,10 +59,10 @@ class Job:
     ready: str  # is in the line that says so
 
 
-class Crew:
+class WorkerSupervisor:
     """The service. It is `Ready` when all are; `needed` is what `workers` cannot do without, if anything."""
 
-    def __init__(self, needed: Job | None, workers: Sequence[Job]) -> None:
+    def __init__(self, needed: WorkerSpec | None, workers: Sequence[WorkerSpec]) -> None:
         self._needed = needed
         self._jobs = workers
 
@@ -61,7 +70,7 @@ class Crew:
         """Keep the engine."""
         self._engine = engine
         engine.on_reload = self._reload
-        self._members: list[_Member] = []
+        self._members: list[_Worker] = []
         self._ending = False
 
     def on_started(self) -> None:
@@ -93,36 +102,36 @@ class Crew:
         yield from gather(self._engine, [self._bring_up(job) for job in self._jobs[1:]])  # cancelled if one is not
         self._engine.emit(Ready())
 
-    def _bring_up(self, job: Job) -> Flow[bool]:
-        member = _Member(self._engine, self, job)
+    def _bring_up(self, job: WorkerSpec) -> Flow[bool]:
+        member = _Worker(self._engine, self, job)
         self._members.append(member)
         member.start()
-        yield from member.ready.wait(self._engine.now.mono + READY_WITHIN)
+        yield from member.ready.wait(self._engine.now.mono + READY_TIMEOUT)
         if not member.was_ready:
-            self._end(1, f"{job.name} was not ready within {READY_WITHIN:.0f} s")
+            self._end(1, f"{job.name} was not ready within {READY_TIMEOUT:.0f} s")
         return member.was_ready
 
     def _end(self, code: int, why: str) -> None:
         if self._ending:
             return
         self._ending = True
-        self._engine.spawn(self._leave(code, why))
+        self._engine.spawn(self._shut_down(code, why))
 
-    def _leave(self, code: int, why: str) -> Flow[None]:
+    def _shut_down(self, code: int, why: str) -> Flow[None]:
         self._starting.cancel()
         for member in self._members:
-            member.retire()
+            member.stop_restarting()
         below = [member for member in self._members if member.job is self._needed]
         above = [member for member in self._members if member.job is not self._needed]
         for members in (above, below):
-            yield from gather(self._engine, [member.leave() for member in members])
+            yield from gather(self._engine, [member.terminate() for member in members])
         self._engine.exit(code, why)
 
 
-class _Member:
+class _Worker:
     """A job, and the process that does it now, if any."""
 
-    def __init__(self, engine: Engine, crew: Crew, job: Job) -> None:
+    def __init__(self, engine: Engine, crew: WorkerSupervisor, job: WorkerSpec) -> None:
         self.job = job
         self.child: ChildProcess | None = None
         self.was_ready = False
@@ -137,16 +146,16 @@ class _Member:
         """Start it, now and whenever it has ended."""
         self._task = self._engine.spawn(self._live())
 
-    def retire(self) -> None:
+    def stop_restarting(self) -> None:
         """Start it no more."""
         self._task.cancel()
 
-    def leave(self) -> Flow[None]:
+    def terminate(self) -> Flow[None]:
         """End it."""
         if self.child is None:
             return
         self.child.signal(SignalName.TERMINATE)
-        yield from self._over.wait(self._engine.now.mono + PATIENCE)
+        yield from self._over.wait(self._engine.now.mono + TERM_TIMEOUT)
         if self.child is not None:
             self._engine.log(Level.WARNING, "worker killed", name=self.job.name)
             self.child.kill()
@@ -170,16 +179,16 @@ class _Member:
                 self._crew.failed(self._status, f"{job.name} {why}")
                 return
             env = job.env
-            if engine.now.mono - began >= STEADY:
+            if engine.now.mono - began >= STABLE_AFTER:
                 pause = PAUSE
             engine.log(Level.WARNING, "worker ended", name=job.name, why=why, again_in=pause)
             yield from sleep(engine, pause)
-            pause = min(2 * pause, LAST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)
 
     def _run(self, env: tuple[tuple[str, str], ...]) -> Flow[str]:
         """From its start to its end; why it has ended."""
         engine, job = self._engine, self.job
-        self._output, errors = _Lines(self._said), _Lines(partial(_tell, engine))
+        self._output, errors = _LineHandler(self._on_line), _LineHandler(partial(_log_line, engine))
         child = yield from spawn(engine, job.argv, self, env=env, errors=errors, inherit=EVERYTHING)
         if isinstance(child, Failure):
             return f"cannot be started: {child.detail or child.kind.value}"
@@ -189,14 +198,14 @@ class _Member:
         yield from self._over.wait(FOREVER)
         return f"has ended with {self._status}" + (f": {self._last}" if self._last and not self.was_ready else "")
 
-    def _said(self, line: str) -> None:
+    def _on_line(self, line: str) -> None:
         self._last = line
         if self.job.ready in line:
             self.was_ready = True
             self.ready.notify_all()
 
 
-class _Lines:
+class _LineHandler:
     """A `ChildHandler` that takes what a child writes line by line."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
@@ -215,13 +224,13 @@ class _Lines:
         pass
 
 
-class Leash(LineService):
+class ParentWatch(LineService):
     """Beside the server in a worker: its standard input ends when the process that started it is gone."""
 
-    def take(self, line: bytes) -> None:
+    def on_line(self, line: bytes) -> None:
         """Nothing is said there."""
 
-    def client_left(self, problem: str) -> None:
+    def on_client_closed(self, problem: str) -> None:
         """Go, too: whoever fails takes the server along."""
         self.engine.exit(1)
 
@@ -230,10 +239,10 @@ class Leash(LineService):
         self.engine.exit(0)
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """There is nothing to do."""
         return False
 
 
-def _tell(engine: Engine, line: str) -> None:
+def _log_line(engine: Engine, line: str) -> None:
     engine.emit(Notify("line", {"text": line}))

@@ -182,7 +182,7 @@ class RedisConnection(Channel):
         self._watch.set(self.engine.now.mono + LINGER)
         self.mark_dirty()
 
-    def reads_on(self) -> bool:
+    def reads_while_unsent(self) -> bool:
         """Always: answers are what makes room."""
         return True
 

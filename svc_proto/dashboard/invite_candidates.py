@@ -6,17 +6,17 @@ from attrs import frozen
 
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 from svc_proto.cli.mesh_vpn import find_mesh
 from svc_proto.cli.pairing_candidates import (
-    ApiRoute,
-    HostRoute,
-    Mode,
-    candidate,
-    lan_route,
-    mesh_route,
-    prefer,
-    public_route,
+    ApiCandidate,
+    CandidateMode,
+    HostCandidate,
+    candidate_member,
+    lan_candidate,
+    mesh_candidate,
+    prefer_role,
+    public_candidate,
 )
 from svc_proto.dashboard.validation import pop_text, unprocessable
 from svc_proto.engine.core import Engine
@@ -27,14 +27,17 @@ from svc_proto.service_clients.advertised_address import advertised_host, lan_ad
 
 __all__ = ["InviteRequest", "find_candidates", "pop_invite_request"]
 
-MODES = {**{mode.value: mode for mode in Mode}, **{brand.mesh_role: Mode.MESH for brand in BRANDS.values()}}
+MODES = {
+    **{mode.value: mode for mode in CandidateMode},
+    **{brand.mesh_role: CandidateMode.MESH for brand in BRANDS.values()},
+}
 
 
 @frozen(kw_only=True)
 class InviteRequest:
     """Which routes an invite is to hold. `host`, `port` and `tls` are those of the API server; None: as configured."""
 
-    mode: Mode
+    mode: CandidateMode
     public_url: str | None
     prefer: str | None
     host: str | None
@@ -43,14 +46,15 @@ class InviteRequest:
 
 
 def pop_invite_request(body: JsonObject) -> InviteRequest | None:
-    """Take `mode`, `public_url` and `prefer` out of a request; None if it names no mode. Raises `Refused` 400, 422."""
+    """Take `mode`, `public_url` and `prefer_role` out of a request; None if it names no mode. Raises `Refused` 400,
+    422."""
     word, public_url, first = pop_text(body, "mode"), pop_text(body, "public_url"), pop_text(body, "prefer")
     if word is None:
         return None
     mode = MODES.get(word.lower())
     if mode is None:
         raise Refused(400, "bad_mode", "mode must be auto, lan, mesh or public")
-    if mode is Mode.PUBLIC and public_url is None:
+    if mode is CandidateMode.PUBLIC and public_url is None:
         raise Refused(400, "no_public_url", "mode public needs public_url, such as https://relay.example")
     host, port, tls = body.string("host"), body.integer("port", 1, 65_535), body.boolean("tls")
     if host != body.get("host"):
@@ -67,31 +71,31 @@ def find_candidates(engine: Engine, config: RelayConfig, wish: InviteRequest) ->
     public = None
     if wish.public_url is not None:
         try:
-            public = public_route(wish.public_url, config.port, config.root_path)
-        except Problem:
+            public = public_candidate(wish.public_url, config.port, config.root_path)
+        except CliError:
             raise Refused(400, "bad_public_url", "public_url must be an http:// or https:// URL") from None
     mesh = None
-    if wish.mode in (Mode.AUTO, Mode.MESH):
+    if wish.mode in (CandidateMode.AUTO, CandidateMode.MESH):
         mesh = yield from find_mesh(engine)
-    if wish.mode is Mode.MESH and mesh is None:
+    if wish.mode is CandidateMode.MESH and mesh is None:
         raise Refused(400, "no_mesh", "no mesh VPN was found on this host")
     own = _own_route(config, wish, (yield from lan_address(engine)))
-    routes: list[HostRoute] = [own] if wish.mode in (Mode.AUTO, Mode.LAN) else []
+    routes: list[HostCandidate] = [own] if wish.mode in (CandidateMode.AUTO, CandidateMode.LAN) else []
     if mesh is not None:
         role = config.brand.mesh_role
-        routes.append(mesh_route(mesh, role, own.api, relay_port=config.port, relay_tls=config.tls))
-    if public is not None and wish.mode in (Mode.AUTO, Mode.PUBLIC):
+        routes.append(mesh_candidate(mesh, role, own.api, relay_port=config.port, relay_tls=config.tls))
+    if public is not None and wish.mode in (CandidateMode.AUTO, CandidateMode.PUBLIC):
         routes.append(public)
-    ordered, _ = prefer(routes, wish.prefer)
-    return [candidate(route, place) for place, route in enumerate(ordered)]
+    ordered, _ = prefer_role(routes, wish.prefer)
+    return [candidate_member(route, place) for place, route in enumerate(ordered)]
 
 
-def _own_route(config: RelayConfig, wish: InviteRequest, address: str) -> HostRoute:
+def _own_route(config: RelayConfig, wish: InviteRequest, address: str) -> HostCandidate:
     """The route over the local network."""
     configured = config.webapi
-    api = ApiRoute(
+    api = ApiCandidate(
         advertised_host(configured.host if wish.host is None else wish.host, address),
         configured.port if wish.port is None else wish.port,
         configured.tls if wish.tls is None else wish.tls,
     )
-    return lan_route(api, relay_address(config, address))
+    return lan_candidate(api, relay_address(config, address))

@@ -142,12 +142,12 @@ class Channel(ABC):
         self.abort()
         return True
 
-    def reads_on(self) -> bool:
+    def reads_while_unsent(self) -> bool:
         """Whether to go on reading although much is unsent."""
         return False
 
     def _update_reading(self) -> None:
-        wanted = self._holding or (self.credit.blocked and not self.reads_on())
+        wanted = self._holding or (self.credit.blocked and not self.reads_while_unsent())
         if wanted is not self._paused and not self.gone:
             self._paused = wanted
             self.engine.emit(PauseReading(self.ch) if wanted else ResumeReading(self.ch))

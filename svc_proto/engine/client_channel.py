@@ -173,9 +173,9 @@ class ClientChannel(HttpChannel):
         if self._closing_behind:
             self.close_gracefully()
 
-    def reads_on(self) -> bool:
+    def reads_while_unsent(self) -> bool:
         """Of HTTP/2 always: what is unsent may be waiting for what is to be read."""
-        return self._http2 is not None or super().reads_on()
+        return self._http2 is not None or super().reads_while_unsent()
 
     def write_pending(self) -> None:
         """Write what may be written now; of bodies and messages no more than the socket has room for."""

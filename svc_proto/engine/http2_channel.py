@@ -105,15 +105,15 @@ class Http2Channel(HttpChannel):
 
     @property
     def accepts_requests(self) -> bool:
-        """Requests wait, too, while too much is unsent; sockets do not, see `reads_on`."""
-        return not self.has_unread and (not self.credit.blocked or self.reads_on())
+        """Requests wait, too, while too much is unsent; sockets do not, see `reads_while_unsent`."""
+        return not self.has_unread and (not self.credit.blocked or self.reads_while_unsent())
 
     @property
     def has_unread(self) -> bool:
         """As many requests were begun for a peer that nobody knows as may be in one go; the rest waits for its turn."""
         return self.admission is not None and self._heads >= MAX_HEADS_PER_READ
 
-    def reads_on(self) -> bool:
+    def reads_while_unsent(self) -> bool:
         """As of any channel: one that carries a WebSocket is read whatever is unsent."""
         return any(lane.socket is not None for lane in self.lanes.values())
 

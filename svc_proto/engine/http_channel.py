@@ -196,7 +196,7 @@ class HttpChannel(Channel):
         self.closing = True
         self._timer.cancel()
 
-    def reads_on(self) -> bool:
+    def reads_while_unsent(self) -> bool:
         """A WebSocket is read whatever is unsent: its peer may have stopped reading for the same reason."""
         return self.socket is not None
 

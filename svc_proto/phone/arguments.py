@@ -13,18 +13,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.command_refused import CommandRefused
 from svc_proto.schema import coercion
 from svc_proto.schema.json_object import as_array, as_object, as_text
 
-__all__ = ["Arguments", "clamp", "scalar_text", "sendable", "utf16_length"]
+__all__ = ["CommandArguments", "clamp", "scalar_text", "replace_lone_surrogates", "utf16_length"]
 
 MAX_NAME = 100  # characters of a member's name in a refusal
 INT_BITS = 32  # width of a count, a duration or a coordinate on the phone
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 
 
-class Arguments:
+class CommandArguments:
     """The body of one command. Names given together are spellings of one argument; the first that is there wins."""
 
     def __init__(self, body: Mapping[str, object]) -> None:
@@ -34,9 +34,9 @@ class Arguments:
         """Refuse any member but these, 400 with its name. A null is as good as missing."""
         for name, value in self._body.items():
             if value is not None and name not in names:
-                raise Refusal(400, f"unknown argument: {sendable(name[:MAX_NAME])}")
+                raise CommandRefused(400, f"unknown argument: {replace_lone_surrogates(name[:MAX_NAME])}")
 
-    def raw(self, *names: str) -> object:
+    def value(self, *names: str) -> object:
         """The value as it came, or None."""
         for name in names:
             value = self._body.get(name)
@@ -46,19 +46,19 @@ class Arguments:
 
     def text(self, *names: str) -> str | None:
         """A scalar as text (numbers and booleans as JSON writes them), or None."""
-        value = self.raw(*names)
+        value = self.value(*names)
         return None if value is None else scalar_text(value, names[0])
 
-    def filled(self, *names: str) -> str | None:
+    def non_blank_text(self, *names: str) -> str | None:
         """Like `text`, with a blank one counted as missing."""
         value = self.text(*names)
         return value if value is not None and value.strip() else None
 
     def required(self, *names: str) -> str:
         """A text that must be there and not blank, or 400."""
-        value = self.filled(*names)
+        value = self.non_blank_text(*names)
         if value is None:
-            raise Refusal(400, f"missing or empty argument: {names[0]}")
+            raise CommandRefused(400, f"missing or empty argument: {names[0]}")
         return value
 
     def integer(self, *names: str, bits: int = INT_BITS) -> int | None:
@@ -74,7 +74,7 @@ class Arguments:
         """An int-ish value that must be there, or 400."""
         value = self.integer(*names)
         if value is None:
-            raise Refusal(400, f"missing or not an integer: {names[0]}")
+            raise CommandRefused(400, f"missing or not an integer: {names[0]}")
         return value
 
     def boolean(self, *names: str) -> bool | None:
@@ -86,7 +86,7 @@ class Arguments:
         value = self._body.get(name)
         found = {} if value is None else as_object(value)
         if found is None:
-            raise Refusal(400, f"{name} must be an object")
+            raise CommandRefused(400, f"{name} must be an object")
         return found
 
     def array(self, name: str) -> list[object]:
@@ -94,7 +94,7 @@ class Arguments:
         value = self._body.get(name)
         found = [] if value is None else as_array(value)
         if found is None:
-            raise Refusal(400, f"{name} must be an array")
+            raise CommandRefused(400, f"{name} must be an array")
         return found
 
 
@@ -102,14 +102,14 @@ def scalar_text(value: object, name: str) -> str:
     """A JSON scalar as text; 400 naming the field for an array or an object."""
     number = None if as_text(value) is not None else coercion.coerce_integer(value)
     if number is not None and number.bit_length() > 1024:  # far past any use, far below the interpreter's limit
-        raise Refusal(400, f"{name} is out of range")
+        raise CommandRefused(400, f"{name} is out of range")
     text = coercion.coerce_text(value, flags=True)
     if text is None:
-        raise Refusal(400, f"{name} must be a string, a number or a boolean")
-    return sendable(text)
+        raise CommandRefused(400, f"{name} must be a string, a number or a boolean")
+    return replace_lone_surrogates(text)
 
 
-def sendable(text: str) -> str:
+def replace_lone_surrogates(text: str) -> str:
     """The text with each lone surrogate replaced by `?`."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 

@@ -31,7 +31,7 @@ __all__ = [
     "Attachment",
     "AttachmentState",
     "AttachmentTrigger",
-    "Marker",
+    "MediaMarker",
     "MediaCache",
     "find_markers",
 ]
@@ -42,7 +42,7 @@ _MARKER = re.compile(
     r"|(?P<quote>[\"'`])(?P<quoted>/[^\n]*?)(?P=quote)"
     r"|(?P<words>/(?:(?!MEDIA:)[^\n\"'<>`])+))"
 )
-MOST_WORDS = 8  # of a path that nobody quoted
+MAX_PATH_WORDS = 8  # of a path that nobody quoted
 
 
 class AttachmentState(Enum):
@@ -57,7 +57,7 @@ class AttachmentState(Enum):
 class AttachmentTrigger(Enum):
     """What happens to it."""
 
-    HOLD = "on cellular, auto-fetch off"
+    WAIT_FOR_TAP = "on cellular, auto-fetch off"
     TAP = "tap"
     FETCHED = "fetched"
     TOO_LARGE = "too large"
@@ -67,7 +67,7 @@ class AttachmentTrigger(Enum):
 
 
 ATTACHMENT_TABLE: Table[AttachmentState, AttachmentTrigger] = {
-    (AttachmentState.LOADING, AttachmentTrigger.HOLD): AttachmentState.LOADING,
+    (AttachmentState.LOADING, AttachmentTrigger.WAIT_FOR_TAP): AttachmentState.LOADING,
     (AttachmentState.LOADING, AttachmentTrigger.TAP): AttachmentState.LOADING,
     (AttachmentState.LOADING, AttachmentTrigger.FETCHED): AttachmentState.READY,
     (AttachmentState.LOADING, AttachmentTrigger.TOO_LARGE): AttachmentState.FAILED,
@@ -89,7 +89,7 @@ NOT_THERE = (AttachmentTrigger.MISSING, AttachmentTrigger.FORBIDDEN)  # a path i
 
 
 @frozen
-class Marker:
+class MediaMarker:
     """A media marker in chat text: a token of the registry, or an absolute path of the host.
 
     A path that nobody quoted may go on behind a blank, or be over: `shorter` are the others it may be, longest first.
@@ -107,7 +107,7 @@ class Marker:
         return tuple(f"/media/by-path?path={quote(path, safe='')}" for path in (self.path or "", *self.shorter))
 
 
-def find_markers(text: str) -> list[Marker]:
+def find_markers(text: str) -> list[MediaMarker]:
     """Every marker in a chat text, in order, under either brand (SPEC.md "Media marker in chat text")."""
     return [_marker(match) for match in _MARKER.finditer(text)]
 
@@ -116,7 +116,7 @@ def find_markers(text: str) -> list[Marker]:
 class Attachment:
     """One attachment. Ask `wants_fetch`, fetch `target`, say how it went."""
 
-    marker: Marker
+    marker: MediaMarker
     preferences: Preferences
     on_cellular: bool = False
     state: AttachmentState = field(default=AttachmentState.LOADING, init=False)
@@ -126,7 +126,7 @@ class Attachment:
 
     def __attrs_post_init__(self) -> None:
         if not self.wants_fetch:
-            self._step(AttachmentTrigger.HOLD)
+            self._step(AttachmentTrigger.WAIT_FOR_TAP)
 
     @property
     def wants_fetch(self) -> bool:
@@ -140,20 +140,20 @@ class Attachment:
         return self.marker.targets[self._tried]
 
     @property
-    def offers_tap(self) -> bool:
+    def can_tap(self) -> bool:
         """Whether to show a tap-to-download affordance: not fetched for now, or worth another try."""
         waiting = self.state is AttachmentState.LOADING and not self.wants_fetch
         return waiting or self.state is AttachmentState.UNAVAILABLE
 
     def tap(self) -> None:
         """The person asks for it. Nothing where no tap is offered."""
-        if self.offers_tap:
+        if self.can_tap:
             self._step(AttachmentTrigger.TAP)
             self.tapped = True
             self._tried = 0
             self.message = ""
 
-    def answered(self, status: int | None, size: int) -> None:
+    def on_response(self, status: int | None, size: int) -> None:
         """The relay answered with a status and a body of so many bytes (announced or received); None: no answer."""
         if self.state is AttachmentState.LOADING:  # else a late answer to a fetch that was given up
             trigger = _trigger(status, size, self.preferences.max_inbound)
@@ -192,13 +192,13 @@ class MediaCache:
         return gone
 
 
-def _marker(match: re.Match[str]) -> Marker:
+def _marker(match: re.Match[str]) -> MediaMarker:
     if match["words"] is None:
-        return Marker(match["token"], match["quoted"])
+        return MediaMarker(match["token"], match["quoted"])
     words = match["words"].strip()
     ends = [*(blank.start() for blank in re.finditer(r"\s+", words)), len(words)]
-    path, *shorter = (words[:end] for end in reversed(ends[:MOST_WORDS]))
-    return Marker(path=path, shorter=tuple(shorter))
+    path, *shorter = (words[:end] for end in reversed(ends[:MAX_PATH_WORDS]))
+    return MediaMarker(path=path, shorter=tuple(shorter))
 
 
 def _trigger(status: int | None, size: int, most: int) -> AttachmentTrigger:

@@ -23,22 +23,22 @@ from svc_proto.service_clients.service_client import ServiceCallError
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Attachments"]
+__all__ = ["AttachmentFetcher"]
 
-MOST_SHOWN = 100  # attachments that are remembered; the oldest is forgotten, with its fetch
-DOWNLOAD_WITHIN = 120.0  # s, for a whole file: 100 MB, the largest that may be allowed, at 7 Mbit/s
-MOST_AT_ONCE = 4  # fetches; the others wait
+MAX_ATTACHMENTS = 100  # attachments that are remembered; the oldest is forgotten, with its fetch
+DOWNLOAD_TIMEOUT = 120.0  # s, for a whole file: 100 MB, the largest that may be allowed, at 7 Mbit/s
+MAX_CONCURRENT = 4  # fetches; the others wait
 
 
 @define(eq=False)
-class _Shown:
+class _FetchedAttachment:
     attachment: Attachment
     task: Task | None = None
     size: int = 0  # bytes
     content_type: str = ""
 
 
-class Attachments:
+class AttachmentFetcher:
     """What a chat shows. `source` says where the relay is and what the session token is; None when there is none yet.
 
     Each change is told as `attachment`: `number`, `state`, `message`, `tap` (whether one is offered), `size` in bytes,
@@ -59,7 +59,7 @@ class Attachments:
         self._on_cellular = on_cellular
         self._source = source
         self._tell = tell
-        self._shown: OrderedDict[int, _Shown] = OrderedDict()
+        self._shown: OrderedDict[int, _FetchedAttachment] = OrderedDict()
         self._cache = MediaCache(preferences)
         self._bodies: dict[int, bytes] = {}
         self._count = 0
@@ -70,10 +70,10 @@ class Attachments:
         for marker in find_markers(text):
             self._count += 1
             attachment = Attachment(marker, self._preferences, on_cellular=self._on_cellular)
-            self._shown[self._count] = _Shown(attachment)
+            self._shown[self._count] = _FetchedAttachment(attachment)
             numbers.append(self._count)
-            self._say(self._count)
-            while len(self._shown) > MOST_SHOWN:
+            self._notify(self._count)
+            while len(self._shown) > MAX_ATTACHMENTS:
                 self._forget()
         self.go_on()
         return numbers
@@ -81,10 +81,10 @@ class Attachments:
     def tap(self, number: int) -> bool:
         """The person asks for one. False when there is nothing to ask for."""
         shown = self._shown.get(number)
-        if shown is None or not shown.attachment.offers_tap:
+        if shown is None or not shown.attachment.can_tap:
             return False
         shown.attachment.tap()
-        self._say(number)
+        self._notify(number)
         self.go_on()
         return True
 
@@ -106,17 +106,17 @@ class Attachments:
             return
         running = sum(shown.task is not None for shown in self._shown.values())
         wanted = [number for number, shown in self._shown.items() if shown.attachment.wants_fetch and not shown.task]
-        for number in wanted[: max(0, MOST_AT_ONCE - running)]:
+        for number in wanted[: max(0, MAX_CONCURRENT - running)]:
             self._fetch(number, self._shown[number], source)
 
-    def drop(self) -> None:
+    def cancel_all(self) -> None:
         """Give up every fetch."""
         for shown in self._shown.values():
             if shown.task is not None:
                 shown.task.cancel()
                 shown.task = None
 
-    def _fetch(self, number: int, shown: _Shown, source: RelayClient) -> None:
+    def _fetch(self, number: int, shown: _FetchedAttachment, source: RelayClient) -> None:
         most = self._preferences.max_inbound
 
         def done(answer: HttpResult | Exception) -> None:
@@ -125,25 +125,25 @@ class Attachments:
             self.go_on()
 
         target = shown.attachment.target
-        flow = source.request(self._engine, "GET", target, into=buffered(most), fields=(), within=DOWNLOAD_WITHIN)
+        flow = source.request(self._engine, "GET", target, into=buffered(most), fields=(), within=DOWNLOAD_TIMEOUT)
         shown.task = self._engine.spawn(flow, on_done=done, on_error=done)
 
-    def _answered(self, number: int, shown: _Shown, answer: HttpResult | Exception, most: int) -> None:
+    def _answered(self, number: int, shown: _FetchedAttachment, answer: HttpResult | Exception, most: int) -> None:
         if isinstance(answer, ServiceCallError):
             too_large = answer.failure is not None and answer.failure.kind is FailureKind.TOO_LARGE
-            shown.attachment.answered(200 if too_large else None, most + 1)
+            shown.attachment.on_response(200 if too_large else None, most + 1)
         elif isinstance(answer, Exception):
             self._engine.log_bug(answer)
-            shown.attachment.answered(None, 0)
+            shown.attachment.on_response(None, 0)
         else:
-            shown.attachment.answered(answer.status, len(answer.body))
+            shown.attachment.on_response(answer.status, len(answer.body))
             if answer.status == 200:
                 shown.size = len(answer.body)
                 shown.content_type = (answer.headers.get(b"content-type") or b"").decode("latin-1")
                 self._bodies[number] = answer.body
                 for gone in self._cache.put(str(number), shown.size, self._engine.now.wall):
                     del self._bodies[int(gone)]
-        self._say(number)
+        self._notify(number)
 
     def _forget(self) -> None:
         _, shown = self._shown.popitem(last=False)
@@ -151,7 +151,7 @@ class Attachments:
             shown.task.cancel()
         # Its bytes stay in the cache until their turn comes: that is the cap's business.
 
-    def _say(self, number: int) -> None:
+    def _notify(self, number: int) -> None:
         shown = self._shown[number]
         attachment = shown.attachment
         self._tell(
@@ -160,7 +160,7 @@ class Attachments:
                 "number": number,
                 "state": attachment.state.value,
                 "message": attachment.message,
-                "tap": attachment.offers_tap,
+                "tap": attachment.can_tap,
                 "size": shown.size,
                 "content_type": shown.content_type,
             },

@@ -9,11 +9,11 @@ from attrs import frozen
 
 from svc_proto.basics.moment import Moment
 
-__all__ = ["Handset", "HandsetCommand", "Later", "NeedsUpload", "Performed", "Reply"]
+__all__ = ["PhoneBackend", "PhoneCommand", "DelayedReply", "UploadReply", "CommandResponse", "CommandReply"]
 
 
 @frozen
-class HandsetCommand:
+class PhoneCommand:
     """One `bridge.command`: method and path of the route, and its arguments."""
 
     method: str
@@ -23,7 +23,7 @@ class HandsetCommand:
 
 
 @frozen
-class Reply:
+class CommandReply:
     """The answer to a command: an HTTP-like status and a JSON object."""
 
     status: int
@@ -31,33 +31,33 @@ class Reply:
 
 
 @frozen
-class Later:
+class DelayedReply:
     """The answer to a command comes after `seconds` (`/wait`)."""
 
     seconds: float
-    reply: Reply
+    reply: CommandReply
 
 
 @frozen
-class NeedsUpload:
-    """The answer is a file: upload it to the relay, then ask `Handset.uploaded` for the reply."""
+class UploadReply:
+    """The answer is a file: upload it to the relay, then ask `PhoneBackend.on_uploaded` for the reply."""
 
     file_name: str
     content_type: str
     data: bytes
 
 
-Performed: TypeAlias = Reply | Later | NeedsUpload
+CommandResponse: TypeAlias = CommandReply | DelayedReply | UploadReply
 
 
-class Handset(Protocol):
+class PhoneBackend(Protocol):
     """A device. It has no clock and no socket: time is given, bytes are handed over."""
 
-    def perform(self, command: HandsetCommand, now: Moment) -> Performed:
+    def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
         """Carry out a command. Never raises: bad arguments are a reply."""
         ...
 
-    def uploaded(self, token: str, scheme: str) -> Reply:
+    def on_uploaded(self, token: str, scheme: str) -> CommandReply:
         """The reply to a command whose file is now in the relay's registry under `token`."""
         ...
 

@@ -20,9 +20,9 @@ from attrs import frozen
 
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task, sleep
-from svc_proto.phone.backend import HandsetCommand, Later, NeedsUpload, Performed, Reply
-from svc_proto.phone.safety.confirmation import Awaiting
-from svc_proto.phone.safety.settings import Answerer
+from svc_proto.phone.backend import CommandReply, CommandResponse, DelayedReply, PhoneCommand, UploadReply
+from svc_proto.phone.safety.confirmation import AwaitingConfirmation
+from svc_proto.phone.safety.settings import ConfirmationPolicy
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.phone.safety.gate import SafetyGate
 
-__all__ = ["Performer"]
+__all__ = ["CommandExecutor"]
 
-MOST_COMMANDS = 64  # under way at once; a further one is answered with 503
-MOST_REMEMBERED = 1024  # request ids that were taken; the oldest is forgotten
-LONGEST_ID = 200  # characters of a request id, which is a UUID (wire bridge 1.1); a longer one is malformed
-UPLOAD_WITHIN = 15.0  # s, wire bridge 3.4
-LONGEST_PATH = 100  # characters of a path in a log record
+MAX_COMMANDS = 64  # under way at once; a further one is answered with 503
+MAX_REMEMBERED_IDS = 1024  # request ids that were taken; the oldest is forgotten
+MAX_ID_CHARS = 200  # characters of a request id, which is a UUID (wire bridge 1.1); a longer one is malformed
+UPLOAD_TIMEOUT = 15.0  # s, wire bridge 3.4
+MAX_PATH_CHARS = 100  # characters of a path in a log record
 
 
 @frozen
-class _Asked:
+class _AwaitingConfirmation:
     """A command that the person was asked about."""
 
     confirmation_id: str
-    command: HandsetCommand
+    command: PhoneCommand
     relay: RelayClient
 
 
-class Performer:
-    """Carries out `bridge.command`s. `drop()` when there is nobody left to answer.
+class CommandExecutor:
+    """Carries out `bridge.command`s. `stop()` when there is nobody left to answer.
 
     `on_change` is called whenever the gate may have changed: after a command, a decision, a switch, a deadline.
     """
@@ -61,7 +61,7 @@ class Performer:
         engine: Engine,
         gate: SafetyGate,
         *,
-        answers: Answerer,
+        answers: ConfirmationPolicy,
         scheme: str,
         send: Callable[[str, str, Mapping[str, object]], None],
         tell: Callable[[str, Mapping[str, object]], None],
@@ -75,45 +75,45 @@ class Performer:
         self._send = send
         self._tell = tell
         self._on_change = on_change
-        self._deadline = engine.timers.timer(self.settle)
-        self._asked: dict[str, _Asked] = {}  # by request id
+        self._deadline = engine.timers.timer(self.advance)
+        self._asked: dict[str, _AwaitingConfirmation] = {}  # by request id
         self._under_way: dict[int, Task] = {}
         self._taken: OrderedDict[str, None] = OrderedDict()  # request ids
         self._count = 0
 
-    def perform(self, payload: JsonObject, relay: RelayClient) -> None:
+    def execute(self, payload: JsonObject, relay: RelayClient) -> None:
         """Take the payload of a `bridge.command`. A malformed one, and one that was taken before, is ignored."""
         command = _parse(payload)
         if command is None:
             return  # nobody could be answered (wire bridge 1.1)
-        if not self._take(command.request_id):
-            self._engine.log(Level.WARNING, "repeated command", path=command.path[:LONGEST_PATH])
+        if not self._remember_id(command.request_id):
+            self._engine.log(Level.WARNING, "repeated command", path=command.path[:MAX_PATH_CHARS])
             return
-        if len(self._under_way) >= MOST_COMMANDS:
-            self._respond(command, Reply(503, {"error": "too many commands at once"}))
+        if len(self._under_way) >= MAX_COMMANDS:
+            self._respond(command, CommandReply(503, {"error": "too many commands at once"}))
             return
         try:
-            outcome = self._gate.perform(command, self._engine.now)
+            outcome = self._gate.execute(command, self._engine.now)
         except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset is the answer to this command only
             outcome = self._apology(command, error)
-        if isinstance(outcome, Awaiting):
-            self._ask(_Asked(outcome.confirmation_id, command, relay))
+        if isinstance(outcome, AwaitingConfirmation):
+            self._request_confirmation(_AwaitingConfirmation(outcome.confirmation_id, command, relay))
         else:
             self._answer(command, outcome, relay)
-        self.settle()
+        self.advance()
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
         """The person's word on a question. False when it is not open any more; `remember` is "do not ask again"."""
-        self.settle()  # what is over by now is over, whatever the person says
+        self.advance()  # what is over by now is over, whatever the person says
         asked = next((each for each in self._asked.values() if each.confirmation_id == confirmation_id), None)
         if asked is None:
             return False
         del self._asked[asked.command.request_id]
         self._answer(asked.command, self._decided(asked, allow=allow, remember=remember), asked.relay)
-        self.settle()
+        self.advance()
         return True
 
-    def settle(self) -> None:
+    def advance(self) -> None:
         """Let the gate's time pass: answer what it gave up, and set the timer for what it waits for."""
         for request_id, performed in self._gate.advance(self._engine.now):
             asked = self._asked.pop(request_id)
@@ -126,7 +126,7 @@ class Performer:
             self._deadline.set(when)
         self._on_change()
 
-    def drop(self) -> None:
+    def stop(self) -> None:
         """Give up everything that is under way or waits for the person."""
         tasks, self._under_way = self._under_way, {}
         for task in tasks.values():
@@ -135,22 +135,22 @@ class Performer:
             self.lapsed_at = self._engine.now.mono
         self._asked.clear()
         self._gate.connection_lost()
-        self.settle()
+        self.advance()
 
-    def _take(self, request_id: str) -> bool:
+    def _remember_id(self, request_id: str) -> bool:
         if request_id in self._taken:
             return False
         self._taken[request_id] = None
-        if len(self._taken) > MOST_REMEMBERED:
+        if len(self._taken) > MAX_REMEMBERED_IDS:
             self._taken.popitem(last=False)
         return True
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
-    def _ask(self, asked: _Asked) -> None:
+    def _request_confirmation(self, asked: _AwaitingConfirmation) -> None:
         self._asked[asked.command.request_id] = asked
-        if self.answers is not Answerer.ASK:
-            self.decide(asked.confirmation_id, allow=self.answers is Answerer.ALLOW)
+        if self.answers is not ConfirmationPolicy.ASK:
+            self.decide(asked.confirmation_id, allow=self.answers is ConfirmationPolicy.ALLOW)
             return
         (open_,) = (each for each in self._gate.confirmations() if each.confirmation_id == asked.confirmation_id)
         self._tell(
@@ -164,7 +164,7 @@ class Performer:
             },
         )
 
-    def _decided(self, asked: _Asked, *, allow: bool, remember: bool) -> Performed:
+    def _decided(self, asked: _AwaitingConfirmation, *, allow: bool, remember: bool) -> CommandResponse:
         try:
             answer = self._gate.decide(asked.confirmation_id, allow=allow, remember=remember, now=self._engine.now)
         except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset, as above
@@ -174,17 +174,17 @@ class Performer:
 
     # --- answering ------------------------------------------------------------------------------------------------
 
-    def _answer(self, command: HandsetCommand, performed: Performed, relay: RelayClient) -> None:
-        if isinstance(performed, Reply):
+    def _answer(self, command: PhoneCommand, performed: CommandResponse, relay: RelayClient) -> None:
+        if isinstance(performed, CommandReply):
             self._respond(command, performed)
         else:
             self._begin(command, performed, relay)
 
-    def _begin(self, command: HandsetCommand, performed: Later | NeedsUpload, relay: RelayClient) -> None:
+    def _begin(self, command: PhoneCommand, performed: DelayedReply | UploadReply, relay: RelayClient) -> None:
         self._count += 1
         key = self._count
 
-        def done(reply: Reply) -> None:
+        def done(reply: CommandReply) -> None:
             self._under_way.pop(key, None)
             self._respond(command, reply)
 
@@ -196,21 +196,23 @@ class Performer:
         if not task.done:
             self._under_way[key] = task
 
-    def _finish(self, command: HandsetCommand, performed: Later | NeedsUpload, relay: RelayClient) -> Flow[Reply]:
-        if isinstance(performed, Later):
+    def _finish(
+        self, command: PhoneCommand, performed: DelayedReply | UploadReply, relay: RelayClient
+    ) -> Flow[CommandReply]:
+        if isinstance(performed, DelayedReply):
             yield from sleep(self._engine, performed.seconds)
             return performed.reply
         kind, name = performed.content_type, performed.file_name
         part = Part(name="file", filename=name, content_type=kind, data=performed.data)
         try:
-            token = yield from relay.upload_file(self._engine, part, within=UPLOAD_WITHIN)
+            token = yield from relay.upload_file(self._engine, part, within=UPLOAD_TIMEOUT)
         except ServiceCallError as error:
-            reply = Reply(500, {"error": f"the file could not be uploaded: {_problem(error)}"})
+            reply = CommandReply(500, {"error": f"the file could not be uploaded: {_problem(error)}"})
             self._gate.upload_failed(command.request_id, reply)
             return reply
-        return self._gate.uploaded(token, self._scheme, request_id=command.request_id)
+        return self._gate.on_uploaded(token, self._scheme, request_id=command.request_id)
 
-    def _respond(self, command: HandsetCommand, reply: Reply) -> None:
+    def _respond(self, command: PhoneCommand, reply: CommandReply) -> None:
         try:
             self._send("bridge", "bridge.response", _response(command, reply))
         except Exception as error:  # noqa: BLE001, RUF100 - a result that is not JSON: the handset's bug
@@ -218,23 +220,23 @@ class Performer:
             self._send("bridge", "bridge.response", _response(command, reply))
         self._tell("performed", {"method": command.method, "path": command.path, "status": reply.status})
 
-    def _apology(self, command: HandsetCommand, error: Exception) -> Reply:
-        reply = Reply(500, {"error": f"internal error, reference {self._engine.log_bug(error)}"})
+    def _apology(self, command: PhoneCommand, error: Exception) -> CommandReply:
+        reply = CommandReply(500, {"error": f"internal error, reference {self._engine.log_bug(error)}"})
         self._gate.log.finish(command.request_id, reply)
         return reply
 
 
-def _parse(payload: JsonObject) -> HandsetCommand | None:
+def _parse(payload: JsonObject) -> PhoneCommand | None:
     request_id, method, path = payload.text("request_id"), payload.string("method"), payload.string("path")
-    if not 0 < len(request_id) <= LONGEST_ID or method is None or path is None:
+    if not 0 < len(request_id) <= MAX_ID_CHARS or method is None or path is None:
         return None
     body = payload.object_or_none("body")
     if body is None:
         body = payload.get_object("params")  # which count only where there is no body (wire bridge 1.1)
-    return HandsetCommand(method, path, body, request_id)
+    return PhoneCommand(method, path, body, request_id)
 
 
-def _response(command: HandsetCommand, reply: Reply) -> dict[str, object]:
+def _response(command: PhoneCommand, reply: CommandReply) -> dict[str, object]:
     return {"request_id": command.request_id, "status": reply.status, "result": dict(reply.result)}
 
 

@@ -15,7 +15,7 @@ from svc_proto.machines.pairing_payload import parse_invite
 from svc_proto.phone.preferences import Preferences
 from svc_proto.service_clients.candidate_prober import is_usable, parse_candidate
 
-__all__ = ["Invite", "read_invite"]
+__all__ = ["Invite", "parse_phone_invite"]
 
 
 @frozen(kw_only=True)
@@ -27,7 +27,7 @@ class Invite:
     routes: tuple[Candidate, ...] = ()
 
 
-def read_invite(text: str, preferences: Preferences) -> Invite:
+def parse_phone_invite(text: str, preferences: Preferences) -> Invite:
     """Read an invite in any form. `Refused` 400: `invalid_invite`, or `plain_route` where consent is missing."""
     payload = parse_invite(text)
     relay = payload.get_object("relay")

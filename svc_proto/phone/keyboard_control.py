@@ -39,22 +39,22 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 __all__ = [
     "HELP",
     "KEYBOARD",
-    "Answered",
-    "LetGo",
-    "PersonListener",
-    "OtherNetwork",
-    "PersonChannel",
-    "Phrase",
-    "Tap",
-    "TurnSwitch",
-    "Verb",
-    "Word",
-    "read_word",
+    "ConfirmationAnswer",
+    "DetachChannels",
+    "UserInputHandler",
+    "NetworkChanged",
+    "KeyboardInputChannel",
+    "TextInput",
+    "TapAttachment",
+    "SetSwitch",
+    "TextAction",
+    "UserInput",
+    "parse_user_input",
 ]
 
 KEYBOARD = Address("stdio", 0)  # from where the runtime accepts standard input
-MOST_DIGITS = 10  # of a number that is typed
-LONGEST_LINE = 4096  # bytes; a longer one is no line of a person
+MAX_DIGITS = 10  # of a number that is typed
+MAX_LINE_BYTES = 4096  # bytes; a longer one is no line of a person
 SOUND = ".wav"  # at the end of what is said: it is a file
 HELP = (
     "y, a or n answer the open question (a: do not ask again; add its name if several are open); "
@@ -78,7 +78,7 @@ _SWITCHES = {switch.value: switch for switch in Switch}
 
 
 @frozen(kw_only=True)
-class Answered:
+class ConfirmationAnswer:
     """An answer to a question; `which` is its name, None for the one that is open."""
 
     allow: bool
@@ -86,7 +86,7 @@ class Answered:
     which: str | None
 
 
-class Verb(Enum):
+class TextAction(Enum):
     """What is to become of a text."""
 
     SHOW = "show"  # a chat text has come
@@ -98,15 +98,15 @@ class Verb(Enum):
 
 
 @frozen
-class Phrase:
+class TextInput:
     """A text, and what is to become of it."""
 
-    verb: Verb
+    verb: TextAction
     text: str
 
 
 @frozen
-class TurnSwitch:
+class SetSwitch:
     """A switch is turned on or off."""
 
     switch: Switch
@@ -114,69 +114,71 @@ class TurnSwitch:
 
 
 @frozen
-class Tap:
+class TapAttachment:
     """An attachment is asked for."""
 
     number: int
 
 
 @frozen
-class OtherNetwork:
+class NetworkChanged:
     """The phone is on another network."""
 
     cellular: bool
 
 
 @frozen
-class LetGo:
+class DetachChannels:
     """Terminal and agent are let go of."""
 
 
-Word: TypeAlias = Answered | TurnSwitch | Tap | OtherNetwork | Phrase | LetGo
+UserInput: TypeAlias = ConfirmationAnswer | SetSwitch | TapAttachment | NetworkChanged | TextInput | DetachChannels
 
 
-def read_word(line: str) -> Word | None:
+def parse_user_input(line: str) -> UserInput | None:
     """What a line means; None for one that means nothing."""
     match line.lower().split():
         case [("on" | "off") as way]:
-            return TurnSwitch(Switch.MASTER, way == "on")
+            return SetSwitch(Switch.MASTER, way == "on")
         case [name, ("on" | "off") as way] if name in _SWITCHES:
-            return TurnSwitch(_SWITCHES[name], way == "on")
+            return SetSwitch(_SWITCHES[name], way == "on")
         case [answer, *names] if answer in _ANSWERS and len(names) < 2:
             allow, remember = _ANSWERS[answer]
-            return Answered(allow=allow, remember=remember, which=names[0] if names else None)
+            return ConfirmationAnswer(allow=allow, remember=remember, which=names[0] if names else None)
         case [("show" | "notify" | "say" | "chat" | "shell") as verb, _, *_]:
             text = line.strip()[len(verb) :].strip()  # as it was typed: markers have capitals
-            return Phrase(Verb.PLAY if verb == "say" and text.lower().endswith(SOUND) else Verb(verb), text)
+            return TextInput(
+                TextAction.PLAY if verb == "say" and text.lower().endswith(SOUND) else TextAction(verb), text
+            )
         case ["leave"]:
-            return LetGo()
-        case ["tap", number] if number.isdecimal() and len(number) < MOST_DIGITS:
-            return Tap(int(number))
+            return DetachChannels()
+        case ["tap", number] if number.isdecimal() and len(number) < MAX_DIGITS:
+            return TapAttachment(int(number))
         case [("wifi" | "cellular") as network]:
-            return OtherNetwork(network == "cellular")
+            return NetworkChanged(network == "cellular")
         case _:
             return None
 
 
-class PersonListener(Protocol):
+class UserInputHandler(Protocol):
     """Who hears the person."""
 
-    def on_word(self, word: Word | None) -> None:
+    def on_user_input(self, word: UserInput | None) -> None:
         """A line came; None when it made no sense."""
 
-    def on_person_left(self) -> None:
+    def on_keyboard_closed(self) -> None:
         """No word will come any more."""
 
 
-class PersonChannel(Channel):
+class KeyboardInputChannel(Channel):
     """The keyboard. Nothing is written to it: what the person is shown goes to the program as news."""
 
     __slots__ = ("_left", "_lines", "_listener")
 
-    def __init__(self, engine: Engine, fact: Accepted, listener: PersonListener) -> None:
+    def __init__(self, engine: Engine, fact: Accepted, listener: UserInputHandler) -> None:
         super().__init__(engine, fact.ch, DEFAULT_LIMITS)
         self._listener = listener
-        self._lines = LineBuffer(LONGEST_LINE)
+        self._lines = LineBuffer(MAX_LINE_BYTES)
         self._left = False
 
     def received(self, data: bytes) -> None:
@@ -184,16 +186,16 @@ class PersonChannel(Channel):
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError:
-            self.leave()
+            self.stop_reading()
             return
         for line in lines:
             text = line.decode("utf-8", "replace").strip()
             if text:
-                self._listener.on_word(read_word(text))
+                self._listener.on_user_input(parse_user_input(text))
 
     def read_closed(self) -> None:
         """The keyboard is at its end."""
-        self.leave()
+        self.stop_reading()
 
     def closed(self, why: str) -> None:
         """The person's keyboard is gone: nobody answers any more."""
@@ -202,9 +204,9 @@ class PersonChannel(Channel):
 
     def stop(self) -> None:
         """The process ends."""
-        self.leave()
+        self.stop_reading()
 
-    def leave(self) -> None:
+    def stop_reading(self) -> None:
         """Read no more."""
         self.abort()
         self._leave_once()
@@ -212,4 +214,4 @@ class PersonChannel(Channel):
     def _leave_once(self) -> None:
         if not self._left:
             self._left = True
-            self._listener.on_person_left()
+            self._listener.on_keyboard_closed()

@@ -16,20 +16,20 @@ from typing import TypeAlias
 from attrs import frozen
 
 from svc_proto.basics.brand import BRANDS
-from svc_proto.phone.arguments import Arguments, scalar_text
-from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.arguments import CommandArguments, scalar_text
+from svc_proto.phone.command_refused import CommandRefused
 
 __all__ = [
     "READERS",
-    "Handover",
-    "Outgoing",
+    "ShareAction",
+    "OutgoingAction",
     "OutgoingFile",
-    "PhoneCall",
-    "Sms",
-    "read_call",
-    "read_mms",
-    "read_share",
-    "read_sms",
+    "CallAction",
+    "SmsAction",
+    "parse_call_action",
+    "parse_mms_action",
+    "parse_share_action",
+    "parse_sms_action",
 ]
 
 UNKNOWN_TYPE = "application/octet-stream"
@@ -56,26 +56,26 @@ _SHARED = ("attachments", *_ONE_ATTACHMENT, "media_tokens", "paths", "text", "bo
 
 
 @frozen
-class PhoneCall:
+class CallAction:
     """A call that is about to be made: `/call`."""
 
     number: str
 
     @property
-    def shown(self) -> str:
+    def question_text(self) -> str:
         """The question's text."""
         return self.number
 
 
 @frozen(kw_only=True)
-class Sms:
+class SmsAction:
     """`/send_sms`. `to` is one line of digits and signs."""
 
     to: str
     body: str
 
     @property
-    def shown(self) -> str:
+    def question_text(self) -> str:
         """The question's text: the recipient, then all of the message."""
         return f"{self.to}\n{self.body}"
 
@@ -98,7 +98,7 @@ class OutgoingFile:
 
 
 @frozen(kw_only=True)
-class Handover:
+class ShareAction:
     """`/share_media`, and with `to` `/send_mms`: what an app on the phone is opened with."""
 
     to: str | None
@@ -108,7 +108,7 @@ class Handover:
     package: str | None
 
     @property
-    def shown(self) -> str:
+    def question_text(self) -> str:
         """The question's text, a line for each thing; the text is last, since it may have lines of its own."""
         lines = [] if self.to is None else [_line("to", self.to)]
         lines += [] if self.package is None else [_line("app", self.package)]
@@ -117,79 +117,79 @@ class Handover:
         return "\n".join([*lines, f"text {self.text}"] if self.text else lines)
 
 
-Outgoing: TypeAlias = PhoneCall | Sms | Handover
+OutgoingAction: TypeAlias = CallAction | SmsAction | ShareAction
 
 
-def read_call(args: Arguments) -> PhoneCall:
+def parse_call_action(args: CommandArguments) -> CallAction:
     """The arguments of `/call`."""
     args.only("number")
     number = args.required("number").strip()
     if _DIALABLE.fullmatch(number) is None:
-        raise Refusal(400, "number: two or more of digits, space and + ( ) - . , * # p w")
-    return PhoneCall(number)
+        raise CommandRefused(400, "number: two or more of digits, space and + ( ) - . , * # p w")
+    return CallAction(number)
 
 
-def read_sms(args: Arguments) -> Sms:
+def parse_sms_action(args: CommandArguments) -> SmsAction:
     """The arguments of `/send_sms`."""
     try:
         args.only("to", "body")
         to, body = args.required("to"), args.text("body")
-    except Refusal as refusal:
+    except CommandRefused as refusal:
         raise _bad_sms(refusal.error) from None
     if not body:
         raise _bad_sms("missing or empty argument: body")
     if _RECIPIENT.fullmatch(to) is None:
-        raise Refusal(400, "to: not a phone number", None, status="failed", reason="invalid_recipient")
-    return Sms(to=to, body=body)
+        raise CommandRefused(400, "to: not a phone number", None, status="failed", reason="invalid_recipient")
+    return SmsAction(to=to, body=body)
 
 
-def read_share(args: Arguments) -> Handover:
+def parse_share_action(args: CommandArguments) -> ShareAction:
     """The arguments of `/share_media`."""
     return _read(args, recipient=False)
 
 
-def read_mms(args: Arguments) -> Handover:
+def parse_mms_action(args: CommandArguments) -> ShareAction:
     """The arguments of `/send_mms`."""
     return _read(args, recipient=True)
 
 
-READERS: dict[str, Callable[[Arguments], Outgoing]] = {
-    "/call": read_call,
-    "/send_sms": read_sms,
-    "/send_mms": read_mms,
-    "/share_media": read_share,
+READERS: dict[str, Callable[[CommandArguments], OutgoingAction]] = {
+    "/call": parse_call_action,
+    "/send_sms": parse_sms_action,
+    "/send_mms": parse_mms_action,
+    "/share_media": parse_share_action,
 }
-"""By path: the column "always confirm" of wire bridge 5.2. Each raises `Refusal` 400 for what cannot be used."""
+"""By path: the column "always confirm" of wire bridge 5.2. Each raises `CommandRefused` 400 for what cannot be used."""
 
 
-def _read(args: Arguments, *, recipient: bool) -> Handover:
+def _read(args: CommandArguments, *, recipient: bool) -> ShareAction:
     try:
         args.only(*_SHARED, *(("to",) if recipient else ()))
         to = args.required("to") if recipient else None
         attachments = _attachments(args)
-        text = args.filled("text") or args.filled("body") or ""  # "`text` wins"
+        text = args.non_blank_text("text") or args.non_blank_text("body") or ""  # "`text` wins"
         if not attachments and not text:
-            raise Refusal(400, "give at least one of attachments and text")
-        title, package = args.filled("title"), args.filled("package")
-    except Refusal as refusal:
+            raise CommandRefused(400, "give at least one of attachments and text")
+        title, package = args.non_blank_text("title"), args.non_blank_text("package")
+    except CommandRefused as refusal:
         raise _failed(refusal.error, "invalid_schema") from None
     for attachment in attachments:
         source = attachment.source
         if source == "/" or (not source.startswith("/") and _TOKEN.fullmatch(source) is None):
             raise _failed("media: not a token or a path", "media_fetch_failed")
-    return Handover(to=to, attachments=tuple(attachments), text=text, title=title, package=package)
+    return ShareAction(to=to, attachments=tuple(attachments), text=text, title=title, package=package)
 
 
-def _attachments(args: Arguments) -> list[OutgoingFile]:
+def _attachments(args: CommandArguments) -> list[OutgoingFile]:
     attachments = []
     for index, item in enumerate(args.array("attachments")):
         if not isinstance(item, Mapping):
-            raise Refusal(400, f"attachments[{index}] must be an object")
-        members = Arguments(item)
+            raise CommandRefused(400, f"attachments[{index}] must be an object")
+        members = CommandArguments(item)
         members.only(*_ONE_ATTACHMENT)
         attachment = _attachment(members)
         if attachment is None:
-            raise Refusal(400, f"attachments[{index}] lacks media, media_token, token or path")
+            raise CommandRefused(400, f"attachments[{index}] lacks media, media_token, token or path")
         attachments.append(attachment)
     single = _attachment(args)
     if single is not None:
@@ -199,13 +199,13 @@ def _attachments(args: Arguments) -> list[OutgoingFile]:
     return attachments
 
 
-def _attachment(args: Arguments) -> OutgoingFile | None:
-    reference, path = args.filled(*_REFERENCE), args.filled("path")
+def _attachment(args: CommandArguments) -> OutgoingFile | None:
+    reference, path = args.non_blank_text(*_REFERENCE), args.non_blank_text("path")
     if reference is None:
         if path is None:
             return None
         reference = _from_path(path)
-    return _typed(reference, args.filled("content_type"), args.filled("file_name"))
+    return _typed(reference, args.non_blank_text("content_type"), args.non_blank_text("file_name"))
 
 
 def _from_path(path: str) -> str:
@@ -222,9 +222,9 @@ def _line(label: str, value: str) -> str:
     return f"{label} {value if value.isprintable() else ascii(value)}"
 
 
-def _bad_sms(error: str) -> Refusal:
-    return Refusal(400, error, None, status="failed", reason="invalid_schema", expected_schema=dict(SMS_SCHEMA))
+def _bad_sms(error: str) -> CommandRefused:
+    return CommandRefused(400, error, None, status="failed", reason="invalid_schema", expected_schema=dict(SMS_SCHEMA))
 
 
-def _failed(error: str, reason: str) -> Refusal:
-    return Refusal(400, error, None, status="failed", reason=reason)
+def _failed(error: str, reason: str) -> CommandRefused:
+    return CommandRefused(400, error, None, status="failed", reason=reason)

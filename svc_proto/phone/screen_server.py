@@ -34,9 +34,9 @@ from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.sync import Condition
 from svc_proto.facts import Accepted, Failure
-from svc_proto.phone.backend import HandsetCommand, Reply
-from svc_proto.phone.keyboard_control import KEYBOARD, Phrase, Verb
-from svc_proto.phone.safety.gate_interface import PhoneHandset
+from svc_proto.phone.backend import CommandReply, PhoneCommand
+from svc_proto.phone.keyboard_control import KEYBOARD, TextAction, TextInput
+from svc_proto.phone.safety.gate_interface import SystemBackend
 from svc_proto.phone.safety.master_toggle import MasterState
 from svc_proto.phone.safety.settings import SafetySettings, Switch
 from svc_proto.phone.safety.view import ConfirmationView
@@ -51,11 +51,11 @@ from svc_proto.service_clients.phone_screen_endpoint import (
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
-__all__ = ["PHONE_SESSION", "TOUCHES", "SeenPhone"]
+__all__ = ["PHONE_SESSION", "TOUCHES", "PhoneScreenServer"]
 
 PHONE_SESSION = "phone-session"  # in the state folder: the token of the last pairing, so that the next start needs none
 LIMITS = evolve(DEFAULT_LIMITS, max_connections=64)
-LONGEST_LOOK = 3.0  # s that a look waits for something new; a dashboard waits 5 for its answer
+LONG_POLL_TIMEOUT = 3.0  # s that a look waits for something new; a dashboard waits 5 for its answer
 LARGEST = 16_384  # bytes of a body
 SWITCHES = ("Switch", "CheckBox")  # ends of class names
 TOUCHES = {
@@ -67,33 +67,33 @@ TOUCHES = {
 }  # the other members of the body are those of that route (wire bridge 3.5)
 
 
-class Access(Enum):
+class ScreenAccess(Enum):
     """The one policy of the route table."""
 
     DASHBOARD = "dashboard"
 
 
-class SeenPhone:
+class PhoneScreenServer:
     """A phone and its screen, as one service; `url` is where it listens."""
 
     engine: Engine
 
-    def __init__(self, config: PhoneConfig, handset: PhoneHandset, safety: SafetySettings, *, url: str) -> None:
-        self.phone = Phone(config, handset, safety, on_news=self._heard, watched=True)
+    def __init__(self, config: PhoneConfig, handset: SystemBackend, safety: SafetySettings, *, url: str) -> None:
+        self.phone = Phone(config, handset, safety, on_news=self._on_notify, watched=True)
         self._handset = handset
         self._url = url
         self._door: PhoneScreenEndpoint | None = None
         self._stopping = False
         self._talk = PhoneTranscript()
         rows = (
-            ("GET", "/screen", self._look),
+            ("GET", "/screen", self._show_screen),
             ("POST", "/touch", self._touch),
             ("POST", "/answer", self._answer),
             ("POST", "/toggle", self._toggle),
-            ("POST", "/say", self._say),
+            ("POST", "/say", self._send_to_agent),
         )
         self.router = Router(
-            Route(method=method, pattern=path, access=Access.DASHBOARD, handler=handler, body_limit=LARGEST)
+            Route(method=method, pattern=path, access=ScreenAccess.DASHBOARD, handler=handler, body_limit=LARGEST)
             for method, path, handler in rows
         )
 
@@ -139,9 +139,9 @@ class SeenPhone:
 
     # --- the screen ---
 
-    def _look(self, request: Request) -> Flow[Response]:
+    def _show_screen(self, request: Request) -> Flow[Response]:
         engine, seen = self.engine, request.query.get("seen")
-        until = engine.now.mono + LONGEST_LOOK
+        until = engine.now.mono + LONG_POLL_TIMEOUT
         while (state := self._state())["tag"] == seen and not self._stopping and engine.now.mono < until:
             yield from self._looking.wait(until)
         return json_response(200, state)
@@ -149,7 +149,7 @@ class SeenPhone:
     def _state(self) -> dict[str, object]:
         now = self.engine.now
         view, status = self.phone.gate.view(now), self.phone.gate.status(now)
-        screen = self._handset.perform(HandsetCommand("GET", "/screen", {}), now)
+        screen = self._handset.execute(PhoneCommand("GET", "/screen", {}), now)
         latest = view.activity[0].to_json() if view.activity else None
         state: dict[str, object] = {
             "name": self.phone.config.device_name,
@@ -158,7 +158,7 @@ class SeenPhone:
             "hint": view.hint,
             "screen_on": status.get("screen_on", True),
             "battery": status.get("battery"),
-            "screen": self._with_switches(screen.result) if isinstance(screen, Reply) else {},
+            "screen": self._with_switches(screen.result) if isinstance(screen, CommandReply) else {},
             "latest": latest,
             "questions": [_question(overlay) for overlay in view.overlays],
             "talk": self._talk.lines(),
@@ -177,9 +177,9 @@ class SeenPhone:
     def _described(self, node: dict[str, object]) -> dict[str, object]:
         if not str(node["className"]).endswith(SWITCHES):
             return node
-        asked = HandsetCommand("POST", "/describe_node", {"nodeId": node["nodeId"]})
-        told = self._handset.perform(asked, self.engine.now)
-        return {**node, "checked": told.result.get("checked")} if isinstance(told, Reply) else node
+        asked = PhoneCommand("POST", "/describe_node", {"nodeId": node["nodeId"]})
+        told = self._handset.execute(asked, self.engine.now)
+        return {**node, "checked": told.result.get("checked")} if isinstance(told, CommandReply) else node
 
     # --- the person ---
 
@@ -190,8 +190,8 @@ class SeenPhone:
         if kind == "wake":
             self._handset.wake(now)
         elif kind in TOUCHES:
-            done = self._handset.perform(HandsetCommand("POST", TOUCHES[kind], body), now)
-            if isinstance(done, Reply) and done.status >= 400:
+            done = self._handset.execute(PhoneCommand("POST", TOUCHES[kind], body), now)
+            if isinstance(done, CommandReply) and done.status >= 400:
                 raise Refused(done.status, "not_done", str(done.result.get("error", "the phone did not do it")))
         else:
             raise Refused(400, "invalid", f"kind must be one of wake, {', '.join(TOUCHES)}")
@@ -211,18 +211,18 @@ class SeenPhone:
         on = request.json_object().boolean("on")
         if on is None:
             raise Refused(400, "invalid", "on must be true or false")
-        if not self.phone.controls.turn(Switch.MASTER, on):
+        if not self.phone.controls.set_switch(Switch.MASTER, on):
             hint = self.phone.gate.view(self.engine.now).hint
             raise Refused(409, "not_turned", hint or "this build has no Device Control")
         return self._done()
 
-    def _say(self, request: Request) -> Response:
+    def _send_to_agent(self, request: Request) -> Response:
         body = request.json_object()
         text, aloud = body.text("text"), body.boolean("aloud") if "aloud" in body else False
         if not text.strip() or aloud is None:
             raise Refused(400, "invalid", "text must be some text; aloud, true or false")
-        self._talk.said(text)
-        self.phone.controls.on_word(Phrase(Verb.SAY if aloud else Verb.CHAT, text))
+        self._talk.add_user_text(text)
+        self.phone.controls.on_user_input(TextInput(TextAction.SAY if aloud else TextAction.CHAT, text))
         return self._done()
 
     def _done(self) -> Response:
@@ -237,13 +237,13 @@ class SeenPhone:
             self.engine.log(Level.ERROR, "no dashboard will find the screen", problem=problem.kind.value)
         self.phone.on_started()
 
-    def _heard(self, news: Notify) -> None:
+    def _on_notify(self, news: Notify) -> None:
         if news.event == "paired":
-            self.engine.spawn(self._keep(str(news.fields["token"])))
-        self._talk.hear(news)
+            self.engine.spawn(self._store_token(str(news.fields["token"])))
+        self._talk.add_event(news)
         self._wake()
 
-    def _keep(self, token: str) -> Flow[None]:
+    def _store_token(self, token: str) -> Flow[None]:
         kept = yield from run_operation(self.engine, WriteConfig(self.engine.new_op(), PHONE_SESSION, token))
         if isinstance(kept, Failure):
             self.engine.log(Level.WARNING, "the session is not kept", problem=kept.kind.value)

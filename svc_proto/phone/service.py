@@ -42,18 +42,18 @@ from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.transitions import Table, step
-from svc_proto.phone.attachment_fetcher import Attachments
-from svc_proto.phone.command_executor import Performer
-from svc_proto.phone.keyboard_control import KEYBOARD, PersonChannel
+from svc_proto.phone.attachment_fetcher import AttachmentFetcher
+from svc_proto.phone.command_executor import CommandExecutor
+from svc_proto.phone.keyboard_control import KEYBOARD, KeyboardInputChannel
 from svc_proto.phone.preferences import Preferences
 from svc_proto.phone.safety.blocklist import Blocklist
 from svc_proto.phone.safety.gate import SafetyGate
-from svc_proto.phone.safety.gate_interface import PhoneHandset
+from svc_proto.phone.safety.gate_interface import SystemBackend
 from svc_proto.phone.safety.settings import SafetySettings
 from svc_proto.phone.safety.view import SafetyView
-from svc_proto.phone.terminal_channels import Consoles
-from svc_proto.phone.user_controls import Controls
-from svc_proto.phone.voice_client import PhoneVoice
+from svc_proto.phone.terminal_channels import PhoneMessageChannels
+from svc_proto.phone.user_controls import UserControls
+from svc_proto.phone.voice_client import PhoneVoiceClient
 from svc_proto.schema.envelope import parse_envelope, write_envelope
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.candidate_prober import CandidateProber
@@ -61,17 +61,17 @@ from svc_proto.service_clients.default_ttl import default_ttl
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.relay_url import RelayUrl
 
-__all__ = ["LIFE", "Phone", "PhoneConfig", "PhoneState", "PhoneTrigger"]
+__all__ = ["PHONE_TABLE", "Phone", "PhoneConfig", "PhoneState", "PhoneTrigger"]
 
-STATUS_EVERY = 30.0  # s, wire bridge 1.3
+STATUS_INTERVAL = 30.0  # s, wire bridge 1.3
 FIRST_PAUSE = 1.0  # s before the first retry; doubles
-LONGEST_PAUSE = 30.0  # s
+MAX_PAUSE = 30.0  # s
 BLOCKED_PAUSE = 300.0  # s after a 429 that names no time, wire core 1.6
-LONGEST_BLOCK = 3600.0  # s: a Retry-After that asks for more is not believed
-OPEN_WITHIN = 15.0  # s for the connection and the handshake
-SIGN_IN_WITHIN = 15.0  # s from the open socket to `auth.ok`, wire core 1.6
-MOST_NOTICES = 50  # notifications that wait for a relay; the oldest is forgotten (wire core 7.2)
-LONGEST_REASON = 200  # characters of a relay's text that are passed on
+MAX_RETRY_AFTER = 3600.0  # s: a Retry-After that asks for more is not believed
+OPEN_TIMEOUT = 15.0  # s for the connection and the handshake
+SIGN_IN_TIMEOUT = 15.0  # s from the open socket to `auth.ok`, wire core 1.6
+MAX_NOTIFICATIONS = 50  # notifications that wait for a relay; the oldest is forgotten (wire core 7.2)
+MAX_REASON_CHARS = 200  # characters of a relay's text that are passed on
 
 
 class PhoneState(Enum):
@@ -80,7 +80,7 @@ class PhoneState(Enum):
     CONNECTING = "connecting"
     SIGNING_IN = "signing in"
     ONLINE = "online"
-    RESTING = "resting"
+    BACKING_OFF = "resting"
     GIVEN_UP = "given up"
     STOPPED = "stopped"
 
@@ -97,23 +97,23 @@ class PhoneTrigger(Enum):
     STOP = "stop"
 
 
-LIFE: Table[PhoneState, PhoneTrigger] = {
+PHONE_TABLE: Table[PhoneState, PhoneTrigger] = {
     (PhoneState.CONNECTING, PhoneTrigger.OPENED): PhoneState.SIGNING_IN,
-    (PhoneState.CONNECTING, PhoneTrigger.FAILED): PhoneState.RESTING,
+    (PhoneState.CONNECTING, PhoneTrigger.FAILED): PhoneState.BACKING_OFF,
     (PhoneState.SIGNING_IN, PhoneTrigger.WELCOMED): PhoneState.ONLINE,
     (PhoneState.SIGNING_IN, PhoneTrigger.REJECTED): PhoneState.GIVEN_UP,
-    (PhoneState.SIGNING_IN, PhoneTrigger.LOST): PhoneState.RESTING,
-    (PhoneState.ONLINE, PhoneTrigger.LOST): PhoneState.RESTING,
-    (PhoneState.RESTING, PhoneTrigger.RETRY): PhoneState.CONNECTING,
+    (PhoneState.SIGNING_IN, PhoneTrigger.LOST): PhoneState.BACKING_OFF,
+    (PhoneState.ONLINE, PhoneTrigger.LOST): PhoneState.BACKING_OFF,
+    (PhoneState.BACKING_OFF, PhoneTrigger.RETRY): PhoneState.CONNECTING,
     (PhoneState.CONNECTING, PhoneTrigger.STOP): PhoneState.STOPPED,
     (PhoneState.SIGNING_IN, PhoneTrigger.STOP): PhoneState.STOPPED,
     (PhoneState.ONLINE, PhoneTrigger.STOP): PhoneState.STOPPED,
-    (PhoneState.RESTING, PhoneTrigger.STOP): PhoneState.STOPPED,
+    (PhoneState.BACKING_OFF, PhoneTrigger.STOP): PhoneState.STOPPED,
     (PhoneState.GIVEN_UP, PhoneTrigger.STOP): PhoneState.GIVEN_UP,
 }
 
-CONNECTED = (PhoneState.SIGNING_IN, PhoneState.ONLINE)
-CAREFUL = SafetySettings()
+CONNECTED_STATES = (PhoneState.SIGNING_IN, PhoneState.ONLINE)
+DEFAULT_SAFETY = SafetySettings()
 DEFAULTS = Preferences()
 
 
@@ -153,20 +153,20 @@ class Phone:
     `paired` and `online` (`token`, `expires_at`, `grants`), `offline` (`retry_in` seconds),
     `performed` (`method`, `path`, `status`), `asked` (`confirmation`, `action`, `verb`, `text`, `seconds`: a question
     for `user_controls.decide`), `pinned` (`url`, `pin`), `note` (`text`, for the person), `route` (`role`, `url`: the
-    one it will use), `attachment` (see `Attachments`), and with `watched`, `safety` (`view`, a `SafetyView`) when that
-    has changed. What `Consoles` and `PhoneVoice` tell goes the same way.
+    one it will use), `attachment` (see `AttachmentFetcher`), and with `watched`, `safety` (`view`, a `SafetyView`) when
+    that has changed. What `PhoneMessageChannels` and `PhoneVoiceClient` tell goes the same way.
     """
 
     engine: Engine
-    controls: Controls
-    attachments: Attachments
+    controls: UserControls
+    attachments: AttachmentFetcher
     _socket: WebSocketConnection  # the latest; from the first `on_open` on
 
     def __init__(
         self,
         config: PhoneConfig,
-        handset: PhoneHandset,
-        safety: SafetySettings = CAREFUL,
+        handset: SystemBackend,
+        safety: SafetySettings = DEFAULT_SAFETY,
         *,
         on_news: Callable[[Notify], None] | None = None,
         watched: bool = False,
@@ -189,7 +189,7 @@ class Phone:
         self._watched = watched
         self._seen: SafetyView | None = None  # what the program was told last
         self._reported = (False, False)  # the toggles as the relay knows them
-        self._person: PersonChannel | None = None
+        self._person: KeyboardInputChannel | None = None
         self._route = Candidate("", 0, config.remote)  # in use
         self._remote = RelayUrl(config.remote)
         self._routes: CandidateProber | None = None
@@ -200,7 +200,7 @@ class Phone:
         self._refusal = ""
         self._posted = 0  # notifications
         self._pinned: set[tuple[str, int]] = set()
-        self._notices: deque[str] = deque(config.notices, MOST_NOTICES)  # until there is a relay to be told
+        self._notices: deque[str] = deque(config.notices, MAX_NOTIFICATIONS)  # until there is a relay to be told
         self._pause = FIRST_PAUSE
 
     # --- Service ---
@@ -211,31 +211,31 @@ class Phone:
         self._status_timer = engine.timers.timer(self._report_status)
         self._sign_in_timer = engine.timers.timer(self._sign_in_late)
         self._retry_timer = engine.timers.timer(self._retry)
-        self._performer = Performer(
+        self._performer = CommandExecutor(
             engine,
             self.gate,
             answers=self._safety.answers,
             scheme=self.config.scheme,
             send=self._send,
-            tell=self._tell,
+            tell=self._notify,
             on_change=self._show,
         )
-        self.attachments = Attachments(
+        self.attachments = AttachmentFetcher(
             engine,
             self.config.preferences,
             on_cellular=self.config.on_cellular,
             source=self._source,
-            tell=self._tell,
+            tell=self._notify,
         )
-        self._consoles = Consoles(
+        self._consoles = PhoneMessageChannels(
             engine,
             device_id=self.config.device_id,
             send=self._send,
-            tell=self._tell,
+            tell=self._notify,
             online=lambda: self.state is PhoneState.ONLINE,
         )
-        self._voice = PhoneVoice(engine, source=self._source, tell=self._tell)
-        self.controls = Controls(
+        self._voice = PhoneVoiceClient(engine, source=self._source, tell=self._notify)
+        self.controls = UserControls(
             engine,
             self.gate,
             self._performer,
@@ -256,7 +256,7 @@ class Phone:
         self.gate.set_status_overlay(self._safety.chip)
         if self._safety.armed:
             self.gate.set_master(True, self.engine.now)
-        self._performer.settle()
+        self._performer.advance()
         for text in self.config.texts:
             self.attachments.show(text)
         pin = self.config.pin
@@ -272,7 +272,7 @@ class Phone:
         """The person's keyboard, once; a phone listens nowhere else."""
         if fact.peer != KEYBOARD or self._person is not None:
             return None
-        self._person = PersonChannel(self.engine, fact, self.controls)
+        self._person = KeyboardInputChannel(self.engine, fact, self.controls)
         return self._person
 
     def on_stopping(self) -> None:
@@ -283,10 +283,10 @@ class Phone:
         for task in (self._opening, self._finding):
             if task is not None:
                 task.cancel()
-        self._performer.drop()
-        self.attachments.drop()
-        self._voice.drop()
-        self._consoles.drop()
+        self._performer.stop()
+        self.attachments.cancel_all()
+        self._voice.stop()
+        self._consoles.close_all()
         self.gate.process_died()
 
     # --- for whoever the phone is part of ---
@@ -295,7 +295,7 @@ class Phone:
         """The phone is on another network: choose the route anew, and come back at once if the relay was away."""
         self._anew = True
         match self.state:
-            case PhoneState.RESTING:
+            case PhoneState.BACKING_OFF:
                 self._retry_timer.cancel()
                 self._retry()
             case PhoneState.CONNECTING if self._routes is not None:
@@ -319,7 +319,7 @@ class Phone:
         """The socket to the relay is open: sign in."""
         self._step(PhoneTrigger.OPENED)
         self._socket = socket
-        self._sign_in_timer.set(self.engine.now.mono + SIGN_IN_WITHIN)
+        self._sign_in_timer.set(self.engine.now.mono + SIGN_IN_TIMEOUT)
         payload: dict[str, object] = {
             "device_name": self.config.device_name,
             "device_hostname": self.config.device_name,
@@ -351,9 +351,9 @@ class Phone:
             case ("system", "auth.fail") if self.state is PhoneState.SIGNING_IN:
                 self._refused(envelope.payload)
             case ("bridge", "bridge.command") if self.state is PhoneState.ONLINE:
-                self._performer.perform(envelope.payload, self._uplink(self.token or ""))
+                self._performer.execute(envelope.payload, self._uplink(self.token or ""))
             case ("terminal" | "tui", _) if self.state is PhoneState.ONLINE:
-                self._consoles.hear(envelope)
+                self._consoles.receive(envelope)
             case ("system", "error") if self.state is PhoneState.ONLINE:
                 self._consoles.refused(envelope.payload)
             case _:
@@ -369,15 +369,15 @@ class Phone:
         """The socket is gone: what was under way has nobody to report to."""
         self._status_timer.cancel()
         self._sign_in_timer.cancel()
-        lost = self.state in CONNECTED
+        lost = self.state in CONNECTED_STATES
         if lost:
             self._anew = self._anew or self.state is PhoneState.SIGNING_IN  # it answers, but does not let us in
             self.engine.log(Level.WARNING, "connection lost", code=code)
             self._step(PhoneTrigger.LOST)
-        self._performer.drop()
-        self._consoles.drop()
+        self._performer.stop()
+        self._consoles.close_all()
         if lost:
-            self._rest(self._next_pause())
+            self._back_off(self._next_pause())
         elif self.state is PhoneState.GIVEN_UP:
             self.engine.exit(1, self._refusal)
 
@@ -399,19 +399,19 @@ class Phone:
         """The choice is made: for the next connection, or while there is one, after a change of the network."""
         if route is not None and self.state is PhoneState.CONNECTING:
             self._route, self._remote = route, RelayUrl(route.url)
-            self._tell("route", {"role": route.role, "url": route.url})
+            self._notify("route", {"role": route.role, "url": route.url})
             self._open()
         elif self.state is PhoneState.CONNECTING:
             self.engine.log(Level.WARNING, "not connected", problem="no route answers")
             self._step(PhoneTrigger.FAILED)
-            self._rest(self._next_pause())
-        elif route is not None and route.url != self._remote.url and self.state in CONNECTED:
+            self._back_off(self._next_pause())
+        elif route is not None and route.url != self._remote.url and self.state in CONNECTED_STATES:
             self._anew = False  # it has just answered
             self._socket.close(1000, "another route")
 
     def _open(self) -> None:
         url, shown = self._remote.socket_url, bearer_header(self.token or "")
-        opening = fetch(self.engine, "GET", url, into=websocket_upgrade(self), headers=shown, within=OPEN_WITHIN)
+        opening = fetch(self.engine, "GET", url, into=websocket_upgrade(self), headers=shown, within=OPEN_TIMEOUT)
         self._opening = self.engine.spawn(opening, on_done=self._opened, on_error=self._failed)
 
     def _opened(self, outcome: WebSocketConnection | HttpResult | Failure) -> None:
@@ -422,13 +422,13 @@ class Phone:
         if isinstance(outcome, Failure):
             why = {"detail": outcome.detail} if outcome.kind is FailureKind.TLS else {}
             self.engine.log(Level.WARNING, "not connected", problem=outcome.kind.value, **why)
-            self._rest(self._next_pause())
+            self._back_off(self._next_pause())
             return
         self.engine.log(Level.WARNING, "not connected", status=outcome.status)
-        self._rest(_block(outcome) if outcome.status == 429 else self._next_pause())
+        self._back_off(_block(outcome) if outcome.status == 429 else self._next_pause())
 
-    def _rest(self, seconds: float) -> None:
-        self._tell("offline", {"retry_in": seconds})
+    def _back_off(self, seconds: float) -> None:
+        self._notify("offline", {"retry_in": seconds})
         self._retry_timer.set(self.engine.now.mono + seconds)
 
     def _retry(self) -> None:
@@ -437,7 +437,7 @@ class Phone:
 
     def _next_pause(self) -> float:
         jitter = 1.0 + self.engine.entropy(1)[0] / 1024  # up to a quarter more, so that phones do not come in step
-        pause, self._pause = self._pause * jitter, min(self._pause * 2, LONGEST_PAUSE)
+        pause, self._pause = self._pause * jitter, min(self._pause * 2, MAX_PAUSE)
         return pause
 
     def _failed(self, error: Exception) -> None:
@@ -457,7 +457,7 @@ class Phone:
         self._pause = FIRST_PAUSE
         self._met, self._anew = True, False
         news = {"token": token, "expires_at": payload.get("expires_at"), "grants": payload.get("grants")}
-        self._tell("paired" if fresh else "online", news)
+        self._notify("paired" if fresh else "online", news)
         self._report_status()
         self._pass_on()
         self.attachments.go_on()
@@ -471,13 +471,13 @@ class Phone:
         pin = yield from run_operation(self.engine, Compute(self.engine.new_op(), "tls.seen", where))
         if isinstance(pin, str):
             yield from self._expect(where, pin)
-            self._tell("pinned", {"url": url, "pin": pin})
+            self._notify("pinned", {"url": url, "pin": pin})
 
     def _expect(self, where: tuple[str, int], pin: str) -> Flow[None]:
         yield from run_operation(self.engine, Compute(self.engine.new_op(), "tls.expect", (*where, pin)))
 
     def _refused(self, payload: JsonObject) -> None:
-        reason = sanitize_line(payload.text("reason") or "no reason given", LONGEST_REASON)
+        reason = sanitize_line(payload.text("reason") or "no reason given", MAX_REASON_CHARS)
         if "auth" in reason and "timeout" in reason:
             return  # too slow, not wrong (wire core 1.6): the relay closes, and we come back
         self._give_up(f"the relay refused: {reason}")
@@ -501,7 +501,7 @@ class Phone:
     # --- talking ---
 
     def _report_status(self) -> None:
-        self._status_timer.set(self.engine.now.mono + STATUS_EVERY)
+        self._status_timer.set(self.engine.now.mono + STATUS_INTERVAL)
         try:
             self._send("bridge", "bridge.status", self.gate.status(self.engine.now))
         except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset does not take the phone down
@@ -531,16 +531,16 @@ class Phone:
             view = self.gate.view(self.engine.now)
             if view != self._seen:
                 self._seen = view
-                self._tell("safety", {"view": view})
+                self._notify("safety", {"view": view})
 
     @property
     def _toggles(self) -> tuple[bool, bool]:
-        return self.gate.armed, self.gate.unattended
+        return self.gate.is_armed, self.gate.unattended
 
     def _note(self, text: str) -> None:
-        self._tell("note", {"text": text})
+        self._notify("note", {"text": text})
 
-    def _tell(self, event: str, fields: Mapping[str, object]) -> None:
+    def _notify(self, event: str, fields: Mapping[str, object]) -> None:
         news = Notify(event, fields)
         self.engine.emit(news)
         if self._on_news is not None:
@@ -551,7 +551,7 @@ class Phone:
         self._socket.send_text(write_envelope(channel, kind, new_uuid(self.engine.entropy), dict(payload)))
 
     def _step(self, trigger: PhoneTrigger) -> None:
-        self.state = step(LIFE, self.state, trigger)
+        self.state = step(PHONE_TABLE, self.state, trigger)
 
 
 def _block(refusal: HttpResult) -> float:
@@ -559,4 +559,4 @@ def _block(refusal: HttpResult) -> float:
     wanted = refusal.headers.get(b"retry-after") or b""
     if not wanted.isdigit():
         return BLOCKED_PAUSE
-    return min(max(float(wanted[:9]), FIRST_PAUSE), LONGEST_BLOCK)
+    return min(max(float(wanted[:9]), FIRST_PAUSE), MAX_RETRY_AFTER)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from svc_proto.schema.envelope import Envelope
     from svc_proto.schema.json_object import JsonObject
 
-__all__ = ["LIFE", "PAIR_ANEW", "Consoles", "LineState", "LineTrigger"]
+__all__ = ["CHANNEL_CLIENT_TABLE", "PAIR_ANEW", "PhoneMessageChannels", "ChannelClientState", "ChannelClientTrigger"]
 
-COMES_WITHIN = 60.0  # s: what a desktop waits for an agent's gateway (wire terminal 2.4)
-MOST_WAITING = 20  # lines that wait until it is there
+OPEN_TIMEOUT = 60.0  # s: what a desktop waits for an agent's gateway (wire terminal 2.4)
+MAX_QUEUED_LINES = 20  # lines that wait until it is there
 SIZE = {"cols": 80, "rows": 24}
 PAIR_ANEW = "to have it, revoke this phone and pair it again (svc phone does so when it starts)"
 
@@ -39,15 +39,15 @@ Send = Callable[[str, str, Payload], None]
 Tell = Callable[[str, Payload], None]
 
 
-class LineState(Enum):
+class ChannelClientState(Enum):
     """Whether it can be typed to."""
 
-    AWAY = "away"
-    COMING = "coming"
-    HERE = "here"
+    CLOSED = "away"
+    OPENING = "coming"
+    OPEN = "here"
 
 
-class LineTrigger(Enum):
+class ChannelClientTrigger(Enum):
     """What moves it."""
 
     ASK = "ask"
@@ -55,39 +55,39 @@ class LineTrigger(Enum):
     LEAVE = "leave"
 
 
-LIFE: Table[LineState, LineTrigger] = {
-    (LineState.AWAY, LineTrigger.ASK): LineState.COMING,
-    (LineState.COMING, LineTrigger.CAME): LineState.HERE,
-    (LineState.COMING, LineTrigger.LEAVE): LineState.AWAY,
-    (LineState.HERE, LineTrigger.LEAVE): LineState.AWAY,
+CHANNEL_CLIENT_TABLE: Table[ChannelClientState, ChannelClientTrigger] = {
+    (ChannelClientState.CLOSED, ChannelClientTrigger.ASK): ChannelClientState.OPENING,
+    (ChannelClientState.OPENING, ChannelClientTrigger.CAME): ChannelClientState.OPEN,
+    (ChannelClientState.OPENING, ChannelClientTrigger.LEAVE): ChannelClientState.CLOSED,
+    (ChannelClientState.OPEN, ChannelClientTrigger.LEAVE): ChannelClientState.CLOSED,
 }
 
 
-class Consoles:
+class PhoneMessageChannels:
     """To be called within `handle`. Told are `terminal` (`text`, as a terminal would show it), `answer` (`text`) and
     `answered` (`status`) of the agent, and notes for the person."""
 
     def __init__(self, engine: Engine, *, device_id: str, send: Send, tell: Tell, online: Callable[[], bool]) -> None:
-        self.terminal = _Terminal(engine, send, tell, f"{device_id}-tab1")
-        self.agent = _Agent(engine, send, tell)
+        self.terminal = _TerminalClient(engine, send, tell, f"{device_id}-tab1")
+        self.agent = _TuiClient(engine, send, tell)
         self._tell = tell
         self._online = online
 
     def type(self, text: str) -> None:
         """A line for the shell."""
-        self._say(self.terminal, text)
+        self._send_line(self.terminal, text)
 
     def chat(self, text: str) -> None:
         """A line for the agent."""
-        self._say(self.agent, text)
+        self._send_line(self.agent, text)
 
-    def leave(self) -> bool:
+    def detach_all(self) -> bool:
         """The person leaves both. False when there was nothing to leave."""
         return any([self.terminal.detach(), self.agent.detach()])
 
-    def hear(self, envelope: Envelope) -> None:
+    def receive(self, envelope: Envelope) -> None:
         """A message of one of the two channels."""
-        (self.terminal if envelope.channel == "terminal" else self.agent).hear(envelope.type, envelope.payload)
+        (self.terminal if envelope.channel == "terminal" else self.agent).receive(envelope.type, envelope.payload)
 
     def refused(self, payload: JsonObject) -> None:
         """`system/error`: of a line that was asked for, most likely that the session has no grant for it.
@@ -96,60 +96,60 @@ class Consoles:
         """
         why = payload.text("message")
         for line in (self.terminal, self.agent):
-            if line.state is LineState.COMING:
-                line.leave(f"{why}; {PAIR_ANEW}" if "grant" in why else why)
+            if line.state is ChannelClientState.OPENING:
+                line.on_closed(f"{why}; {PAIR_ANEW}" if "grant" in why else why)
 
-    def drop(self) -> None:
+    def close_all(self) -> None:
         """The connection is lost."""
         for line in (self.terminal, self.agent):
-            line.leave("the connection is lost")
+            line.on_closed("the connection is lost")
 
-    def _say(self, line: _Line, text: str) -> None:
+    def _send_line(self, line: _ChannelClient, text: str) -> None:
         if self._online():
-            line.say(text)
+            line.send_line(text)
         else:
             self._tell("note", {"text": "there is no relay at the moment"})
 
 
-class _Line(ABC):
+class _ChannelClient(ABC):
     """What both have in common: it comes, takes lines, and goes."""
 
     name: str
 
     def __init__(self, engine: Engine, send: Send, tell: Tell) -> None:
-        self.state = LineState.AWAY
+        self.state = ChannelClientState.CLOSED
         self._send = send
         self._tell = tell
         self._engine = engine
         self._waiting = deque[str]()
         self._asked: str | None = None  # the call whose answer is awaited, before the next line is sent
-        self._late = engine.timers.timer(lambda: self.leave("no answer in time"))
+        self._late = engine.timers.timer(lambda: self.on_closed("no answer in time"))
 
     @property
     def awaits(self) -> bool:
         """An answer is to come. Never of a terminal, which takes lines at any time."""
         return self._asked is not None
 
-    def say(self, text: str) -> None:
+    def send_line(self, text: str) -> None:
         """Send a line, now or once it can be heard."""
-        if self.state is LineState.HERE and not self.awaits:
+        if self.state is ChannelClientState.OPEN and not self.awaits:
             self._line(text)
-        elif len(self._waiting) == MOST_WAITING:
+        elif len(self._waiting) == MAX_QUEUED_LINES:
             self._note("too many lines wait already")
         else:
             self._waiting.append(text)
             if self.awaits:
                 self._note("the agent has not answered yet: this goes to it next")
-            if self.state is LineState.AWAY:
-                self._step(LineTrigger.ASK)
-                self._late.set(self._engine.now.mono + COMES_WITHIN)
-                self._ask()
+            if self.state is ChannelClientState.CLOSED:
+                self._step(ChannelClientTrigger.ASK)
+                self._late.set(self._engine.now.mono + OPEN_TIMEOUT)
+                self._open()
 
-    def leave(self, why: str) -> None:
+    def on_closed(self, why: str) -> None:
         """A console is over; harmless when it is not there."""
-        if self.state is not LineState.AWAY:
+        if self.state is not ChannelClientState.CLOSED:
             self._late.cancel()
-            self._step(LineTrigger.LEAVE)
+            self._step(ChannelClientTrigger.LEAVE)
             lost = f"; not sent: {len(self._waiting)}" if self._waiting else ""
             self._waiting.clear()
             self._asked = None
@@ -157,18 +157,18 @@ class _Line(ABC):
 
     def detach(self) -> bool:
         """The person leaves."""
-        if self.state is LineState.AWAY:
+        if self.state is ChannelClientState.CLOSED:
             return False
         self._bye()
-        self.leave("left")
+        self.on_closed("left")
         return True
 
     @abstractmethod
-    def hear(self, kind: str, payload: JsonObject) -> None:
+    def receive(self, kind: str, payload: JsonObject) -> None:
         """A message of its channel."""
 
     @abstractmethod
-    def _ask(self) -> None:
+    def _open(self) -> None:
         """Say that it is wanted."""
 
     @abstractmethod
@@ -181,43 +181,43 @@ class _Line(ABC):
 
     def _came(self) -> None:
         self._late.cancel()
-        self._step(LineTrigger.CAME)
+        self._step(ChannelClientTrigger.CAME)
         self._go_on()
 
     def _go_on(self) -> None:
         while self._waiting and not self.awaits:
             self._line(self._waiting.popleft())
 
-    def _step(self, trigger: LineTrigger) -> None:
-        self.state = step(LIFE, self.state, trigger)
+    def _step(self, trigger: ChannelClientTrigger) -> None:
+        self.state = step(CHANNEL_CLIENT_TABLE, self.state, trigger)
 
     def _note(self, text: str) -> None:
         self._tell("note", {"text": f"{self.name}: {text}"})
 
 
-class _Terminal(_Line):
+class _TerminalClient(_ChannelClient):
     name = "shell"
 
     def __init__(self, engine: Engine, send: Send, tell: Tell, session: str) -> None:
         super().__init__(engine, send, tell)
         self._wanted = self._session = session
 
-    def hear(self, kind: str, payload: JsonObject) -> None:
+    def receive(self, kind: str, payload: JsonObject) -> None:
         match kind:
-            case "terminal.attached" if self.state is LineState.COMING:
+            case "terminal.attached" if self.state is ChannelClientState.OPENING:
                 self._session = payload.text("session_name") or self._wanted  # what the relay made of the name
                 self._show(payload.text("replay"))
                 self._came()
             case "terminal.output":
                 self._show(payload.text("data"))
             case "terminal.detached":
-                self.leave(payload.text("reason"))
+                self.on_closed(payload.text("reason"))
             case "terminal.error":
-                self.leave(payload.text("message"))
+                self.on_closed(payload.text("message"))
             case _:
                 pass
 
-    def _ask(self) -> None:
+    def _open(self) -> None:
         self._send("terminal", "terminal.attach", {"session_name": self._wanted, **SIZE})
 
     def _line(self, text: str) -> None:
@@ -231,7 +231,7 @@ class _Terminal(_Line):
             self._tell("terminal", {"text": text})
 
 
-class _Agent(_Line):
+class _TuiClient(_ChannelClient):
     name = "chat"
 
     def __init__(self, engine: Engine, send: Send, tell: Tell) -> None:
@@ -239,17 +239,17 @@ class _Agent(_Line):
         self._calls = 0
         self._session = ""
 
-    def hear(self, kind: str, payload: JsonObject) -> None:
+    def receive(self, kind: str, payload: JsonObject) -> None:
         match kind:
-            case "tui.attached" if self.state is LineState.COMING:
+            case "tui.attached" if self.state is ChannelClientState.OPENING:
                 self._call("session.create", {"cols": SIZE["cols"]})
             case "tui.rpc.response":
                 self._answered(payload)
-            case "tui.rpc.event" if self.state is LineState.HERE:
+            case "tui.rpc.event" if self.state is ChannelClientState.OPEN:
                 params = payload.get_object("params")
                 self._event(params.text("type"), params.get_object("payload"))
             case "tui.error":
-                self.leave(payload.text("message"))
+                self.on_closed(payload.text("message"))
             case _:
                 pass
 
@@ -257,14 +257,14 @@ class _Agent(_Line):
         session = response.get_object("result").text("session_id")
         if response.get("error") is not None:
             why = response.get_object("error").text("message")
-            if self.state is LineState.COMING:
+            if self.state is ChannelClientState.OPENING:
                 self._bye()
-                self.leave(why)
+                self.on_closed(why)
             else:
                 self._note(why or "refused")
                 if response.get("id") == self._asked:
-                    self._over()
-        elif self.state is LineState.COMING and session:
+                    self._on_detached()
+        elif self.state is ChannelClientState.OPENING and session:
             self._session = session
             self._came()
 
@@ -274,7 +274,7 @@ class _Agent(_Line):
                 self._tell("answer", {"text": payload.text("text")})
             case "message.complete":
                 self._tell("answered", {"status": payload.text("status")})
-                self._over()
+                self._on_detached()
             case "tool.start":
                 self._note(f"→ {payload.text('name')} {payload.text('context')}".rstrip())
             case "approval.request":
@@ -283,13 +283,13 @@ class _Agent(_Line):
             case _:
                 pass
 
-    def _ask(self) -> None:
+    def _open(self) -> None:
         self._send("tui", "tui.attach", SIZE)
 
     def _line(self, text: str) -> None:
         self._asked = self._call("prompt.submit", {"session_id": self._session, "text": text})
 
-    def _over(self) -> None:
+    def _on_detached(self) -> None:
         self._asked = None
         self._go_on()
 

@@ -17,8 +17,8 @@ from svc_proto.commands import Notify
 
 __all__ = ["PhoneTranscript"]
 
-MOST_LINES = 50  # the oldest is forgotten
-LONGEST_TEXT = 20_000  # characters of one line that are shown
+MAX_LINES = 50  # the oldest is forgotten
+MAX_LINE_CHARS = 20_000  # characters of one line that are shown
 CUT = " … (the rest is not shown here)"
 
 
@@ -26,19 +26,19 @@ class PhoneTranscript:
     """The lines, oldest first."""
 
     def __init__(self) -> None:
-        self._lines = deque[_Line](maxlen=MOST_LINES)
-        self._growing: _Line | None = None  # the answer that has not ended yet
+        self._lines = deque[_TranscriptLine](maxlen=MAX_LINES)
+        self._growing: _TranscriptLine | None = None  # the answer that has not ended yet
         self._count = 0
 
     def lines(self) -> list[dict[str, object]]:
         """Each with `id`, `kind` and `text`."""
         return [{"id": line.number, "kind": line.kind, "text": line.text} for line in self._lines]
 
-    def said(self, text: str) -> None:
+    def add_user_text(self, text: str) -> None:
         """The person says something."""
         self._add("person", text)
 
-    def hear(self, news: Notify) -> None:
+    def add_event(self, news: Notify) -> None:
         """One of the phone's news; what is not of this talk is passed over."""
         text = str(news.fields.get("text", ""))
         match news.event:
@@ -60,19 +60,19 @@ class PhoneTranscript:
             self._growing = self._add("agent", "")
         self._growing.text = _cut(self._growing.text.removesuffix(CUT) + text)
 
-    def _add(self, kind: str, text: str) -> _Line:
+    def _add(self, kind: str, text: str) -> _TranscriptLine:
         self._count += 1
-        line = _Line(self._count, kind, _cut(text))
+        line = _TranscriptLine(self._count, kind, _cut(text))
         self._lines.append(line)
         return line
 
 
 @define
-class _Line:
+class _TranscriptLine:
     number: int
     kind: str
     text: str
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + CUT
+    return text if len(text) <= MAX_LINE_CHARS else text[:MAX_LINE_CHARS] + CUT

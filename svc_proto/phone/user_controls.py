@@ -9,33 +9,43 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from svc_proto.phone.keyboard_control import HELP, Answered, LetGo, OtherNetwork, Phrase, Tap, TurnSwitch, Verb, Word
-from svc_proto.phone.safety.settings import Answerer, Switch
+from svc_proto.phone.keyboard_control import (
+    HELP,
+    ConfirmationAnswer,
+    DetachChannels,
+    NetworkChanged,
+    SetSwitch,
+    TapAttachment,
+    TextAction,
+    TextInput,
+    UserInput,
+)
+from svc_proto.phone.safety.settings import ConfirmationPolicy, Switch
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.phone.attachment_fetcher import Attachments
-    from svc_proto.phone.command_executor import Performer
+    from svc_proto.phone.attachment_fetcher import AttachmentFetcher
+    from svc_proto.phone.command_executor import CommandExecutor
     from svc_proto.phone.safety.gate import SafetyGate
-    from svc_proto.phone.terminal_channels import Consoles
-    from svc_proto.phone.voice_client import PhoneVoice
+    from svc_proto.phone.terminal_channels import PhoneMessageChannels
+    from svc_proto.phone.voice_client import PhoneVoiceClient
 
-__all__ = ["Controls"]
+__all__ = ["UserControls"]
 
-SECOND_THOUGHT = 2.0  # s after a question has lapsed in which a bare "yes" may have been meant for it
+ANSWER_DELAY = 2.0  # s after a question has lapsed in which a bare "yes" may have been meant for it
 
 
-class Controls:
+class UserControls:
     """The person's hand on the phone. To be called within `handle`, like all of a service."""
 
     def __init__(
         self,
         engine: Engine,
         gate: SafetyGate,
-        performer: Performer,
-        attachments: Attachments,
-        consoles: Consoles,
-        voice: PhoneVoice,
+        performer: CommandExecutor,
+        attachments: AttachmentFetcher,
+        consoles: PhoneMessageChannels,
+        voice: PhoneVoiceClient,
         *,
         on_network: Callable[[bool], None],
         on_notice: Callable[[str], None],
@@ -49,20 +59,20 @@ class Controls:
         self._voice = voice
         self._on_network = on_network
         self._note = note
-        self._verbs: Mapping[Verb, Callable[[str], object]] = {
-            Verb.SHOW: self._show,
-            Verb.NOTIFY: on_notice,
-            Verb.SAY: voice.say,
-            Verb.PLAY: voice.play,
-            Verb.CHAT: consoles.chat,
-            Verb.SHELL: consoles.type,
+        self._verbs: Mapping[TextAction, Callable[[str], object]] = {
+            TextAction.SHOW: self._show,
+            TextAction.NOTIFY: on_notice,
+            TextAction.SAY: voice.start_turn,
+            TextAction.PLAY: voice.play,
+            TextAction.CHAT: consoles.chat,
+            TextAction.SHELL: consoles.type,
         }
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
         """Answer a question. False when it is not open any more."""
         return self._performer.decide(confirmation_id, allow=allow, remember=remember)
 
-    def turn(self, switch: Switch, on: bool) -> bool:
+    def set_switch(self, switch: Switch, on: bool) -> bool:
         """Turn a switch. Whether it is so now: without accessibility, and on a store build, the master stays off."""
         gate, now = self._gate, self._engine.now
         done = True
@@ -81,43 +91,43 @@ class Controls:
                 gate.set_overlay_permission(on, now)
             case _ as never:
                 assert_never(never)
-        self._performer.settle()
+        self._performer.advance()
         return done
 
     @property
     def awaits(self) -> bool:
         """The agent has yet to answer."""
-        return self._consoles.agent.awaits or self._voice.awaits
+        return self._consoles.agent.awaits or self._voice.is_waiting
 
     # --- Listener -------------------------------------------------------------------------------------------------
 
-    def on_word(self, word: Word | None) -> None:
+    def on_user_input(self, word: UserInput | None) -> None:
         """A line from the keyboard."""
         match word:
-            case Answered():
+            case ConfirmationAnswer():
                 self._note(self._decided(word))
-            case TurnSwitch():
+            case SetSwitch():
                 self._note(self._turned(word))
-            case Phrase(verb=verb, text=text):
+            case TextInput(verb=verb, text=text):
                 self._verbs[verb](text)
-            case Tap(number=number):
+            case TapAttachment(number=number):
                 if not self._attachments.tap(number):
                     self._note(f"there is nothing to fetch under {number}")
-            case OtherNetwork(cellular=cellular):
+            case NetworkChanged(cellular=cellular):
                 self._on_network(cellular)
                 self._note(f"the network is {'cellular' if cellular else 'wifi'} now")
-            case LetGo():
-                if not self._consoles.leave():
+            case DetachChannels():
+                if not self._consoles.detach_all():
                     self._note("there is nothing to leave")
             case None:
                 self._note(HELP)
             case _ as never:
                 assert_never(never)
 
-    def on_person_left(self) -> None:
+    def on_keyboard_closed(self) -> None:
         """Nobody is there to be asked any more: what is open is denied, and so is what will be asked."""
-        if self._performer.answers is Answerer.ASK:
-            self._performer.answers = Answerer.DENY
+        if self._performer.answers is ConfirmationPolicy.ASK:
+            self._performer.answers = ConfirmationPolicy.DENY
             for confirmation in self._gate.confirmations():
                 self.decide(confirmation.confirmation_id, allow=False)
 
@@ -125,12 +135,12 @@ class Controls:
         if not self._attachments.show(text):
             self._note("there is no media marker in that")
 
-    def _turned(self, word: TurnSwitch) -> str:
-        if self.turn(word.switch, word.on):
+    def _turned(self, word: SetSwitch) -> str:
+        if self.set_switch(word.switch, word.on):
             return f"{word.switch.value} {'on' if word.on else 'off'}"
         return self._gate.view(self._engine.now).hint or "this build has no Device Control"
 
-    def _decided(self, word: Answered) -> str:
+    def _decided(self, word: ConfirmationAnswer) -> str:
         """Carry out a decision; what to say of it."""
         which = word.which
         if which is None:
@@ -141,7 +151,7 @@ class Controls:
             which = names[0]
             if len(names) > 1:
                 return f"several questions are open: say for example y {which}"
-            if lapsed is not None and self._engine.now.mono < lapsed + SECOND_THOUGHT:
+            if lapsed is not None and self._engine.now.mono < lapsed + ANSWER_DELAY:
                 return f"the question before this one has just lapsed: say y {which} if you mean this one"
         if not self.decide(which, allow=word.allow, remember=word.remember):
             return f"there is no question {which}"

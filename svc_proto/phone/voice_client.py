@@ -2,8 +2,8 @@
 
 Text stands for the microphone, as `response.create` has it, or a file with speech does (`speech_sessions.read`, host
 work: path, Hz and most seconds go in, PCM comes out). Each turn has a voice session of its own, in the chat of
-the turn before it. The sound of an answer is kept up to `MOST_SOUND`; a task that goes on in the background is answered
-in the chat. The agent's questions are denied here, as in `svc_proto.phone.terminal_channels`.
+the turn before it. The sound of an answer is kept up to `MAX_AUDIO_BYTES`; a task that goes on in the background is
+answered in the chat. The agent's questions are denied here, as in `svc_proto.phone.terminal_channels`.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from svc_proto.wire.limits import MAX_TEXT
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["PhoneVoice"]
+__all__ = ["PhoneVoiceClient"]
 
-MADE_WITHIN = 30.0  # s
-READY_WITHIN = 75.0  # s: the relay may have to connect to its provider first
-SILENT_WITHIN = 90.0  # s without any event in a turn, wire terminal-voice 6.5
+CREATE_TIMEOUT = 30.0  # s
+READY_TIMEOUT = 75.0  # s: the relay may have to connect to its provider first
+SILENCE_TIMEOUT = 90.0  # s without any event in a turn, wire terminal-voice 6.5
 MAX_RATE = 192_000  # Hz
-MOST_SOUND = 16 * 1024 * 1024  # bytes, six minutes at 24 kHz
+MAX_AUDIO_BYTES = 16 * 1024 * 1024  # bytes, six minutes at 24 kHz
 HEARING_RATE = 16_000  # Hz: of what is said from a file
-PIECE = 6_400  # bytes, 200 ms of that (wire terminal-voice 6.4)
+CHUNK_SIZE = 6_400  # bytes, 200 ms of that (wire terminal-voice 6.4)
 LONGEST = 120.0  # s of speech in a file
-READ_WITHIN = 30.0  # s that reading it may take
-MOST_TEXT = 100_000  # characters of an answer
+SPEAK_TIMEOUT = 30.0  # s that reading it may take
+MAX_SPOKEN_TEXT = 100_000  # characters of an answer
 
 Payload = Mapping[str, object]
 
 
-class PhoneVoice:
+class PhoneVoiceClient:
     """`source` says where the relay is and what the session token is; None when there is none yet.
 
     Told is `heard` (`text`: what was understood of a recording), `spoken` (`text`, `sound`: a WAV file, empty when
@@ -60,11 +60,11 @@ class PhoneVoice:
         self._chat: str | None = None  # the chat session of the last turn
 
     @property
-    def awaits(self) -> bool:
+    def is_waiting(self) -> bool:
         """An answer is to come."""
         return self._task is not None
 
-    def say(self, text: str) -> None:
+    def start_turn(self, text: str) -> None:
         """The person says something."""
         if len(text) > MAX_TEXT:
             self._note(f"more than {MAX_TEXT} characters are not said")
@@ -75,7 +75,7 @@ class PhoneVoice:
         """The person has said something: the speech in a WAV file."""
         self._begin(lambda source: self._recorded(source, path))
 
-    def drop(self) -> None:
+    def stop(self) -> None:
         """Nobody listens any more."""
         task, self._task = self._task, None
         if task is not None:
@@ -88,30 +88,30 @@ class PhoneVoice:
         elif self._task is not None:
             self._note("the agent has not answered yet")
         else:
-            self._task = self._engine.spawn(turn(source), on_done=self._over, on_error=self._failed)
+            self._task = self._engine.spawn(turn(source), on_done=self._finish, on_error=self._failed)
 
     def _recorded(self, source: RelayClient, path: str) -> Flow[str]:
         order = Compute(self._engine.new_op(), "speech.read", (path, HEARING_RATE, LONGEST))
-        read = yield from run_operation(self._engine, order, within=READ_WITHIN)
+        read = yield from run_operation(self._engine, order, within=SPEAK_TIMEOUT)
         if isinstance(read, Failure):
             return f"{path}: {read.detail or read.kind.value}"
         return (yield from self._turn(source, cast("bytes", read)))
 
     def _turn(self, source: RelayClient, words: str | bytes) -> Flow[str]:
         """What to say of it to the person; nothing when all went well."""
-        engine, hearing = self._engine, _Hearing(self._engine, words)
+        engine, hearing = self._engine, _VoiceTurn(self._engine, words)
         does = "makes"
         try:
             wish = {} if self._chat is None else {"chat_session_id": self._chat}
-            path = yield from source.voice_session(engine, wish, within=MADE_WITHIN)
+            path = yield from source.voice_session(engine, wish, within=CREATE_TIMEOUT)
             does = "opens"
-            opened = yield from source.socket(engine, path, hearing, within=READY_WITHIN)
+            opened = yield from source.socket(engine, path, hearing, within=READY_TIMEOUT)
         except ServiceCallError as error:
             remedy = f"; {PAIR_ANEW}" if error.fault is ServiceFault.FORBIDDEN else ""
             return f"the relay {does} no voice session: {error.brief}{remedy}"
         try:
             while hearing.over is None:
-                within = SILENT_WITHIN if hearing.asked else READY_WITHIN
+                within = SILENCE_TIMEOUT if hearing.asked else READY_TIMEOUT
                 heard = yield from wait(hearing.ticket, engine.now.mono + within)
                 if isinstance(heard, Failure):
                     hearing.over = "the agent did not answer in time"
@@ -126,19 +126,19 @@ class PhoneVoice:
             self._tell("spoken", {"text": hearing.text, "sound": wav})
         return hearing.over
 
-    def _over(self, problem: str) -> None:
+    def _finish(self, problem: str) -> None:
         self._task = None
         if problem:
             self._note(problem)
 
     def _failed(self, error: Exception) -> None:
-        self._over(f"internal error, reference {self._engine.log_bug(error)}")
+        self._finish(f"internal error, reference {self._engine.log_bug(error)}")
 
     def _note(self, text: str) -> None:
         self._tell("note", {"text": f"voice: {text}"})
 
 
-class _Hearing:
+class _VoiceTurn:
     """One turn as the relay tells it. `over` is None until it is over, and then says what went wrong, if anything."""
 
     def __init__(self, engine: Engine, words: str | bytes) -> None:
@@ -184,15 +184,15 @@ class _Hearing:
                 self.asked = True
                 self._speak()
             case "voice.input_transcript.final" if isinstance(self._words, bytes):
-                self.heard = event.text("text")[:MOST_TEXT]
+                self.heard = event.text("text")[:MAX_SPOKEN_TEXT]
             case "voice.response.delta":
-                self.text = (self.text + event.text("delta"))[:MOST_TEXT]
+                self.text = (self.text + event.text("delta"))[:MAX_SPOKEN_TEXT]
             case "voice.response.turn_completed" if not self.text:
-                self.text = event.text("content")[:MOST_TEXT]
+                self.text = event.text("content")[:MAX_SPOKEN_TEXT]
             case "voice.output_audio.delta":
-                self._hear(event)
+                self._on_event(event)
             case "voice.playback_drain.requested":  # it is kept, not played
-                self._say("playback.drained", call_id=event.get("call_id"))
+                self._send_event("playback.drained", call_id=event.get("call_id"))
             case "voice.error":
                 self.over = event.text("message") or "no reason given"
             case "voice.response.done":
@@ -203,26 +203,26 @@ class _Hearing:
     def _run(self, kind: str, event: JsonObject) -> None:
         match kind:
             case "confirmation.requested":
-                self._say("svc.confirm", confirmation_id=event.get("confirmation_id"), answer="deny")
+                self._send_event("svc.confirm", confirmation_id=event.get("confirmation_id"), answer="deny")
             case "run.promoted" if event.get("spoken_handoff") is False:  # all that comes of the turn
                 self.over = "this takes longer: its answer will be in the chat"
             case _:
                 pass
 
-    def _hear(self, event: JsonObject) -> None:
+    def _on_event(self, event: JsonObject) -> None:
         self.rate = event.integer("sample_rate", 1, MAX_RATE) or self.rate
-        self.sound += event.binary("audio_base64")[: MOST_SOUND - len(self.sound)]
+        self.sound += event.binary("audio_base64")[: MAX_AUDIO_BYTES - len(self.sound)]
 
     def _speak(self) -> None:
         """A recording is said at once: the relay keeps it as it is (wire 6.4), and all of it fits into a socket."""
         words = self._words
         if isinstance(words, str):
-            self._say("response.create", text=words)
+            self._send_event("response.create", text=words)
             return
-        for number, start in enumerate(range(0, len(words), PIECE), 1):
-            piece = b64encode(words[start : start + PIECE]).decode("ascii")
-            self._say("input_audio.append", chunk_id=number, sample_rate=HEARING_RATE, audio_base64=piece)
-        self._say("input_audio.commit")
+        for number, start in enumerate(range(0, len(words), CHUNK_SIZE), 1):
+            piece = b64encode(words[start : start + CHUNK_SIZE]).decode("ascii")
+            self._send_event("input_audio.append", chunk_id=number, sample_rate=HEARING_RATE, audio_base64=piece)
+        self._send_event("input_audio.commit")
 
-    def _say(self, kind: str, **fields: object) -> None:
+    def _send_event(self, kind: str, **fields: object) -> None:
         self._socket.send_text(strict_json.dumps({"type": kind, **fields}))

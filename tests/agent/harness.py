@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from runtimes.sim.host import Host
 from runtimes.sim.process import Process
 from runtimes.sim.world import World
@@ -38,7 +38,7 @@ from svc_proto.agent.interface import (
 from svc_proto.commands import Level, Notify
 from svc_proto.engine.core import Engine, Service
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
@@ -50,7 +50,7 @@ T = TypeVar("T")
 KEY = "sk-secret-of-the-test"
 ROUTE = ModelEndpoint(base_url=f"http://model:{MODEL_PORT}/v1", model="small", api_key=KEY)
 HOME = "/home/user/.svc"
-TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)
+TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW)
 
 
 class RecordingAgentHost:
@@ -161,7 +161,7 @@ class AgentHarness:
         model: Iterable[ModelAnswer] = (),
         relay: bool = False,
         phone: bool = False,
-        handset: SimulatedHandset | None = None,
+        handset: EmulatedPhone | None = None,
         **config: Any,
     ) -> None:
         self.sim = World(trace=False)
@@ -176,7 +176,7 @@ class AgentHarness:
         if relay or phone:
             self.start_relay()
         if phone:
-            self.start_phone(handset or SimulatedHandset())
+            self.start_phone(handset or EmulatedPhone())
 
     # --- the scene ---
 
@@ -185,7 +185,7 @@ class AgentHarness:
         self.relay = Relay(settings)
         self.serve(self.relay, 8767)
 
-    def start_phone(self, handset: SimulatedHandset, safety: SafetySettings = TRUSTING) -> None:
+    def start_phone(self, handset: EmulatedPhone, safety: SafetySettings = TRUSTING) -> None:
         self.handset = handset
         host = self.sim.host("phone", "10.0.1.1")
         code = "Q7M2ZK"

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import FilePayload, Page, Route, expect
 
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from clients.phone.emulator.png import draw
 from tests.browser.conftest import Site, Visitor
 
@@ -28,7 +28,7 @@ def say(page: Page, words: str) -> None:
 
 def test_a_tool_call_that_moves_the_phone(site: Site, visit: Visitor) -> None:
     site.world.start_relay()
-    handset = SimulatedHandset(name="Pixel")
+    handset = EmulatedPhone(name="Pixel")
     site.world.phone(handset=handset)
     page = start(site, visit)
     say(page, "/phone open_app com.example.mail")

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from playwright.sync_api import FilePayload, Page, expect
 
 from clients.phone.emulator.png import draw
-from svc_proto.phone.safety.settings import Answerer
+from svc_proto.phone.safety.settings import ConfirmationPolicy
 from tests.browser.conftest import Site, Visitor
 from tests.loops.seen import Seen
 from tests.loops.world import TRUSTING, bearer
@@ -186,7 +186,7 @@ def test_every_tab(site: Site, visit: Visitor) -> None:
     album.open("Media", "tbody tr")
     album.shoot("media")
     album.open("Phone", ".glass")
-    phone.service.phone._performer.answers = Answerer.ASK
+    phone.service.phone._performer.answers = ConfirmationPolicy.ASK
     with ThreadPoolExecutor() as agent:
         sms = json.dumps({"to": "+15550100", "body": "I am ten minutes late."}).encode()
         asked = agent.submit(site.world.http, "POST", "/send_sms", headers=bearer(phone.token), body=sms)

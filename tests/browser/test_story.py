@@ -8,13 +8,13 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visitor
-from tests.servers.program_process import Running, call, running
+from tests.servers.program_process import ProgramProcess, call, running
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 NAME = "Pixel 9"
 
 
-def ports_of(servers: Running) -> dict[str, int]:
+def ports_of(servers: ProgramProcess) -> dict[str, int]:
     found = [servers.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(3)]
     return {match[1]: int(match[2]) for match in found}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from runtimes.failures import HostError
-from svc_proto.cli.one_shot_service import Chore
+from svc_proto.cli.one_shot_service import OneShotService
 from svc_proto.commands import Compute, Connect, Exit, Level, Notify, Operation, Ready, Spawn, Spawned, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -29,7 +29,7 @@ from tests.ends import Child
 from tests.http_book import FIRST, SILENT, Asked, HttpBook, Reply, as_json
 from tests.playbook import accepted
 
-__all__ = ["REFUSED", "SILENT", "STDIO", "Asked", "Reply", "World", "as_json"]
+__all__ = ["REFUSED", "SILENT", "STDIO", "Asked", "Reply", "OneShotHarness", "as_json"]
 
 T = TypeVar("T")
 STDIO = ChannelId(2)
@@ -37,14 +37,14 @@ TERMINAL = Address("stdio", 0)
 NO_PROGRAM = Failure(FailureKind.NOT_FOUND)
 
 
-class World(HttpBook, Generic[T]):
+class OneShotHarness(HttpBook, Generic[T]):
     """Make one with a chore, or its plan, and what that needs; `run` it."""
 
     terminal: Ear  # standard output, from the moment when somebody sits down
 
     def __init__(
         self,
-        plan: Callable[[Engine], Flow[T]] | Chore[T],
+        plan: Callable[[Engine], Flow[T]] | OneShotService[T],
         *,
         http: Callable[[Asked], Reply] | Reply = REFUSED,  # that of a function, or always the same
         dial: Callable[[str, int], Failure | None] | None = None,
@@ -54,9 +54,9 @@ class World(HttpBook, Generic[T]):
         programs: Mapping[str, bytes | Failure] | None = None,  # what a command line prints
         lasting: Collection[str] = (),  # those that do not end by themselves
         stdio: bool = False,
-        script: Iterable[tuple[float, Callable[[World[T]], None]]] = (),  # s from the start on, what happens
+        script: Iterable[tuple[float, Callable[[OneShotHarness[T]], None]]] = (),  # s from the start on, what happens
     ) -> None:
-        self.chore = plan if isinstance(plan, Chore) else Chore(plan)
+        self.chore = plan if isinstance(plan, OneShotService) else OneShotService(plan)
         super().__init__(self.chore, files=files, log_level=Level.INFO)
         self.http = http if callable(http) else lambda asked: http
         self.dial = dial
@@ -74,18 +74,18 @@ class World(HttpBook, Generic[T]):
 
     def run(self, *, until: float = 1000.0) -> T:
         """What the plan returned; AssertionError with the exit when it ended otherwise."""
-        chore = self.go(until=until)
+        chore = self.advance(until=until)
         assert self.exit == Exit(0), self.exit
         return chore.result
 
     def fails(self) -> Exit:
         """How a plan ended that must not succeed."""
-        self.go()
+        self.advance()
         assert self.exit is not None
         assert self.exit.code
         return self.exit
 
-    def go(self, *, until: float = 1000.0) -> Chore[T]:
+    def advance(self, *, until: float = 1000.0) -> OneShotService[T]:
         start = self.clock.now
         self.feed(Started())
         while not self.exits:
@@ -115,7 +115,7 @@ class World(HttpBook, Generic[T]):
         """Whether the connections are not read."""
         return any(upstream.held for upstream in self.upstreams)
 
-    def sit_down(self) -> None:
+    def open_terminal(self) -> None:
         """Somebody has a terminal."""
         self.terminal = self.plug_in(self.node, Ear)
         self.node.post(accepted(STDIO, TERMINAL))
@@ -136,7 +136,7 @@ class World(HttpBook, Generic[T]):
         upstream.go_on(body, end=end)
         upstream.flush()
 
-    def drop(self, why: str = "reset") -> None:
+    def break_connections(self, why: str = "reset") -> None:
         """Every connection breaks."""
         for upstream in self.upstreams:
             upstream.finish(why)
@@ -177,7 +177,7 @@ class World(HttpBook, Generic[T]):
 
     def _ready(self, command: Ready) -> None:
         if self.stdio:
-            self.sit_down()
+            self.open_terminal()
 
     def _spawn(self, order: Spawn) -> None:
         line = " ".join(order.argv)

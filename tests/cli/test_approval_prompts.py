@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from svc_proto.cli.approval_prompts import MAX_TEXT, Questions
-from svc_proto.cli.voice_chat_io import Ended, News, TooLong, TypedLine
+from svc_proto.cli.approval_prompts import MAX_TEXT, ApprovalPrompts
+from svc_proto.cli.voice_chat_io import InputEnded, LineTooLong, TypedLine, VoiceChatEvent
 from svc_proto.commands import Notify
 from svc_proto.schema.chat_events import ApprovalRequest, parse_event
 from svc_proto.schema.json_object import JsonObject
@@ -20,7 +20,7 @@ class Bench:
         self.now = 100.0
         self.told: list[Notify] = []
         self.answers: list[tuple[str, str]] = []
-        self.questions = Questions(
+        self.questions = ApprovalPrompts(
             lambda: self.now, self.told.append, lambda call_id, choice: self.answers.append((call_id, choice))
         )
 
@@ -34,11 +34,11 @@ class Bench:
             "approval.request", JsonObject({"command": f"do {call_id}", "choices": ALL, **data}, call_id=call_id)
         )
         assert isinstance(asked, ApprovalRequest)
-        self.questions.ask(asked)
+        self.questions.show(asked)
         return self.shown()
 
-    def type(self, news: News | str) -> list[dict[str, Any]]:
-        self.questions.take(TypedLine(news) if isinstance(news, str) else news)
+    def type(self, news: VoiceChatEvent | str) -> list[dict[str, Any]]:
+        self.questions.answer_line(TypedLine(news) if isinstance(news, str) else news)
         return self.shown()
 
     def after(self, seconds: float) -> None:
@@ -55,10 +55,10 @@ class Bench:
         ("n", "deny"),
         ("", "deny"),
         ("yes please", "deny"),
-        (TooLong(), "deny"),
+        (LineTooLong(), "deny"),
     ],
 )
-def test_a_line_is_the_answer(typed: News | str, choice: str) -> None:
+def test_a_line_is_the_answer(typed: VoiceChatEvent | str, choice: str) -> None:
     bench = Bench()
     (shown,) = bench.ask("a", description="Costs\x1b[2Jmoney.")
     assert shown == {"text": "Costs [2Jmoney.\ndo a", "choices": ["once", "session", "always", "deny"]}
@@ -90,7 +90,7 @@ def test_one_at_a_time_and_a_line_that_was_meant_for_the_one_before() -> None:
     bench = Bench()
     assert len(bench.ask("a")) == 1
     assert bench.ask("b") == []
-    bench.questions.settle("a")  # it lapsed
+    bench.questions.resolve("a")  # it lapsed
     assert [shown["text"] for shown in bench.shown()] == ["do b"]
     bench.after(1.9)
     assert [shown["text"] for shown in bench.type("y")] == ["do b"]
@@ -98,7 +98,7 @@ def test_one_at_a_time_and_a_line_that_was_meant_for_the_one_before() -> None:
     bench.after(0.1)
     bench.type("y")
     assert bench.answers == [("b", "once")]
-    bench.questions.settle("b")
+    bench.questions.resolve("b")
     assert bench.shown() == []
 
 
@@ -106,7 +106,7 @@ def test_a_question_behind_another_is_settled_silently() -> None:
     bench = Bench()
     bench.ask("a")
     bench.ask("b")
-    bench.questions.settle("b")
+    bench.questions.resolve("b")
     assert bench.shown() == []
     bench.type("y")
     assert bench.answers == [("a", "once")]
@@ -116,7 +116,7 @@ def test_nobody_types_any_more() -> None:
     bench = Bench()
     bench.ask("a")
     bench.ask("b")
-    bench.type(Ended())
+    bench.type(InputEnded())
     assert bench.answers == [("a", "deny"), ("b", "deny")]
     assert bench.ask("c") == []
     assert bench.answers[-1] == ("c", "deny")

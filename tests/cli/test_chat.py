@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.cli.chat import ChatChore, ChatEnd, ChatOrder, api_target
+from svc_proto.cli.chat import ChatRequest, ChatResult, ChatService, find_api_client
 from svc_proto.cli.one_shot_service import INTERRUPTED
 from svc_proto.commands import Exit, Notify
 from svc_proto.engine.core import Engine
@@ -15,13 +15,13 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.wire.events import Headers
 from tests.book import HOME
-from tests.cli.harness import REFUSED, SILENT, Asked, Reply, World, as_json
+from tests.cli.harness import REFUSED, SILENT, Asked, OneShotHarness, Reply, as_json
 from tests.http_book import Answer
 from tests.support.http_client import Response
 
 API = ApiClient("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")
 SECRET = "5e" * 32
-HELLO = ChatOrder(message="hello")
+HELLO = ChatRequest(message="hello")
 
 
 def stream(*events: tuple[str, Any]) -> tuple[int, bytes]:
@@ -48,11 +48,11 @@ TURN = stream(
 )
 
 
-def world(answer: Reply = TURN, order: ChatOrder = HELLO, created: Reply = CREATED) -> World[ChatEnd]:
+def world(answer: Reply = TURN, order: ChatRequest = HELLO, created: Reply = CREATED) -> OneShotHarness[ChatResult]:
     def http(asked: Asked) -> Reply:
         return created if asked.path == "/api/sessions" else answer
 
-    return World(ChatChore(found, order), http=http)
+    return OneShotHarness(ChatService(found, order), http=http)
 
 
 def found(engine: Engine) -> Flow[Any]:
@@ -62,7 +62,7 @@ def found(engine: Engine) -> Flow[Any]:
 
 def test_a_turn() -> None:
     there = world()
-    assert there.run() == ChatEnd("s1", True, 7)
+    assert there.run() == ChatResult("s1", True, 7)
     assert [asked.path for asked in there.asked] == ["/api/sessions", "/api/sessions/s1/chat/stream"]
     assert there.asked[1].json == {"message": "hello"}
     assert there.asked[1].headers.get(b"authorization") == b"Bearer k3y"
@@ -91,7 +91,7 @@ def test_on_this_host_it_speaks_for_the_operator(url: str, shown: object) -> Non
     def http(asked: Asked) -> Reply:
         return CREATED if asked.path == "/api/sessions" else TURN
 
-    chat = World(ChatChore(there, HELLO), http=http)
+    chat = OneShotHarness(ChatService(there, HELLO), http=http)
     chat.disk.put(f"{HOME}/local-secret", SECRET.encode())
     chat.run()
     made, turn = chat.asked
@@ -100,7 +100,7 @@ def test_on_this_host_it_speaks_for_the_operator(url: str, shown: object) -> Non
 
 
 def test_raw() -> None:
-    there = world(order=ChatOrder(message="x", session="s 9", raw=True))
+    there = world(order=ChatRequest(message="x", session="s 9", raw=True))
     assert there.run().session == "s 9"
     assert there.asked[0].path == "/api/sessions/s%209/chat/stream"
     assert [tell.fields["event"] for tell in there.told[1:]][:2] == ["run.started", "tool.started"]
@@ -111,14 +111,14 @@ def test_an_answer_that_comes_at_once() -> None:
     there = world(
         stream(("assistant.completed", {"content": "All"}), ("run.completed", {"completed": False, "usage": {}}))
     )
-    assert there.run() == ChatEnd("s1", False)
+    assert there.run() == ChatResult("s1", False)
     assert there.told[-1] == Notify("text", {"text": "All"})
 
 
 def test_what_is_not_understood_is_passed_over() -> None:
     body = b"data: [DONE]\n\nevent: run.completed\ndata: {}\n\nevent: tool.started\ndata: {}\n\n"
     there = world((200, body))
-    assert there.run() == ChatEnd("s1", True)
+    assert there.run() == ChatResult("s1", True)
     assert there.told[-1] == Notify("tool", {"line": "→ tool"})
 
 
@@ -160,7 +160,7 @@ def test_problems(created: Reply, answer: Reply, says: str) -> None:
 
 def test_an_answer_that_breaks_off() -> None:
     there = world(Answer(200, Headers([(b"content-length", b"9999")]), TURN[1], open=True))
-    there.script.append((0.5, lambda w: w.drop()))
+    there.script.append((0.5, lambda w: w.break_connections()))
     assert there.fails() == Exit(1, "the answer broke off: reset")
 
 
@@ -177,7 +177,7 @@ def test_an_answer_that_breaks_off() -> None:
     ],
 )
 def test_where_it_is(config: RelayConfig, url: str | None, key: str | None, target: ApiClient) -> None:
-    found = World(lambda engine: api_target(engine, config, url, key)).run()
+    found = OneShotHarness(lambda engine: find_api_client(engine, config, url, key)).run()
     assert (found.url, found.token) == (target.url, target.token)
 
 
@@ -186,7 +186,9 @@ def test_where_it_is(config: RelayConfig, url: str | None, key: str | None, targ
 STARTED = ("run.started", {"run_id": "run 1"})
 
 
-def interrupted(begin: Reply, stop: Reply, *, then: float = 9.0, created: Reply = CREATED) -> World[ChatEnd]:
+def interrupted(
+    begin: Reply, stop: Reply, *, then: float = 9.0, created: Reply = CREATED
+) -> OneShotHarness[ChatResult]:
     """A turn that has begun and does not end; somebody presses Ctrl-C after a second."""
 
     def http(asked: Asked) -> Reply:
@@ -194,15 +196,15 @@ def interrupted(begin: Reply, stop: Reply, *, then: float = 9.0, created: Reply 
             return created
         return stop if asked.path.startswith("/v1/runs/") else begin
 
-    def more(there: World[ChatEnd]) -> None:
+    def more(there: OneShotHarness[ChatResult]) -> None:
         there.unfinished(stream(STARTED, ("assistant.delta", {"delta": "late"}))[1])
 
     script: Any = [(1, lambda w: w.feed(Stopping(2.0))), (1.1, lambda w: w.feed(Stopping(2.0))), (then, more)]
-    return World(ChatChore(found, HELLO), http=http, script=script)
+    return OneShotHarness(ChatService(found, HELLO), http=http, script=script)
 
 
-def stopped(there: World[ChatEnd]) -> bool | None:
-    assert isinstance(there.chore, ChatChore)
+def stopped(there: OneShotHarness[ChatResult]) -> bool | None:
+    assert isinstance(there.chore, ChatService)
     return there.chore.stopped
 
 
@@ -245,7 +247,7 @@ def test_ctrl_c_before_anything_was_asked() -> None:
 @pytest.mark.parametrize("ending", [stream(("run.completed", {}))[1], None])
 def test_the_turn_ends_after_ctrl_c(ending: bytes | None) -> None:
     there = interrupted(begun(STARTED), SILENT)
-    there.script[-1] = (1.2, lambda w: w.unfinished(ending, end=True) if ending else w.drop())
+    there.script[-1] = (1.2, lambda w: w.unfinished(ending, end=True) if ending else w.break_connections())
     assert there.fails() == Exit(INTERRUPTED)
     assert stopped(there) is (ending is not None)
 
@@ -259,7 +261,7 @@ QUESTION = (
 GIVEN = ("approval.responded", {"call_id": "c1", "choice": "once"})
 
 
-def asking(answer: Reply, *, early: bytes = b"") -> World[ChatEnd]:
+def asking(answer: Reply, *, early: bytes = b"") -> OneShotHarness[ChatResult]:
     """A turn that asks after a second; somebody types y a second later."""
 
     def http(asked: Asked) -> Reply:
@@ -273,8 +275,8 @@ def asking(answer: Reply, *, early: bytes = b"") -> World[ChatEnd]:
         (2, lambda w: w.unfinished(over, end=True)),
         (3, lambda w: w.keys(None)),
     ]
-    order = ChatOrder(message="hello", asks=True)
-    return World(ChatChore(found, order), http=http, script=script, stdio=True)
+    order = ChatRequest(message="hello", asks=True)
+    return OneShotHarness(ChatService(found, order), http=http, script=script, stdio=True)
 
 
 def test_a_question_is_shown_and_answered() -> None:
@@ -307,8 +309,8 @@ def test_a_bug_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_keys_before_there_is_a_turn() -> None:
-    there = World(
-        ChatChore(found, ChatOrder(message="x", asks=True)),
+    there = OneShotHarness(
+        ChatService(found, ChatRequest(message="x", asks=True)),
         http=SILENT,
         script=[(1, lambda w: w.keys(b"y\n")), (2, lambda w: w.feed(Stopping(2.0)))],
         stdio=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.cli.cluster_nodes import ServiceNode, ServiceNodes, nodes_of
+from svc_proto.cli.cluster_nodes import ServiceNode, ServiceNodes, parse_nodes
 from svc_proto.schema.openmetrics import MetricSamples
 
 NOW = 1_000_000.0
@@ -23,18 +23,20 @@ svc_cluster_node_runs{node="http://c"} 1.0
 
 
 def test_they_are_read() -> None:
-    service = nodes_of(MetricSamples(RELAY))
+    service = parse_nodes(MetricSamples(RELAY))
     nodes = [
         ServiceNode(url="http://a", since=999_990.0, load=12),
         ServiceNode(url="http://b", since=996_400.0, load=1),
     ]
     assert service == ServiceNodes(redis=True, load="phones", nodes=nodes)
-    assert nodes_of(MetricSamples("svc_phones 3.0\n# EOF\n")) is None  # alone
-    assert nodes_of(MetricSamples("svc_cluster_up 1.0\n# EOF\n")) == ServiceNodes(redis=True, load="phones", nodes=[])
+    assert parse_nodes(MetricSamples("svc_phones 3.0\n# EOF\n")) is None  # alone
+    assert parse_nodes(MetricSamples("svc_cluster_up 1.0\n# EOF\n")) == ServiceNodes(
+        redis=True, load="phones", nodes=[]
+    )
 
 
 def test_people_see_since_when_each_is_there_and_what_it_has() -> None:
-    relay, api = (nodes_of(MetricSamples(text)) for text in (RELAY, API))
+    relay, api = (parse_nodes(MetricSamples(text)) for text in (RELAY, API))
     assert relay is not None
     assert api is not None
     assert [*relay.lines("relay", NOW), *api.lines("api", NOW)] == [
@@ -47,6 +49,6 @@ def test_people_see_since_when_each_is_there_and_what_it_has() -> None:
 
 
 def test_programs_do_too() -> None:
-    service = nodes_of(MetricSamples(API))
+    service = parse_nodes(MetricSamples(API))
     assert service is not None
     assert service.members() == {"redis": False, "nodes": [{"url": "http://c", "since": 999_940.0, "runs": 1}]}

@@ -11,7 +11,7 @@ from svc_proto.cli.desktop_output import (
     status_lines,
     table,
 )
-from svc_proto.cli.desktop_sessions import Paired
+from svc_proto.cli.desktop_sessions import PairingResult
 from svc_proto.cli.session_store import StoredSession
 from svc_proto.schema.json_object import JsonObject
 
@@ -32,7 +32,7 @@ BARE = StoredSession(url="ws://h:1", token="x")
 
 
 def test_after_pairing() -> None:
-    assert paired_lines(Paired(session=SESSION, transport_hint="wss"), "/h/file") == [
+    assert paired_lines(PairingResult(session=SESSION, transport_hint="wss"), "/h/file") == [
         "Paired with wss://h",
         "  Session   1c2d3e4f…, expires in 30d",
         "  Route     lan",
@@ -41,12 +41,12 @@ def test_after_pairing() -> None:
         "  Stored    /h/file",
     ]
     spans = dict.fromkeys(("bridge", "chat", "terminal", "tui", "voice:config", "voice:realtime"), NOW + DAY)
-    many = paired_lines(Paired(session=evolve(SESSION, grants=spans), transport_hint="wss"), "/h/file")
+    many = paired_lines(PairingResult(session=evolve(SESSION, grants=spans), transport_hint="wss"), "/h/file")
     assert many[3:5] == [
         "  Grants    bridge=in1d chat=in1d terminal=in1d tui=in1d",
         "            voice:config=in1d voice:realtime=in1d",
     ]
-    bare = paired_lines(Paired(session=BARE, transport_hint="ws"), "/h/file")
+    bare = paired_lines(PairingResult(session=BARE, transport_hint="ws"), "/h/file")
     assert len(bare) == 6
     assert bare[3:5] == [
         "  Warning   not encrypted: whoever is on the way reads",
@@ -54,12 +54,12 @@ def test_after_pairing() -> None:
     ]
     assert max(map(len, bare)) <= 60
     for url in ("ws://127.0.0.1:8767", "ws://[::1]:8767", "ws://localhost:8767"):
-        here = Paired(session=evolve(BARE, url=url), transport_hint="ws")
+        here = PairingResult(session=evolve(BARE, url=url), transport_hint="ws")
         assert len(paired_lines(here, "/h/file")) == 4
-    found = paired_json(Paired(session=SESSION, transport_hint="wss"))
+    found = paired_json(PairingResult(session=SESSION, transport_hint="wss"))
     assert found["token_prefix"] == "1c2d3e4f"
     assert "1c2d3e4f-0000" not in str(found)
-    assert paired_json(Paired(session=BARE, transport_hint="ws"))["grants"] is None
+    assert paired_json(PairingResult(session=BARE, transport_hint="ws"))["grants"] is None
 
 
 def test_status() -> None:

@@ -7,28 +7,35 @@ from uuid import UUID
 import pytest
 
 from svc_proto.cli.desktop_sessions import (
-    Paired,
+    PairingResult,
     PairRequest,
-    WhichRelay,
-    devices,
-    extend,
+    RelaySelection,
+    desktop_identity,
+    extend_session,
     find_relay,
-    find_session,
-    forget,
-    identity,
+    find_stored_session,
+    forget_session,
+    list_devices,
     pair_desktop,
-    route_of,
+    select_url,
     sign_in,
 )
-from svc_proto.cli.invites import Invitation
-from svc_proto.cli.session_store import Change, Put, StoredSession, change_text, parse_sessions, record_members
+from svc_proto.cli.invites import DesktopInvite
+from svc_proto.cli.session_store import (
+    SessionStoreChange,
+    StoredSession,
+    UpdateSession,
+    apply_change,
+    parse_sessions,
+    record_members,
+)
 from svc_proto.commands import EnsureSecret, Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.service_clients.relay_url import RelayUrl
-from tests.cli.harness import REFUSED, Asked, Reply, World, as_json
+from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
 
 T = TypeVar("T")
 PIN, PIN_2 = "sha256/" + "A" * 43 + "=", "sha256/" + "B" * 43 + "="
@@ -37,9 +44,9 @@ STORED = (
     {"role": "lan", "priority": 0, "relay": {"url": LAN.url}},
     {"role": "public", "priority": 1, "relay": {"url": PUBLIC.url}},
 )
-QR = PairRequest(invitation=Invitation("Q7M2ZK", (LAN, PUBLIC), STORED), by_qr=True)
+QR = PairRequest(invitation=DesktopInvite("Q7M2ZK", (LAN, PUBLIC), STORED), by_qr=True)
 TYPED = PairRequest(
-    invitation=Invitation("Q7M2ZK", (PUBLIC,)), name="Desk", ttl_seconds=60, grants={"chat": 60, "tui": None}
+    invitation=DesktopInvite("Q7M2ZK", (PUBLIC,)), name="Desk", ttl_seconds=60, grants={"chat": 60, "tui": None}
 )
 OK = {"session_token": "t0ken-1234", "server_version": "1.0.0", "expires_at": 5.5, "grants": {"chat": None}}
 
@@ -51,14 +58,14 @@ class Host:
         self.full = False
         self.text = ""
         for session in sessions:
-            self.change(Put(session.url, record_members(session)))
+            self.change(UpdateSession(session.url, record_members(session)))
         self.expected: dict[tuple[str, int], str | None] = {}
         self.pins: dict[tuple[str, int], str] = {}
 
-    def change(self, change: Change) -> Failure | None:
+    def change(self, change: SessionStoreChange) -> Failure | None:
         if self.full:
             return Failure(FailureKind.NO_SPACE)
-        self.text = change_text(self.text, change)
+        self.text = apply_change(self.text, change)
         return None
 
     def expect(self, host: str, port: int, pin: str | None) -> None:
@@ -69,7 +76,7 @@ class Host:
         return parse_sessions(self.text)
 
 
-def world(host: Host, plan: Callable[[Engine], Flow[T]], **more: Any) -> World[T]:
+def world(host: Host, plan: Callable[[Engine], Flow[T]], **more: Any) -> OneShotHarness[T]:
     def answer(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         return [{"channel": "system", "type": "auth.ok", "id": "1", "payload": OK}]
 
@@ -80,7 +87,7 @@ def world(host: Host, plan: Callable[[Engine], Flow[T]], **more: Any) -> World[T
         "tls.expect": host.expect,
         "tls.seen": lambda name, port: host.pins.get((name, port), Failure(FailureKind.NOT_FOUND)),
     }
-    return World(plan, **{"socket": answer, "compute": compute, "http": lambda asked: as_json({}), **more})
+    return OneShotHarness(plan, **{"socket": answer, "compute": compute, "http": lambda asked: as_json({}), **more})
 
 
 def session(**more: Any) -> StoredSession:
@@ -95,7 +102,7 @@ def test_by_code() -> None:
     host.pins["home.example", 443] = PIN
     there = world(host, lambda engine: pair_desktop(engine, TYPED))
     paired = there.run()
-    assert paired == Paired(session=host.sessions[PUBLIC.url], transport_hint="unknown")
+    assert paired == PairingResult(session=host.sessions[PUBLIC.url], transport_hint="unknown")
     assert paired.session == StoredSession(
         url=PUBLIC.url,
         token="t0ken-1234",
@@ -113,7 +120,7 @@ def test_by_code() -> None:
 
 @pytest.mark.parametrize(("url", "seconds"), [("ws://h:8767", 604_800), ("wss://h:8767", None)])
 def test_whoever_names_no_lifetime_asks_for_a_week_over_plain_ws(url: str, seconds: int | None) -> None:
-    wanted = PairRequest(invitation=Invitation("Q7M2ZK", (Candidate("", 0, url),)))
+    wanted = PairRequest(invitation=DesktopInvite("Q7M2ZK", (Candidate("", 0, url),)))
     there = world(Host(), lambda engine: pair_desktop(engine, wanted))
     there.run()
     assert there.said[0]["payload"].get("ttl_seconds") == seconds
@@ -128,7 +135,7 @@ def test_by_qr_on_the_best_route() -> None:
     assert (paired.session.url, paired.session.role) == (PUBLIC.url, "public")
     assert host.sessions[PUBLIC.url].candidates == STORED
     assert host.expected == {("home.example", 443): None}  # a QR clears what was pinned
-    invitation = Invitation("Q7M2ZK", (PUBLIC,), STORED[1:], {PUBLIC.url: "https://home.example:8642"}, "s3cret")
+    invitation = DesktopInvite("Q7M2ZK", (PUBLIC,), STORED[1:], {PUBLIC.url: "https://home.example:8642"}, "s3cret")
     single = PairRequest(invitation=invitation, by_qr=True)
     world(host, lambda engine: pair_desktop(engine, single), http=http).run()
     assert host.sessions[PUBLIC.url].candidates == ()
@@ -161,15 +168,15 @@ def test_a_full_disk() -> None:
 
 
 def test_who_we_are() -> None:
-    there = world(Host(), identity)
+    there = world(Host(), desktop_identity)
     me = there.run()
     assert (me.name, me.hostname, me.platform) == ("desk", "desk", "Linux")
     assert UUID(me.device_id).version == 4
-    assert world(Host(), identity).run() == me
+    assert world(Host(), desktop_identity).run() == me
 
 
 def test_a_host_that_says_nothing_of_itself() -> None:
-    there: World[Any] = World(identity)
+    there: OneShotHarness[Any] = OneShotHarness(desktop_identity)
     there.refuse = (EnsureSecret,)
     me = there.run()
     assert (me.name, me.platform) == ("desktop", "unknown")
@@ -184,45 +191,47 @@ A, B = session(), session(url="ws://other:1", token="x")
 @pytest.mark.parametrize(
     ("stored", "who", "found"),
     [
-        ([A], WhichRelay(), A),
-        ([A, B], WhichRelay(remote=B.url), B),
-        ([A], WhichRelay(remote=A.url, token="mine"), session(token="mine")),
-        ([], WhichRelay(remote=A.url, token="mine"), session(token="mine")),
+        ([A], RelaySelection(), A),
+        ([A, B], RelaySelection(remote=B.url), B),
+        ([A], RelaySelection(remote=A.url, token="mine"), session(token="mine")),
+        ([], RelaySelection(remote=A.url, token="mine"), session(token="mine")),
     ],
 )
-def test_finding(stored: list[StoredSession], who: WhichRelay, found: StoredSession) -> None:
-    result = world(Host(*stored), lambda engine: find_session(engine, who)).run()
+def test_finding(stored: list[StoredSession], who: RelaySelection, found: StoredSession) -> None:
+    result = world(Host(*stored), lambda engine: find_stored_session(engine, who)).run()
     assert (result.url, result.token) == (found.url, found.token)
     relay = world(Host(*stored), lambda engine: find_relay(engine, who)).run()
     assert (relay.url, relay.token) == (RelayUrl(found.url).http_url, found.token)
 
 
 def test_the_only_one_with_another_token() -> None:
-    assert world(Host(A), lambda engine: find_session(engine, WhichRelay(token="mine"))).run().token == "mine"
+    assert (
+        world(Host(A), lambda engine: find_stored_session(engine, RelaySelection(token="mine"))).run().token == "mine"
+    )
 
 
 @pytest.mark.parametrize(
     ("stored", "who", "end"),
     [
-        ([], WhichRelay(), Exit(1, "no session is stored: pair first: svc-relay pair CODE --remote ws://…")),
+        ([], RelaySelection(), Exit(1, "no session is stored: pair first: svc-relay pair CODE --remote ws://…")),
         (
             [A],
-            WhichRelay(remote="ws://z:1"),
+            RelaySelection(remote="ws://z:1"),
             Exit(1, "no session is stored for ws://z:1: pair first: svc-relay pair CODE --remote ws://…"),
         ),
         (
             [A, B],
-            WhichRelay(),
+            RelaySelection(),
             Exit(2, "several relays are stored, name one with --remote: ws://192.0.2.1:8767, ws://other:1"),
         ),
     ],
 )
-def test_finding_in_vain(stored: list[StoredSession], who: WhichRelay, end: Exit) -> None:
-    assert world(Host(*stored), lambda engine: find_session(engine, who)).fails() == end
+def test_finding_in_vain(stored: list[StoredSession], who: RelaySelection, end: Exit) -> None:
+    assert world(Host(*stored), lambda engine: find_stored_session(engine, who)).fails() == end
 
 
 def test_a_file_that_cannot_be_read_is_empty() -> None:
-    there: World[StoredSession] = World(lambda engine: find_session(engine, WhichRelay()))
+    there: OneShotHarness[StoredSession] = OneShotHarness(lambda engine: find_stored_session(engine, RelaySelection()))
     assert there.fails().reason.startswith("no session is stored")
 
 
@@ -230,7 +239,7 @@ def test_a_file_that_cannot_be_read_is_empty() -> None:
 
 
 def test_one_route_is_not_probed() -> None:
-    there = world(Host(A), lambda engine: route_of(engine, A))
+    there = world(Host(A), lambda engine: select_url(engine, A))
     assert there.run() == A.url
     assert there.asked == []
 
@@ -238,7 +247,7 @@ def test_one_route_is_not_probed() -> None:
 def test_the_best_of_several_routes() -> None:
     many = session(url=PUBLIC.url, candidates=STORED, cert_pin=None, route_pins={PUBLIC.url: PIN})
     host = Host(many)
-    assert world(host, lambda engine: route_of(engine, many)).run() == LAN.url
+    assert world(host, lambda engine: select_url(engine, many)).run() == LAN.url
     assert host.expected == {("home.example", 443): PIN}
 
 
@@ -267,17 +276,17 @@ def test_signing_in_pins_what_is_seen_first(stored: StoredSession, url: str, mem
 
 
 def test_listing() -> None:
-    there = world(Host(A), lambda engine: devices(engine, A), http=as_json({"sessions": [{"a": 1}, 7]}))
+    there = world(Host(A), lambda engine: list_devices(engine, A), http=as_json({"sessions": [{"a": 1}, 7]}))
     assert there.run() == [{"a": 1}]
     assert there.asked[0].headers.get(b"authorization") == b"Bearer t0ken-1234"
-    assert world(Host(A), lambda engine: devices(engine, A)).run() == []
+    assert world(Host(A), lambda engine: list_devices(engine, A)).run() == []
 
 
 def test_listing_pins_what_is_seen_first() -> None:
     there = session(url=PUBLIC.url)
     host = Host(there)
     host.pins["home.example", 443] = PIN
-    world(host, lambda engine: devices(engine, there), http=as_json({"sessions": []})).run()
+    world(host, lambda engine: list_devices(engine, there), http=as_json({"sessions": []})).run()
     assert [kept.cert_pin for kept in host.sessions.values()] == [PIN]
 
 
@@ -289,7 +298,7 @@ def test_listing_pins_what_is_seen_first() -> None:
     ],
 )
 def test_listing_in_vain(status: int, says: str) -> None:
-    there = world(Host(A), lambda engine: devices(engine, A), http=as_json({"error": "oh"}, status))
+    there = world(Host(A), lambda engine: list_devices(engine, A), http=as_json({"error": "oh"}, status))
     assert there.fails() == Exit(1, says)
 
 
@@ -297,7 +306,7 @@ def test_listing_in_vain(status: int, says: str) -> None:
 def test_extending(prefix: str, stored: float | None) -> None:
     host = Host(A)
     answer = {"ok": True, "expires_at": 9.0, "grants": {"chat": 9.0}}
-    there = world(host, lambda engine: extend(engine, A, prefix, 60), http=as_json(answer))
+    there = world(host, lambda engine: extend_session(engine, A, prefix, 60), http=as_json(answer))
     assert there.run() == answer
     assert (there.asked[0].method, there.asked[0].path) == ("PATCH", f"/sessions/{prefix}")
     assert there.asked[0].json == {"ttl_seconds": 60}
@@ -314,11 +323,11 @@ def test_extending(prefix: str, stored: float | None) -> None:
     ],
 )
 def test_extending_in_vain(status: int, says: str) -> None:
-    there = world(Host(A), lambda e: extend(e, A, "abcd", 60), http=as_json({"error": "2 match"}, status))
+    there = world(Host(A), lambda e: extend_session(e, A, "abcd", 60), http=as_json({"error": "2 match"}, status))
     assert there.fails() == Exit(1, says)
 
 
 def test_forgetting() -> None:
     host = Host(A, B)
-    world(host, lambda engine: forget(engine, A)).run()
+    world(host, lambda engine: forget_session(engine, A)).run()
     assert list(host.sessions) == [B.url]

@@ -5,10 +5,10 @@ import json
 import pytest
 from attrs import evolve
 
-from svc_proto.cli.doctor import Finding, examine, finding_lines, findings_json
-from svc_proto.cli.session_store import Put, StoredSession, change_text, record_members
+from svc_proto.cli.doctor import Finding, finding_lines, findings_json, run_checks
+from svc_proto.cli.session_store import StoredSession, UpdateSession, apply_change, record_members
 from svc_proto.facts import Failure, FailureKind
-from tests.cli.harness import REFUSED, Asked, Reply, World, as_json
+from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
 from tests.playbook import START
 
 LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
@@ -27,8 +27,8 @@ def well(asked: Asked) -> Reply:
 
 
 def found(text: object, http: object = well, only: str | None = None) -> list[tuple[str, str]]:
-    world = World(
-        lambda engine: examine(engine, only),
+    world = OneShotHarness(
+        lambda engine: run_checks(engine, only),
         http=http,  # type: ignore[arg-type] # one of the functions here
         compute={"sessions.read": lambda: text},
     )
@@ -40,7 +40,7 @@ def found(text: object, http: object = well, only: str | None = None) -> list[tu
 def file(*sessions: StoredSession) -> str:
     text = ""
     for session in sessions:
-        text = change_text(text, Put(session.url, record_members(session)))
+        text = apply_change(text, UpdateSession(session.url, record_members(session)))
     return text
 
 

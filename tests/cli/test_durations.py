@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.cli.durations import parse_preset, parse_span, short_expiry, span_label
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.durations import duration_label, parse_duration, parse_preset, short_expiry
+from svc_proto.cli.errors import CliError
 from svc_proto.machines.grants import CHANNELS
 
 
@@ -26,7 +26,7 @@ from svc_proto.machines.grants import CHANNELS
     ],
 )
 def test_spans(text: str, seconds: int) -> None:
-    assert parse_span(text, "--ttl") == seconds
+    assert parse_duration(text, "--ttl") == seconds
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,8 @@ def test_spans(text: str, seconds: int) -> None:
     ["", "d", "1.5h", "-1", "1 h", "1x", "1hh", "forever", "11y", "9999999999999", "\u0661d", "1h\n2", "\x1b[2J"],
 )
 def test_bad_spans(text: str) -> None:
-    with pytest.raises(Problem) as caught:
-        parse_span(text, "--ttl")
+    with pytest.raises(CliError) as caught:
+        parse_duration(text, "--ttl")
     assert caught.value.code == 2
     assert str(caught.value).startswith("--ttl must be ")
     assert "\n" not in str(caught.value)
@@ -79,7 +79,7 @@ def test_only_withholds_the_others() -> None:
     ],
 )
 def test_bad_presets(grants: str | None, only: str | None) -> None:
-    with pytest.raises(Problem, match=r"--grants|--only") as caught:
+    with pytest.raises(CliError, match=r"--grants|--only") as caught:
         parse_preset(grants, only)
     assert caught.value.code == 2
     assert "\x1b" not in str(caught.value)
@@ -87,7 +87,7 @@ def test_bad_presets(grants: str | None, only: str | None) -> None:
 
 def test_what_is_no_channel_is_answered_with_those_there_are() -> None:
     for grants, only in (("termnal=none", None), (None, "termnal")):
-        with pytest.raises(Problem, match=f"'termnal' is no channel; there are {', '.join(CHANNELS)}"):
+        with pytest.raises(CliError, match=f"'termnal' is no channel; there are {', '.join(CHANNELS)}"):
             parse_preset(grants, only)
 
 
@@ -97,7 +97,7 @@ def test_what_is_no_channel_is_answered_with_those_there_are() -> None:
      (2_592_000, "30 days"), (31_536_000, "1 year"), (1.5, "1 second")],
 )  # fmt: skip
 def test_labels(seconds: float, label: str) -> None:
-    assert span_label(seconds) == label
+    assert duration_label(seconds) == label
 
 
 def test_expiries() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.certificate_pins import PIN_CHANGED
-from svc_proto.cli.error_text import PAIRED, distrust, error_text, explained
+from svc_proto.cli.error_text import PAIRED, error_text, tls_hint, with_explanation
 from svc_proto.commands import Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -12,7 +12,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.service_client import ServiceClient, ServiceFault
 from svc_proto.wire.events import Headers
-from tests.cli.harness import REFUSED, SILENT, Reply, World, as_json
+from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, as_json
 
 RELAY = ServiceClient("the relay", "http://127.0.0.1:8767", "t0ken", remedy="start it")
 
@@ -37,12 +37,12 @@ def ask(engine: Engine) -> Flow[JsonObject]:
     ],
 )
 def test_problems(answer: Reply, text: str) -> None:
-    assert World(ask, http=answer).fails() == Exit(1, text)
+    assert OneShotHarness(ask, http=answer).fails() == Exit(1, text)
 
 
 def test_another_certificate() -> None:
     changed = Failure(FailureKind.TLS, PIN_CHANGED)
-    reason = World(ask, dial=lambda host, port: changed).fails().reason
+    reason = OneShotHarness(ask, dial=lambda host, port: changed).fails().reason
     assert reason.startswith("http://127.0.0.1:8767 shows another certificate than when you paired")
 
 
@@ -57,7 +57,7 @@ def test_another_certificate() -> None:
 )
 def test_sentences_of_ones_own(answer: Reply, text: str) -> None:
     sentences = PAIRED | {ServiceFault.CONFLICT: "{said}, you see", ServiceFault.UNREACHABLE: "never"}
-    assert World(lambda engine: explained(ask(engine), sentences), http=answer).fails() == Exit(1, text)
+    assert OneShotHarness(lambda engine: with_explanation(ask(engine), sentences), http=answer).fails() == Exit(1, text)
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_no_page_for_browsers_is_shown(status: int, fields: list[tuple[bytes, by
 
 
 def test_what_is_said_of_a_certificate() -> None:
-    changed = distrust("wss://h", Failure(FailureKind.TLS, PIN_CHANGED))
+    changed = tls_hint("wss://h", Failure(FailureKind.TLS, PIN_CHANGED))
     assert changed is not None
     assert "pair again by QR" in changed
-    unknown = distrust("wss://h", Failure(FailureKind.TLS, "TLS: CERTIFICATE_VERIFY_FAILED"))
+    unknown = tls_hint("wss://h", Failure(FailureKind.TLS, "TLS: CERTIFICATE_VERIFY_FAILED"))
     assert unknown is not None
     assert "SSL_CERT_FILE" in unknown
-    assert distrust("wss://h", Failure(FailureKind.UNREACHABLE)) is None
+    assert tls_hint("wss://h", Failure(FailureKind.UNREACHABLE)) is None
     plain = Failure(FailureKind.TLS, "TLS: WRONG_VERSION_NUMBER")
-    assert distrust("wss://h", plain) == "wss://h does not speak TLS: begin its address with ws://"
-    assert distrust("https://h", plain) == "https://h does not speak TLS: begin its address with http://"
+    assert tls_hint("wss://h", plain) == "wss://h does not speak TLS: begin its address with ws://"
+    assert tls_hint("https://h", plain) == "https://h does not speak TLS: begin its address with http://"

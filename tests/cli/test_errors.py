@@ -2,21 +2,21 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.cli.errors import Problem, because
+from svc_proto.cli.errors import CliError, failure_reason
 from svc_proto.facts import Failure, FailureKind
 
 
 @pytest.mark.parametrize("kind", FailureKind)
 def test_every_failure_has_words(kind: FailureKind) -> None:
-    words = because(Failure(kind))
+    words = failure_reason(Failure(kind))
     assert words
     assert "_" not in words
 
 
 def test_the_hosts_own_words_come_first() -> None:
-    assert because(Failure(FailureKind.UNREACHABLE, "connection refused")) == "connection refused"
+    assert failure_reason(Failure(FailureKind.UNREACHABLE, "connection refused")) == "connection refused"
 
 
 def test_a_problem_has_an_exit_code() -> None:
-    assert Problem("no").code == 1
-    assert Problem("no", code=2).code == 2
+    assert CliError("no").code == 1
+    assert CliError("no", code=2).code == 2

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 from svc_proto.cli.exec_output import MAX_TYPED, ExecOutput, typed_line
 
 NONCE = "svc0123"
@@ -44,7 +44,7 @@ def test_a_command_that_nobody_types_for_has_no_input() -> None:
 def test_a_line_that_no_terminal_holds() -> None:
     room = MAX_TYPED - len(typed_line("", NONCE, tmux=False).removesuffix("; exit\r"))
     assert "x" * room in typed_line("x" * room, NONCE, tmux=False)
-    with pytest.raises(Problem, match="no more than a terminal's line holds"):
+    with pytest.raises(CliError, match="no more than a terminal's line holds"):
         typed_line("x" * (room + 1), NONCE, tmux=False)
 
 
@@ -85,6 +85,6 @@ def test_without_its_end() -> None:
 
 @pytest.mark.parametrize("command", ["x" * 4000, "'" * 1000, "a\nb", "a\rb", "a\0b"])
 def test_what_no_line_can_hold(command: str) -> None:
-    with pytest.raises(Problem, match="--exec takes") as caught:
+    with pytest.raises(CliError, match="--exec takes") as caught:
         typed_line(command, NONCE, tmux=True)
     assert caught.value.code == 2

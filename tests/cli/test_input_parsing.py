@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.cli.errors import Problem
-from svc_proto.cli.input_parsing import clean_code, clean_remote, looks_like_invite, strip_controls
+from svc_proto.cli.errors import CliError
+from svc_proto.cli.input_parsing import looks_like_invite, parse_pairing_code, parse_relay_url, strip_controls
 
 
 @pytest.mark.parametrize(
@@ -41,13 +41,13 @@ def test_nothing_that_controls_is_left(text: str) -> None:
     ["Q7M2ZK", "q7m2zk", " Q7M-2ZK ", "Q7M-2ZK99", "Q 7 M 2 Z K", "\x1b[200~q7m2zk\x1b[201~\n", "\u00e9Q7M\u20132ZK"],
 )
 def test_codes(text: str) -> None:
-    assert clean_code(text) == "Q7M2ZK"
+    assert parse_pairing_code(text) == "Q7M2ZK"
 
 
 @pytest.mark.parametrize("text", ["", "Q7M2Z", "\u00df\u00df\u00df\u00df\u00df\u00df", "\x1b[200~\x1b[201~", "------"])
 def test_no_codes(text: str) -> None:
-    with pytest.raises(Problem, match="six characters") as caught:
-        clean_code(text)
+    with pytest.raises(CliError, match="six characters") as caught:
+        parse_pairing_code(text)
     assert caught.value.code == 2
 
 
@@ -72,7 +72,7 @@ def test_no_codes(text: str) -> None:
     ],
 )
 def test_addresses(text: str, remote: str) -> None:
-    assert clean_remote(text) == remote
+    assert parse_relay_url(text) == remote
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_addresses(text: str, remote: str) -> None:
     ["", "h", "ftp://h", "ws://", "ws:// h", "ws://u:p@h", "ws://h:99999", "ws://h\u00e9", "ws://h h"],
 )
 def test_bad_addresses(text: str) -> None:
-    with pytest.raises(Problem, match="--remote must") as caught:
-        clean_remote(text)
+    with pytest.raises(CliError, match="--remote must") as caught:
+        parse_relay_url(text)
     assert caught.value.code == 2
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from svc_proto.basics.brand import HERMES, SVC
-from svc_proto.cli.errors import Problem
-from svc_proto.cli.invites import read_candidates, read_invitation
+from svc_proto.cli.errors import CliError
+from svc_proto.cli.invites import parse_candidates, parse_desktop_invite
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.pairing_payload import pairing_url
 
@@ -34,7 +34,7 @@ PAYLOAD = {
     ],
 )
 def test_every_form(text: str) -> None:
-    found = read_invitation(text)
+    found = parse_desktop_invite(text)
     assert found.code == "Q7M2ZK"
     assert found.candidates == (
         Candidate("lan", 0, "ws://192.0.2.10:8767"),
@@ -65,12 +65,12 @@ def test_every_form(text: str) -> None:
     ],
 )
 def test_the_api_of_an_invite(changes: dict[str, object], apis: dict[str, str], key: str) -> None:
-    found = read_invitation(json.dumps({**PAYLOAD, "endpoints": None, **changes}))
+    found = parse_desktop_invite(json.dumps({**PAYLOAD, "endpoints": None, **changes}))
     assert (found.apis, found.api_key) == (apis, key)
 
 
 def test_an_invite_without_any_api() -> None:
-    found = read_invitation(json.dumps({**PAYLOAD, "host": None, "endpoints": ENDPOINTS[1:]}))
+    found = parse_desktop_invite(json.dumps({**PAYLOAD, "host": None, "endpoints": ENDPOINTS[1:]}))
     assert found.apis == {}
 
 
@@ -78,7 +78,7 @@ def test_an_invite_without_any_api() -> None:
     ("host", "role"), [("192.0.2.10", "lan"), ("100.64.0.7", "tailscale"), ("box.x.ts.net", "tailscale"), (None, "lan")]
 )
 def test_without_endpoints(host: object, role: str) -> None:
-    found = read_invitation(json.dumps({**PAYLOAD, "host": host, "endpoints": None}))
+    found = parse_desktop_invite(json.dumps({**PAYLOAD, "host": host, "endpoints": None}))
     assert found.candidates == (Candidate(role, 0, "ws://192.0.2.10:8767"),)
     assert found.stored == ()
 
@@ -95,15 +95,15 @@ def test_without_endpoints(host: object, role: str) -> None:
     ],
 )
 def test_useless_ones(payload: dict[str, object], says: str) -> None:
-    with pytest.raises(Problem, match=says) as caught:
-        read_invitation(json.dumps(payload))
+    with pytest.raises(CliError, match=says) as caught:
+        parse_desktop_invite(json.dumps(payload))
     assert caught.value.code == 2
 
 
 @pytest.mark.parametrize("text", ["", "xyz", "{", "svc-relay://pair", "[]"])
 def test_no_invites(text: str) -> None:
-    with pytest.raises(Problem, match="--pair-qr is no invite") as caught:
-        read_invitation(text)
+    with pytest.raises(CliError, match="--pair-qr is no invite") as caught:
+        parse_desktop_invite(text)
     assert caught.value.code == 2
 
 
@@ -122,8 +122,8 @@ def test_no_invites(text: str) -> None:
     ],
 )
 def test_bad_candidates_are_left_out(endpoint: object) -> None:
-    assert read_candidates([endpoint], "transport_hint") == []
+    assert parse_candidates([endpoint], "transport_hint") == []
 
 
 def test_no_more_than_some() -> None:
-    assert len(read_candidates([ENDPOINTS[0]] * 40, "transport_hint")) == 16
+    assert len(parse_candidates([ENDPOINTS[0]] * 40, "transport_hint")) == 16

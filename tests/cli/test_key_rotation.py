@@ -6,11 +6,11 @@ import pytest
 import yaml
 
 from svc_proto.basics.dotenv import parse_dotenv
-from svc_proto.cli.key_rotation import Rotated, rotate
+from svc_proto.cli.key_rotation import KeyRotationResult, rotate_key
 from svc_proto.commands import Exit, WriteConfig
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.relay_config import RelayConfig
-from tests.cli.harness import REFUSED, Reply, World, as_json
+from tests.cli.harness import REFUSED, OneShotHarness, Reply, as_json
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml")
 KEYED = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="of-the-environment")
@@ -21,18 +21,18 @@ PLAIN = b"platforms:\n  api_server:\n    api_key: old\n    extra:\n      key: ''
 
 def world(
     config: bytes | None = None, dotenv: str | None = None, settings: RelayConfig = CONFIG, http: Reply = REFUSED
-) -> World[Rotated]:
+) -> OneShotHarness[KeyRotationResult]:
     found = {f"{settings.config_path}": config, "/h/.env": dotenv}
     files = {path: text for path, text in found.items() if text is not None}
-    return World(lambda engine: rotate(engine, settings), files=files, http=http)
+    return OneShotHarness(lambda engine: rotate_key(engine, settings), files=files, http=http)
 
 
-def denied(there: World[Rotated], path: str) -> World[Rotated]:
+def denied(there: OneShotHarness[KeyRotationResult], path: str) -> OneShotHarness[KeyRotationResult]:
     there.disk.denied.add(path)
     return there
 
 
-def keys_in(there: World[Rotated]) -> list[str]:
+def keys_in(there: OneShotHarness[KeyRotationResult]) -> list[str]:
     """Those that are left in the configuration file."""
     server = yaml.safe_load(str(there.written_configs["config.yaml"]))["platforms"]["api_server"]
     return [key for key in (server["extra"]["key"], server["api_key"]) if key]
@@ -77,7 +77,7 @@ def test_where_there_was_none() -> None:
     assert not there.asked
 
 
-def beside(answer: Reply, dotenv: str = "API_SERVER_KEY=old") -> World[Rotated]:
+def beside(answer: Reply, dotenv: str = "API_SERVER_KEY=old") -> OneShotHarness[KeyRotationResult]:
     return world(dotenv=dotenv, settings=RUNNING, http=answer)
 
 
@@ -120,7 +120,7 @@ def test_an_api_that_keeps_the_old_key(answer: Reply, why: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_changed_here(there: World[Rotated], why: str) -> None:
+def test_what_cannot_be_changed_here(there: OneShotHarness[KeyRotationResult], why: str) -> None:
     failed = there.fails()
     assert isinstance(failed, Exit)
     assert failed.code == 1

@@ -12,18 +12,18 @@ from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 class Echo(LineService):
     """Says each line again; what it hears else is in `heard`."""
 
-    busy = True
+    is_busy = True
 
     def __init__(self) -> None:
         self.heard: list[str] = []
 
-    def take(self, line: bytes) -> None:
-        self.say(line)
+    def on_line(self, line: bytes) -> None:
+        self.send_line(line)
 
-    def client_left(self, problem: str) -> None:
+    def on_client_closed(self, problem: str) -> None:
         self.heard.append(problem)
 
-    def hold(self, holding: bool) -> None:
+    def set_read_paused(self, holding: bool) -> None:
         if not holding:
             self.heard.append("writable")
 
@@ -44,7 +44,7 @@ def test_lines_come_one_by_one_and_it_goes_once_all_is_said() -> None:
     book >> Received(CH, b"a\r\n \nb\nc") << [Send(CH, b"a\n"), Send(CH, b"b\n")]
     book >> ReadClosed(CH) << []
     assert echo.heard == [""]
-    echo.busy = False
+    echo.is_busy = False
     echo.close_if_done()
     book >> Sent(CH, 2) << []
     book >> Sent(CH, 2) << [Abort(CH)]

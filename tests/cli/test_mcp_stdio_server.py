@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.cli import line_service
-from svc_proto.cli.mcp_stdio_server import StdioServer
+from svc_proto.cli.mcp_stdio_server import McpStdioServer
 from svc_proto.commands import Abort, Ready
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, ChannelId, Started
@@ -42,10 +42,10 @@ def test_what_is_under_way_is_answered_before_the_end() -> None:
 
 
 def test_one_client_and_nobody_before_him() -> None:
-    server = StdioServer(lambda engine: ToyMcpServer().offer())
+    server = McpStdioServer(lambda engine: ToyMcpServer().offer())
     book = Playbook(Engine(server, entropy=counting_entropy()))
     book >> Started() << [Ready()]
-    server.say(b"into the void")
+    server.send_line(b"into the void")
     server.ended("nobody is there")
     book >> Accepted(CH, PEER, LOCAL) << []
     book >> Accepted(ChannelId(4), PEER, LOCAL) << [Abort(ChannelId(4))]

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from svc_proto.cli.mesh_vpn import Mesh, find_mesh, read_served, read_status
+from svc_proto.cli.mesh_vpn import MeshStatus, find_mesh, parse_mesh_status, parse_served_ports
 from svc_proto.facts import Failure, FailureKind
-from tests.cli.harness import World
+from tests.cli.harness import OneShotHarness
 
 PATH = "/usr/bin/tailscale"
 UP = {"BackendState": "Running", "Self": {"TailscaleIPs": ["fd7a::1", "100.64.0.7"], "DNSName": "box.tail.ts.net."}}
@@ -15,9 +15,9 @@ UP = {"BackendState": "Running", "Self": {"TailscaleIPs": ["fd7a::1", "100.64.0.
 @pytest.mark.parametrize(
     ("status", "mesh"),
     [
-        (UP, Mesh("100.64.0.7", "box.tail.ts.net")),
-        ({"Self": {"TailscaleIPs": ["fd7a::1"]}}, Mesh("fd7a::1", None)),
-        ({"Self": {"TailscaleIPs": ["fd7a::1"], "DNSName": "."}}, Mesh("fd7a::1", None)),
+        (UP, MeshStatus("100.64.0.7", "box.tail.ts.net")),
+        ({"Self": {"TailscaleIPs": ["fd7a::1"]}}, MeshStatus("fd7a::1", None)),
+        ({"Self": {"TailscaleIPs": ["fd7a::1"], "DNSName": "."}}, MeshStatus("fd7a::1", None)),
         ({**UP, "BackendState": "Stopped"}, None),
         ({"Self": {"TailscaleIPs": []}}, None),
         ({"Self": {"TailscaleIPs": [7, ""]}}, None),
@@ -26,24 +26,24 @@ UP = {"BackendState": "Running", "Self": {"TailscaleIPs": ["fd7a::1", "100.64.0.
         ([], None),
     ],
 )
-def test_status(status: object, mesh: Mesh | None) -> None:
-    assert read_status(json.dumps(status).encode()) == mesh
+def test_status(status: object, mesh: MeshStatus | None) -> None:
+    assert parse_mesh_status(json.dumps(status).encode()) == mesh
 
 
 def test_no_json() -> None:
-    assert read_status(b"Tailscale is stopped.\n") is None
-    assert read_served(b"\xff") == ()
+    assert parse_mesh_status(b"Tailscale is stopped.\n") is None
+    assert parse_served_ports(b"\xff") == ()
 
 
 def test_served_ports() -> None:
     tcp = {"443": {"HTTPS": True}, "8767": {"HTTPS": True}, "80": {"HTTP": True}, "x": {"HTTPS": True}, "9": 1}
     tcp |= {"10443": {"HTTPS": True}, "100443": {"HTTPS": True}}
-    assert read_served(json.dumps({"TCP": tcp, "Web": {}}).encode()) == (443, 8767, 10_443)
-    assert read_served(b"{}") == ()
+    assert parse_served_ports(json.dumps({"TCP": tcp, "Web": {}}).encode()) == (443, 8767, 10_443)
+    assert parse_served_ports(b"{}") == ()
 
 
 def test_without_the_program() -> None:
-    assert World(find_mesh).run() is None
+    assert OneShotHarness(find_mesh).run() is None
 
 
 def programs(status: bytes | Failure, serve: bytes | Failure) -> dict[str, bytes | Failure]:
@@ -56,14 +56,14 @@ def programs(status: bytes | Failure, serve: bytes | Failure) -> dict[str, bytes
         (
             json.dumps(UP).encode(),
             b'{"TCP": {"8767": {"HTTPS": true}}}',
-            Mesh("100.64.0.7", "box.tail.ts.net", (8767,)),
+            MeshStatus("100.64.0.7", "box.tail.ts.net", (8767,)),
         ),
-        (json.dumps(UP).encode(), Failure(FailureKind.DENIED), Mesh("100.64.0.7", "box.tail.ts.net")),
-        (b'{"Self": {"TailscaleIPs": ["100.64.0.7"]}}', b"", Mesh("100.64.0.7", None)),
+        (json.dumps(UP).encode(), Failure(FailureKind.DENIED), MeshStatus("100.64.0.7", "box.tail.ts.net")),
+        (b'{"Self": {"TailscaleIPs": ["100.64.0.7"]}}', b"", MeshStatus("100.64.0.7", None)),
         (Failure(FailureKind.DENIED), b"", None),
         (b"", b"", None),
     ],
 )
-def test_asking(status: bytes | Failure, serve: bytes | Failure, mesh: Mesh | None) -> None:
-    world = World(find_mesh, compute={"which": lambda name: PATH}, programs=programs(status, serve))
+def test_asking(status: bytes | Failure, serve: bytes | Failure, mesh: MeshStatus | None) -> None:
+    world = OneShotHarness(find_mesh, compute={"which": lambda name: PATH}, programs=programs(status, serve))
     assert world.run() == mesh

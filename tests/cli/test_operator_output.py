@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from svc_proto.cli.key_rotation import Rotated
+from svc_proto.cli.key_rotation import KeyRotationResult
 from svc_proto.cli.operator_output import (
     agent_lines,
     invite_json,
@@ -14,12 +14,12 @@ from svc_proto.cli.operator_output import (
     security_lines,
 )
 from svc_proto.cli.operator_pairing import NewInvite
-from svc_proto.cli.pairing_candidates import ApiRoute, lan_route
+from svc_proto.cli.pairing_candidates import ApiCandidate, lan_candidate
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.schema.json_object import JsonObject
 
-API = ApiRoute("192.0.2.10", 8642, False)
+API = ApiCandidate("192.0.2.10", 8642, False)
 INVITE = NewInvite(
     api=API,
     key="abcdefghijklm",
@@ -29,7 +29,7 @@ INVITE = NewInvite(
     relay_url="ws://192.0.2.10:8767",
     meta=PairingMeta(ttl_seconds=604_800.0, grants={"terminal": 0.0, "bridge": 3600.0}),
     max_ttl=None,
-    routes=(lan_route(API, "ws://192.0.2.10:8767"),),
+    routes=(lan_candidate(API, "ws://192.0.2.10:8767"),),
     qr_payload="{}",
     pairing_url="svc-relay://pair?payload=e30",
     notes=("a note",),
@@ -109,7 +109,7 @@ def test_without_chat_there_is_no_key() -> None:
 
 @pytest.mark.parametrize("in_environment", [False, True])
 def test_a_new_key(in_environment: bool) -> None:
-    told = Rotated(key="sk-abcdefghijkl", path="/h/.env", in_environment=in_environment, runs=False)
+    told = KeyRotationResult(key="sk-abcdefghijkl", path="/h/.env", in_environment=in_environment, runs=False)
     lines = rotated_lines(told)
     assert lines[0] == "New API key in /h/.env: sk-a…jkl (15 characters)"
     assert any("API_SERVER_KEY is set in the environment" in line for line in lines) is in_environment

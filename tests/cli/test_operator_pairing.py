@@ -7,17 +7,17 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.brand import HERMES
-from svc_proto.cli.operator_pairing import HERE_ALONE, NewInvite, PairOrder, pair
-from svc_proto.cli.pairing_candidates import Mode
+from svc_proto.cli.operator_pairing import HERE_ALONE, NewInvite, PairingRequest, create_invite
+from svc_proto.cli.pairing_candidates import CandidateMode
 from svc_proto.commands import EnsureSecret, Exit
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from svc_proto.relay_config import RelayConfig
-from tests.cli.harness import REFUSED, Asked, World, as_json
+from tests.cli.harness import REFUSED, Asked, OneShotHarness, as_json
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="k3y")
-ORDER = PairOrder(config=CONFIG)
+ORDER = PairingRequest(config=CONFIG)
 TAILSCALE = "/bin/tailscale"
 MESH = {f"{TAILSCALE} status --json": b'{"Self": {"TailscaleIPs": ["100.64.0.7"]}}'}
 
@@ -26,11 +26,11 @@ def relay(asked: Asked) -> tuple[int, bytes]:
     return as_json({"status": "ok"} if asked.path == "/health" else {"ok": True})
 
 
-def world(order: PairOrder, **more: Any) -> World[NewInvite]:
-    return World(lambda engine: pair(engine, order), **{"http": relay, **more})
+def world(order: PairingRequest, **more: Any) -> OneShotHarness[NewInvite]:
+    return OneShotHarness(lambda engine: create_invite(engine, order), **{"http": relay, **more})
 
 
-def meshed(order: PairOrder) -> World[NewInvite]:
+def meshed(order: PairingRequest) -> OneShotHarness[NewInvite]:
     return world(order, compute={"which": lambda name: TAILSCALE}, programs=MESH)
 
 
@@ -108,29 +108,34 @@ def test_every_route() -> None:
     assert found["dashboard_url"] == "http://d"
 
 
-@pytest.mark.parametrize(("mode", "told"), [(Mode.AUTO, True), (Mode.PUBLIC, True), (Mode.LAN, False)])
-def test_the_relay_is_told_of_a_way_from_outside(mode: Mode, told: bool) -> None:
+@pytest.mark.parametrize(
+    ("mode", "told"), [(CandidateMode.AUTO, True), (CandidateMode.PUBLIC, True), (CandidateMode.LAN, False)]
+)
+def test_the_relay_is_told_of_a_way_from_outside(mode: CandidateMode, told: bool) -> None:
     there = meshed(evolve(ORDER, mode=mode, public_url="https://home.example"))
     there.run()
     body = json.loads(there.asked[1].body)
     assert [each["role"] for each in body.get("endpoints", [])] == ["public"] * told
 
 
-@pytest.mark.parametrize(("mode", "roles"), [(Mode.LAN, ["lan"]), (Mode.MESH, ["mesh"]), (Mode.PUBLIC, ["public"])])
-def test_one_route(mode: Mode, roles: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("mode", "roles"),
+    [(CandidateMode.LAN, ["lan"]), (CandidateMode.MESH, ["mesh"]), (CandidateMode.PUBLIC, ["public"])],
+)
+def test_one_route(mode: CandidateMode, roles: list[str]) -> None:
     found = payload(meshed(evolve(ORDER, mode=mode, public_url="https://home.example")).run())
     assert [each["role"] for each in found["endpoints"]] == roles
 
 
 def test_the_other_brand() -> None:
     config = evolve(CONFIG, brand=HERMES)
-    found = payload(meshed(evolve(ORDER, config=config, mode=Mode.MESH)).run())
+    found = payload(meshed(evolve(ORDER, config=config, mode=CandidateMode.MESH)).run())
     assert found["hermes"] == 3
     assert found["endpoints"][0]["role"] == "tailscale"
 
 
 def test_a_relay_that_is_down() -> None:
-    order = evolve(ORDER, mode=Mode.PUBLIC, public_url="https://home.example")
+    order = evolve(ORDER, mode=CandidateMode.PUBLIC, public_url="https://home.example")
     invite = world(order, http=REFUSED).run()
     assert (invite.code, invite.expires_at, invite.relay_url) == (None, None, None)
     (note,) = invite.notes
@@ -180,12 +185,12 @@ def test_an_unsigned_invite() -> None:
 @pytest.mark.parametrize(
     ("order", "end"),
     [
-        (evolve(ORDER, mode=Mode.PUBLIC), Exit(2, "--mode public needs --public-url https://…")),
+        (evolve(ORDER, mode=CandidateMode.PUBLIC), Exit(2, "--mode public needs --public-url https://…")),
         (
-            evolve(ORDER, mode=Mode.MESH),
+            evolve(ORDER, mode=CandidateMode.MESH),
             Exit(1, "--mode mesh finds no mesh VPN: start tailscale on this host, or use --mode lan"),
         ),
     ],
 )
-def test_impossible_orders(order: PairOrder, end: Exit) -> None:
+def test_impossible_orders(order: PairingRequest, end: Exit) -> None:
     assert world(order).fails() == end

@@ -5,15 +5,15 @@ import json
 import pytest
 from attrs import evolve
 
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 from svc_proto.cli.operator_requests import (
-    answer_agent,
-    asked_by_agent,
+    answer_consent,
+    build_registration,
+    find_consent,
     local_relay,
     register,
-    registration,
     revoke,
-    security,
+    security_setting,
     token_prefix,
 )
 from svc_proto.commands import Exit
@@ -24,7 +24,7 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.book import HOME
-from tests.cli.harness import Reply, World, as_json
+from tests.cli.harness import OneShotHarness, Reply, as_json
 
 CONFIG = RelayConfig()
 RELAY = local_relay(CONFIG)
@@ -61,24 +61,26 @@ def test_the_local_secret_is_shown_on_loopback_and_nowhere_else(host: str, shown
     for plan in (
         lambda engine: register(engine, relay, "Q7M2ZK", META),
         lambda engine: revoke(engine, relay, "1c2d3e4f"),
-        lambda engine: security(engine, relay, True),
+        lambda engine: security_setting(engine, relay, True),
     ):
-        world: World[object] = World(plan, http=as_json({"ok": True}))
+        world: OneShotHarness[object] = OneShotHarness(plan, http=as_json({"ok": True}))
         world.disk.put(f"{HOME}/{LOCAL_SECRET}", SECRET.encode())
         world.run()
         assert [asked.headers.get(HEADER) for asked in world.asked] == [shown]
 
 
 def test_registration() -> None:
-    assert registration("Q7M2ZK", PairingMeta()) == {"code": "Q7M2ZK"}
-    assert registration("Q7M2ZK", META) == {
+    assert build_registration("Q7M2ZK", PairingMeta()) == {"code": "Q7M2ZK"}
+    assert build_registration("Q7M2ZK", META) == {
         "code": "Q7M2ZK",
         "ttl_seconds": 60,
         "grants": {"bridge": 3600, "tui": False},
         "transport_hint": "ws",
     }
-    assert '"tui": false' in json.dumps(registration("Q7M2ZK", META))  # and not 0, which would be for ever
-    assert registration("Q7M2ZK", PairingMeta(endpoints=[{"role": "public"}]))["endpoints"] == [{"role": "public"}]
+    assert '"tui": false' in json.dumps(build_registration("Q7M2ZK", META))  # and not 0, which would be for ever
+    assert build_registration("Q7M2ZK", PairingMeta(endpoints=[{"role": "public"}]))["endpoints"] == [
+        {"role": "public"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -94,11 +96,11 @@ def test_registration() -> None:
 )
 def test_a_refused_code(answer: Reply, reason: str) -> None:
     plan = lambda engine: register(engine, RELAY, "Q7M2ZK", META)  # noqa: E731
-    assert World(plan, http=answer).fails() == Exit(1, reason)
+    assert OneShotHarness(plan, http=answer).fails() == Exit(1, reason)
 
 
 def test_a_code() -> None:
-    world = World(lambda engine: register(engine, RELAY, "Q7M2ZK", META), http=as_json({"ok": True}))
+    world = OneShotHarness(lambda engine: register(engine, RELAY, "Q7M2ZK", META), http=as_json({"ok": True}))
     assert world.run() is None
     assert world.asked[0].json["code"] == "Q7M2ZK"
 
@@ -116,7 +118,7 @@ def revoking(engine: Engine) -> Flow[object]:
     ],
 )
 def test_revoking_in_vain(status: int, reason: str) -> None:
-    world = World(revoking, http=as_json({"error": "2 sessions match"}, status))
+    world = OneShotHarness(revoking, http=as_json({"error": "2 sessions match"}, status))
     assert world.fails() == Exit(1, reason)
 
 
@@ -127,14 +129,14 @@ def test_good_prefixes(prefix: str) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "abc", "abc\x7f", "x" * 65, "ab cd", "ab\x1bcd", "\u00e9\u00e9\u00e9\u00e9"])
 def test_bad_prefixes(prefix: str) -> None:
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(CliError) as caught:
         token_prefix(prefix)
     assert caught.value.code == 2
 
 
 @pytest.mark.parametrize(("allow", "method"), [(None, "GET"), (True, "PATCH"), (False, "PATCH")])
 def test_the_switch(allow: bool | None, method: str) -> None:
-    world = World(lambda engine: security(engine, RELAY, allow), http=as_json({"ok": True}))
+    world = OneShotHarness(lambda engine: security_setting(engine, RELAY, allow), http=as_json({"ok": True}))
     assert world.run() == {"ok": True}
     (asked,) = world.asked
     assert (asked.method, asked.path) == (method, "/relay/security")
@@ -143,16 +145,16 @@ def test_the_switch(allow: bool | None, method: str) -> None:
 
 
 def test_the_question_of_an_agent() -> None:
-    world = World(lambda engine: asked_by_agent(engine, RELAY, " q7/2 "), http=as_json({"code": "Q"}))
+    world = OneShotHarness(lambda engine: find_consent(engine, RELAY, " q7/2 "), http=as_json({"code": "Q"}))
     assert world.run() == {"code": "Q"}
     assert (world.asked[0].method, world.asked[0].path) == ("GET", "/mcp/questions/q7%2F2")
-    gone = World(lambda engine: asked_by_agent(engine, RELAY, "Q"), http=as_json({"error": "none"}, 404))
+    gone = OneShotHarness(lambda engine: find_consent(engine, RELAY, "Q"), http=as_json({"error": "none"}, 404))
     assert gone.fails() == Exit(1, "the relay refuses: none (status 404)")
 
 
 def test_the_answer_to_an_agent() -> None:
     asked = JsonObject(code="ABC123", ballot="b")
-    world = World(lambda engine: answer_agent(engine, RELAY, asked, allow=True), http=as_json({}))
+    world = OneShotHarness(lambda engine: answer_consent(engine, RELAY, asked, allow=True), http=as_json({}))
     assert world.run() == {}
     assert (world.asked[0].method, world.asked[0].path) == ("POST", "/mcp/questions/ABC123")
     assert world.asked[0].json == {"ballot": "b", "allow": True, "scope": None, "ttl_seconds": None}

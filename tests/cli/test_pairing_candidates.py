@@ -2,26 +2,38 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.cli.errors import Problem
-from svc_proto.cli.mesh_vpn import Mesh
-from svc_proto.cli.pairing_candidates import ApiRoute, HostRoute, candidate, lan_route, mesh_route, prefer, public_route
+from svc_proto.cli.errors import CliError
+from svc_proto.cli.mesh_vpn import MeshStatus
+from svc_proto.cli.pairing_candidates import (
+    ApiCandidate,
+    HostCandidate,
+    candidate_member,
+    lan_candidate,
+    mesh_candidate,
+    prefer_role,
+    public_candidate,
+)
 
-API = ApiRoute("192.0.2.10", 8642, False)
-LAN = lan_route(API, "ws://192.0.2.10:8767")
-PUBLIC = public_route("https://home.example", 8767)
+API = ApiCandidate("192.0.2.10", 8642, False)
+LAN = lan_candidate(API, "ws://192.0.2.10:8767")
+PUBLIC = public_candidate("https://home.example", 8767)
 
 
 def test_mesh_by_address() -> None:
-    route = mesh_route(Mesh("100.64.0.7", "box.ts.net", (8642,)), "mesh", API, relay_port=8767, relay_tls=False)
-    assert route == HostRoute("mesh", ApiRoute("100.64.0.7", 8642, False), "ws://100.64.0.7:8767")
-    six = mesh_route(Mesh("fd7a::1", None), "tailscale", API, relay_port=8767, relay_tls=True)
+    route = mesh_candidate(
+        MeshStatus("100.64.0.7", "box.ts.net", (8642,)), "mesh", API, relay_port=8767, relay_tls=False
+    )
+    assert route == HostCandidate("mesh", ApiCandidate("100.64.0.7", 8642, False), "ws://100.64.0.7:8767")
+    six = mesh_candidate(MeshStatus("fd7a::1", None), "tailscale", API, relay_port=8767, relay_tls=True)
     assert six.relay_url == "wss://[fd7a::1]:8767"
     assert six.api.url == "http://[fd7a::1]:8642"
 
 
 def test_mesh_by_name_when_it_serves_both_ports() -> None:
-    route = mesh_route(Mesh("100.64.0.7", "box.ts.net", (8642, 8767)), "mesh", API, relay_port=8767, relay_tls=False)
-    assert route == HostRoute("mesh", ApiRoute("box.ts.net", 8642, True), "wss://box.ts.net:8767")
+    route = mesh_candidate(
+        MeshStatus("100.64.0.7", "box.ts.net", (8642, 8767)), "mesh", API, relay_port=8767, relay_tls=False
+    )
+    assert route == HostCandidate("mesh", ApiCandidate("box.ts.net", 8642, True), "wss://box.ts.net:8767")
 
 
 @pytest.mark.parametrize(
@@ -36,13 +48,13 @@ def test_mesh_by_name_when_it_serves_both_ports() -> None:
     ],
 )
 def test_public(url: str, api: str, relay: str) -> None:
-    route = public_route(url, 8767)
+    route = public_candidate(url, 8767)
     assert (route.api.url, route.relay_url) == (api, relay)
 
 
 def test_public_under_the_path_of_a_proxy() -> None:
-    assert public_route("https://home.example", 8767, "/relay").relay_url == "wss://home.example/relay"
-    assert public_route("https://home.example/other", 8767, "/relay").relay_url == "wss://home.example/other"
+    assert public_candidate("https://home.example", 8767, "/relay").relay_url == "wss://home.example/relay"
+    assert public_candidate("https://home.example/other", 8767, "/relay").relay_url == "wss://home.example/other"
 
 
 @pytest.mark.parametrize(
@@ -50,25 +62,25 @@ def test_public_under_the_path_of_a_proxy() -> None:
     ["", "home.example", "wss://home.example", "https://a:b@h.example", "https://", "http://0.0.0.0:1", "http://[::]"],
 )
 def test_bad_public(url: str) -> None:
-    with pytest.raises(Problem, match="--public-url") as caught:
-        public_route(url, 8767)
+    with pytest.raises(CliError, match="--public-url") as caught:
+        public_candidate(url, 8767)
     assert caught.value.code == 2
 
 
 def test_prefer() -> None:
-    assert prefer([LAN, PUBLIC], None) == ([LAN, PUBLIC], None)
-    assert prefer([LAN, PUBLIC], " Public ") == ([PUBLIC, LAN], None)
-    routes, warning = prefer([LAN], "mesh")
+    assert prefer_role([LAN, PUBLIC], None) == ([LAN, PUBLIC], None)
+    assert prefer_role([LAN, PUBLIC], " Public ") == ([PUBLIC, LAN], None)
+    routes, warning = prefer_role([LAN], "mesh")
     assert routes == [LAN]
     assert warning == "--prefer 'mesh' changes nothing: the routes are lan"
-    assert prefer([], "lan")[1] == "--prefer 'lan' changes nothing: the routes are none"
+    assert prefer_role([], "lan")[1] == "--prefer 'lan' changes nothing: the routes are none"
 
 
 def test_a_candidate() -> None:
-    assert candidate(PUBLIC, 2) == {
+    assert candidate_member(PUBLIC, 2) == {
         "role": "public",
         "priority": 2,
         "api": {"host": "home.example", "port": 443, "tls": True},
         "relay": {"url": "wss://home.example:8767", "transport_hint": "wss"},
     }
-    assert candidate(LAN, 0)["relay"] == {"url": "ws://192.0.2.10:8767", "transport_hint": "ws"}
+    assert candidate_member(LAN, 0)["relay"] == {"url": "ws://192.0.2.10:8767", "transport_hint": "ws"}

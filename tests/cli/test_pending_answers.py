@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from svc_proto.cli.pending_answers import Promises
+from svc_proto.cli.pending_answers import PendingAnswers
 
 
-def owed(n: int) -> Promises:
-    promises = Promises()
+def owed(n: int) -> PendingAnswers:
+    promises = PendingAnswers()
     for _ in range(n):
-        promises.make()
+        promises.add()
     return promises
 
 
 def test_each_is_kept_by_itself() -> None:
     promises = owed(2)
-    promises.keep()
+    promises.resolve_one()
     assert promises
-    promises.keep()
+    promises.resolve_one()
     assert not promises
 
 
 def test_one_that_was_never_made_is_not_owed_later() -> None:
-    promises = Promises()
-    promises.keep()
-    promises.make()
+    promises = PendingAnswers()
+    promises.resolve_one()
+    promises.add()
     assert promises
 
 
 def test_an_error_breaks_one_when_its_task_has_failed_and_only_once() -> None:
     promises = owed(1)
-    assert not promises.is_broken()
+    assert not promises.has_failed()
     promises.completed(ok=True)
-    assert not promises.is_broken()
+    assert not promises.has_failed()
     promises.completed(ok=False)
-    assert promises.is_broken()
-    assert not promises.is_broken()
+    assert promises.has_failed()
+    assert not promises.has_failed()
 
 
 def test_what_the_relay_drops_is_not_owed() -> None:
     promises = owed(3)
-    promises.drop()
+    promises.clear()
     assert not promises
 
 
@@ -47,10 +47,10 @@ def test_a_cancelled_turn_ends_only_what_the_person_forgave() -> None:
     promises = owed(2)
     promises.turn_cancelled()
     assert promises
-    promises.forgive()
+    promises.cancel_all()
     assert promises  # the relay may still tell an answer
     promises.turn_cancelled()
     assert not promises
-    promises.make()
+    promises.add()
     promises.turn_cancelled()
     assert promises

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from svc_proto.cli.doctor import Finding
-from svc_proto.cli.pairing_candidates import public_route
-from svc_proto.cli.public_url_check import LOCAL_ROUTES, Outside, examine_outside
+from svc_proto.cli.pairing_candidates import public_candidate
+from svc_proto.cli.public_url_check import LOCAL_ROUTES, PublicUrlCheck, check_public_url
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.relay_client import RelayClient
 from tests.book import HOME
-from tests.cli.harness import REFUSED, Asked, Reply, World, as_json
+from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
 
 URL = "https://home.example"
 HERE = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
@@ -56,9 +56,9 @@ class Host:
 def found(
     host: Host, url: str = f"{URL}/relay", *, relay: RelayClient | None = HERE, board: str = "", socket: bool = True
 ) -> list[Finding]:
-    asked = Outside(route=public_route(url, 8767), relay=relay, dashboard_path=board)
-    world = World(
-        lambda engine: examine_outside(engine, asked),
+    asked = PublicUrlCheck(route=public_candidate(url, 8767), relay=relay, dashboard_path=board)
+    world = OneShotHarness(
+        lambda engine: check_public_url(engine, asked),
         http=host.http,
         socket=host.socket if socket else None,
         files={f"{HOME}/local-secret": SECRET.encode()},

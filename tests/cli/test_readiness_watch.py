@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from runtimes.sim.process import Process
 from runtimes.sim.world import World
-from svc_proto.cli.readiness_watch import PATIENCE, SOON, Watch
+from svc_proto.cli.readiness_watch import RESPONSE_TIMEOUT, SOON, ReadinessWatch
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.relay.service import Relay
@@ -21,7 +21,7 @@ class Supervised:
             lambda entropy: Engine(Relay(RelayConfig()), entropy=entropy), [8767], name="relay"
         )
         urls = [f"http://10.0.0.1:{port}" for port in (8767, 8642)]
-        self.watch = self.host.start(lambda entropy: Engine(Watch(urls, every), entropy=entropy), name="watch")
+        self.watch = self.host.start(lambda entropy: Engine(ReadinessWatch(urls, every), entropy=entropy), name="watch")
 
     def start(self, port: int = 8642) -> Process:
         return self.host.start(lambda entropy: Engine(Relay(RelayConfig()), entropy=entropy), [port], name=f"on {port}")
@@ -55,7 +55,7 @@ def test_ready_once_all_answer_then_alive_while_they_do() -> None:
 def test_one_that_hangs_is_not_alive() -> None:
     there = Supervised()
     there.world.listen(there.host, 8642)  # takes connections, and says nothing
-    there.world.run_for(3 * PATIENCE)
+    there.world.run_for(3 * RESPONSE_TIMEOUT)
     assert there.news == []
 
 

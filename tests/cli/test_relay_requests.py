@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from svc_proto.cli.errors import Problem
+from svc_proto.cli.errors import CliError
 from svc_proto.cli.relay_requests import (
     FetchedMedia,
     call_phone,
     kill_terminal,
+    list_notifications,
     list_terminals,
     media_path,
     notification_rows,
-    notifications,
-    read_arguments,
+    parse_arguments,
     save_media,
     terminal_rows,
 )
@@ -23,7 +23,7 @@ from svc_proto.commands import Exit
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.wire.events import Headers
-from tests.cli.harness import REFUSED, Asked, Reply, World, as_json
+from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
 from tests.support.http_client import Response
 
 RELAY = RelayClient("the relay", "http://h:8767", token="t")
@@ -34,7 +34,7 @@ OK = {"channel": "system", "type": "auth.ok", "id": "1", "payload": {"session_to
 # --- terminals ----------------------------------------------------------------------------------------------------
 
 
-def listing(answer: Mapping[str, Any] | str | None) -> World[list[JsonObject]]:
+def listing(answer: Mapping[str, Any] | str | None) -> OneShotHarness[list[JsonObject]]:
     def socket(message: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
         if message["type"] == "auth":
             return [OK]
@@ -42,7 +42,7 @@ def listing(answer: Mapping[str, Any] | str | None) -> World[list[JsonObject]]:
             return None
         return [] if isinstance(answer, str) else [{**answer, "id": message["id"]}]
 
-    return World(lambda engine: list_terminals(engine, SESSION), socket=socket)
+    return OneShotHarness(lambda engine: list_terminals(engine, SESSION), socket=socket)
 
 
 def test_terminals() -> None:
@@ -67,13 +67,13 @@ def test_no_terminals(answer: Mapping[str, Any] | str | None, says: str) -> None
 
 
 def test_a_terminal_is_ended() -> None:
-    def answering(kind: str, **payload: object) -> World[None]:
+    def answering(kind: str, **payload: object) -> OneShotHarness[None]:
         def socket(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
             if message["type"] == "auth":
                 return [OK]
             return [{"channel": "terminal", "type": f"terminal.{kind}", "id": "9", "payload": payload}]
 
-        return World(lambda engine: kill_terminal(engine, SESSION, "work"), socket=socket)
+        return OneShotHarness(lambda engine: kill_terminal(engine, SESSION, "work"), socket=socket)
 
     there = answering("detached", session_name="work", reason="client kill")
     assert there.run() is None
@@ -107,13 +107,13 @@ def test_rows_of_terminals() -> None:
 
 
 def test_notifications() -> None:
-    there = World(
-        lambda engine: notifications(engine, RELAY, 5),
+    there = OneShotHarness(
+        lambda engine: list_notifications(engine, RELAY, 5),
         http=as_json({"notifications": [{"title": "x"}, 7]}),
     )
     assert there.run() == [{"title": "x"}]
     assert there.asked[0].path == "/notifications/recent?limit=5"
-    empty = World(lambda engine: notifications(engine, RELAY, 5), http=as_json({}))
+    empty = OneShotHarness(lambda engine: list_notifications(engine, RELAY, 5), http=as_json({}))
     assert empty.run() == []
 
 
@@ -125,7 +125,7 @@ def test_notifications() -> None:
     ],
 )
 def test_no_notifications(status: int, says: str) -> None:
-    there = World(lambda e: notifications(e, RELAY, 5), http=as_json({"error": "oh"}, status))
+    there = OneShotHarness(lambda e: list_notifications(e, RELAY, 5), http=as_json({"error": "oh"}, status))
     assert there.fails() == Exit(1, says)
 
 
@@ -156,7 +156,7 @@ def test_where_media_are(text: str, path: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "'", "short", "../etc/passwd", "a/bcdefgh", "abc defgh"])
 def test_no_media(text: str) -> None:
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(CliError) as caught:
         media_path(text)
     assert caught.value.code == 2
 
@@ -181,11 +181,11 @@ class Shelf:
         return Response(206, Headers([named, placed]), self.data[first : last + 1])
 
 
-def fetching(shelf: Shelf) -> World[FetchedMedia]:
-    return World(lambda engine: save_media(engine, RELAY, "/media/x"), http=shelf.http)
+def fetching(shelf: Shelf) -> OneShotHarness[FetchedMedia]:
+    return OneShotHarness(lambda engine: save_media(engine, RELAY, "/media/x"), http=shelf.http)
 
 
-def pieces(world: World[FetchedMedia]) -> bytes:
+def pieces(world: OneShotHarness[FetchedMedia]) -> bytes:
     return b"".join(bytes(tell.fields["data"]) for tell in world.told if tell.event == "piece")  # type: ignore[call-overload] # bytes
 
 
@@ -227,12 +227,14 @@ def test_a_server_without_ranges() -> None:
     ],
 )
 def test_no_file(answer: Reply, says: str) -> None:
-    there: World[FetchedMedia] = World(lambda engine: save_media(engine, RELAY, "/media/x"), http=answer)
+    there: OneShotHarness[FetchedMedia] = OneShotHarness(
+        lambda engine: save_media(engine, RELAY, "/media/x"), http=answer
+    )
     assert there.fails() == Exit(1, says)
 
 
 def test_a_piece_without_anything() -> None:
-    there: World[FetchedMedia] = World(
+    there: OneShotHarness[FetchedMedia] = OneShotHarness(
         lambda engine: save_media(engine, RELAY, "/media/x"),
         http=Response(206, Headers([(b"content-range", b"bytes 0-4/5")]), b""),
     )
@@ -243,7 +245,7 @@ def test_a_piece_without_anything() -> None:
 
 
 def test_arguments() -> None:
-    assert read_arguments(["text=a=b", "x:=3", "list:=[1]", "empty="]) == {
+    assert parse_arguments(["text=a=b", "x:=3", "list:=[1]", "empty="]) == {
         "text": "a=b",
         "x": 3,
         "list": [1],
@@ -253,8 +255,8 @@ def test_arguments() -> None:
 
 @pytest.mark.parametrize("arguments", [["x"], ["=1"], [":=1"], ["a=1", "a:=2"], ["a:=x"]])
 def test_bad_arguments(arguments: list[str]) -> None:
-    with pytest.raises(Problem) as caught:
-        read_arguments(arguments)
+    with pytest.raises(CliError) as caught:
+        parse_arguments(arguments)
     assert caught.value.code == 2
 
 
@@ -268,11 +270,13 @@ def test_bad_arguments(arguments: list[str]) -> None:
     ],
 )
 def test_calls(method: str, arguments: dict[str, object], path: str, body: bytes) -> None:
-    there = World(lambda engine: call_phone(engine, RELAY, method, "/ping", arguments), http=as_json({"a": 1}, 403))
+    there = OneShotHarness(
+        lambda engine: call_phone(engine, RELAY, method, "/ping", arguments), http=as_json({"a": 1}, 403)
+    )
     assert there.run() == (403, {"a": 1})
     assert (there.asked[0].method, there.asked[0].path, there.asked[0].body) == (method, path, body)
 
 
 def test_a_session_that_is_over() -> None:
-    there = World(lambda engine: call_phone(engine, RELAY, "GET", "/ping", {}), http=(401, b""))
+    there = OneShotHarness(lambda engine: call_phone(engine, RELAY, "GET", "/ping", {}), http=(401, b""))
     assert "pair again" in there.fails().reason

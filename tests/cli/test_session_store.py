@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.cli.session_store import (
-    Forget,
-    Put,
+    RemoveSession,
     StoredSession,
-    change_text,
+    UpdateSession,
+    apply_change,
     is_damaged,
     latest_api,
     parse_sessions,
@@ -98,7 +98,7 @@ def test_routes_and_their_pins() -> None:
 
 
 def test_a_new_record() -> None:
-    text = change_text("", Put(URL, record_members(SESSION)))
+    text = apply_change("", UpdateSession(URL, record_members(SESSION)))
     assert text.startswith('{\n  "version": 1,\n  "sessions": {\n')
     assert parse_sessions(text) == {URL: SESSION}
     assert list(json.loads(text)["sessions"][URL])[:10] == list(FILE["sessions"][URL])  # type: ignore[index] # an object
@@ -109,7 +109,7 @@ def test_a_pairing_overwrites_an_expiry_and_keeps_the_consent() -> None:
     old["sessions"][URL].update(tools_consented=True, unknown=7)
     old["later"] = True
     fresh = StoredSession(url=URL, token="new")
-    found = json.loads(change_text(json.dumps(old), Put(URL, record_members(fresh))))
+    found = json.loads(apply_change(json.dumps(old), UpdateSession(URL, record_members(fresh))))
     record = found["sessions"][URL]
     assert (record["ttl_expires_at"], record["tools_consented"], record["unknown"]) == (None, True, 7)
     assert found["later"] is True
@@ -130,16 +130,16 @@ def test_the_api_of_an_invite() -> None:
 
 
 def test_other_records_stay() -> None:
-    text = change_text(json.dumps(FILE), Put("ws://other", {"token": "x"}))
+    text = apply_change(json.dumps(FILE), UpdateSession("ws://other", {"token": "x"}))
     assert list(parse_sessions(text)) == [URL, "ws://other"]
 
 
 def test_forgetting_asks_for_the_token() -> None:
     text = json.dumps(FILE)
-    assert parse_sessions(change_text(text, Forget(URL, "another"))) == {URL: SESSION}
-    assert parse_sessions(change_text(text, Forget(URL, "1c2d"))) == {}
-    assert parse_sessions(change_text(text, Forget("ws://other", "1c2d"))) == {URL: SESSION}
-    assert json.loads(change_text('{"sessions": {"a": 7}}', Forget("a", "x")))["sessions"] == {"a": 7}
+    assert parse_sessions(apply_change(text, RemoveSession(URL, "another"))) == {URL: SESSION}
+    assert parse_sessions(apply_change(text, RemoveSession(URL, "1c2d"))) == {}
+    assert parse_sessions(apply_change(text, RemoveSession("ws://other", "1c2d"))) == {URL: SESSION}
+    assert json.loads(apply_change('{"sessions": {"a": 7}}', RemoveSession("a", "x")))["sessions"] == {"a": 7}
 
 
 def test_status() -> None:
@@ -181,6 +181,6 @@ ANYTHING = st.recursive(
 def test_any_record_can_be_read_changed_and_read_again(members: dict[str, object]) -> None:
     text = json.dumps({"sessions": {"ws://h": {**members, "token": "t"}}})
     (found,) = parse_sessions(text).values()
-    again = parse_sessions(change_text(text, Put("ws://h", {})))
+    again = parse_sessions(apply_change(text, UpdateSession("ws://h", {})))
     assert again == {"ws://h": found}
     json.dumps(status_json(again, reveal=False))

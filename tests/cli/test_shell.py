@@ -8,11 +8,11 @@ from attrs import evolve
 
 from svc_proto.cli.one_shot_service import INTERRUPTED
 from svc_proto.cli.session_store import StoredSession
-from svc_proto.cli.shell import ShellChore, ShellEnd, ShellOrder
+from svc_proto.cli.shell import ShellRequest, ShellResult, ShellService
 from svc_proto.commands import Abort, Exit, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.facts import ChannelId, Failure, FailureKind, Stopping
-from tests.cli.harness import SILENT, World, as_json
+from tests.cli.harness import SILENT, OneShotHarness, as_json
 from tests.playbook import Playbook, accepted, counting_entropy
 
 LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
@@ -24,7 +24,7 @@ MANY = evolve(
         {"role": "public", "priority": 1, "relay": {"url": PUBLIC}},
     ),
 )
-ORDER = ShellOrder(session=SESSION)
+ORDER = ShellRequest(session=SESSION)
 OK = {"channel": "system", "type": "auth.ok", "id": "1", "payload": {"session_token": "t0ken-1234"}}
 
 
@@ -49,7 +49,7 @@ class Relay:
                 return []
 
 
-Step = tuple[float, Callable[[World[ShellEnd]], None]]
+Step = tuple[float, Callable[[OneShotHarness[ShellResult]], None]]
 
 
 def says(at: float, kind: str, identity: str = "1", /, **payload: object) -> Step:
@@ -69,16 +69,16 @@ def keys(at: float, data: bytes | None) -> Step:
 
 def drop(at: float) -> Step:
     """The connection breaks."""
-    return at, lambda world: world.drop()
+    return at, lambda world: world.break_connections()
 
 
-def shell(order: ShellOrder, *script: Step, relay: Relay | None = None, **more: Any) -> World[ShellEnd]:
+def shell(order: ShellRequest, *script: Step, relay: Relay | None = None, **more: Any) -> OneShotHarness[ShellResult]:
     compute = {"terminal.size": lambda: (100, 30), "terminal.resized": lambda: SILENT}
     given = {"socket": relay or Relay(), "compute": compute, "http": as_json({"status": "ok"})}
-    return World(ShellChore(order), script=script, **{"stdio": True, **given, **more})
+    return OneShotHarness(ShellService(order), script=script, **{"stdio": True, **given, **more})
 
 
-def said(world: World[ShellEnd], kind: str) -> list[dict[str, Any]]:
+def said(world: OneShotHarness[ShellResult], kind: str) -> list[dict[str, Any]]:
     return [message["payload"] for message in world.said if message["type"] == f"terminal.{kind}"]
 
 
@@ -93,7 +93,7 @@ def test_a_session_at_a_terminal() -> None:
         (5, lambda w: w.push({"channel": "system", "type": "pong", "id": "9", "payload": {}})),
         says(6, "detached", session_name="default", reason="eof"),
     )
-    assert there.run() == ShellEnd(0, "[the shell has ended]")
+    assert there.run() == ShellResult(0, "[the shell has ended]")
     assert said(there, "attach") == [{"session_name": "default", "cols": 100, "rows": 30}]
     assert "".join(each["data"] for each in said(there, "input")) == "l\u00e9\r\x03"
     assert there.screen == "\x1b[1mok\r\n"
@@ -105,7 +105,7 @@ def test_a_session_at_a_terminal() -> None:
 )
 def test_other_ends(reason: object, status: int) -> None:
     there = shell(ORDER, says(1, "detached", reason=reason))
-    assert there.run() == ShellEnd(status, f"[{reason or ''}]")
+    assert there.run() == ShellResult(status, f"[{reason or ''}]")
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ def test_other_ends(reason: object, status: int) -> None:
 def test_the_status_of_the_shell(told: object, status: int) -> None:
     there = shell(ORDER, says(1, "detached", reason="eof", exit_status=told))
     note = f"[the shell has ended with status {status}]" if status else "[the shell has ended]"
-    assert there.run() == ShellEnd(status, note)
+    assert there.run() == ShellResult(status, note)
 
 
 def test_detaching() -> None:
     there = shell(ORDER, keys(1, b"ls\x1dmore"))
-    assert there.run() == ShellEnd(0, "[detached from default; svc-relay shell --session default comes back to it]")
+    assert there.run() == ShellResult(0, "[detached from default; svc-relay shell --session default comes back to it]")
     assert [each["data"] for each in said(there, "input")] == ["ls"]
     assert said(there, "detach") == [{"session_name": "default"}]
 
@@ -152,7 +152,7 @@ def test_nothing_to_type(again: bool, kind: str) -> None:
     """What was made for it ends; what was there goes on."""
     relay = Relay([terminal("attached", session_name="default", reattach=again)])
     there = shell(evolve(ORDER, person=False), keys(1, None), relay=relay)
-    assert there.run() == ShellEnd(0, "[nothing to type: standard input is empty]")
+    assert there.run() == ShellResult(0, "[nothing to type: standard input is empty]")
     assert said(there, "input") == []
     assert said(there, kind) == [{"session_name": "default"}]
 
@@ -189,7 +189,7 @@ def test_a_screen_that_comes_late() -> None:
     there = shell(
         ORDER,
         says(1, "output", data="lost"),
-        (2, lambda w: w.sit_down()),
+        (2, lambda w: w.open_terminal()),
         says(3, "output", data="seen"),
         over(4),
         stdio=False,
@@ -214,7 +214,7 @@ def test_no_terminal(answers: list[Mapping[str, Any]] | None, says: str) -> None
     assert shell(ORDER, relay=Relay(answers)).fails() == Exit(1, says)
 
 
-def attach_id(world: World[ShellEnd]) -> str:
+def attach_id(world: OneShotHarness[ShellResult]) -> str:
     identity: str = next(message["id"] for message in world.said if message["type"] == "terminal.attach")
     return identity
 
@@ -235,7 +235,7 @@ def test_ctrl_c_before_anything() -> None:
 
 
 def test_only_one_screen() -> None:
-    chore = ShellChore(ORDER)
+    chore = ShellService(ORDER)
     book = Playbook(Engine(chore, entropy=counting_entropy()))
     book >> accepted()
     book.take()
@@ -270,11 +270,11 @@ def test_it_comes_back(session: StoredSession) -> None:
 def test_the_pause_doubles_and_a_new_shell_is_said_to_be_one() -> None:
     up = True
 
-    def turn(on: bool, world: World[ShellEnd]) -> None:
+    def turn(on: bool, world: OneShotHarness[ShellResult]) -> None:
         nonlocal up
         up = on
         if not on:
-            world.drop()
+            world.break_connections()
 
     there = shell(
         ORDER,
@@ -292,9 +292,9 @@ def test_the_pause_doubles_and_a_new_shell_is_said_to_be_one() -> None:
 def test_over_another_route() -> None:
     up = [LAN]
 
-    def leave(world: World[ShellEnd]) -> None:
+    def leave(world: OneShotHarness[ShellResult]) -> None:
         up.clear()
-        world.drop()
+        world.break_connections()
 
     there = shell(
         evolve(ORDER, session=MANY),
@@ -342,7 +342,7 @@ def test_a_refused_session_is_not_tried_again() -> None:
 BIG = "x" * 300_000
 
 
-def fill(world: World[ShellEnd]) -> None:
+def fill(world: OneShotHarness[ShellResult]) -> None:
     """More than a screen takes that does not read."""
     world.terminal.reads = False
     world.push(terminal("output", data=BIG))
@@ -363,7 +363,7 @@ def test_a_screen_that_does_not_read_stops_the_relay_and_keeps_it_for_a_quarter_
     assert checked == [True, False]
 
 
-def last(world: World[ShellEnd]) -> None:
+def last(world: OneShotHarness[ShellResult]) -> None:
     """Words that the screen does not take."""
     world.terminal.reads = False
     world.push(terminal("output", data="bye"))
@@ -404,10 +404,10 @@ def test_stopping_closes_the_screen() -> None:
 
 # --- one command --------------------------------------------------------------------------------------------------
 
-EXEC = ShellOrder(session=SESSION, name="exec-1", command="ls", keyboard=False, person=False)
+EXEC = ShellRequest(session=SESSION, name="exec-1", command="ls", keyboard=False, person=False)
 
 
-def nonce(world: World[ShellEnd]) -> str:
+def nonce(world: OneShotHarness[ShellResult]) -> str:
     typed: str = said(world, "input")[0]["data"]
     return "svc" + typed.partition(" svc")[2].partition(" ")[0]
 
@@ -426,7 +426,7 @@ def test_exec(person: bool, shown: str, tmux: bool) -> None:
     order = evolve(EXEC, person=person)
     relay = Relay([terminal("attached", tmux_available=tmux)])
     there = shell(order, *outcome("NONCEE3.\n"), relay=relay)
-    assert there.run() == ShellEnd(3)
+    assert there.run() == ShellResult(3)
     assert there.screen == shown
     assert said(there, "attach")[0]["shell"] == "/bin/sh"
     typed, *answer = [each["data"] for each in said(there, "input")]
@@ -440,7 +440,7 @@ def test_when_the_command_is_over_nobody_reads_what_is_typed() -> None:
     script.append(keys(2.6, None))
     relay = Relay([terminal("attached", tmux_available=True)])
     there = shell(evolve(EXEC, keyboard=True), *sorted(script, key=lambda each: each[0]), relay=relay)
-    assert there.run() == ShellEnd(3)
+    assert there.run() == ShellResult(3)
     assert [each["data"] for each in said(there, "input")][1:] == ["for it", f"{nonce(there)}\n"]
     assert there.screen == "hi\n"
 
@@ -455,7 +455,7 @@ def begun(at: float) -> Step:
 def test_ctrl_c_goes_to_the_command() -> None:
     first, *rest = outcome("NONCEE130.\n")
     there = shell(AT_A_TERMINAL, first, keys(1.5, b"\x03"), *rest)
-    assert there.run() == ShellEnd(INTERRUPTED)
+    assert there.run() == ShellResult(INTERRUPTED)
     assert [each["data"] for each in said(there, "input")][1:] == ["\x03"]
     assert said(there, "kill") == []
 
@@ -471,7 +471,7 @@ def test_ctrl_c_goes_to_the_command() -> None:
 )
 def test_a_command_that_is_ended_from_here(script: list[Step]) -> None:
     there = shell(AT_A_TERMINAL, *script)
-    assert there.run() == ShellEnd(INTERRUPTED)
+    assert there.run() == ShellResult(INTERRUPTED)
     assert said(there, "kill") == [{"session_name": "exec-1"}]
     assert said(there, "detach") == []
 
@@ -479,22 +479,22 @@ def test_a_command_that_is_ended_from_here(script: list[Step]) -> None:
 def test_ctrl_c_now_and_then_is_the_command_s() -> None:
     last = [(at + 4, act) for at, act in outcome("NONCEE0.\n")[1:]]
     there = shell(AT_A_TERMINAL, begun(1), keys(2, b"\x03"), keys(4.1, b"\x03"), keys(5, b"x"), *last)
-    assert there.run() == ShellEnd(0)
+    assert there.run() == ShellResult(0)
     assert [each["data"] for each in said(there, "input")][1:] == ["\x03", "\x03", "x"]
 
 
 def test_ctrl_c_when_the_command_is_over_and_its_terminal_is_not() -> None:
     script = [*outcome("NONCEE3.\n")[:2], keys(3, b"\x03")]
-    assert shell(AT_A_TERMINAL, *script).run() == ShellEnd(3)
+    assert shell(AT_A_TERMINAL, *script).run() == ShellResult(3)
 
 
 def test_what_is_piped_in_holds_no_ctrl_c() -> None:
     there = shell(evolve(EXEC, keyboard=True), keys(0.5, b"\x03"), *outcome("NONCEE0.\n"))
-    assert there.run() == ShellEnd(0)
+    assert there.run() == ShellResult(0)
 
 
 def test_a_command_is_ended_with_us() -> None:
-    def stop(world: World[ShellEnd]) -> None:
+    def stop(world: OneShotHarness[ShellResult]) -> None:
         world.node.post(Stopping(2.0))
         world.terminal.finish("gone")  # as the screen is closed then
 

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.moment import Moment
-from svc_proto.cli.top_view import bars, once_rows, shown, silence
+from svc_proto.cli.top_view import explain_missing, once_rows, sparkline, stats_rows
 from svc_proto.schema.openmetrics import MetricSamples
 from svc_proto.service_clients.server_stats import NAMES, MetricsReading, ServerStats, StatsHistory
 
@@ -73,14 +73,14 @@ def test_numbers(title: str, name: str, value: float, text: str) -> None:
     ],
 )
 def test_bars(values: list[float | None], drawn: str) -> None:
-    assert bars(values, 5) == drawn
+    assert sparkline(values, 5) == drawn
 
 
 def test_bars_of_what_was_seen() -> None:
     history = StatsHistory(every=1.0, span=10.0)
     looks = [MetricsReading(Moment(float(at), 1e9), {"relay": MetricSamples(f"svc_phones {at}")}) for at in (1, 2, 4)]
     *_, now = map(history.add, looks)
-    first, second, *_ = shown(history, now, 2)
+    first, second, *_ = stats_rows(history, now, 2)
     assert (first.title, first.value, first.beside, first.bars) == ("Phones", "4", "- paired", "▅█")
     assert second.bars == "  "
 
@@ -96,5 +96,5 @@ def test_bars_of_what_was_seen() -> None:
     ],
 )
 def test_why_there_is_nothing(status: int, said: str) -> None:
-    assert silence([("relay", status), ("api", 0)]) == said
-    assert silence([("phone", status)]).startswith("the phone")
+    assert explain_missing([("relay", status), ("api", 0)]) == said
+    assert explain_missing([("phone", status)]).startswith("the phone")

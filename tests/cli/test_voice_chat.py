@@ -9,13 +9,20 @@ from typing import Any
 import pytest
 
 from svc_proto.cli import voice_chat
-from svc_proto.cli.voice_chat import LIFE, RECORDER_RATE, TalkChore, TalkOrder, TalkState, TalkTrigger
+from svc_proto.cli.voice_chat import (
+    RECORDER_RATE,
+    VOICE_CHAT_TABLE,
+    VoiceChatRequest,
+    VoiceChatService,
+    VoiceChatState,
+    VoiceChatTrigger,
+)
 from svc_proto.commands import Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.service_clients.relay_client import RelayClient
-from tests.cli.harness import World, as_json
+from tests.cli.harness import OneShotHarness, as_json
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
 READY = {"type": "voice.session.ready", "session_id": "v1"}
@@ -23,7 +30,7 @@ DONE: dict[str, Any] = {"type": "voice.response.done", "response_id": None}
 MADE = as_json({"success": True, "session_id": "v1", "websocket_path": "/voice/realtime-agent/v1"})
 SPEECH = bytes(range(256)) * 60  # 15360 bytes: two chunks and a bit
 RECORDER = ("arecord", "-q")
-There = World[None]
+There = OneShotHarness[None]
 
 
 def event(kind: str, **fields: object) -> dict[str, Any]:
@@ -55,12 +62,14 @@ def find(engine: Engine) -> Flow[RelayClient]:
 def talking(
     *script: tuple[float, Callable[[There], None]],
     relay: Relay | None = None,
-    order: TalkOrder | None = None,
+    order: VoiceChatRequest | None = None,
     **more: Any,
 ) -> There:
     begin = (0.5, lambda w: w.push(READY))
     given: dict[str, Any] = {"http": MADE, "socket": relay or Relay(), **more}
-    return World(TalkChore(find, order or TalkOrder()), stdio=True, script=[begin, *script], **given)
+    return OneShotHarness(
+        VoiceChatService(find, order or VoiceChatRequest()), stdio=True, script=[begin, *script], **given
+    )
 
 
 def typed(text: str | None) -> Callable[[There], None]:
@@ -116,7 +125,7 @@ def test_an_answer_that_comes_whole_and_a_pipe_as_the_person() -> None:
         (1, typed("Well?")),
         (1.1, typed(None)),
         relay=Relay(),
-        order=TalkOrder(profile="work", session="chat-7"),
+        order=VoiceChatRequest(profile="work", session="chat-7"),
     )
     for each in whole:
         there.script.append((3, lambda w, each=each: w.push(each)))  # type: ignore[misc]
@@ -129,7 +138,7 @@ def test_an_answer_that_comes_whole_and_a_pipe_as_the_person() -> None:
 
 
 def recorded(relay: Relay, *script: Any, **more: Any) -> There:
-    return talking(*script, relay=relay, order=TalkOrder(recorder=RECORDER, player=player), **more)
+    return talking(*script, relay=relay, order=VoiceChatRequest(recorder=RECORDER, player=player), **more)
 
 
 def heard(relay: Relay) -> bytes:
@@ -515,7 +524,7 @@ def test_a_session_that_does_not_open(world: dict[str, Any], reason: str) -> Non
     ("happens", "reason"),
     [
         (lambda w: w.push(event("voice.error", message="KEY not set")), "the relay refuses: KEY not set"),
-        (lambda w: w.drop(), "the voice session ended: reset"),
+        (lambda w: w.break_connections(), "the voice session ended: reset"),
         (lambda w: w.push(event("voice.other")), "the voice session does not get ready"),
     ],
 )  # fmt: skip
@@ -526,7 +535,7 @@ def test_a_session_that_does_not_get_ready(happens: Callable[[There], None], rea
 
 
 def test_a_connection_that_is_lost() -> None:
-    assert talking((1, lambda w: w.drop())).fails().reason == "the voice session ended: reset"
+    assert talking((1, lambda w: w.break_connections())).fails().reason == "the voice session ended: reset"
 
 
 def test_an_agent_that_is_silent() -> None:
@@ -542,7 +551,7 @@ def test_more_than_can_be_taken(most: int, end: Exit, monkeypatch: pytest.Monkey
     )
     script = (1, typed("Hi")), (9, typed(None))
     there = recorded(relay, *script, programs={"aplay 24000": b""})
-    there.go()
+    there.advance()
     assert there.exit == end
 
 
@@ -552,5 +561,5 @@ def test_a_long_rest_is_no_reason_to_leave() -> None:
 
 
 def test_its_life_is_a_table() -> None:
-    assert set(LIFE.values()) == set(TalkState)
-    assert {trigger for _, trigger in LIFE} == set(TalkTrigger)
+    assert set(VOICE_CHAT_TABLE.values()) == set(VoiceChatState)
+    assert {trigger for _, trigger in VOICE_CHAT_TABLE} == set(VoiceChatTrigger)

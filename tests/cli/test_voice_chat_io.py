@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.cli.voice_chat_io import AnswerPlayer
+from svc_proto.cli.voice_chat_io import PlayerProcess
 from svc_proto.commands import CloseWrite, Send, Spawned
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
@@ -75,7 +75,7 @@ def test_sound_is_for_a_player_that_runs() -> None:
     """What comes before it has started, or after it has ended, is for nobody."""
 
     def flow(engine: Engine) -> Flow[bool]:
-        speaker = AnswerPlayer(engine)
+        speaker = PlayerProcess(engine)
         speaker.play(b"too early")
         started = yield from speaker.start(("aplay",))
         speaker.play(b"sound")
@@ -94,7 +94,7 @@ def test_sound_is_for_a_player_that_runs() -> None:
 
 def test_a_player_is_left_to_play_to_its_end() -> None:
     def flow(engine: Engine) -> Flow[None]:
-        speaker = AnswerPlayer(engine)
+        speaker = PlayerProcess(engine)
         yield from speaker.start(("aplay",))
         yield from speaker.finish()
 

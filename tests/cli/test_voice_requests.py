@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from svc_proto.cli.voice_requests import MAX_RECORDING, VoiceFile, config_rows, save_speech, transcribe, voice_config
+from svc_proto.cli.voice_requests import (
+    MAX_RECORDING,
+    RecordingFile,
+    config_rows,
+    fetch_voice_config,
+    save_speech,
+    transcribe,
+)
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -15,16 +22,16 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin
-from tests.cli.harness import World, as_json
+from tests.cli.harness import OneShotHarness, as_json
 from tests.support.http_client import Response
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
-UPLOAD = VoiceFile("memo.M4A", b"sound")
+UPLOAD = RecordingFile("memo.M4A", b"sound")
 
 
 def test_a_recording_is_written_down() -> None:
     answer = {"success": True, "text": "turn on the lamp", "provider": "local"}
-    world = World(lambda engine: transcribe(engine, RELAY, UPLOAD, "my work"), http=as_json(answer))
+    world = OneShotHarness(lambda engine: transcribe(engine, RELAY, UPLOAD, "my work"), http=as_json(answer))
     assert world.run() == ("turn on the lamp", "local")
     (asked,) = world.asked
     assert asked.path == "/voice/transcribe?profile=my+work"
@@ -39,7 +46,9 @@ def test_a_recording_is_written_down() -> None:
 
 @pytest.mark.parametrize(("name", "kind"), [("a.wav", "wav"), ("a.webm", "webm"), ("a.opus", "ogg"), ("a", "wav")])
 def test_what_a_recording_is_called(name: str, kind: str) -> None:
-    world = World(lambda engine: transcribe(engine, RELAY, VoiceFile(name, b"x")), http=as_json({"text": ""}))
+    world = OneShotHarness(
+        lambda engine: transcribe(engine, RELAY, RecordingFile(name, b"x")), http=as_json({"text": ""})
+    )
     assert world.run() == ("", None)
     assert f"audio/{kind}\r\n".encode() in world.asked[0].body
 
@@ -53,27 +62,32 @@ REFUSALS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("answer", "reason"), REFUSALS)
 def test_refusals(answer: Any, reason: str) -> None:
-    recording, text = VoiceFile("a.wav", bytes(MAX_RECORDING)), "x" * 5_000  # the most that is sent
+    recording, text = RecordingFile("a.wav", bytes(MAX_RECORDING)), "x" * 5_000  # the most that is sent
     for flow in (lambda engine: transcribe(engine, RELAY, recording), lambda engine: save_speech(engine, RELAY, text)):
-        assert World(flow, http=answer).fails().reason == reason
+        assert OneShotHarness(flow, http=answer).fails().reason == reason
 
 
 @pytest.mark.parametrize(
     ("given", "answer", "code", "reason"),
     [
-        (VoiceFile("a.wav", b""), None, 2, "a.wav is empty"),
-        (VoiceFile("a", bytes(MAX_RECORDING + 1)), None, 2, "a has more than the 26214400 bytes that the relay takes"),
+        (RecordingFile("a.wav", b""), None, 2, "a.wav is empty"),
+        (
+            RecordingFile("a", bytes(MAX_RECORDING + 1)),
+            None,
+            2,
+            "a has more than the 26214400 bytes that the relay takes",
+        ),
         (UPLOAD, as_json({"text": 5}), 1, "the relay gave no text"),
         (" ", None, 2, "the text is empty"),
         ("x" * 5_001, None, 2, "the text has more than 5000 characters"),
         ("Hi", (200, b""), 1, "the relay gave no sound"),
     ],
 )
-def test_what_comes_to_nothing(given: VoiceFile | str, answer: Any, code: int, reason: str) -> None:
+def test_what_comes_to_nothing(given: RecordingFile | str, answer: Any, code: int, reason: str) -> None:
     def flow(engine: Engine) -> Flow[object]:
         return save_speech(engine, RELAY, given) if isinstance(given, str) else transcribe(engine, RELAY, given)
 
-    world = World(flow, http=answer)
+    world = OneShotHarness(flow, http=answer)
     end = world.fails()
     assert (end.code, end.reason, len(world.asked)) == (code, reason, answer is not None)
 
@@ -82,7 +96,7 @@ def test_what_comes_to_nothing(given: VoiceFile | str, answer: Any, code: int, r
     ("kind", "name"), [("audio/mpeg", "speech.mp3"), ("audio/wav; x", "speech.wav"), ("odd/kind", "speech.bin")]
 )
 def test_a_text_is_spoken(kind: str, name: str) -> None:
-    world = World(
+    world = OneShotHarness(
         lambda engine: save_speech(engine, RELAY, "Ready.", profile="work", choice={"voice": "leo"}),
         http=Response(200, Headers([(b"content-type", kind.encode())]), b"sound"),
     )
@@ -101,7 +115,7 @@ CONFIG = {
 
 
 def test_what_is_configured() -> None:
-    world = World(lambda engine: voice_config(engine, RELAY), http=as_json(CONFIG))
+    world = OneShotHarness(lambda engine: fetch_voice_config(engine, RELAY), http=as_json(CONFIG))
     assert config_rows(world.run()) == [
         ("speaks", "xai, grok-voice, leo"),
         ("listens", "nothing (off)"),

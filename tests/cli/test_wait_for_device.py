@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from svc_proto.cli.operator_requests import local_relay
-from svc_proto.cli.wait_for_device import await_device
+from svc_proto.cli.wait_for_device import wait_for_device
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.relay_config import RelayConfig
-from tests.cli.harness import REFUSED, Asked, Reply, World, as_json
+from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
 
 RELAY = local_relay(RelayConfig())
 
@@ -13,13 +13,13 @@ RELAY = local_relay(RelayConfig())
 def waited(*answers: Reply, patience: float = 60.0) -> tuple[str | None, list[Asked], float]:
     """What came of it, what was asked, and how long it took. The last answer is given again and again."""
     left = list(answers)
-    world: World[str | None] = World(
+    world: OneShotHarness[str | None] = OneShotHarness(
         lambda engine: plan(engine), http=lambda asked: left.pop(0) if left[1:] else left[0]
     )
     start = world.now.wall
 
     def plan(engine: Engine) -> Flow[str | None]:
-        return (yield from await_device(engine, RELAY, since=start, until=start + patience))
+        return (yield from wait_for_device(engine, RELAY, since=start, until=start + patience))
 
     return world.run(), world.asked, world.now.wall - start
 
@@ -29,7 +29,7 @@ def sessions(*pairs: tuple[str, float]) -> Reply:
 
 
 def test_the_phone_comes() -> None:
-    start = World[None](lambda engine: sleep(engine, 0.0)).now.wall
+    start = OneShotHarness[None](lambda engine: sleep(engine, 0.0)).now.wall
     old = ("Tablet", start - 0.5)
     found, asked, took = waited(
         sessions(old), REFUSED, as_json([]), as_json({"sessions": [7]}), sessions(old, ("Pixel 8", start))

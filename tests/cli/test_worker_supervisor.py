@@ -5,7 +5,17 @@ from collections.abc import Callable
 from runtimes.sim.child import Child, Script
 from runtimes.sim.process import Process
 from runtimes.sim.world import World
-from svc_proto.cli.worker_supervisor import LAST_PAUSE, LONGEST, PATIENCE, PAUSE, READY_WITHIN, STEADY, Crew, Job, Leash
+from svc_proto.cli.worker_supervisor import (
+    LONGEST,
+    MAX_PAUSE,
+    PAUSE,
+    READY_TIMEOUT,
+    STABLE_AFTER,
+    TERM_TIMEOUT,
+    ParentWatch,
+    WorkerSpec,
+    WorkerSupervisor,
+)
 from svc_proto.commands import Abort, Exit, Level, Log, Notify, Ready, SignalName, Spawn
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ReadClosed, Received, Started, Stopping
@@ -13,11 +23,11 @@ from tests.playbook import CH, Playbook, counting_entropy
 
 STDIO = Address("stdio", 0)
 SOON = 0.1  # s for what takes no time
-REDIS = Job(name="redis", argv=("/bin/redis",), ready="accept")
+REDIS = WorkerSpec(name="redis", argv=("/bin/redis",), ready="accept")
 
 
-def worker(n: int) -> Job:
-    return Job(
+def worker(n: int) -> WorkerSpec:
+    return WorkerSpec(
         name=f"worker {n}",
         argv=("/bin/worker", str(n)),
         env=(("N", str(n)),),
@@ -48,7 +58,9 @@ class Program(Script):
 class Yard:
     """A crew, and the programs that it starts."""
 
-    def __init__(self, workers: int = 2, needed: Job | None = REDIS, on_start: Callable[[Child], object] | None = None):
+    def __init__(
+        self, workers: int = 2, needed: WorkerSpec | None = REDIS, on_start: Callable[[Child], object] | None = None
+    ):
         self.running: dict[str, Child] = {}
         self.told: list[str] = []
         self.deaf: set[str] = set()
@@ -57,7 +69,7 @@ class Yard:
         host = self.world.host("home", "10.0.0.1")
         for name in ("/bin/redis", "/bin/worker"):
             host.programs[name] = lambda child: Program(child, self)
-        crew = Crew(needed, [worker(n + 1) for n in range(workers)])
+        crew = WorkerSupervisor(needed, [worker(n + 1) for n in range(workers)])
         self.process: Process = host.start(lambda entropy: Engine(crew, entropy=entropy), name="crew")
         self.world.run_for(SOON)
 
@@ -122,13 +134,13 @@ def test_each_waits_for_the_one_before_it() -> None:
 def test_one_that_ends_comes_back_after_longer_and_longer_pauses() -> None:
     yard = Yard(2, needed=None)
     assert yard.take() == ["start worker 1", "start worker 2"]
-    for pause in (PAUSE, 2.0, 4.0, 8.0, 16.0, LAST_PAUSE, LAST_PAUSE):
+    for pause in (PAUSE, 2.0, 4.0, 8.0, 16.0, MAX_PAUSE, MAX_PAUSE):
         yard.running["worker 1"].exit(3)
         assert yard.after(pause - SOON) == []
         assert yard.after(2 * SOON) == ["start worker 1"]
         assert yard.logged("worker ended")[-1] == {"name": "worker 1", "why": "has ended with 3", "again_in": pause}
     assert yard.spawned("worker 1") == [{"N": "1", "FIRST": "1"}] + 7 * [{"N": "1"}]
-    yard.after(STEADY)
+    yard.after(STABLE_AFTER)
     yard.running["worker 1"].die(SignalName.KILL)
     assert yard.after(PAUSE + SOON) == ["start worker 1"]
     yard.running["worker 1"].exit(3)
@@ -159,7 +171,7 @@ def test_one_that_never_was_ready_ends_all() -> None:
 
 
 def test_one_that_cannot_be_started_ends_all() -> None:
-    yard = Yard(1, needed=Job(name="redis", argv=("/bin/none",), ready=""))
+    yard = Yard(1, needed=WorkerSpec(name="redis", argv=("/bin/none",), ready=""))
     assert yard.take() == []
     assert yard.end is not None
     assert yard.end[0] == 1
@@ -168,7 +180,7 @@ def test_one_that_cannot_be_started_ends_all() -> None:
 
 def test_one_that_is_never_ready_ends_all() -> None:
     yard = Yard(1, on_start=lambda child: None)
-    assert yard.after(READY_WITHIN - 2 * SOON) == ["start redis"]
+    assert yard.after(READY_TIMEOUT - 2 * SOON) == ["start redis"]
     assert yard.after(3 * SOON) == ["SIGTERM redis"]
     assert yard.end == (1, "redis was not ready within 60 s")
 
@@ -177,7 +189,7 @@ def test_the_last_that_is_never_ready_ends_all() -> None:
     yard = Yard(2, on_start=lambda child: None if child.argv[-1] == "2" else child.emit(b"ready to accept\n"))
     assert not yard.is_ready
     yard.take()
-    assert sorted(yard.after(READY_WITHIN + SOON)) == ["SIGTERM redis", "SIGTERM worker 1", "SIGTERM worker 2"]
+    assert sorted(yard.after(READY_TIMEOUT + SOON)) == ["SIGTERM redis", "SIGTERM worker 1", "SIGTERM worker 2"]
     assert yard.end == (1, "worker 2 was not ready within 60 s")
     assert not yard.is_ready
 
@@ -187,7 +199,7 @@ def test_one_that_does_not_end_is_killed() -> None:
     yard.deaf.add("worker 2")
     yard.take()
     yard.process.stop(grace=100.0)
-    assert sorted(yard.after(PATIENCE - SOON)) == ["SIGTERM worker 1", "SIGTERM worker 2"]
+    assert sorted(yard.after(TERM_TIMEOUT - SOON)) == ["SIGTERM worker 1", "SIGTERM worker 2"]
     assert yard.after(2 * SOON) == ["SIGTERM redis"]
     assert yard.logged("worker killed") == [{"name": "worker 2"}]
     assert yard.end == (0, "")
@@ -212,12 +224,12 @@ def test_whichever_end_comes_first_counts() -> None:
     yard.running["worker 1"].exit(7)
     yard.after(SOON)
     yard.process.stop(grace=100.0)
-    yard.after(2 * PATIENCE)
+    yard.after(2 * TERM_TIMEOUT)
     assert yard.end == (7, "worker 1 has ended with 7: accept")
 
 
 def test_it_accepts_nothing_itself() -> None:
-    book = Playbook(Engine(Crew(None, [worker(1)]), entropy=counting_entropy()))
+    book = Playbook(Engine(WorkerSupervisor(None, [worker(1)]), entropy=counting_entropy()))
     book >> Started()
     assert len(book.take()) == 1
     book >> Accepted(CH, STDIO, STDIO) << [Abort(CH)]
@@ -243,7 +255,7 @@ def test_what_they_write_is_told_line_by_line() -> None:
 
 
 def leash() -> Playbook:
-    book = Playbook(Engine(Leash(), entropy=counting_entropy()))
+    book = Playbook(Engine(ParentWatch(), entropy=counting_entropy()))
     book >> Started() << [Ready()]
     book >> Accepted(CH, STDIO, STDIO) << []
     return book

@@ -69,7 +69,7 @@ def texts(book: Playbook) -> list[object]:
 def answered(book: Playbook, connect: Connect, status: int, body: bytes) -> None:
     end = RelayEnd(connect.ch)
     book.answer(connect, Connected(Address("127.0.0.1", 8767)))
-    end.hear(book.take())
+    end.receive(book.take())
     book >> end.answer(status, body)
 
 

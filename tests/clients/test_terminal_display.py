@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from clients.phone.emulator import SimulatedHandset
-from clients.phone.terminal_display import Patient, PhoneDisplay, plain, unescaped
+from clients.phone.emulator import EmulatedPhone
+from clients.phone.terminal_display import BlockingStream, PhoneDisplay, one_line, strip_terminal_escapes
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Notify
-from svc_proto.phone.backend import HandsetCommand
+from svc_proto.phone.backend import PhoneCommand
 from svc_proto.phone.safety.gate import SafetyGate
 
 TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
@@ -24,7 +24,7 @@ def shown(*news: Notify, view: bool = False, print_token: bool = False, sound: P
     out = io.StringIO()
     screen = PhoneDisplay(out, view=view, print_token=print_token, sound=sound)
     for tell in news:
-        screen.tell(tell)
+        screen.on_notify(tell)
     return out.getvalue().splitlines()
 
 
@@ -63,7 +63,7 @@ def test_a_terminal_and_an_agent_in_pieces() -> None:
     assert shown(*answer, Notify("answered", {"status": "complete"}), Notify("answered", {"status": "complete"})) == [
         "It is Mail."
     ]
-    assert unescaped("a\x1b(Bb\x1b=c\x1b") == "abc"
+    assert strip_terminal_escapes("a\x1b(Bb\x1b=c\x1b") == "abc"
 
 
 def test_what_the_agent_says_is_kept(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_long_question_says_what_is_left_out() -> None:
 
 
 def test_plain() -> None:
-    assert plain("ü 4\r\x00") == "ü 4\ufffd\ufffd"
+    assert one_line("ü 4\r\x00") == "ü 4\ufffd\ufffd"
 
 
 class Watched:
@@ -108,18 +108,18 @@ class Watched:
     def __init__(self, build: str = "sideload") -> None:
         self.out = io.StringIO()
         self.screen = PhoneDisplay(self.out, view=True, print_token=False)
-        self.handset = SimulatedHandset(build=build)
+        self.handset = EmulatedPhone(build=build)
         self.gate = SafetyGate(self.handset, flavor=build, consents=self.handset.consents)
 
     def look(self) -> list[str]:
-        self.screen.tell(Notify("safety", {"view": self.gate.view(NOW)}))
+        self.screen.on_notify(Notify("safety", {"view": self.gate.view(NOW)}))
         lines = self.out.getvalue().splitlines()
         self.out.seek(0)
         self.out.truncate()
         return lines
 
     def perform(self, path: str, request_id: str, **body: object) -> None:
-        self.gate.perform(HandsetCommand("POST", path, body, request_id), NOW)
+        self.gate.execute(PhoneCommand("POST", path, body, request_id), NOW)
 
 
 def test_the_state_of_the_gates() -> None:
@@ -179,7 +179,7 @@ def test_a_stream_that_waits() -> None:
 
     thread = threading.Thread(target=read)
     thread.start()
-    stream = Patient(writer)
+    stream = BlockingStream(writer)
     assert stream.write(text) == len(text)
     assert not stream.isatty()
     os.close(writer)

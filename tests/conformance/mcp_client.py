@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from runtimes.host import Program
 from runtimes.run import run
-from svc_proto.cli.one_shot_service import Chore
+from svc_proto.cli.one_shot_service import OneShotService
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.schema.json_object import JsonObject
@@ -49,7 +49,7 @@ def main(runtime: str, target: Sequence[str]) -> int:
         yield from sleep(engine, 1.0)  # to say goodbye
         return told
 
-    chore = Chore(plan)
+    chore = OneShotService(plan)
     code = run(Program(core=Engine(chore, entropy=os.urandom)), runtime)
     sys.stdout.write(json.dumps(chore.result) + "\n")
     return code

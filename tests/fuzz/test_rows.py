@@ -65,5 +65,5 @@ def test_what_is_out_of_reach_exists_and_has_a_reason() -> None:
     for row, reason in OUT_OF_REACH.items():
         assert any(each.startswith(row) for each in there), row
         assert len(reason.split()) > 3
-    assert is_out_of_reach("cli.voice_chat.LIFE: IDLE, RECORD")
+    assert is_out_of_reach("cli.voice_chat.VOICE_CHAT_TABLE: IDLE, RECORD")
     assert not is_out_of_reach("machines.media_registry.MEDIA_TABLE: REGISTERED, EVICT")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from svc_proto.phone.safety.settings import SafetySettings
-from svc_proto.phone.screen_server import SeenPhone
+from svc_proto.phone.screen_server import PhoneScreenServer
 from svc_proto.phone.service import PhoneConfig, PhoneState
 from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
 from tests.loops.world import Served, World
@@ -21,13 +21,13 @@ class Seen(Served):
     def __init__(
         self, world: World, *, name: str = "Reference phone", safety: SafetySettings = ARMED, **meta: Any
     ) -> None:
-        self.handset = SimulatedHandset(name=name)
-        self.service: SeenPhone
+        self.handset = EmulatedPhone(name=name)
+        self.service: PhoneScreenServer
         relay = f"ws://127.0.0.1:{world.relay.port}"
         config = PhoneConfig(remote=relay, code=world.register(**meta), device_name=name)
 
-        def make(port: int, home: str) -> SeenPhone:
-            self.service = SeenPhone(config, self.handset, safety, url=f"http://127.0.0.1:{port}")
+        def make(port: int, home: str) -> PhoneScreenServer:
+            self.service = PhoneScreenServer(config, self.handset, safety, url=f"http://127.0.0.1:{port}")
             return self.service
 
         super().__init__(world, world.start_service("phone", make, port=PORT))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from clients.phone.emulator.png import draw
-from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from tests.loops.session_events import Turn, check_turn
 from tests.loops.streams import chat
 from tests.loops.world import REMOTE, ApiHandle, World, bearer
@@ -33,7 +33,7 @@ def turn_of(world: World, api: ApiHandle, session: str, message: str) -> Turn:
 
 
 def test_a_model_drives_the_phone(relayed: World) -> None:
-    handset = SimulatedHandset(name="Pixel")
+    handset = EmulatedPhone(name="Pixel")
     relayed.phone(handset=handset, name="Pixel")
     model = ScriptedModel(
         [
@@ -61,7 +61,7 @@ def test_a_model_drives_the_phone(relayed: World) -> None:
 
 
 def test_a_picture_that_a_second_client_fetches(relayed: World) -> None:
-    handset = SimulatedHandset(name="Pixel")
+    handset = EmulatedPhone(name="Pixel")
     relayed.phone(handset=handset, name="Pixel")
     viewer = relayed.pair("Laptop", peer=REMOTE)
     model = ScriptedModel(
@@ -85,7 +85,7 @@ def test_a_picture_that_a_second_client_fetches(relayed: World) -> None:
 
 def test_a_phone_that_says_no(relayed: World) -> None:
     """The refusal goes to the model with what it means, and the turn goes on."""
-    relayed.phone(safety=SafetySettings(armed=True, answers=Answerer.DENY))
+    relayed.phone(safety=SafetySettings(armed=True, answers=ConfirmationPolicy.DENY))
     model = ScriptedModel([calls(("phone_tap_text", {"text": "Send"})), lambda request: plain(last_result(request))])
     api = api_with(relayed, model)
     turn = turn_of(relayed, api, api.session(), "Tap it")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import random
 
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.backend import HandsetCommand, Reply
+from svc_proto.phone.backend import CommandReply, PhoneCommand
 from tests.loops.wires import Asked, Ws
 from tests.loops.world import World, bearer
 
@@ -147,8 +147,8 @@ def test_both_sides_send_much_at_once(relayed: World) -> None:
     assert phone.count("offline") == 0
 
 
-class Verbose(SimulatedHandset):
+class Verbose(EmulatedPhone):
     """Answers everything with two megabytes that do not compress."""
 
-    def perform(self, command: HandsetCommand, now: Moment) -> Reply:
-        return Reply(200, {"text": NOISE})
+    def execute(self, command: PhoneCommand, now: Moment) -> CommandReply:
+        return CommandReply(200, {"text": NOISE})

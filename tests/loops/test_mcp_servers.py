@@ -12,7 +12,7 @@ import pytest
 
 from runtimes.host import Program
 from runtimes.run import run
-from svc_proto.cli.one_shot_service import Chore
+from svc_proto.cli.one_shot_service import OneShotService
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients import mcp_stdio_transport
@@ -62,7 +62,7 @@ def play(runtime: str, talk: Callable[[McpClient, Engine], Flow[Any]]) -> Any:
         finally:
             client.close()
 
-    chore = Chore(plan)
+    chore = OneShotService(plan)
     assert run(Program(core=Engine(chore, entropy=os.urandom)), runtime) == 0
     return chore.result
 

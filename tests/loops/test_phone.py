@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from attrs import evolve
 
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.phone.service import Phone, PhoneConfig
 from tests.loops.conftest import open_world
@@ -17,15 +17,15 @@ from tests.loops.world import TRUSTING, PhoneHandle, World, bearer
 @pytest.fixture(scope="module")
 def driven(
     any_loop: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[World, PhoneHandle, SimulatedHandset]]:
+) -> Iterator[tuple[World, PhoneHandle, EmulatedPhone]]:
     """One relay and one phone for several tests."""
     with open_world(any_loop, tmp_path_factory.mktemp("driven"), request) as world:
         world.start_relay()
-        handset = SimulatedHandset()
+        handset = EmulatedPhone()
         yield world, world.phone(handset=handset), handset
 
 
-def test_a_screenshot_is_uploaded_and_can_be_fetched(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
+def test_a_screenshot_is_uploaded_and_can_be_fetched(driven: tuple[World, PhoneHandle, EmulatedPhone]) -> None:
     world, phone, _ = driven
     answer = world.http("GET", "/screenshot", headers=bearer(phone.token))
     assert answer.status == 200, answer.json
@@ -37,7 +37,7 @@ def test_a_screenshot_is_uploaded_and_can_be_fetched(driven: tuple[World, PhoneH
     assert picture.body.startswith(b"\x89PNG\r\n")
 
 
-def test_many_callers_of_one_phone(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
+def test_many_callers_of_one_phone(driven: tuple[World, PhoneHandle, EmulatedPhone]) -> None:
     world, phone, _ = driven
     callers = [world.client() for _ in range(50)]
     for _ in range(3):
@@ -56,7 +56,7 @@ def test_the_phone_finds_a_route_and_comes_back_by_it(world: World) -> None:
     def make(config: PhoneConfig) -> Phone:
         dead = config.remote.rpartition(":")[0] + ":1"
         routes = (Candidate("lan", 0, dead), Candidate("mesh", 1, config.remote))
-        return Phone(evolve(config, remote=dead, routes=routes), SimulatedHandset(), TRUSTING)
+        return Phone(evolve(config, remote=dead, routes=routes), EmulatedPhone(), TRUSTING)
 
     phone = world.phone(make=make)
     assert [news.fields["role"] for news in phone.news if news.event == "route"] == ["mesh"]

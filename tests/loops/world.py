@@ -14,13 +14,13 @@ from typing import Any
 
 from attrs import frozen
 
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import Level, Notify
 from svc_proto.engine.core import Service
-from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
@@ -31,7 +31,9 @@ from tests.support.http_client import Response
 
 LOOPBACK = "127.0.0.1"
 REMOTE = "remote"  # a peer that is not loopback: another host, or a source address that the relay takes for one
-TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)  # a person who turned Device Control on and allows all
+TRUSTING = SafetySettings(
+    armed=True, answers=ConfirmationPolicy.ALLOW
+)  # a person who turned Device Control on and allows all
 MakePhone = Callable[[PhoneConfig], Service]
 MakeService = Callable[[int, str], Service]
 RELAY_PORT, API_PORT = 8767, 8642
@@ -424,7 +426,7 @@ class World(ABC):
         *,
         code: str | None = None,
         token: str | None = None,
-        handset: SimulatedHandset | None = None,
+        handset: EmulatedPhone | None = None,
         safety: SafetySettings = TRUSTING,
         make: MakePhone | None = None,
         name: str = "Reference phone",
@@ -440,7 +442,7 @@ class World(ABC):
         config = PhoneConfig(
             remote=self.phone_url(tls=tls), code=code, token=token, device_name=name, device_id=f"id of {name}"
         )
-        device = handset or SimulatedHandset(name=name)
+        device = handset or EmulatedPhone(name=name)
         phone = self.start_phone(config, make or (lambda config: Phone(config, device, safety)))
         if wait:
             self.wait_until(lambda: bool(phone.count("paired") + phone.count("online")))

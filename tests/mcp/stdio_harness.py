@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from svc_proto.agent.tools.tool import Arguments, Tool, schema
 from svc_proto.basics.errors import ToolError
-from svc_proto.cli.mcp_stdio_server import StdioServer
+from svc_proto.cli.mcp_stdio_server import McpStdioServer
 from svc_proto.commands import Abort, Command, Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
@@ -36,7 +36,7 @@ class McpStdioHarness:
     """Each call gives what the server says to it, and to everything before."""
 
     def __init__(self, offer: ServerFeatures) -> None:
-        self.server = StdioServer(lambda engine: offer)
+        self.server = McpStdioServer(lambda engine: offer)
         self.engine = Engine(self.server, entropy=counting_entropy())
         self.book = Playbook(self.engine)
         self.commands: list[Command] = []

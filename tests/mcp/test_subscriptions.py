@@ -51,7 +51,7 @@ def test_what_cannot_be_subscribed(shop: ToyMcpServer, desk: McpStdioHarness) ->
 
 def test_lines_wait_for_a_client_that_does_not_read(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
     def hold(holding: bool) -> list[Any]:
-        return desk.act(partial(desk.server.hold, holding))
+        return desk.act(partial(desk.server.set_read_paused, holding))
 
     desk.open()
     assert hold(True) == []  # it has subscribed to nothing
@@ -150,8 +150,8 @@ def test_a_request_that_listens(shop: ToyMcpServer, desk: McpStdioHarness) -> No
 
 def test_a_request_that_listens_waits_for_its_reader(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
     desk.send(id="l", method="subscriptions/listen", params=listening(SIGN))
-    assert desk.act(partial(desk.server.hold, True)) == desk.act(shop.turn_sign) == []
-    assert desk.act(partial(desk.server.hold, False)) == [note("l", "resources/updated", uri=SIGN)]
+    assert desk.act(partial(desk.server.set_read_paused, True)) == desk.act(shop.turn_sign) == []
+    assert desk.act(partial(desk.server.set_read_paused, False)) == [note("l", "resources/updated", uri=SIGN)]
     assert desk.stop() == [end_of("l")]
     assert shop.watching == []
 

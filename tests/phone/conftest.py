@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.phone.harness import TOKEN, Rig
+from tests.phone.harness import TOKEN, PhoneHarness
 
 
 @pytest.fixture
-def rig() -> Rig:
-    rig = Rig(token=TOKEN, scheme="hermes-relay")
+def rig() -> PhoneHarness:
+    rig = PhoneHarness(token=TOKEN, scheme="hermes-relay")
     rig.online()
-    rig.told()
+    rig.new_notifications()
     return rig

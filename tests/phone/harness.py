@@ -12,7 +12,7 @@ from svc_proto.commands import Command, Connect, Connected, Notify, Ready, Send
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ChannelId, Closed, ReadClosed, Received, Sent, Started
 from svc_proto.phone.keyboard_control import KEYBOARD
-from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.service import Phone, PhoneConfig, PhoneState
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
@@ -31,20 +31,20 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
-from tests.phone.safety.scripted_backend import ScriptedHandset
+from tests.phone.safety.scripted_backend import ScriptedBackend
 from tests.playbook import Playbook, counting_entropy
 from tests.wire.connection_pair import drain
 
 RELAY = Address("127.0.0.1", 8767)
 STREAM = StreamId(1)
 KEYS = ChannelId(2)
-TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)
+TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW)
 ASKING = SafetySettings(armed=True)
 TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
 
 
 @frozen
-class Said:
+class SentEnvelope:
     """One envelope that the phone sent."""
 
     channel: str
@@ -60,7 +60,7 @@ class RelayEnd:
         self.heard = 0  # bytes
         self.conn = Http1Connection(Role.SERVER, entropy=counting_entropy())
 
-    def hear(self, commands: Iterable[Command]) -> list[Event]:
+    def receive(self, commands: Iterable[Command]) -> list[Event]:
         """What the phone said on this channel."""
         for command in commands:
             if isinstance(command, Send) and command.ch == self.ch:
@@ -68,7 +68,7 @@ class RelayEnd:
                 self.heard += len(command.data)
         return drain(self.conn)
 
-    def say(self, *events: Event) -> Received:
+    def received_fact(self, *events: Event) -> Received:
         """The fact that brings these events to the phone."""
         for event in events:
             self.conn.send(event)
@@ -77,10 +77,10 @@ class RelayEnd:
     def answer(self, status: int, body: bytes, *fields: tuple[bytes, bytes]) -> Received:
         """The fact that brings a whole response."""
         head = ResponseHead(STREAM, status, Headers(((b"content-length", b"%d" % len(body)), *fields)))
-        return self.say(head, ResponseData(STREAM, body), ResponseEnd(STREAM))
+        return self.received_fact(head, ResponseData(STREAM, body), ResponseEnd(STREAM))
 
 
-class Rig:
+class PhoneHarness:
     """Everything around one phone."""
 
     def __init__(
@@ -89,12 +89,12 @@ class Rig:
         remote: str = "ws://127.0.0.1:8767",
         safety: SafetySettings = TRUSTING,
         watched: bool = False,
-        handset: ScriptedHandset | None = None,
+        handset: ScriptedBackend | None = None,
         **config: Any,
     ) -> None:
         if not config.keys() & {"code", "token"}:
             config["code"] = "ABC123"
-        self.handset = handset or ScriptedHandset()
+        self.handset = handset or ScriptedBackend()
         self.news: list[Notify] = []
         self.phone = Phone(
             PhoneConfig(remote=remote, **config), self.handset, safety, on_news=self.news.append, watched=watched
@@ -125,23 +125,23 @@ class Rig:
     def asked(self, connect: Connect) -> RequestHead:
         """The connection stands: the request for a WebSocket."""
         self.end = self.connected(connect)
-        (head, *_) = self.end.hear(self.book.take())
+        (head, *_) = self.end.receive(self.book.take())
         assert isinstance(head, RequestHead)
         assert head.websocket
         return head
 
-    def opened(self, connect: Connect | None = None) -> Said:
+    def opened(self, connect: Connect | None = None) -> SentEnvelope:
         """The socket is open: the phone's `system/auth`."""
         self.asked(connect or self.start())
-        self.book >> self.end.say(AcceptWebSocket(STREAM))
-        (auth,) = self.said()
+        self.book >> self.end.received_fact(AcceptWebSocket(STREAM))
+        (auth,) = self.sent_envelopes()
         return auth
 
     def online(self, token: str = TOKEN, connect: Connect | None = None) -> None:
         """Signed in, the first status said."""
         self.opened(connect)
         self.welcome(token)
-        (status,) = self.said()
+        (status,) = self.sent_envelopes()
         assert is_status(status)
 
     def welcome(self, token: str = TOKEN) -> None:
@@ -150,14 +150,14 @@ class Rig:
     def message(self, channel: str, kind: str, payload: object) -> None:
         """The relay sends an envelope."""
         text = json.dumps({"channel": channel, "type": kind, "id": "id", "payload": payload})
-        self.book >> self.end.say(TextMessage(STREAM, text))
+        self.book >> self.end.received_fact(TextMessage(STREAM, text))
 
     def command(self, path: str, request_id: str = "r1", **more: object) -> None:
         """The relay sends a `bridge.command`."""
         payload = {"request_id": request_id, "method": "POST", "path": path, "params": {}, "body": {}, **more}
         self.message("bridge", "bridge.command", payload)
 
-    def sit(self) -> None:
+    def open_keyboard(self) -> None:
         """The person takes the keyboard."""
         self.book >> Accepted(KEYS, KEYBOARD, KEYBOARD) << []
 
@@ -177,13 +177,17 @@ class Rig:
 
     def hang_up(self, code: int = 1000) -> None:
         """The relay closes the socket, in order."""
-        for fact in (self.end.say(CloseWebSocket(STREAM, code)), ReadClosed(self.end.ch), Closed(self.end.ch)):
+        for fact in (
+            self.end.received_fact(CloseWebSocket(STREAM, code)),
+            ReadClosed(self.end.ch),
+            Closed(self.end.ch),
+        ):
             self.book.take()
             self.book >> fact
 
     def next_connect(self) -> Connect:
         """Let the pause pass: the next attempt, and not before."""
-        assert self.is_in(PhoneState.RESTING)
+        assert self.is_in(PhoneState.BACKING_OFF)
         self.book.after(self.pause() - 0.001) << []
         self.book.after(0.001)
         connect = self.book.order(Connect)
@@ -198,44 +202,44 @@ class Rig:
         assert isinstance(seconds, float)
         return seconds
 
-    def said(self) -> list[Said]:
+    def sent_envelopes(self) -> list[SentEnvelope]:
         """The envelopes among the commands of the last step."""
         envelopes = []
-        for event in self.end.hear(self.book.take()):
+        for event in self.end.receive(self.book.take()):
             if isinstance(event, Ping | Pong):
                 continue
             assert isinstance(event, TextMessage), event
             value = json.loads(event.text)
-            envelopes.append(Said(value["channel"], value["type"], value["payload"]))
+            envelopes.append(SentEnvelope(value["channel"], value["type"], value["payload"]))
         return envelopes
 
     def responses(self) -> list[tuple[str, int, dict[str, Any]]]:
         """The `bridge.response`s among the commands of the last step: request, status, result."""
         found = []
-        for said in self.said():
+        for said in self.sent_envelopes():
             assert (said.channel, said.type) == ("bridge", "bridge.response")
             found.append((said.payload["request_id"], said.payload["status"], said.payload["result"]))
         return found
 
-    def told(self) -> list[Notify]:
+    def new_notifications(self) -> list[Notify]:
         """The news since this was last asked."""
         news, self.news[:] = list(self.news), []
         return news
 
 
-def seated(safety: SafetySettings = ASKING, *, online: bool = True, **options: Any) -> Rig:
+def with_keyboard(safety: SafetySettings = ASKING, *, online: bool = True, **options: Any) -> PhoneHarness:
     """A phone whose person sits at the keyboard; what it said so far is told."""
-    rig = Rig(token=TOKEN, safety=safety, **options)
+    rig = PhoneHarness(token=TOKEN, safety=safety, **options)
     if online:
         rig.online()
     else:
         rig.start()
-    rig.sit()
-    rig.told()
+    rig.open_keyboard()
+    rig.new_notifications()
     return rig
 
 
-def is_status(said: Said) -> bool:
+def is_status(said: SentEnvelope) -> bool:
     """A `bridge.status` with the handset's word in it, and the gates' members."""
     wanted = (said.channel, said.type, said.payload["battery"])
     return wanted == ("bridge", "bridge.status", 64) and {"bridge", "safety", "unattended"} <= set(said.payload)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from svc_proto.phone.arguments import Arguments, clamp, sendable, utf16_length
-from svc_proto.phone.backend import Reply
-from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.arguments import CommandArguments, clamp, replace_lone_surrogates, utf16_length
+from svc_proto.phone.backend import CommandReply
+from svc_proto.phone.command_refused import CommandRefused
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ from svc_proto.phone.command_refused import Refusal
     ],
 )
 def test_int_ish(value: object, number: int | None) -> None:
-    assert Arguments({"n": value}).integer("n") == number
+    assert CommandArguments({"n": value}).integer("n") == number
 
 
 def test_a_long_has_64_bits() -> None:
-    assert Arguments({"n": 2**63 - 1}).integer("n", bits=64) == 2**63 - 1
-    assert Arguments({"n": 2**63}).integer("n", bits=64) is None
+    assert CommandArguments({"n": 2**63 - 1}).integer("n", bits=64) == 2**63 - 1
+    assert CommandArguments({"n": 2**63}).integer("n", bits=64) is None
 
 
 @pytest.mark.parametrize(
@@ -57,30 +57,30 @@ def test_a_long_has_64_bits() -> None:
     ],
 )
 def test_bool_ish(value: object, flag: bool | None) -> None:
-    assert Arguments({"b": value}).boolean("b") is flag
+    assert CommandArguments({"b": value}).boolean("b") is flag
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [("a", "a"), (1, "1"), (1.5, "1.5"), (True, "true"), (False, "false"), (None, None), ("", "")]
 )
 def test_text(value: object, text: str | None) -> None:
-    assert Arguments({"t": value}).text("t") == text
+    assert CommandArguments({"t": value}).text("t") == text
 
 
 def test_the_first_spelling_that_is_there_wins() -> None:
-    args = Arguments({"a": None, "b": "2", "c": "3"})
+    args = CommandArguments({"a": None, "b": "2", "c": "3"})
     assert args.text("a", "b", "c") == "2"
-    assert args.raw("a") is None
+    assert args.value("a") is None
 
 
 def test_what_is_there_is_read() -> None:
-    args = Arguments({"n": "12", "object": {"a": 1}})
+    args = CommandArguments({"n": "12", "object": {"a": 1}})
     assert args.required_integer("n") == 12
     assert (args.mapping("object"), args.mapping("none")) == ({"a": 1}, {})
 
 
 def test_refusals_name_the_field() -> None:
-    args = Arguments({"list": [1], "huge": 1 << 20_000, "blank": "  ", "word": "x"})
+    args = CommandArguments({"list": [1], "huge": 1 << 20_000, "blank": "  ", "word": "x"})
     reads: list[tuple[Callable[[str], object], str]] = [
         (args.text, "list"),
         (args.text, "huge"),
@@ -90,7 +90,7 @@ def test_refusals_name_the_field() -> None:
         (args.array, "word"),
     ]
     for read, name in reads:
-        with pytest.raises(Refusal, match=name) as refused:
+        with pytest.raises(CommandRefused, match=name) as refused:
             read(name)
         assert refused.value.status == 400
     assert args.mapping("none") == {}
@@ -98,14 +98,14 @@ def test_refusals_name_the_field() -> None:
 
 
 def test_a_refusal_becomes_a_reply_with_its_code_twice_on_400() -> None:
-    assert Refusal(400, "no", "why", final=True).reply() == Reply(
+    assert CommandRefused(400, "no", "why", final=True).to_reply() == CommandReply(
         400, {"error": "no", "error_code": "why", "code": "why", "final": True}
     )
-    assert Refusal(503, "no", "why").reply() == Reply(503, {"error": "no", "error_code": "why"})
-    assert Refusal(404, "no").reply() == Reply(404, {"error": "no"})
+    assert CommandRefused(503, "no", "why").to_reply() == CommandReply(503, {"error": "no", "error_code": "why"})
+    assert CommandRefused(404, "no").to_reply() == CommandReply(404, {"error": "no"})
 
 
 def test_small_helpers() -> None:
     assert [clamp(value, 1, 5) for value in (0, 3, 9)] == [1, 3, 5]
-    assert sendable("aé\ud800") == "aé?"
+    assert replace_lone_surrogates("aé\ud800") == "aé?"
     assert utf16_length("a\U0001f600") == 3

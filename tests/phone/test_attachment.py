@@ -13,8 +13,8 @@ from svc_proto.phone.attachment import (
     Attachment,
     AttachmentState,
     AttachmentTrigger,
-    Marker,
     MediaCache,
+    MediaMarker,
     find_markers,
 )
 from svc_proto.phone.preferences import MIB, Preferences
@@ -31,7 +31,7 @@ IMPLIED_ROWS = {
     ("LOADING", "fetched", "READY"),
     ("unavailable card", "tap", "LOADING"),
 }
-TOKEN = Marker(token="abc_-1")
+TOKEN = MediaMarker(token="abc_-1")
 
 
 def test_the_table_is_the_specification() -> None:
@@ -51,11 +51,11 @@ def test_every_state_with_every_trigger(state: AttachmentState, trigger: Attachm
 def test_on_wifi_it_is_fetched_at_once() -> None:
     attachment = Attachment(TOKEN, Preferences())
     assert attachment.wants_fetch
-    assert not attachment.offers_tap
-    attachment.answered(200, 25 * MIB)
+    assert not attachment.can_tap
+    attachment.on_response(200, 25 * MIB)
     assert attachment.state is AttachmentState.READY
     assert attachment.message == ""
-    attachment.answered(404, 0)  # late, and about nothing
+    attachment.on_response(404, 0)  # late, and about nothing
     assert attachment.state is AttachmentState.READY
     attachment.tap()
     assert not attachment.tapped
@@ -63,9 +63,9 @@ def test_on_wifi_it_is_fetched_at_once() -> None:
 
 def test_on_cellular_it_waits_for_a_tap() -> None:
     attachment = Attachment(TOKEN, Preferences(), on_cellular=True)
-    assert (attachment.wants_fetch, attachment.offers_tap) == (False, True)
+    assert (attachment.wants_fetch, attachment.can_tap) == (False, True)
     attachment.tap()
-    assert (attachment.wants_fetch, attachment.offers_tap) == (True, False)
+    assert (attachment.wants_fetch, attachment.can_tap) == (True, False)
     assert Attachment(TOKEN, Preferences(auto_fetch_on_cellular=True), on_cellular=True).wants_fetch
 
 
@@ -81,15 +81,15 @@ def test_on_cellular_it_waits_for_a_tap() -> None:
 )
 def test_the_card_names_the_reason(status: int | None, size: int, state: AttachmentState, message: str) -> None:
     attachment = Attachment(TOKEN, Preferences())
-    attachment.answered(status, size)
+    attachment.on_response(status, size)
     assert (attachment.state, attachment.message) == (state, message)
-    assert attachment.offers_tap is (state is AttachmentState.UNAVAILABLE)
+    assert attachment.can_tap is (state is AttachmentState.UNAVAILABLE)
 
 
 def test_another_try_after_a_card() -> None:
     attachment = Attachment(TOKEN, Preferences(), on_cellular=True)
     attachment.tap()
-    attachment.answered(None, 0)
+    attachment.on_response(None, 0)
     attachment.tap()
     assert attachment.wants_fetch
     assert attachment.message == ""
@@ -97,9 +97,13 @@ def test_another_try_after_a_card() -> None:
 
 def test_markers_of_both_brands_and_of_paths() -> None:
     text = "see MEDIA:svc-relay://abc-1 and MEDIA:hermes-relay://x_2, or MEDIA:/tmp/a%20b.png;"
-    assert find_markers(text) == [Marker(token="abc-1"), Marker(token="x_2"), Marker(path="/tmp/a%20b.png;")]
-    assert Marker(token="abc").targets == ("/media/abc",)
-    assert Marker(path="/tmp/a b&c.png").targets == ("/media/by-path?path=%2Ftmp%2Fa%20b%26c.png",)
+    assert find_markers(text) == [
+        MediaMarker(token="abc-1"),
+        MediaMarker(token="x_2"),
+        MediaMarker(path="/tmp/a%20b.png;"),
+    ]
+    assert MediaMarker(token="abc").targets == ("/media/abc",)
+    assert MediaMarker(path="/tmp/a b&c.png").targets == ("/media/by-path?path=%2Ftmp%2Fa%20b%26c.png",)
 
 
 def test_paths_with_blanks() -> None:
@@ -109,23 +113,23 @@ def test_paths_with_blanks() -> None:
     first, second, third = find_markers(text)
     assert first.path == "/tmp/my photo.png is here"
     assert first.shorter == ("/tmp/my photo.png is", "/tmp/my photo.png", "/tmp/my")
-    assert (second, third) == (Marker(path="/b"), Marker(path="/c"))
+    assert (second, third) == (MediaMarker(path="/b"), MediaMarker(path="/c"))
     (long,) = find_markers("MEDIA:/1 2 3 4 5 6 7 8 9")
     assert (long.path, long.shorter[-1], len(long.shorter)) == ("/1 2 3 4 5 6 7 8", "/1", 7)
 
 
 def test_the_longest_path_that_exists_is_fetched() -> None:
-    marker = Marker(path="/a b c", shorter=("/a b", "/a"))
+    marker = MediaMarker(path="/a b c", shorter=("/a b", "/a"))
     attachment = Attachment(marker, Preferences())
     for status, target in ((404, "%2Fa%20b%20c"), (403, "%2Fa%20b")):
         assert attachment.target == f"/media/by-path?path={target}"
-        attachment.answered(status, 0)
+        attachment.on_response(status, 0)
         assert attachment.wants_fetch
-    attachment.answered(404, 0)
+    attachment.on_response(404, 0)
     assert (attachment.state, attachment.message) == (AttachmentState.UNAVAILABLE, "file not found")
     attachment.tap()
     assert attachment.target == marker.targets[0]
-    attachment.answered(200, 5)
+    attachment.on_response(200, 5)
     assert attachment.state is AttachmentState.READY
 
 

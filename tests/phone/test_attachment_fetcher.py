@@ -10,13 +10,13 @@ from svc_proto.commands import Abort, Cancel, Command, Connect, Notify
 from svc_proto.facts import Closed, FailureKind, Stopping
 from svc_proto.phone.preferences import MIB, Preferences
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
-from tests.phone.harness import STREAM, TOKEN, RelayEnd, Rig, seated
+from tests.phone.harness import STREAM, TOKEN, PhoneHarness, RelayEnd, with_keyboard
 
 PNG = b"\x89PNG"
 SMALL = Preferences(max_inbound_mb=5, cache_cap_mb=50)
 
 
-def show(rig: Rig, text: str = "MEDIA:svc-relay://abc") -> list[Connect]:
+def show(rig: PhoneHarness, text: str = "MEDIA:svc-relay://abc") -> list[Connect]:
     """A chat text comes: the fetches that it begins."""
     rig.type(f"show {text}")
     return connects(rig.book.take())
@@ -26,14 +26,14 @@ def connects(commands: list[Command]) -> list[Connect]:
     return [command for command in commands if isinstance(command, Connect)]
 
 
-def connected(rig: Rig, order: Connect) -> tuple[RelayEnd, RequestHead]:
+def connected(rig: PhoneHarness, order: Connect) -> tuple[RelayEnd, RequestHead]:
     end = rig.connected(order)
-    (head, *_) = end.hear(rig.book.take())
+    (head, *_) = end.receive(rig.book.take())
     assert isinstance(head, RequestHead)
     return end, head
 
 
-def answer(rig: Rig, order: Connect, status: int = 200, body: bytes = PNG) -> list[Command]:
+def answer(rig: PhoneHarness, order: Connect, status: int = 200, body: bytes = PNG) -> list[Command]:
     """The relay answers a fetch; what the phone does then."""
     end, _ = connected(rig, order)
     rig.book >> end.answer(status, body, (b"content-type", b"image/png"))
@@ -42,9 +42,9 @@ def answer(rig: Rig, order: Connect, status: int = 200, body: bytes = PNG) -> li
     return commands + rig.book.take()
 
 
-def cards(rig: Rig) -> list[tuple[object, ...]]:
+def cards(rig: PhoneHarness) -> list[tuple[object, ...]]:
     """What was told of attachments: number, state, message, whether a tap is offered."""
-    found = [tell.fields for tell in rig.told() if tell.event == "attachment"]
+    found = [tell.fields for tell in rig.new_notifications() if tell.event == "attachment"]
     return [(each["number"], each["state"], each["message"], each["tap"]) for each in found]
 
 
@@ -52,14 +52,14 @@ def cards(rig: Rig) -> list[tuple[object, ...]]:
 
 
 def test_a_token_is_fetched() -> None:
-    rig = seated()
+    rig = with_keyboard()
     (order,) = show(rig)
     assert cards(rig) == [(1, "LOADING", "", False)]
     end, head = connected(rig, order)
     assert (head.method, head.target) == ("GET", "/media/abc")
     assert head.headers.get(b"authorization") == b"Bearer " + TOKEN.encode()
     fields = Headers(((b"content-type", b"image/png"), (b"transfer-encoding", b"chunked")))
-    rig.book >> end.say(ResponseHead(STREAM, 200, fields), ResponseData(STREAM, PNG), ResponseEnd(STREAM))
+    rig.book >> end.received_fact(ResponseHead(STREAM, 200, fields), ResponseData(STREAM, PNG), ResponseEnd(STREAM))
     told = [command for command in rig.book.take() if isinstance(command, Notify)]
     assert told == [
         Notify(
@@ -72,13 +72,13 @@ def test_a_token_is_fetched() -> None:
 
 
 def test_a_path_of_the_host() -> None:
-    rig = seated()
+    rig = with_keyboard()
     (order,) = show(rig, "MEDIA:/tmp/a&b.png")
     assert connected(rig, order)[1].target == "/media/by-path?path=%2Ftmp%2Fa%26b.png"
 
 
 def test_several_in_one_text() -> None:
-    rig = seated()
+    rig = with_keyboard()
     orders = show(rig, " ".join(f"MEDIA:svc-relay://t{number}" for number in range(6)))
     assert len(orders) == 4  # at once
     (fifth,) = connects(answer(rig, orders[0]))
@@ -93,7 +93,7 @@ def test_several_in_one_text() -> None:
     [(404, "file not found"), (403, "sandbox violation"), (401, "relay offline"), (500, "relay offline")],
 )
 def test_the_card_names_the_reason(status: int, message: str) -> None:
-    rig = seated()
+    rig = with_keyboard()
     (order,) = show(rig)
     answer(rig, order, status, b"{}")
     assert cards(rig)[-1] == (1, "unavailable card", message, True)
@@ -104,19 +104,19 @@ def test_the_card_names_the_reason(status: int, message: str) -> None:
     answer(rig, order)
     assert cards(rig) == [(1, "READY", "", False)]
     rig.type("tap 1")
-    assert rig.told()[0].fields["text"] == "there is nothing to fetch under 1"
+    assert rig.new_notifications()[0].fields["text"] == "there is nothing to fetch under 1"
     rig.book.take()
 
 
 def test_a_relay_that_is_away() -> None:
-    rig = seated()
+    rig = with_keyboard()
     (order,) = show(rig)
     rig.book.fail(order, FailureKind.UNREACHABLE).take()
     assert cards(rig)[-1] == (1, "unavailable card", "relay offline", True)
 
 
 def test_a_relay_that_is_too_slow() -> None:
-    rig = seated()
+    rig = with_keyboard()
     (order,) = show(rig)
     for _ in range(6):
         rig.book.after(20.0).take()
@@ -130,37 +130,37 @@ def test_a_relay_that_is_too_slow() -> None:
 
 
 def test_too_large_by_its_own_word() -> None:
-    rig = seated(preferences=SMALL)
+    rig = with_keyboard(preferences=SMALL)
     (order,) = show(rig)
     end, _ = connected(rig, order)
-    rig.book >> end.say(ResponseHead(STREAM, 200, Headers(((b"content-length", b"%d" % (5 * MIB + 1)),))))
+    rig.book >> end.received_fact(ResponseHead(STREAM, 200, Headers(((b"content-length", b"%d" % (5 * MIB + 1)),))))
     assert Abort(end.ch) in rig.book.take()
     assert cards(rig)[-1] == (1, "FAILED", "file too large", False)
 
 
 def test_too_large_without_a_word() -> None:
-    rig = seated(preferences=SMALL)
+    rig = with_keyboard(preferences=SMALL)
     (order,) = show(rig)
     end, _ = connected(rig, order)
-    rig.book >> end.say(
+    rig.book >> end.received_fact(
         ResponseHead(STREAM, 200, Headers(((b"transfer-encoding", b"chunked"),))), ResponseData(STREAM, bytes(5 * MIB))
     )
     rig.book.take()
     assert cards(rig) == [(1, "LOADING", "", False)]
-    rig.book >> end.say(ResponseData(STREAM, b"!"))
+    rig.book >> end.received_fact(ResponseData(STREAM, b"!"))
     assert Abort(end.ch) in rig.book.take()
     assert cards(rig) == [(1, "FAILED", "file too large", False)]
 
 
 def test_larger_than_other_answers_may_be() -> None:
-    rig = seated()
+    rig = with_keyboard()
     (order,) = show(rig)
     answer(rig, order, body=bytes(9 * MIB))
     assert cards(rig)[-1][1] == "READY"
 
 
 def test_the_cache_keeps_its_cap() -> None:
-    rig = seated(preferences=Preferences(max_inbound_mb=30, cache_cap_mb=50))
+    rig = with_keyboard(preferences=Preferences(max_inbound_mb=30, cache_cap_mb=50))
     for _ in range(2):
         (order,) = show(rig)
         rig.book.after(1.0).take()
@@ -173,7 +173,7 @@ def test_the_cache_keeps_its_cap() -> None:
 
 
 def test_on_cellular_it_waits_for_a_tap() -> None:
-    rig = seated(on_cellular=True)
+    rig = with_keyboard(on_cellular=True)
     assert show(rig) == []
     assert cards(rig) == [(1, "LOADING", "", True)]
     rig.type("tap 1")
@@ -183,16 +183,16 @@ def test_on_cellular_it_waits_for_a_tap() -> None:
 
 
 def test_on_cellular_it_may_be_allowed() -> None:
-    rig = seated(on_cellular=True, preferences=Preferences(auto_fetch_on_cellular=True))
+    rig = with_keyboard(on_cellular=True, preferences=Preferences(auto_fetch_on_cellular=True))
     assert len(show(rig)) == 1
 
 
 def test_before_the_first_welcome_it_waits() -> None:
-    rig = seated(online=False)
+    rig = with_keyboard(online=False)
     assert show(rig) == []
-    rig = Rig(token=TOKEN)
+    rig = PhoneHarness(token=TOKEN)
     connect = rig.start()
-    rig.sit()
+    rig.open_keyboard()
     assert show(rig) == []
     rig.opened(connect)
     rig.welcome()
@@ -200,7 +200,7 @@ def test_before_the_first_welcome_it_waits() -> None:
 
 
 def test_texts_of_the_start() -> None:
-    rig = Rig(token=TOKEN, texts=("MEDIA:svc-relay://abc", "nothing", "MEDIA:/tmp/x"))
+    rig = PhoneHarness(token=TOKEN, texts=("MEDIA:svc-relay://abc", "nothing", "MEDIA:/tmp/x"))
     rig.opened()
     assert [number for number, *_ in cards(rig)] == [1, 2]
     rig.welcome()
@@ -208,15 +208,15 @@ def test_texts_of_the_start() -> None:
 
 
 def test_without_a_token_it_waits() -> None:
-    rig = Rig(code="ABC123")
+    rig = PhoneHarness(code="ABC123")
     connect = rig.start()
-    rig.sit()
+    rig.open_keyboard()
     assert show(rig) == []
     assert connect.host == "127.0.0.1"
 
 
 def test_a_stop_gives_it_up() -> None:
-    rig = seated()
+    rig = with_keyboard()
     (ready,) = show(rig, "MEDIA:svc-relay://a")
     answer(rig, ready)
     (order,) = show(rig, "MEDIA:svc-relay://b")
@@ -225,25 +225,25 @@ def test_a_stop_gives_it_up() -> None:
 
 
 def test_only_so_many_are_remembered() -> None:
-    rig = seated()
+    rig = with_keyboard()
     orders = show(rig)
     show(rig, " ".join(["MEDIA:svc-relay://x"] * 60))
     rig.type("show " + " ".join(["MEDIA:svc-relay://y"] * 45))
     assert Cancel(orders[0].op) in rig.book.take()
     rig.type("tap 1")
-    assert rig.told()[-1].fields["text"] == "there is nothing to fetch under 1"
+    assert rig.new_notifications()[-1].fields["text"] == "there is nothing to fetch under 1"
     rig.book.take()
 
 
 def test_what_is_forgotten_may_have_been_fetched() -> None:
-    rig = seated(on_cellular=True)
+    rig = with_keyboard(on_cellular=True)
     show(rig)
     show(rig, " ".join(["MEDIA:svc-relay://x"] * 100))
     rig.type("tap 2")  # one of a hundred
-    assert rig.told()[-1].event == "attachment"
+    assert rig.new_notifications()[-1].event == "attachment"
     rig.book.take()
     rig.type("tap 1")
-    assert rig.told()[-1].fields["text"] == "there is nothing to fetch under 1"
+    assert rig.new_notifications()[-1].fields["text"] == "there is nothing to fetch under 1"
     rig.book.take()
 
 
@@ -253,7 +253,7 @@ def test_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ValueError
 
     monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", broken)
-    rig = seated()
+    rig = with_keyboard()
     rig.book.logs.bugs = True
     show(rig)
     assert cards(rig)[-1] == (1, "unavailable card", "relay offline", True)

@@ -7,23 +7,23 @@ import pytest
 from svc_proto.commands import Exit, Notify
 from svc_proto.facts import Closed, Stopping
 from svc_proto.phone import command_executor
-from svc_proto.phone.backend import HandsetCommand, Later, NeedsUpload, Reply
-from tests.phone.harness import Rig
+from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneCommand, UploadReply
+from tests.phone.harness import PhoneHarness
 from tests.playbook import sends
 
-PICTURE = NeedsUpload("screen.png", "image/png", b"\x89PNG")
-OK = Reply(200, {"ok": True})
+PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
+OK = CommandReply(200, {"ok": True})
 
 
 # --- at once ------------------------------------------------------------------------------------------------------
 
 
-def test_a_reply(rig: Rig) -> None:
-    rig.handset.answers["/tap"] = Reply(400, {"error": "x is missing"})
+def test_a_reply(rig: PhoneHarness) -> None:
+    rig.handset.answers["/tap"] = CommandReply(400, {"error": "x is missing"})
     rig.command("/tap", body={"y": 5})
     rig.book << [Notify("performed", {"method": "POST", "path": "/tap", "status": 400}), sends(rig.end.ch)]
     assert rig.responses() == [("r1", 400, {"error": "x is missing"})]
-    assert rig.handset.asked == [HandsetCommand("POST", "/tap", {"y": 5}, "r1")]
+    assert rig.handset.asked == [PhoneCommand("POST", "/tap", {"y": 5}, "r1")]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_reply(rig: Rig) -> None:
         ({"body": [1], "params": "text"}, {}),
     ],
 )
-def test_where_the_arguments_are(rig: Rig, payload: dict[str, Any], body: dict[str, object]) -> None:
+def test_where_the_arguments_are(rig: PhoneHarness, payload: dict[str, Any], body: dict[str, object]) -> None:
     rig.command("/tap", **payload)
     assert rig.responses() == [("r1", 200, {"ok": True})]
     assert rig.handset.asked[0].body == body
@@ -55,13 +55,13 @@ def test_where_the_arguments_are(rig: Rig, payload: dict[str, Any], body: dict[s
         {"request_id": "r", "method": "GET"},
     ],
 )
-def test_malformed_commands_are_ignored(rig: Rig, payload: object) -> None:
+def test_malformed_commands_are_ignored(rig: PhoneHarness, payload: object) -> None:
     rig.message("bridge", "bridge.command", payload)
     rig.book << []
     assert rig.handset.asked == []
 
 
-def test_a_bug_in_the_handset_is_the_answer_to_one_command(rig: Rig) -> None:
+def test_a_bug_in_the_handset_is_the_answer_to_one_command(rig: PhoneHarness) -> None:
     rig.handset.answers["/tap"] = RuntimeError("secret")
     rig.command("/tap")
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]
@@ -71,19 +71,19 @@ def test_a_bug_in_the_handset_is_the_answer_to_one_command(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), object(), {1, 2}])
-def test_a_result_that_is_not_json(rig: Rig, value: object) -> None:
+def test_a_result_that_is_not_json(rig: PhoneHarness, value: object) -> None:
     rig.book.logs.bugs = True
-    rig.handset.answers["/screen"] = Reply(200, {"value": value})
+    rig.handset.answers["/screen"] = CommandReply(200, {"value": value})
     rig.command("/screen")
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]
-    assert rig.told() == [Notify("performed", {"method": "POST", "path": "/screen", "status": 500})]
+    assert rig.new_notifications() == [Notify("performed", {"method": "POST", "path": "/screen", "status": 500})]
 
 
 # --- later --------------------------------------------------------------------------------------------------------
 
 
-def test_a_reply_that_takes_its_time(rig: Rig) -> None:
-    rig.handset.answers["/wait"] = Later(2.0, OK)
+def test_a_reply_that_takes_its_time(rig: PhoneHarness) -> None:
+    rig.handset.answers["/wait"] = DelayedReply(2.0, OK)
     rig.command("/wait")
     rig.book << []
     rig.command("/ping", "r2")
@@ -94,8 +94,8 @@ def test_a_reply_that_takes_its_time(rig: Rig) -> None:
     rig.book.after(5.0) << []
 
 
-def test_only_so_many_at_once(rig: Rig) -> None:
-    rig.handset.answers["/wait"] = Later(2.0, OK)
+def test_only_so_many_at_once(rig: PhoneHarness) -> None:
+    rig.handset.answers["/wait"] = DelayedReply(2.0, OK)
     for number in range(64):
         rig.command("/wait", f"r{number}")
         rig.book << []
@@ -107,8 +107,8 @@ def test_only_so_many_at_once(rig: Rig) -> None:
     assert rig.responses() == [("again", 200, {"ok": True})]
 
 
-def test_a_lost_socket_ends_what_is_under_way(rig: Rig) -> None:
-    rig.handset.answers["/wait"] = Later(0.5, OK)
+def test_a_lost_socket_ends_what_is_under_way(rig: PhoneHarness) -> None:
+    rig.handset.answers["/wait"] = DelayedReply(0.5, OK)
     rig.command("/wait")
     rig.vanish()
     (offline,) = rig.book.take()
@@ -116,15 +116,15 @@ def test_a_lost_socket_ends_what_is_under_way(rig: Rig) -> None:
     rig.book.after(0.9) << []
 
 
-def test_a_stop_ends_what_is_under_way(rig: Rig) -> None:
-    rig.handset.answers["/wait"] = Later(5.0, OK)
+def test_a_stop_ends_what_is_under_way(rig: PhoneHarness) -> None:
+    rig.handset.answers["/wait"] = DelayedReply(5.0, OK)
     rig.command("/wait")
     rig.book >> Stopping(10.0) << [sends(rig.end.ch)]
     rig.book >> Closed(rig.end.ch) << [Exit(0)]
 
 
-def test_so_many_are_remembered(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_executor, "MOST_REMEMBERED", 2)
+def test_so_many_are_remembered(rig: PhoneHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_executor, "MAX_REMEMBERED_IDS", 2)
     told: list[str] = []
     for number in (1, 2, 1, 2, 3, 1, 3):
         rig.command("/ping", f"r{number}")

@@ -11,7 +11,7 @@ from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.pairing_payload import pairing_url
-from svc_proto.phone.invite import Invite, read_invite
+from svc_proto.phone.invite import Invite, parse_phone_invite
 from svc_proto.phone.preferences import Preferences
 
 CAREFUL, PLAIN = Preferences(), Preferences(allow_plain=True)
@@ -29,17 +29,17 @@ def candidate(url: object, role: object = "lan", **more: object) -> dict[str, ob
 
 
 def test_without_endpoints_there_is_one_address() -> None:
-    assert read_invite(payload(), CAREFUL) == Invite(remote=RELAY["url"], code="Q7M2ZK", routes=())
+    assert parse_phone_invite(payload(), CAREFUL) == Invite(remote=RELAY["url"], code="Q7M2ZK", routes=())
 
 
 @pytest.mark.parametrize("brand", BRANDS.values())
 def test_the_url_form(brand: Brand) -> None:
-    assert read_invite(pairing_url(brand, payload()), CAREFUL).code == "Q7M2ZK"
+    assert parse_phone_invite(pairing_url(brand, payload()), CAREFUL).code == "Q7M2ZK"
 
 
 def test_routes_by_priority() -> None:
     endpoints = [candidate(MESH, "Mesh", priority=2), candidate(LAN, priority=1), candidate(RELAY["url"], "public")]
-    invite = read_invite(payload(endpoints=endpoints), PLAIN)
+    invite = parse_phone_invite(payload(endpoints=endpoints), PLAIN)
     assert invite.routes == (
         Candidate("public", 0, RELAY["url"]),
         Candidate("lan", 1, LAN),
@@ -50,12 +50,12 @@ def test_routes_by_priority() -> None:
 
 def test_plain_routes_need_consent() -> None:
     endpoints = [candidate(LAN), candidate(MESH, "mesh", priority=1)]
-    assert read_invite(payload(endpoints=endpoints), CAREFUL).routes == (Candidate("mesh", 1, MESH),)
+    assert parse_phone_invite(payload(endpoints=endpoints), CAREFUL).routes == (Candidate("mesh", 1, MESH),)
     for text in (payload(endpoints=[candidate(LAN)]), payload(relay={"url": LAN, "code": "Q7M2ZK"})):
         with pytest.raises(Refused) as caught:
-            read_invite(text, CAREFUL)
+            parse_phone_invite(text, CAREFUL)
         assert caught.value.code == "plain_route"
-        assert read_invite(text, PLAIN).remote == LAN
+        assert parse_phone_invite(text, PLAIN).remote == LAN
 
 
 @pytest.mark.parametrize(
@@ -74,17 +74,17 @@ def test_plain_routes_need_consent() -> None:
     ],
 )
 def test_a_malformed_candidate_is_left_out(broken: object) -> None:
-    invite = read_invite(payload(endpoints=[broken, candidate(MESH), candidate(MESH)]), CAREFUL)
+    invite = parse_phone_invite(payload(endpoints=[broken, candidate(MESH), candidate(MESH)]), CAREFUL)
     assert invite.routes == (Candidate("lan", 0, MESH),)
 
 
 def test_the_longest_role() -> None:
-    assert read_invite(payload(endpoints=[candidate(MESH, role="x" * 64)]), CAREFUL).routes[0].role == "x" * 64
+    assert parse_phone_invite(payload(endpoints=[candidate(MESH, role="x" * 64)]), CAREFUL).routes[0].role == "x" * 64
 
 
 def test_there_may_be_very_many() -> None:
     endpoints = [candidate(f"wss://h{number}") for number in range(70)]
-    assert len(read_invite(payload(endpoints=endpoints), CAREFUL).routes) == 64
+    assert len(parse_phone_invite(payload(endpoints=endpoints), CAREFUL).routes) == 64
 
 
 @pytest.mark.parametrize(
@@ -100,5 +100,5 @@ def test_there_may_be_very_many() -> None:
 )
 def test_no_invite(text: str) -> None:
     with pytest.raises(Refused) as caught:
-        read_invite(text, CAREFUL)
+        parse_phone_invite(text, CAREFUL)
     assert caught.value.code == "invalid_invite"

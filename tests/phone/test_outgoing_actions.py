@@ -6,21 +6,21 @@ from collections.abc import Mapping
 
 import pytest
 
-from svc_proto.phone.arguments import Arguments
-from svc_proto.phone.command_refused import Refusal
-from svc_proto.phone.outgoing_actions import READERS, Handover, OutgoingFile, PhoneCall, Sms
+from svc_proto.phone.arguments import CommandArguments
+from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.outgoing_actions import READERS, CallAction, OutgoingFile, ShareAction, SmsAction
 
 UNKNOWN = "application/octet-stream"
 
 
-def read(path: str, body: Mapping[str, object]) -> PhoneCall | Sms | Handover:
-    return READERS[path](Arguments(body))
+def read(path: str, body: Mapping[str, object]) -> CallAction | SmsAction | ShareAction:
+    return READERS[path](CommandArguments(body))
 
 
 def refusal(path: str, body: Mapping[str, object]) -> tuple[object, object]:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(CommandRefused) as caught:
         read(path, body)
-    reply = caught.value.reply()
+    reply = caught.value.to_reply()
     assert reply.status == 400
     return reply.result["error"], reply.result.get("reason")
 
@@ -59,7 +59,7 @@ def refusal(path: str, body: Mapping[str, object]) -> tuple[object, object]:
     ],
 )
 def test_all_of_it_is_shown(path: str, body: dict[str, object], shown: str) -> None:
-    assert read(path, body).shown == shown
+    assert read(path, body).question_text == shown
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_cannot_be_used(path: str, body: dict[str, object], reason: str | N
 
 def test_the_type_of_an_attachment() -> None:
     handover = read("/share_media", {"media": "tok", "file_name": "a.PNG", "paths": ["/b.txt", "/c"]})
-    assert isinstance(handover, Handover)
+    assert isinstance(handover, ShareAction)
     assert handover.attachments == (
         OutgoingFile("tok", "image/png"),
         OutgoingFile("MEDIA:/b.txt", "text/plain"),

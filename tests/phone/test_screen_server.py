@@ -11,16 +11,16 @@ from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Notify, Ready, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, ChannelId, Received, Started
-from svc_proto.phone.backend import HandsetCommand, Later, Reply
+from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneCommand
 from svc_proto.phone.keyboard_control import KEYBOARD
 from svc_proto.phone.safety.settings import SafetySettings, Switch
-from svc_proto.phone.screen_server import PHONE_SESSION, SeenPhone
+from svc_proto.phone.screen_server import PHONE_SESSION, PhoneScreenServer
 from svc_proto.phone.service import PhoneConfig
 from svc_proto.phone.terminal_channels import PAIR_ANEW
 from tests.loops.seen import Seen
 from tests.loops.virtual import VirtualWorld
 from tests.loops.world import bearer
-from tests.phone.safety.scripted_backend import ScriptedHandset
+from tests.phone.safety.scripted_backend import ScriptedBackend
 from tests.playbook import CH, LOCAL, Playbook, accepted, counting_entropy, wire_bytes
 
 
@@ -88,15 +88,15 @@ def test_a_look_that_is_given_up_and_one_at_the_end(virtual: VirtualWorld) -> No
 
 def test_switches_say_whether_they_are_on(virtual: VirtualWorld) -> None:
     seen = Seen(virtual)
-    seen.handset.perform(HandsetCommand("POST", "/open_app", {"package": "com.android.settings"}), Moment(0, 0))
-    seen.handset.perform(HandsetCommand("POST", "/tap_text", {"text": "Network"}), Moment(0, 0))
+    seen.handset.execute(PhoneCommand("POST", "/open_app", {"package": "com.android.settings"}), Moment(0, 0))
+    seen.handset.execute(PhoneCommand("POST", "/tap_text", {"text": "Network"}), Moment(0, 0))
     network = seen.screen()
     nodes = network["screen"]["nodes"]
     assert {node["contentDescription"]: node["checked"] for node in nodes if "checked" in node} == {
         "Wi-Fi": True,
         "Mobile data": True,
     }
-    seen.handset.perform(HandsetCommand("POST", "/tap_text", {"text": "Wi-Fi"}), Moment(0, 0))
+    seen.handset.execute(PhoneCommand("POST", "/tap_text", {"text": "Wi-Fi"}), Moment(0, 0))
     flipped = seen.screen()
     assert [node["checked"] for node in flipped["screen"]["nodes"] if "checked" in node] == [False, True]
     assert flipped["tag"] != network["tag"]  # so a look that waits ends
@@ -183,7 +183,7 @@ def test_the_toggle(virtual: VirtualWorld) -> None:
     assert seen.ask("POST", "/toggle", {"on": True}).json == {"ok": True}
     assert seen.screen()["device_control"] is True
     assert seen.ask("POST", "/toggle", {"on": False}).status == 200
-    seen.service.phone.controls.turn(Switch.ACCESSIBILITY, False)
+    seen.service.phone.controls.set_switch(Switch.ACCESSIBILITY, False)
     refused = seen.ask("POST", "/toggle", {"on": True})
     assert (refused.status, refused.json["error"]) == (409, seen.screen()["hint"])
     assert seen.screen()["screen"] == {"error": "no accessibility window is readable"}
@@ -236,14 +236,16 @@ def test_the_session_is_kept_for_the_next_start(virtual: VirtualWorld) -> None:
     virtual.wait_until(lambda: seen.written(PHONE_SESSION) == seen.token)
 
 
-def playbook(handset: ScriptedHandset) -> tuple[Playbook, SeenPhone]:
-    phone = SeenPhone(PhoneConfig(remote="ws://127.0.0.1:1", code="ABC123"), handset, SafetySettings(), url="http://x")
+def playbook(handset: ScriptedBackend) -> tuple[Playbook, PhoneScreenServer]:
+    phone = PhoneScreenServer(
+        PhoneConfig(remote="ws://127.0.0.1:1", code="ABC123"), handset, SafetySettings(), url="http://x"
+    )
     return Playbook(Engine(phone, entropy=counting_entropy())), phone
 
 
 def test_a_home_that_takes_nothing() -> None:
     """Then nobody can know the secret, and nobody is let in."""
-    book, phone = playbook(ScriptedHandset())
+    book, phone = playbook(ScriptedBackend())
     book >> Started()
     (order,) = book.take()
     book >> accepted(2) << []
@@ -255,7 +257,7 @@ def test_a_home_that_takes_nothing() -> None:
     assert [(record.level, record.event) for record in book.logs] == [
         (Level.ERROR, "no dashboard will find the screen")
     ]
-    phone.engine.timers.timer(lambda: phone._heard(Notify("paired", {"token": "t0ken"}))).set(book.now.mono)
+    phone.engine.timers.timer(lambda: phone._on_notify(Notify("paired", {"token": "t0ken"}))).set(book.now.mono)
     (order,) = book.after(0.0).take()
     assert isinstance(order, WriteConfig)
     assert order == WriteConfig(order.op, PHONE_SESSION, "t0ken")
@@ -266,8 +268,11 @@ def test_a_home_that_takes_nothing() -> None:
 
 
 def test_a_handset_that_answers_otherwise() -> None:
-    handset = ScriptedHandset()
-    handset.answers = {"/screen": Later(1.0, Reply(200, {})), "/tap": Later(1.0, Reply(200, {}))}
+    handset = ScriptedBackend()
+    handset.answers = {
+        "/screen": DelayedReply(1.0, CommandReply(200, {})),
+        "/tap": DelayedReply(1.0, CommandReply(200, {})),
+    }
     book, phone = playbook(handset)
     book >> Started()
     (order,) = book.take()

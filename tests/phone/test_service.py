@@ -19,8 +19,8 @@ from svc_proto.facts import (
     Sent,
     Started,
 )
-from svc_proto.phone.backend import Later, NeedsUpload, Reply
-from svc_proto.phone.service import LIFE, Phone, PhoneConfig, PhoneState, PhoneTrigger
+from svc_proto.phone.backend import CommandReply, DelayedReply, UploadReply
+from svc_proto.phone.service import PHONE_TABLE, Phone, PhoneConfig, PhoneState, PhoneTrigger
 from svc_proto.wire.events import (
     AcceptWebSocket,
     BinaryMessage,
@@ -29,8 +29,8 @@ from svc_proto.wire.events import (
     WebSocketClosed,
 )
 from tests.machines.specified_tables import check_table
-from tests.phone.harness import RELAY, STREAM, TOKEN, Rig, Said, is_status
-from tests.phone.safety.scripted_backend import ScriptedHandset
+from tests.phone.harness import RELAY, STREAM, TOKEN, PhoneHarness, SentEnvelope, is_status
+from tests.phone.safety.scripted_backend import ScriptedBackend
 from tests.playbook import Playbook, counting_entropy, sends
 
 S, T = PhoneState, PhoneTrigger
@@ -48,7 +48,7 @@ IDENTITY: dict[str, object] = {
 
 def test_the_table_is_that_of_the_module() -> None:
     check_table(
-        LIFE,
+        PHONE_TABLE,
         PhoneState,
         PhoneTrigger,
         [
@@ -69,49 +69,51 @@ def test_the_table_is_that_of_the_module() -> None:
 
 
 def test_from_the_start_to_the_first_status() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     book = rig.book
     order = Connect(OperationId(1), ChannelId(1), "127.0.0.1", 8767, tls=False)
     book >> Started() << [Ready(), order]
     assert rig.is_in(S.CONNECTING)
     head = rig.asked(order)
     assert (head.method, head.target, head.headers.get(b"host")) == ("GET", "/ws", b"127.0.0.1:8767")
-    book >> rig.end.say(AcceptWebSocket(STREAM)) << [sends(1)]
+    book >> rig.end.received_fact(AcceptWebSocket(STREAM)) << [sends(1)]
     assert rig.is_in(S.SIGNING_IN)
-    assert rig.said() == [Said("system", "auth", {**IDENTITY, "pairing_code": "ABC123", "ttl_seconds": 604_800})]
+    assert rig.sent_envelopes() == [
+        SentEnvelope("system", "auth", {**IDENTITY, "pairing_code": "ABC123", "ttl_seconds": 604_800})
+    ]
     rig.welcome()
     paired = Notify("paired", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})
     book << [paired, sends(1)]
     assert rig.is_in(S.ONLINE)
-    (status,) = rig.said()
+    (status,) = rig.sent_envelopes()
     assert is_status(status)
-    assert rig.told() == [paired]
+    assert rig.new_notifications() == [paired]
 
 
 def test_status_every_thirty_seconds() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.online()
     for _ in range(3):
         rig.delivered()
         rig.book.after(29.5)
-        assert rig.said() == []
+        assert rig.sent_envelopes() == []
         rig.book.after(0.5)
-        (status,) = rig.said()
+        (status,) = rig.sent_envelopes()
         assert is_status(status)
 
 
 def test_a_bug_in_the_status_is_logged_and_the_next_one_comes() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.opened()
     rig.handset.fault = RuntimeError("secret")
     rig.welcome()
-    assert rig.said() == []
+    assert rig.sent_envelopes() == []
     assert rig.is_in(S.ONLINE)
     assert [log.event for log in rig.book.logs] == ["bug"]
     assert "secret" not in repr(rig.book.logs)
     rig.handset.fault = None
     rig.book.after(30.0)
-    assert [said.type for said in rig.said()] == ["bridge.status"]
+    assert [said.type for said in rig.sent_envelopes()] == ["bridge.status"]
 
 
 @pytest.mark.parametrize(
@@ -124,27 +126,29 @@ def test_a_bug_in_the_status_is_logged_and_the_next_one_comes() -> None:
     ],
 )
 def test_credentials(config: dict[str, Any], credentials: dict[str, object]) -> None:
-    assert Rig(**config).opened() == Said("system", "auth", {**IDENTITY, **credentials})
+    assert PhoneHarness(**config).opened() == SentEnvelope("system", "auth", {**IDENTITY, **credentials})
 
 
 def test_after_pairing_the_token_is_used_and_the_code_forgotten() -> None:
-    rig = Rig(code="ABC123", ttl_seconds=60)
+    rig = PhoneHarness(code="ABC123", ttl_seconds=60)
     rig.online()
     rig.vanish()
     auth = rig.opened(rig.next_connect())
     assert auth.payload == {**IDENTITY, "session_token": TOKEN}
-    rig.told()
+    rig.new_notifications()
     rig.welcome()
     rig.book.take()
-    assert rig.told() == [Notify("online", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})]
+    assert rig.new_notifications() == [
+        Notify("online", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})
+    ]
 
 
 def test_a_refusal_is_the_end() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.fail", {"reason": "the pairing code is\x1b[2J invalid"})
     assert rig.is_in(S.GIVEN_UP)
-    (closing,) = rig.end.hear(rig.book.take())
+    (closing,) = rig.end.receive(rig.book.take())
     assert closing == WebSocketClosed(STREAM, 1000)
     # The reason is shown on terminals: no control characters in it.
     refusal = "the relay refused: the pairing code is [2J invalid"
@@ -153,7 +157,7 @@ def test_a_refusal_is_the_end() -> None:
 
 @pytest.mark.parametrize("payload", [{}, {"reason": 5}, {"reason": ""}, None, [1]])
 def test_a_refusal_without_a_reason(payload: object) -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.fail", payload)
     rig.book.take()
@@ -161,9 +165,9 @@ def test_a_refusal_without_a_reason(payload: object) -> None:
 
 
 def test_a_relay_that_refuses_and_hangs_up_at_once() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.opened()
-    fact = rig.end.say(
+    fact = rig.end.received_fact(
         TextMessage(STREAM, '{"channel":"system","type":"auth.fail","payload":{"reason":"no"}}'),
         CloseWebSocket(STREAM, 1000),
     )
@@ -171,7 +175,7 @@ def test_a_relay_that_refuses_and_hangs_up_at_once() -> None:
 
 
 def test_a_refused_phone_does_not_wait_for_the_close_for_ever() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.fail", {"reason": "no"})
     rig.book.take()
@@ -180,18 +184,18 @@ def test_a_refused_phone_does_not_wait_for_the_close_for_ever() -> None:
 
 
 def test_a_timeout_of_the_relay_is_no_refusal() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.fail", {"reason": "auth timeout: nothing came"})
     assert rig.is_in(S.SIGNING_IN)
     rig.hang_up()
     rig.book.take()
-    assert rig.is_in(S.RESTING)
+    assert rig.is_in(S.BACKING_OFF)
 
 
 @pytest.mark.parametrize("token", [None, "", 5, "caf\u00e9", "a\nb"])
 def test_a_welcome_without_a_token(token: object) -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.ok", {"session_token": token})
     rig.book.take()
@@ -200,39 +204,43 @@ def test_a_welcome_without_a_token(token: object) -> None:
 
 
 def test_a_relay_that_never_answers() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.opened()
     rig.book.after(14.9) << []
     rig.book.after(0.1)
-    assert rig.end.hear(rig.book.take()) == [WebSocketClosed(STREAM, 1002, "no answer to system/auth")]
+    assert rig.end.receive(rig.book.take()) == [WebSocketClosed(STREAM, 1002, "no answer to system/auth")]
     rig.book.after(5.0) << [Abort(rig.end.ch)]
     rig.vanish()
     rig.book << [Notify("offline", {"retry_in": rig.pause()})]
-    assert rig.is_in(S.RESTING)
+    assert rig.is_in(S.BACKING_OFF)
 
 
 # --- what makes no sense ------------------------------------------------------------------------------------------
 
 
 def test_messages_out_of_place_are_ignored() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.opened()
     rig.command("/ping")
-    assert rig.said() == []
-    rig.book >> rig.end.say(BinaryMessage(STREAM, b"\x00"), TextMessage(STREAM, "["), TextMessage(STREAM, "[]")) << []
+    assert rig.sent_envelopes() == []
+    (
+        rig.book
+        >> rig.end.received_fact(BinaryMessage(STREAM, b"\x00"), TextMessage(STREAM, "["), TextMessage(STREAM, "[]"))
+        << []
+    )
     rig.welcome()
     rig.book.take()
     for channel, kind in (("system", "auth.ok"), ("system", "auth.fail"), ("pairing", "profiles.updated"), ("", "")):
         rig.message(channel, kind, {"session_token": "other", "reason": "no"})
-        assert rig.said() == []
+        assert rig.sent_envelopes() == []
     assert rig.is_in(S.ONLINE)
     assert rig.phone.token == TOKEN
 
 
 def test_a_line_that_was_full_is_writable_again() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.online()
-    rig.handset.answers["/screen"] = Reply(200, {"noise": "".join(sha256_hex(str(n)) for n in range(16_000))})
+    rig.handset.answers["/screen"] = CommandReply(200, {"noise": "".join(sha256_hex(str(n)) for n in range(16_000))})
     rig.command("/screen")
     (data,) = [command.data for command in rig.book.take() if isinstance(command, Send)]
     assert len(data) > 256 * 1024  # high water
@@ -268,10 +276,10 @@ ENVELOPES = st.fixed_dictionaries(
 
 @given(state=st.sampled_from(["signing in", "online"]), data=st.data())
 def test_no_message_makes_the_phone_raise(state: str, data: st.DataObject) -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.handset.answers = {
-        "/wait": Later(3.0, Reply(200, {})),
-        "/screenshot": NeedsUpload("s.png", "image/png", b"png"),
+        "/wait": DelayedReply(3.0, CommandReply(200, {})),
+        "/screenshot": UploadReply("s.png", "image/png", b"png"),
         "/bug": RuntimeError("bug"),
     }
     if state == "online":
@@ -283,7 +291,7 @@ def test_no_message_makes_the_phone_raise(state: str, data: st.DataObject) -> No
             break
         message = data.draw(ENVELOPES.map(json.dumps) | st.text(max_size=40) | st.binary(max_size=40))
         event = TextMessage(STREAM, message) if isinstance(message, str) else BinaryMessage(STREAM, message)
-        for command in (rig.book >> rig.end.say(event)).take():
+        for command in (rig.book >> rig.end.received_fact(event)).take():
             if isinstance(command, Send):
                 rig.end.conn.receive_data(command.data)
         while rig.end.conn.next_event() is not None:
@@ -297,7 +305,7 @@ def test_no_message_makes_the_phone_raise(state: str, data: st.DataObject) -> No
     state=st.sampled_from(["connecting", "signing in", "online"]), pieces=st.lists(st.binary(max_size=60), max_size=4)
 )
 def test_no_bytes_make_the_phone_raise(state: str, pieces: list[bytes]) -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     if state == "connecting":
         rig.asked(rig.start())
     elif state == "signing in":
@@ -316,7 +324,7 @@ def test_no_bytes_make_the_phone_raise(state: str, pieces: list[bytes]) -> None:
 
 def test_a_phone_without_anybody_to_hear_its_news() -> None:
     book = Playbook(
-        Engine(Phone(PhoneConfig(remote="wss://relay", token="T"), ScriptedHandset()), entropy=counting_entropy())
+        Engine(Phone(PhoneConfig(remote="wss://relay", token="T"), ScriptedBackend()), entropy=counting_entropy())
     )
     book >> Started()
     connect = book.order(Connect)

@@ -18,8 +18,8 @@ from svc_proto.phone.service import Phone, PhoneConfig, PhoneState
 from svc_proto.wire.events import (
     WebSocketClosed,
 )
-from tests.phone.harness import STREAM, Rig
-from tests.phone.safety.scripted_backend import ScriptedHandset
+from tests.phone.harness import STREAM, PhoneHarness
+from tests.phone.safety.scripted_backend import ScriptedBackend
 from tests.playbook import LOCAL, PEER, Playbook, sends
 
 S = PhoneState
@@ -29,7 +29,7 @@ S = PhoneState
 
 
 def test_pauses_double_with_jitter_and_begin_anew_after_a_success() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     connect = rig.start()
     for base in (1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0):
         rig.book.fail(connect, FailureKind.UNREACHABLE)
@@ -45,7 +45,7 @@ def test_pauses_double_with_jitter_and_begin_anew_after_a_success() -> None:
 
 @pytest.mark.parametrize(("byte", "seconds"), [(0, 1.0), (128, 1.125), (255, 1.2490234375)])
 def test_the_jitter_is_from_the_entropy(byte: int, seconds: float) -> None:
-    phone = Phone(PhoneConfig(remote="ws://h", code="ABC123"), ScriptedHandset())
+    phone = Phone(PhoneConfig(remote="ws://h", code="ABC123"), ScriptedBackend())
     book = Playbook(Engine(phone, entropy=lambda n: bytes([byte]) * n))
     book >> Started()
     book.fail(book.order(Connect)) << [Notify("offline", {"retry_in": seconds})]
@@ -64,7 +64,7 @@ def test_the_jitter_is_from_the_entropy(byte: int, seconds: float) -> None:
     ],
 )
 def test_too_many_attempts(retry_after: bytes | None, seconds: float) -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     refuse(rig, 429, () if retry_after is None else ((b"retry-after", retry_after),))
     assert rig.pause() == seconds
     assert (rig.book.logs[-1].event, rig.book.logs[-1].fields) == ("not connected", {"status": 429})
@@ -72,40 +72,40 @@ def test_too_many_attempts(retry_after: bytes | None, seconds: float) -> None:
 
 
 def test_another_refusal_of_the_upgrade() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     refuse(rig, 503)
     assert 1.0 <= rig.pause() <= 1.25
 
 
-def refuse(rig: Rig, status: int, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+def refuse(rig: PhoneHarness, status: int, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
     rig.asked(rig.start())
     rig.book >> rig.end.answer(status, b"no", *headers)
     assert Abort(rig.end.ch) in rig.book.take()
-    assert rig.is_in(S.RESTING)
+    assert rig.is_in(S.BACKING_OFF)
 
 
 @pytest.mark.parametrize("gone", ["reset", "hang up"])
 def test_a_lost_connection(gone: str) -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.online()
     if gone == "reset":
         rig.vanish()
     else:
         rig.hang_up(1001)
     rig.book.take()
-    assert rig.told()[-1].event == "offline"
-    assert rig.is_in(S.RESTING)
+    assert rig.new_notifications()[-1].event == "offline"
+    assert rig.is_in(S.BACKING_OFF)
 
 
 def test_a_relay_that_falls_silent() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.online()
     rig.book.after(50.0)
     assert Abort(rig.end.ch) in rig.book.take()
 
 
 def test_a_bug_while_connecting_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    rig = Rig()
+    rig = PhoneHarness()
 
     def broken(*args: object, **more: object) -> None:
         raise RuntimeError
@@ -118,14 +118,14 @@ def test_a_bug_while_connecting_ends_the_program(monkeypatch: pytest.MonkeyPatch
 
 
 def test_stopped_while_connecting() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     connect = rig.start()
     rig.book >> Stopping(10.0) << [Cancel(connect.op), Exit(0)]
     assert rig.is_in(S.STOPPED)
 
 
 def test_stopped_while_waiting_for_the_upgrade() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.asked(rig.start())
     commands = (rig.book >> Stopping(10.0)).take()
     assert Abort(rig.end.ch) in commands
@@ -134,28 +134,28 @@ def test_stopped_while_waiting_for_the_upgrade() -> None:
 
 @pytest.mark.parametrize("signed_in", [False, True])
 def test_stopped_on_the_line(signed_in: bool) -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     if signed_in:
         rig.online()
     else:
         rig.opened()
     rig.book >> Stopping(10.0) << [sends(rig.end.ch)]
     assert rig.is_in(S.STOPPED)
-    assert rig.end.hear(rig.book.take()) == [WebSocketClosed(STREAM, 1001, "going away")]
+    assert rig.end.receive(rig.book.take()) == [WebSocketClosed(STREAM, 1001, "going away")]
     rig.book >> Received(rig.end.ch, rig.end.conn.data_to_send()) << [CloseWrite(rig.end.ch)]
     rig.book >> ReadClosed(rig.end.ch) << []
     rig.book >> Closed(rig.end.ch) << [Exit(0)]
 
 
 def test_stopped_while_resting() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.book.fail(rig.start())
     rig.book.take()
     rig.book >> Stopping(10.0) << [Exit(0)]
 
 
 def test_stopped_after_a_refusal_the_reason_stays() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.fail", {"reason": "no"})
     rig.book.take()
@@ -166,12 +166,12 @@ def test_stopped_after_a_refusal_the_reason_stays() -> None:
 
 
 def test_stopped_before_the_start() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.book >> Stopping(10.0) << [Exit(0)]
 
 
 def test_a_phone_listens_nowhere() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.book.fail(rig.start())
     rig.book.take()
     rig.book >> Accepted(ChannelId(2), PEER, LOCAL) << [Abort(ChannelId(2))]

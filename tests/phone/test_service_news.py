@@ -7,42 +7,42 @@ import pytest
 from svc_proto.commands import Compute, Connect
 from svc_proto.facts import FailureKind, Started
 from svc_proto.phone.service import PhoneState
-from tests.phone.harness import Rig, Said
+from tests.phone.harness import PhoneHarness, SentEnvelope
 
 WHERE = ("relay.example", 443)
 PIN = "sha256/" + "A" * 43 + "="
 
 
-def notice(title: str, text: str | None, number: int, posted_at: int) -> Said:
+def notice(title: str, text: str | None, number: int, posted_at: int) -> SentEnvelope:
     key = f"0|com.example.mail|{number}|null|10123"
     said = {"package_name": "com.example.mail", "title": title, "text": text, "sub_text": None}
-    return Said("notifications", "notification.posted", {**said, "posted_at": posted_at, "key": key})
+    return SentEnvelope("notifications", "notification.posted", {**said, "posted_at": posted_at, "key": key})
 
 
 def test_a_notification_goes_to_the_relay() -> None:
-    rig = Rig()
+    rig = PhoneHarness()
     rig.online()
-    rig.sit()
+    rig.open_keyboard()
     rig.type("notify Ann: Are you: there?")
     now = int(rig.book.now.wall * 1000)
-    assert rig.said() == [notice("Ann", "Are you: there?", 1, now)]
+    assert rig.sent_envelopes() == [notice("Ann", "Are you: there?", 1, now)]
     rig.type("notify Hello")
-    assert rig.said() == [notice("Hello", None, 2, now)]
+    assert rig.sent_envelopes() == [notice("Hello", None, 2, now)]
 
 
 def test_notifications_wait_for_a_relay_the_last_fifty_of_them() -> None:
-    rig = Rig(notices=tuple(f"n{number}" for number in range(49)))
+    rig = PhoneHarness(notices=tuple(f"n{number}" for number in range(49)))
     connect = rig.start()
-    rig.sit()
+    rig.open_keyboard()
     rig.type("notify a")
     rig.type("notify b")
     rig.opened(connect)
     rig.welcome()
-    told = rig.said()[1:]
+    told = rig.sent_envelopes()[1:]
     assert [said.payload["title"] for said in told] == [*(f"n{number}" for number in range(1, 49)), "a", "b"]
 
 
-def online(rig: Rig, connect: Connect) -> Compute:
+def online(rig: PhoneHarness, connect: Connect) -> Compute:
     """Sign in over TLS: the question for the pin."""
     rig.opened(connect)
     rig.welcome()
@@ -50,7 +50,7 @@ def online(rig: Rig, connect: Connect) -> Compute:
 
 
 def test_the_first_connection_over_tls_pins_the_key() -> None:
-    rig = Rig(remote="wss://relay.example")
+    rig = PhoneHarness(remote="wss://relay.example")
     seen = online(rig, rig.start())
     assert (seen.name, seen.args) == ("tls.seen", WHERE)
     rig.book.answer(seen, PIN)
@@ -58,7 +58,7 @@ def test_the_first_connection_over_tls_pins_the_key() -> None:
     assert isinstance(expect, Compute)
     assert (expect.name, expect.args) == ("tls.expect", (*WHERE, PIN))
     rig.book.answer(expect, None)
-    (told,) = rig.told()[-1:]
+    (told,) = rig.new_notifications()[-1:]
     assert (told.event, told.fields) == ("pinned", {"url": "wss://relay.example", "pin": PIN})
     rig.book.take()
     rig.vanish()
@@ -69,12 +69,12 @@ def test_the_first_connection_over_tls_pins_the_key() -> None:
 
 
 def test_a_host_that_knows_no_pin_pins_nothing() -> None:
-    rig = Rig(remote="wss://relay.example")
+    rig = PhoneHarness(remote="wss://relay.example")
     rig.book.fail(online(rig, rig.start()), FailureKind.NOT_FOUND) << []
 
 
 def test_a_pin_that_is_brought_along_counts_from_the_first_connection() -> None:
-    rig = Rig(remote="wss://relay.example", pin=PIN)
+    rig = PhoneHarness(remote="wss://relay.example", pin=PIN)
     rig.book >> Started()
     _, expect = rig.book.take()
     assert isinstance(expect, Compute)
@@ -87,13 +87,13 @@ def test_a_pin_that_is_brought_along_counts_from_the_first_connection() -> None:
 
 
 def test_a_pin_is_nothing_to_a_relay_without_tls() -> None:
-    rig = Rig(remote="ws://relay.example", pin=PIN)
+    rig = PhoneHarness(remote="ws://relay.example", pin=PIN)
     assert rig.start().host == "relay.example"
 
 
 @pytest.mark.parametrize(("kind", "detail"), [(FailureKind.TLS, True), (FailureKind.UNREACHABLE, False)])
 def test_the_log_says_what_is_wrong_with_a_certificate(kind: FailureKind, detail: bool) -> None:
-    rig = Rig(remote="wss://relay.example", pin=None)
+    rig = PhoneHarness(remote="wss://relay.example", pin=None)
     rig.book.fail(rig.start(), kind)
     rig.book.take()
     (record,) = [each for each in rig.book.logs if each.event == "not connected"]

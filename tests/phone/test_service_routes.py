@@ -10,7 +10,7 @@ from svc_proto.facts import Closed, FailureKind, ReadClosed, Started, Stopping
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.phone.service import PhoneState
 from svc_proto.wire.events import CloseWebSocket, RequestHead
-from tests.phone.harness import STREAM, TOKEN, Rig
+from tests.phone.harness import STREAM, TOKEN, PhoneHarness
 
 LAN = Candidate("lan", 0, "ws://lan.example:8767")
 LAN2 = Candidate("lan", 0, "ws://lan2.example:8767")
@@ -18,9 +18,9 @@ PUBLIC = Candidate("public", 1, "wss://public.example:443")
 S = PhoneState
 
 
-def rig_of(*routes: Candidate) -> tuple[Rig, list[Connect]]:
+def rig_of(*routes: Candidate) -> tuple[PhoneHarness, list[Connect]]:
     """A phone that has just been started, and the probes that it begins with."""
-    rig = Rig(remote=routes[0].url, token=TOKEN, routes=routes)
+    rig = PhoneHarness(remote=routes[0].url, token=TOKEN, routes=routes)
     rig.book >> Started()
     ready, *probes = rig.book.take()
     assert ready == Ready()
@@ -31,10 +31,10 @@ def connects(commands: Sequence[Command]) -> list[Connect]:
     return [command for command in commands if isinstance(command, Connect)]
 
 
-def answer(rig: Rig, probe: Connect, status: int = 200, target: str = "/health") -> list[Command]:
+def answer(rig: PhoneHarness, probe: Connect, status: int = 200, target: str = "/health") -> list[Command]:
     """A candidate answers its probe; what the phone does then."""
     end = rig.connected(probe)
-    head, *_ = end.hear(rig.book.take())
+    head, *_ = end.receive(rig.book.take())
     assert isinstance(head, RequestHead)
     assert (head.method, head.target) == ("GET", target)
     rig.book >> end.answer(status, b"{}")
@@ -43,8 +43,8 @@ def answer(rig: Rig, probe: Connect, status: int = 200, target: str = "/health")
     return commands
 
 
-def routes_told(rig: Rig) -> list[str]:
-    return [str(tell.fields["role"]) for tell in rig.told() if tell.event == "route"]
+def routes_told(rig: PhoneHarness) -> list[str]:
+    return [str(tell.fields["role"]) for tell in rig.new_notifications() if tell.event == "route"]
 
 
 def host(order: Connect) -> str:
@@ -59,7 +59,7 @@ def test_the_best_route_that_answers() -> None:
     assert (probe.host, probe.port, probe.tls) == ("lan.example", 8767, False)
     (order,) = connects(answer(rig, probe))
     assert host(order) == "lan.example"
-    assert rig.told()[-1] == Notify("route", {"role": "lan", "url": LAN.url})
+    assert rig.new_notifications()[-1] == Notify("route", {"role": "lan", "url": LAN.url})
     rig.online(connect=order)
     assert rig.is_in(S.ONLINE)
 
@@ -69,7 +69,7 @@ def test_when_no_route_answers_it_rests_and_tries_all_again() -> None:
     rig.book.fail(probe)
     (following,) = connects(rig.book.take())
     rig.book.fail(following)
-    assert rig.is_in(S.RESTING)
+    assert rig.is_in(S.BACKING_OFF)
     rig.book << [Notify("offline", {"retry_in": rig.pause()})]
     assert 1.0 <= rig.pause() <= 1.25
     assert host(rig.next_connect()) == "lan.example"
@@ -120,12 +120,12 @@ def test_a_relay_that_does_not_let_us_in_is_asked_again() -> None:
 # --- another network ----------------------------------------------------------------------------------------------
 
 
-def online_on_the_lan() -> Rig:
+def online_on_the_lan() -> PhoneHarness:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     (order,) = connects(answer(rig, probe))
     rig.online(connect=order)
-    rig.sit()
-    rig.told()
+    rig.open_keyboard()
+    rig.new_notifications()
     return rig
 
 
@@ -137,7 +137,7 @@ def test_away_from_home_the_phone_moves_to_another_route() -> None:
     rig.book.fail(probe)
     (following,) = connects(rig.book.take())
     answer(rig, following)
-    rig.book >> rig.end.say(CloseWebSocket(STREAM, 1000))
+    rig.book >> rig.end.received_fact(CloseWebSocket(STREAM, 1000))
     rig.book.take()
     for fact in (ReadClosed(rig.end.ch), Closed(rig.end.ch)):
         rig.book >> fact
@@ -173,7 +173,7 @@ def test_a_choice_that_ends_after_the_connection_does() -> None:
     (probe,) = connects(rig.book.take())
     rig.vanish()
     answer(rig, probe)
-    assert rig.is_in(S.RESTING)
+    assert rig.is_in(S.BACKING_OFF)
 
 
 def test_while_it_rests_it_comes_back_at_once() -> None:
@@ -196,9 +196,9 @@ def test_while_it_rests_it_comes_back_at_once() -> None:
 
 
 def test_with_one_address_only_a_rest_ends() -> None:
-    rig = Rig(token=TOKEN)
+    rig = PhoneHarness(token=TOKEN)
     order = rig.start()
-    rig.sit()
+    rig.open_keyboard()
     rig.type("wifi")
     assert connects(rig.book.take()) == []
     rig.online(connect=order)
@@ -211,7 +211,7 @@ def test_with_one_address_only_a_rest_ends() -> None:
 
 def test_a_network_change_before_the_first_connection() -> None:
     rig, (probe,) = rig_of(LAN)
-    rig.sit()
+    rig.open_keyboard()
     rig.type("wifi")
     commands = rig.book.take()
     assert Cancel(probe.op) in commands

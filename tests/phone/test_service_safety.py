@@ -8,22 +8,24 @@ import pytest
 
 from svc_proto.commands import Abort, Connect, Notify
 from svc_proto.facts import Closed, FailureKind, Stopping
-from svc_proto.phone.backend import Later, NeedsUpload, Reply
+from svc_proto.phone.backend import CommandReply, DelayedReply, UploadReply
 from svc_proto.phone.safety.activity_log import ActivityStatus
 from svc_proto.phone.safety.confirmation import ConfirmationState
-from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.safety.view import SafetyView
 from svc_proto.phone.service import PhoneState
-from tests.phone.harness import TOKEN, Rig, seated
-from tests.phone.safety.scripted_backend import ScriptedHandset
+from tests.phone.harness import TOKEN, PhoneHarness, with_keyboard
+from tests.phone.safety.scripted_backend import ScriptedBackend
 
 OK = {"ok": True}
 ALLOWED = {"ok": True, "confirmed": True}
 SEND = {"text": "Send it"}
-PICTURE = NeedsUpload("screen.png", "image/png", b"\x89PNG")
+PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 
 
-def ask(rig: Rig, request_id: str = "r1", path: str = "/tap_text", body: dict[str, object] | None = None) -> str:
+def ask(
+    rig: PhoneHarness, request_id: str = "r1", path: str = "/tap_text", body: dict[str, object] | None = None
+) -> str:
     """A command that the person is asked about; the name of the question. Nothing goes to the relay."""
     rig.command(path, request_id, body=SEND if body is None else body)
     (asked,) = rig.book.take()
@@ -32,20 +34,22 @@ def ask(rig: Rig, request_id: str = "r1", path: str = "/tap_text", body: dict[st
     return str(asked.fields["confirmation"])
 
 
-def decide(rig: Rig, key: str, *, allow: bool, remember: bool = False) -> list[tuple[str, int, dict[str, Any]]]:
+def decide(
+    rig: PhoneHarness, key: str, *, allow: bool, remember: bool = False
+) -> list[tuple[str, int, dict[str, Any]]]:
     """The person's word about a question, and the responses that it brings."""
     rig.type(f"{'a' if remember else 'y' if allow else 'n'} {key}")
     return rig.responses()
 
 
-def is_over(rig: Rig, key: str) -> bool:
+def is_over(rig: PhoneHarness, key: str) -> bool:
     """A late "yes" changes nothing."""
     rig.type(f"y {key}")
     rig.book << [Notify("note", {"text": f"there is no question {key}"})]
     return True
 
 
-def performed(rig: Rig) -> list[str]:
+def performed(rig: PhoneHarness) -> list[str]:
     return [command.request_id for command in rig.handset.asked]
 
 
@@ -53,7 +57,7 @@ def performed(rig: Rig) -> list[str]:
 
 
 def test_the_question() -> None:
-    rig = seated()
+    rig = with_keyboard()
     rig.command("/tap_text", body=SEND)
     question = {"confirmation": "c1", "action": "tap_text", "verb": "send", "text": "Send it", "seconds": 25.0}
     rig.book << [Notify("asked", question)]
@@ -64,7 +68,7 @@ def test_the_question() -> None:
 
 
 def test_an_allow() -> None:
-    rig = seated()
+    rig = with_keyboard()
     assert decide(rig, ask(rig), allow=True) == [("r1", 200, ALLOWED)]
     assert performed(rig) == ["r1"]
     rig.book.after(29.0).take()
@@ -72,7 +76,7 @@ def test_an_allow() -> None:
 
 
 def test_a_time_out_is_a_denial_at_its_own_time() -> None:
-    rig = seated()
+    rig = with_keyboard()
     key = ask(rig)
     rig.book.after(24.99) << []
     rig.book.after(0.01)
@@ -84,25 +88,25 @@ def test_a_time_out_is_a_denial_at_its_own_time() -> None:
 
 
 def test_a_late_wake_up_does_not_let_a_late_yes_pass() -> None:
-    rig = seated()
+    rig = with_keyboard()
     key = ask(rig)
     rig.book.now = rig.book.now.at(rig.book.now.mono + 26.0)  # the loop was asleep
     assert [status for _, status, _ in decide(rig, key, allow=True)] == [403]
     assert performed(rig) == []
 
 
-@pytest.mark.parametrize(("answers", "status"), [(Answerer.ALLOW, 200), (Answerer.DENY, 403)])
-def test_a_standing_answer(answers: Answerer, status: int) -> None:
-    rig = seated(SafetySettings(armed=True, answers=answers))
+@pytest.mark.parametrize(("answers", "status"), [(ConfirmationPolicy.ALLOW, 200), (ConfirmationPolicy.DENY, 403)])
+def test_a_standing_answer(answers: ConfirmationPolicy, status: int) -> None:
+    rig = with_keyboard(SafetySettings(armed=True, answers=answers))
     rig.command("/call", body={"number": "112233"})
     assert [found for _, found, _ in rig.responses()] == [status]
-    assert [tell.event for tell in rig.told()] == ["performed"]
+    assert [tell.event for tell in rig.new_notifications()] == ["performed"]
     assert rig.phone.gate.confirmations() == []
 
 
 def test_an_allowed_command_that_takes_its_time() -> None:
-    rig = seated()
-    rig.handset.answers["/send_sms"] = Later(15.0, Reply(200, {"status": "sent"}))
+    rig = with_keyboard()
+    rig.handset.answers["/send_sms"] = DelayedReply(15.0, CommandReply(200, {"status": "sent"}))
     key = ask(rig, "r1", "/send_sms", {"to": "1", "body": "x"})
     assert decide(rig, key, allow=True) == []
     rig.book.after(15.0)
@@ -110,7 +114,7 @@ def test_an_allowed_command_that_takes_its_time() -> None:
 
 
 def test_a_bug_after_an_allow_is_the_answer() -> None:
-    rig = seated()
+    rig = with_keyboard()
     rig.handset.answers["/tap_text"] = RuntimeError("secret")
     assert decide(rig, ask(rig), allow=True) == [("r1", 500, {"error": "internal error, reference bug-1"})]
     assert rig.phone.gate.log.entries()[0].status is ActivityStatus.FAILED
@@ -120,7 +124,7 @@ def test_a_bug_after_an_allow_is_the_answer() -> None:
 
 
 def test_a_lost_connection_withdraws_the_question() -> None:
-    rig = seated()
+    rig = with_keyboard()
     key = ask(rig)
     (open_,) = rig.phone.gate.confirmations()
     rig.vanish()
@@ -133,7 +137,7 @@ def test_a_lost_connection_withdraws_the_question() -> None:
 
 
 def test_the_gates_outlive_the_connection() -> None:
-    rig = seated()
+    rig = with_keyboard()
     decide(rig, ask(rig), allow=True, remember=True)
     rig.vanish()
     rig.online(connect=rig.next_connect())
@@ -142,11 +146,11 @@ def test_the_gates_outlive_the_connection() -> None:
 
 
 def test_a_stop_is_the_death_of_the_process() -> None:
-    rig = seated()
+    rig = with_keyboard()
     key = ask(rig)
     rig.book >> Stopping(5.0)
     rig.book.take()
-    assert not rig.phone.gate.armed
+    assert not rig.phone.gate.is_armed
     assert not rig.handset.consents.screen_capture
     assert rig.phone.gate.confirmations() == []
     assert key == "c1"
@@ -156,7 +160,7 @@ def test_a_stop_is_the_death_of_the_process() -> None:
 
 
 def test_a_command_that_comes_again_is_ignored() -> None:
-    rig = seated()
+    rig = with_keyboard()
     key = ask(rig)
     rig.command("/tap_text", body=SEND)
     rig.book << []
@@ -168,7 +172,7 @@ def test_a_command_that_comes_again_is_ignored() -> None:
 
 
 def test_old_request_ids_are_forgotten() -> None:
-    rig = seated()
+    rig = with_keyboard()
     for number in range(1026):
         rig.command("/tap", f"r{number}")
         rig.responses()
@@ -178,7 +182,7 @@ def test_old_request_ids_are_forgotten() -> None:
 
 
 def test_an_endless_request_id_is_malformed() -> None:
-    rig = seated()
+    rig = with_keyboard()
     rig.command("/tap", "r" * 201)
     rig.book << []
 
@@ -187,27 +191,27 @@ def test_an_endless_request_id_is_malformed() -> None:
 
 
 def test_off_until_it_is_turned_on() -> None:
-    rig = seated(SafetySettings())
+    rig = with_keyboard(SafetySettings())
     rig.command("/tap", body={"x": 1, "y": 2})
     ((_, status, result),) = rig.responses()
     assert (status, result["error_code"]) == (403, "bridge_disabled")
     rig.type("on")
-    (said,) = rig.said()  # wire bridge 1.3: a status at once, for this switch and for the next
+    (said,) = rig.sent_envelopes()  # wire bridge 1.3: a status at once, for this switch and for the next
     assert said.payload["bridge"]["master_enabled"] is True
     rig.command("/tap", "r2")
     assert rig.responses() == [("r2", 200, OK)]
     rig.type("unattended on")
-    (said,) = rig.said()
+    (said,) = rig.sent_envelopes()
     assert said.payload["unattended"]["enabled"] is True
     rig.type("chip on")
-    assert rig.said() == []
+    assert rig.sent_envelopes() == []
     rig.handset.usable = False
     rig.command("/tap", "r3")
     assert [(status, result["error_code"]) for _, status, result in rig.responses()] == [(423, "keyguard_blocked")]
 
 
 def test_idle_for_too_long() -> None:
-    rig = seated(SafetySettings(armed=True, idle_minutes=5))
+    rig = with_keyboard(SafetySettings(armed=True, idle_minutes=5))
     rig.delivered()
     rig.book.after(10.0)
     rig.command("/ping", "r0")
@@ -216,7 +220,7 @@ def test_idle_for_too_long() -> None:
     masters = []
     for seconds in (20.0, *(30.0,) * 9, 10.0):  # the ticker's times, and then five minutes after the command
         rig.book.after(seconds)
-        (status,) = rig.said()
+        (status,) = rig.sent_envelopes()
         masters.append(status.payload["bridge"]["master_enabled"])
         rig.delivered()
     assert masters == [True] * 10 + [False]
@@ -226,17 +230,17 @@ def test_idle_for_too_long() -> None:
 
 
 def test_idle_while_the_relay_is_away() -> None:
-    rig = seated(SafetySettings(armed=True, idle_minutes=5))
+    rig = with_keyboard(SafetySettings(armed=True, idle_minutes=5))
     rig.vanish()
     connect = rig.next_connect()
     rig.book.fail(connect, FailureKind.UNREACHABLE).take()
-    while rig.phone.gate.armed:
+    while rig.phone.gate.is_armed:
         rig.book.fail(rig.next_connect(), FailureKind.UNREACHABLE).take()
     assert not rig.is_in(PhoneState.ONLINE)
 
 
 def test_a_store_build() -> None:
-    rig = seated(handset=ScriptedHandset("googlePlay"))
+    rig = with_keyboard(handset=ScriptedBackend("googlePlay"))
     rig.type("on")
     rig.book.take()
     rig.command("/screen")
@@ -245,7 +249,7 @@ def test_a_store_build() -> None:
         rig.command(path, f"free {number}")
         assert [status for _, status, _ in rig.responses()] == [200]
     rig.book.after(30.0)
-    (status,) = rig.said()
+    (status,) = rig.sent_envelopes()
     assert status.payload["bridge"]["device_control_supported"] is False
 
 
@@ -253,11 +257,11 @@ def test_a_store_build() -> None:
 
 
 def test_the_log_hears_of_uploads() -> None:
-    rig = seated()
+    rig = with_keyboard()
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot", "good")
     end = rig.connected()
-    end.hear(rig.book.take())
+    end.receive(rig.book.take())
     rig.book >> end.answer(200, b'{"token":"abc"}')
     assert Abort(end.ch) in rig.book.take()
     rig.book >> Closed(end.ch) << []
@@ -269,7 +273,7 @@ def test_the_log_hears_of_uploads() -> None:
 
 
 def test_the_program_may_watch() -> None:
-    rig = Rig(token=TOKEN, safety=SafetySettings(armed=True, unattended=True, chip=True), watched=True)
+    rig = PhoneHarness(token=TOKEN, safety=SafetySettings(armed=True, unattended=True, chip=True), watched=True)
     rig.online()
     (first,) = views(rig)
     assert (first.banner, first.unattended, first.chip.value) == (True, True, "forced")
@@ -277,7 +281,7 @@ def test_the_program_may_watch() -> None:
     rig.book.take()
     (asked,) = views(rig)
     assert [overlay.text for overlay in asked.overlays] == ["Send it"]
-    rig.sit()
+    rig.open_keyboard()
     rig.type("n")
     rig.book.take()
     (denied,) = views(rig)
@@ -288,13 +292,13 @@ def test_the_program_may_watch() -> None:
     assert views(rig) == []
 
 
-def views(rig: Rig) -> list[SafetyView]:
-    found = [tell.fields["view"] for tell in rig.told() if tell.event == "safety"]
+def views(rig: PhoneHarness) -> list[SafetyView]:
+    found = [tell.fields["view"] for tell in rig.new_notifications() if tell.event == "safety"]
     return [view for view in found if isinstance(view, SafetyView)]
 
 
 def test_a_program_may_decide_at_the_news() -> None:
-    rig = seated()
+    rig = with_keyboard()
 
     class Eager(list[Notify]):
         def append(self, news: Notify) -> None:

@@ -8,63 +8,70 @@ import pytest
 
 from svc_proto.commands import Notify
 from svc_proto.facts import Received
-from svc_proto.phone.terminal_channels import COMES_WITHIN, LIFE, MOST_WAITING, PAIR_ANEW, LineState, LineTrigger
-from tests.phone.harness import KEYS, Rig, Said, seated
+from svc_proto.phone.terminal_channels import (
+    CHANNEL_CLIENT_TABLE,
+    MAX_QUEUED_LINES,
+    OPEN_TIMEOUT,
+    PAIR_ANEW,
+    ChannelClientState,
+    ChannelClientTrigger,
+)
+from tests.phone.harness import KEYS, PhoneHarness, SentEnvelope, with_keyboard
 
 ATTACHED = {"session_name": "reference-phone-tab1", "pid": 7}
 SIZE = {"cols": 80, "rows": 24}
 SUBMITTED = {"jsonrpc": "2.0", "id": "r1", "result": {"session_id": "s1"}}
 
 
-def typed(rig: Rig, line: str) -> list[Said]:
+def typed(rig: PhoneHarness, line: str) -> list[SentEnvelope]:
     """Type a line; what the relay hears."""
     rig.type(line)
-    return rig.said()
+    return rig.sent_envelopes()
 
 
-def told(rig: Rig) -> list[tuple[str, Any]]:
-    return [(tell.event, next(iter(tell.fields.values()))) for tell in rig.told()]
+def told(rig: PhoneHarness) -> list[tuple[str, Any]]:
+    return [(tell.event, next(iter(tell.fields.values()))) for tell in rig.new_notifications()]
 
 
-def heard(rig: Rig, channel: str, kind: str, payload: object) -> list[Said]:
+def heard(rig: PhoneHarness, channel: str, kind: str, payload: object) -> list[SentEnvelope]:
     rig.message(channel, kind, payload)
-    return rig.said()
+    return rig.sent_envelopes()
 
 
 def event(kind: str, **payload: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "method": "event", "params": {"type": kind, "payload": payload}}
 
 
-def rpc(said: Said) -> tuple[str, Any]:
+def rpc(said: SentEnvelope) -> tuple[str, Any]:
     assert (said.channel, said.type, said.payload["jsonrpc"]) == ("tui", "tui.rpc.request", "2.0")
     return said.payload["method"], said.payload["params"]
 
 
-def at_shell() -> Rig:
-    rig = seated()
+def at_shell() -> PhoneHarness:
+    rig = with_keyboard()
     typed(rig, "shell uname")
     heard(rig, "terminal", "terminal.attached", ATTACHED)
-    rig.told()
+    rig.new_notifications()
     return rig
 
 
-def at_agent() -> Rig:
-    rig = seated()
+def at_agent() -> PhoneHarness:
+    rig = with_keyboard()
     typed(rig, "chat hello")
     heard(rig, "tui", "tui.attached", {"pid": 9})
     heard(rig, "tui", "tui.rpc.response", SUBMITTED)
-    rig.told()
+    rig.new_notifications()
     return rig
 
 
 def test_the_table() -> None:
-    assert len(LIFE) == len(LineState) + 1
-    assert {state for state, _ in LIFE} == set(LineState)
-    assert {trigger for _, trigger in LIFE} == set(LineTrigger)
+    assert len(CHANNEL_CLIENT_TABLE) == len(ChannelClientState) + 1
+    assert {state for state, _ in CHANNEL_CLIENT_TABLE} == set(ChannelClientState)
+    assert {trigger for _, trigger in CHANNEL_CLIENT_TABLE} == set(ChannelClientTrigger)
 
 
 def test_a_shell() -> None:
-    rig = seated()
+    rig = with_keyboard()
     (attach,) = typed(rig, "shell  Uname -a")
     assert (attach.type, attach.payload) == ("terminal.attach", {"session_name": "reference-phone-tab1", **SIZE})
     assert typed(rig, "shell ls") == []  # until it is there
@@ -104,37 +111,37 @@ def test_a_shell_that_ends(kind: str, payload: dict[str, object], why: str) -> N
 
 
 def test_what_never_comes() -> None:
-    rig = seated()
+    rig = with_keyboard()
     typed(rig, "shell a")
-    for _ in range(MOST_WAITING):
+    for _ in range(MAX_QUEUED_LINES):
         typed(rig, "shell b")
     assert told(rig) == [("note", "shell: too many lines wait already")]
-    commands = rig.book.after(COMES_WITHIN).take()
-    assert Notify("note", {"text": f"shell: no answer in time; not sent: {MOST_WAITING}"}) in commands
+    commands = rig.book.after(OPEN_TIMEOUT).take()
+    assert Notify("note", {"text": f"shell: no answer in time; not sent: {MAX_QUEUED_LINES}"}) in commands
     assert typed(rig, "leave") == []
 
 
 def test_what_has_come_stays() -> None:
     rig = at_shell()
-    commands = rig.book.after(COMES_WITHIN).take()
+    commands = rig.book.after(OPEN_TIMEOUT).take()
     assert Notify("note", {"text": "shell: no answer in time"}) not in commands
 
 
 def test_a_refusal_is_of_what_was_asked_for() -> None:
     rig = at_shell()
     typed(rig, "chat hello")
-    rig.told()
+    rig.new_notifications()
     heard(rig, "system", "error", {"message": "tui grant expired or missing"})
     assert told(rig) == [("note", f"chat: tui grant expired or missing; {PAIR_ANEW}; not sent: 1")]
     typed(rig, "chat hello")
-    rig.told()
+    rig.new_notifications()
     heard(rig, "system", "error", {"message": "unknown channel"})
     assert told(rig) == [("note", "chat: unknown channel; not sent: 1")]
     assert [said.type for said in typed(rig, "shell on")] == ["terminal.input"]
 
 
 def test_nobody_is_there() -> None:
-    rig = seated(online=False)
+    rig = with_keyboard(online=False)
     for line in ("shell a", "chat b"):
         rig.type(line)
         assert [tell.fields["text"] for tell in rig.book.take() if isinstance(tell, Notify)] == [
@@ -145,7 +152,7 @@ def test_nobody_is_there() -> None:
 def test_both_go_with_the_connection() -> None:
     rig = at_shell()
     typed(rig, "chat hello")
-    rig.told()
+    rig.new_notifications()
     rig.vanish()
     notes = [text for kind, text in told(rig) if kind == "note"]
     assert notes == ["shell: the connection is lost", "chat: the connection is lost; not sent: 1"]
@@ -155,13 +162,13 @@ def test_both_go_with_the_connection() -> None:
 
 
 def test_the_agent() -> None:
-    rig = seated()
+    rig = with_keyboard()
     (attach,) = typed(rig, "chat What is it?")
     assert (attach.type, attach.payload) == ("tui.attach", SIZE)
     assert heard(rig, "tui", "tui.rpc.event", event("gateway.ready", skin={})) == []
     (create,) = heard(rig, "tui", "tui.attached", {"pid": 9})
     assert rpc(create) == ("session.create", {"cols": 80})
-    assert heard(rig, "tui", "tui.attached", {}) and rig.told() == []  # noqa: PT018 - one step
+    assert heard(rig, "tui", "tui.attached", {}) and rig.new_notifications() == []  # noqa: PT018 - one step
     (submit,) = heard(rig, "tui", "tui.rpc.response", SUBMITTED)
     assert rpc(submit) == ("prompt.submit", {"session_id": "s1", "text": "What is it?"})
     heard(rig, "tui", "tui.rpc.response", {"jsonrpc": "2.0", "id": "r2", "result": {"status": "streaming"}})
@@ -181,7 +188,7 @@ def test_a_line_waits_for_the_answer_to_the_one_before() -> None:
     assert typed(rig, "chat Two") == typed(rig, "chat Three") == []
     assert told(rig) == [("note", "chat: the agent has not answered yet: this goes to it next")] * 2
     heard(rig, "tui", "tui.rpc.event", event("message.delta", text="One."))
-    assert [tell.fields for tell in rig.told()] == [{"text": "One."}]
+    assert [tell.fields for tell in rig.new_notifications()] == [{"text": "One."}]
     (two,) = heard(rig, "tui", "tui.rpc.event", event("message.complete", text="One.", status="complete"))
     assert rpc(two) == ("prompt.submit", {"session_id": "s1", "text": "Two"})
     error = {"code": 4009, "message": "session busy"}
@@ -190,7 +197,7 @@ def test_a_line_waits_for_the_answer_to_the_one_before() -> None:
     (three,) = heard(rig, "tui", "tui.rpc.response", {**refusal, "id": two.payload["id"]})
     assert rpc(three)[1]["text"] == "Three"
     typed(rig, "chat Four")
-    rig.told()
+    rig.new_notifications()
     typed(rig, "leave")
     assert told(rig) == [("note", "chat: left; not sent: 1")]
     assert [said.type for said in typed(rig, "chat Five")] == ["tui.attach"]
@@ -215,7 +222,7 @@ def test_an_agent_that_refuses() -> None:
 
 
 def test_an_agent_that_makes_no_session() -> None:
-    rig = seated()
+    rig = with_keyboard()
     typed(rig, "chat hello")
     heard(rig, "tui", "tui.attached", {})
     assert heard(rig, "tui", "tui.rpc.response", {"result": {}}) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.commands import Notify
-from svc_proto.phone.transcript import CUT, LONGEST_TEXT, MOST_LINES, PhoneTranscript
+from svc_proto.phone.transcript import CUT, MAX_LINE_CHARS, MAX_LINES, PhoneTranscript
 
 
 def shown(transcript: PhoneTranscript) -> list[tuple[str, str]]:
@@ -12,7 +12,7 @@ def shown(transcript: PhoneTranscript) -> list[tuple[str, str]]:
 
 def test_a_talk() -> None:
     talk = PhoneTranscript()
-    talk.said("Which app?")
+    talk.add_user_text("Which app?")
     for news in (
         Notify("note", {"text": "chat: → phone_current_app"}),
         Notify("answer", {"text": "It is "}),
@@ -23,7 +23,7 @@ def test_a_talk() -> None:
         Notify("spoken", {"text": "Maps.", "sound": b"RIFF"}),
         Notify("answer", {"text": "Bye."}),
     ):
-        talk.hear(news)
+        talk.add_event(news)
     assert shown(talk) == [
         ("person", "Which app?"),
         ("note", "chat: → phone_current_app"),
@@ -37,10 +37,10 @@ def test_a_talk() -> None:
 def test_it_has_bounds() -> None:
     talk = PhoneTranscript()
     for _ in range(3):
-        talk.hear(Notify("answer", {"text": "x" * (LONGEST_TEXT // 2)}))
-    talk.hear(Notify("answer", {"text": "y"}))
-    assert shown(talk) == [("agent", "x" * LONGEST_TEXT + CUT)]
-    for number in range(MOST_LINES):
-        talk.said(str(number))
+        talk.add_event(Notify("answer", {"text": "x" * (MAX_LINE_CHARS // 2)}))
+    talk.add_event(Notify("answer", {"text": "y"}))
+    assert shown(talk) == [("agent", "x" * MAX_LINE_CHARS + CUT)]
+    for number in range(MAX_LINES):
+        talk.add_user_text(str(number))
     assert shown(talk)[0] == ("person", "0")
-    assert [line["id"] for line in talk.lines()] == [*range(2, MOST_LINES + 2)]
+    assert [line["id"] for line in talk.lines()] == [*range(2, MAX_LINES + 2)]

@@ -4,15 +4,15 @@ import pytest
 
 from svc_proto.commands import Abort, Cancel, Connect, Exit
 from svc_proto.facts import Closed, FailureKind, Stopping
-from svc_proto.phone.backend import NeedsUpload
+from svc_proto.phone.backend import UploadReply
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
-from tests.phone.harness import TOKEN, RelayEnd, Rig, request
+from tests.phone.harness import TOKEN, PhoneHarness, RelayEnd, request
 from tests.playbook import sends
 
-PICTURE = NeedsUpload("screen.png", "image/png", b"\x89PNG")
+PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 
 
-def upload(rig: Rig) -> RelayEnd:
+def upload(rig: PhoneHarness) -> RelayEnd:
     """The phone has connected for the upload and said its request."""
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot")
@@ -21,9 +21,9 @@ def upload(rig: Rig) -> RelayEnd:
     return rig.connected(connect)
 
 
-def test_an_upload(rig: Rig) -> None:
+def test_an_upload(rig: PhoneHarness) -> None:
     end = upload(rig)
-    head, body = request(end.hear(rig.book.take()))
+    head, body = request(end.receive(rig.book.take()))
     assert (head.method, head.target) == ("POST", "/media/upload")
     assert head.headers.get(b"authorization") == b"Bearer " + TOKEN.encode()
     decoder = MultipartDecoder(head.headers.get(b"content-type") or b"")
@@ -50,21 +50,21 @@ def test_an_upload(rig: Rig) -> None:
         (200, b'{"token":5}', "the relay gave no token"),
     ],
 )
-def test_an_upload_that_the_relay_does_not_take(rig: Rig, status: int, body: bytes, problem: str) -> None:
+def test_an_upload_that_the_relay_does_not_take(rig: PhoneHarness, status: int, body: bytes, problem: str) -> None:
     end = upload(rig)
-    end.hear(rig.book.take())
+    end.receive(rig.book.take())
     rig.book >> end.answer(status, body)
     assert rig.responses() == [("r1", 500, {"error": f"the file could not be uploaded: {problem}"})]
 
 
-def test_an_upload_without_a_connection(rig: Rig) -> None:
+def test_an_upload_without_a_connection(rig: PhoneHarness) -> None:
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot")
     rig.book.fail(rig.book.order(Connect), FailureKind.UNREACHABLE)
     assert rig.responses() == [("r1", 500, {"error": "the file could not be uploaded: unreachable"})]
 
 
-def test_an_upload_that_takes_too_long(rig: Rig) -> None:
+def test_an_upload_that_takes_too_long(rig: PhoneHarness) -> None:
     end = upload(rig)
     rig.book.take()
     rig.book.after(15.0)
@@ -72,14 +72,14 @@ def test_an_upload_that_takes_too_long(rig: Rig) -> None:
     assert rig.responses() == [("r1", 500, {"error": "the file could not be uploaded: timed_out"})]
 
 
-def test_an_upload_when_the_socket_is_lost(rig: Rig) -> None:
+def test_an_upload_when_the_socket_is_lost(rig: PhoneHarness) -> None:
     end = upload(rig)
     rig.book.take()
     assert Abort(end.ch) in (rig.book >> Closed(rig.end.ch)).take()
     rig.book >> Closed(end.ch) << []
 
 
-def test_an_upload_when_the_phone_is_stopped(rig: Rig) -> None:
+def test_an_upload_when_the_phone_is_stopped(rig: PhoneHarness) -> None:
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot")
     connect = rig.book.order(Connect)
@@ -87,16 +87,16 @@ def test_an_upload_when_the_phone_is_stopped(rig: Rig) -> None:
     rig.book >> Closed(rig.end.ch) << [Exit(0)]
 
 
-def test_a_file_that_cannot_be_written_as_a_part(rig: Rig) -> None:
+def test_a_file_that_cannot_be_written_as_a_part(rig: PhoneHarness) -> None:
     rig.book.logs.bugs = True
-    rig.handset.answers["/screenshot"] = NeedsUpload("screen.png", "image/\n", b"")
+    rig.handset.answers["/screenshot"] = UploadReply("screen.png", "image/\n", b"")
     rig.command("/screenshot")
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]
 
 
-def test_a_bug_after_the_upload(rig: Rig) -> None:
+def test_a_bug_after_the_upload(rig: PhoneHarness) -> None:
     end = upload(rig)
-    end.hear(rig.book.take())
+    end.receive(rig.book.take())
     rig.handset.fault = RuntimeError("bug")
     rig.book >> end.answer(200, b'{"token":"abc"}')
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]

@@ -7,13 +7,13 @@ import pytest
 from svc_proto.commands import Abort, Command, Connect, Notify
 from svc_proto.facts import Closed, ReadClosed, Received
 from svc_proto.phone.keyboard_control import HELP
-from svc_proto.phone.safety.settings import Answerer, SafetySettings
+from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.safety.view import ACCESSIBILITY_HINT
-from tests.phone.harness import KEYS, Rig, seated
-from tests.phone.safety.scripted_backend import ScriptedHandset
+from tests.phone.harness import KEYS, PhoneHarness, with_keyboard
+from tests.phone.safety.scripted_backend import ScriptedBackend
 
 
-def say(rig: Rig, line: str) -> list[str]:
+def say(rig: PhoneHarness, line: str) -> list[str]:
     """Type a line; what the person is told."""
     rig.type(line)
     return notes(rig.book.take())
@@ -24,7 +24,7 @@ def notes(commands: list[Command]) -> list[str]:
     return [str(tell.fields["text"]) for tell in told]
 
 
-def ask(rig: Rig, request_id: str, text: str = "Send") -> str:
+def ask(rig: PhoneHarness, request_id: str, text: str = "Send") -> str:
     """A command that the person is asked about; the name of the question."""
     rig.command("/tap_text", request_id, body={"text": text})
     (asked,) = rig.book.take()
@@ -34,7 +34,7 @@ def ask(rig: Rig, request_id: str, text: str = "Send") -> str:
 
 
 def test_yes_and_no_and_always() -> None:
-    rig = seated()
+    rig = with_keyboard()
     ask(rig, "r1")
     rig.book >> Received(KEYS, b"y")
     rig.book >> Received(KEYS, b"\r\n")
@@ -52,7 +52,7 @@ def test_yes_and_no_and_always() -> None:
 
 
 def test_an_answer_to_nothing() -> None:
-    rig = seated()
+    rig = with_keyboard()
     assert say(rig, "y") == ["there is no question open"]
     assert say(rig, "y c9") == ["there is no question c9"]
     assert say(rig, "what?") == [HELP]
@@ -60,7 +60,7 @@ def test_an_answer_to_nothing() -> None:
 
 
 def test_with_several_questions_an_answer_needs_a_name() -> None:
-    rig = seated()
+    rig = with_keyboard()
     first, second = ask(rig, "r1"), ask(rig, "r2")
     assert say(rig, "y") == [f"several questions are open: say for example y {first}"]
     assert rig.handset.asked == []
@@ -70,7 +70,7 @@ def test_with_several_questions_an_answer_needs_a_name() -> None:
 
 
 def test_a_yes_that_was_meant_for_a_question_that_has_lapsed() -> None:
-    rig = seated()
+    rig = with_keyboard()
     first = ask(rig, "r1")
     rig.book.after(25.0).take()
     second = ask(rig, "r2")
@@ -83,7 +83,7 @@ def test_a_yes_that_was_meant_for_a_question_that_has_lapsed() -> None:
 
 
 def test_a_yes_after_the_connection_was_lost() -> None:
-    rig = seated()
+    rig = with_keyboard()
     ask(rig, "r1")
     rig.vanish()
     assert say(rig, "y") == ["there is no question open"]
@@ -93,10 +93,10 @@ def test_a_yes_after_the_connection_was_lost() -> None:
 
 
 def test_switches() -> None:
-    rig = seated(SafetySettings())
+    rig = with_keyboard(SafetySettings())
     gate = rig.phone.gate
     assert say(rig, "on") == ["master on"]
-    assert gate.armed
+    assert gate.is_armed
     assert say(rig, "unattended on") == ["unattended on"]
     assert gate.unattended
     assert say(rig, "chip on") == ["chip on"]
@@ -107,20 +107,20 @@ def test_switches() -> None:
     assert (consents.accessibility, consents.screen_capture, consents.overlay) == (False, False, False)
     assert say(rig, "off") == ["master off"]
     assert say(rig, "on") == [ACCESSIBILITY_HINT]
-    assert not gate.armed
+    assert not gate.is_armed
 
 
 def test_a_store_build_has_nothing_to_turn_on() -> None:
-    rig = seated(SafetySettings(), handset=ScriptedHandset("googlePlay"))
+    rig = with_keyboard(SafetySettings(), handset=ScriptedBackend("googlePlay"))
     assert say(rig, "on") == ["this build has no Device Control"]
 
 
 def test_off_denies_what_is_open() -> None:
-    rig = seated()
+    rig = with_keyboard()
     ask(rig, "r1")
     rig.book >> Received(KEYS, b"off\n")
     rig.book.take()
-    assert [tell.fields.get("status") for tell in rig.told() if tell.event == "performed"] == [403]
+    assert [tell.fields.get("status") for tell in rig.new_notifications() if tell.event == "performed"] == [403]
     assert rig.handset.asked == []
 
 
@@ -129,20 +129,20 @@ def test_off_denies_what_is_open() -> None:
 
 @pytest.mark.parametrize("end", [ReadClosed(KEYS), Closed(KEYS, "hang-up"), Received(KEYS, b"y" * 4097)])
 def test_without_a_person_the_answer_is_no(end: ReadClosed | Closed | Received) -> None:
-    rig = seated()
+    rig = with_keyboard()
     ask(rig, "r1")
     rig.book >> end
     rig.book.take()
     rig.command("/tap_text", "r2", body={"text": "Send"})
     rig.book.take()
-    assert [tell.fields["status"] for tell in rig.told() if tell.event == "performed"] == [403, 403]
+    assert [tell.fields["status"] for tell in rig.new_notifications() if tell.event == "performed"] == [403, 403]
     assert rig.handset.asked == []
     if not isinstance(end, Closed):
         rig.book >> Closed(KEYS) << []
 
 
 def test_a_standing_yes_needs_no_person() -> None:
-    rig = seated(SafetySettings(armed=True, answers=Answerer.ALLOW))
+    rig = with_keyboard(SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW))
     rig.book >> ReadClosed(KEYS) << [Abort(KEYS)]
     rig.command("/tap_text", "r2", body={"text": "Send"})
     assert rig.responses() == [("r2", 200, {"ok": True, "confirmed": True})]
@@ -152,7 +152,7 @@ def test_a_standing_yes_needs_no_person() -> None:
 
 
 def test_attachments() -> None:
-    rig = seated()
+    rig = with_keyboard()
     assert say(rig, "show nothing in it") == ["there is no media marker in that"]
     rig.type("show MEDIA:svc-relay://aBc")
     order = rig.book.order(Connect)
@@ -163,7 +163,7 @@ def test_attachments() -> None:
 
 
 def test_another_network() -> None:
-    rig = seated()
+    rig = with_keyboard()
     assert say(rig, "cellular") == ["the network is cellular now"]
     rig.type("show MEDIA:svc-relay://aBc")
     assert [type(command) for command in rig.book.take()] == [Notify]

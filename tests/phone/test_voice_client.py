@@ -14,7 +14,14 @@ from svc_proto.commands import Command, Compute, Connect, Notify
 from svc_proto.facts import Closed, Failed, Failure, FailureKind
 from svc_proto.phone import voice_client
 from svc_proto.phone.terminal_channels import PAIR_ANEW
-from svc_proto.phone.voice_client import HEARING_RATE, LONGEST, PIECE, READ_WITHIN, READY_WITHIN, SILENT_WITHIN
+from svc_proto.phone.voice_client import (
+    CHUNK_SIZE,
+    HEARING_RATE,
+    LONGEST,
+    READY_TIMEOUT,
+    SILENCE_TIMEOUT,
+    SPEAK_TIMEOUT,
+)
 from svc_proto.wire.events import (
     AcceptWebSocket,
     BinaryMessage,
@@ -24,7 +31,7 @@ from svc_proto.wire.events import (
     WebSocketClosed,
 )
 from svc_proto.wire.limits import MAX_TEXT
-from tests.phone.harness import ASKING, STREAM, TOKEN, RelayEnd, Rig, request
+from tests.phone.harness import ASKING, STREAM, TOKEN, PhoneHarness, RelayEnd, request
 
 MADE = {"success": True, "websocket_path": "/voice/realtime-agent/v1"}
 READY = {"type": "voice.session.ready", "chat_session_id": None}
@@ -40,9 +47,9 @@ class Talk:
     """A phone that is online, its person, and the relay's end of a voice session."""
 
     def __init__(self) -> None:
-        self.rig = Rig(token=TOKEN, safety=ASKING)
+        self.rig = PhoneHarness(token=TOKEN, safety=ASKING)
         self.rig.online()
-        self.rig.sit()
+        self.rig.open_keyboard()
         self.asked: dict[str, Any] = {}
         self.end: RelayEnd
 
@@ -50,7 +57,7 @@ class Talk:
         """The person says something: the phone asks for a session."""
         self.rig.type(f"say {text}")
         self.end = self.rig.connected()
-        head, body = request(self.end.hear(self.rig.book.take()))
+        head, body = request(self.end.receive(self.rig.book.take()))
         assert (head.method, head.target) == ("POST", "/voice/realtime-agent/session")
         assert head.headers.get(b"authorization") == f"Bearer {TOKEN}".encode()
         self.asked = json.loads(body)
@@ -72,10 +79,10 @@ class Talk:
         self.say(text)
         self.answered()
         self.end = self.rig.connected()
-        head, *_ = self.end.hear(self.rig.book.take())
+        head, *_ = self.end.receive(self.rig.book.take())
         assert isinstance(head, RequestHead)
         assert (head.target, head.websocket) == ("/voice/realtime-agent/v1", True)
-        self.rig.book >> self.end.say(AcceptWebSocket(STREAM)) << []
+        self.rig.book >> self.end.received_fact(AcceptWebSocket(STREAM)) << []
         assert self.hears(READY) == [{"type": "response.create", "text": text}]
 
     def hears(self, *events: dict[str, Any] | str) -> list[dict[str, Any]]:
@@ -84,10 +91,10 @@ class Talk:
         said: list[dict[str, Any]] = []
         for each in events:
             text = each if isinstance(each, str) else json.dumps(each)
-            self.rig.book >> self.end.say(TextMessage(STREAM, text))
+            self.rig.book >> self.end.received_fact(TextMessage(STREAM, text))
             commands = self.rig.book.take()
             self.commands += commands
-            heard = self.end.hear(commands)
+            heard = self.end.receive(commands)
             said += [json.loads(event.text) for event in heard if isinstance(event, TextMessage)]
             self.closed = any(isinstance(event, WebSocketClosed) for event in heard)
         return said
@@ -149,14 +156,14 @@ def test_an_answer_that_comes_whole_and_silent() -> None:
 
 def test_a_recording_is_said_in_pieces() -> None:
     talk = Talk()
-    talk.rig.book.answer(talk.play("My memo.wav"), b"\1\2" * PIECE)
+    talk.rig.book.answer(talk.play("My memo.wav"), b"\1\2" * CHUNK_SIZE)
     talk.end = talk.rig.connected()
-    talk.end.hear(talk.rig.book.take())
+    talk.end.receive(talk.rig.book.take())
     talk.answered()
     talk.end = talk.rig.connected()
-    talk.end.hear(talk.rig.book.take())
-    talk.rig.book >> talk.end.say(AcceptWebSocket(STREAM)) << []
-    piece = {"sample_rate": HEARING_RATE, "audio_base64": b64encode(b"\1\2" * (PIECE // 2)).decode("ascii")}
+    talk.end.receive(talk.rig.book.take())
+    talk.rig.book >> talk.end.received_fact(AcceptWebSocket(STREAM)) << []
+    piece = {"sample_rate": HEARING_RATE, "audio_base64": b64encode(b"\1\2" * (CHUNK_SIZE // 2)).decode("ascii")}
     assert talk.hears(READY) == [
         {"type": "input_audio.append", "chunk_id": 1, **piece},
         {"type": "input_audio.append", "chunk_id": 2, **piece},
@@ -175,7 +182,7 @@ def test_a_recording_that_cannot_be_read() -> None:
     talk.rig.book.fail(talk.play("b.wav"), FailureKind.NOT_FOUND)
     assert notes(talk.rig.book.take()) == ["voice: b.wav: not_found"]
     talk.play("c.wav")
-    assert notes(talk.rig.book.after(READ_WITHIN).take()) == ["voice: c.wav: no answer in time"]
+    assert notes(talk.rig.book.after(SPEAK_TIMEOUT).take()) == ["voice: c.wav: no answer in time"]
 
 
 def test_what_was_typed_is_not_told_again() -> None:
@@ -190,13 +197,13 @@ def test_what_comes_behind_the_end() -> None:
     talk.open()
     late = {"type": "voice.response.delta", "delta": "late"}
     texts = [TextMessage(STREAM, json.dumps(each)) for each in (DONE, late, DONE)]
-    talk.rig.book >> talk.end.say(*texts)
+    talk.rig.book >> talk.end.received_fact(*texts)
     commands = talk.rig.book.take()
     assert not [each for each in commands if isinstance(each, Notify)]
 
 
 def test_sound_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(voice_client, "MOST_SOUND", 300)
+    monkeypatch.setattr(voice_client, "MAX_AUDIO_BYTES", 300)
     talk = Talk()
     talk.open()
     talk.hears(sound(), sound(), sound(), DONE)
@@ -225,10 +232,10 @@ def test_a_turn_that_ends_otherwise(event: dict[str, Any], why: str) -> None:
 def test_a_socket_that_closes() -> None:
     talk = Talk()
     talk.open()
-    talk.rig.book >> talk.end.say(BinaryMessage(STREAM, b"x"))
+    talk.rig.book >> talk.end.received_fact(BinaryMessage(STREAM, b"x"))
     talk.rig.book.take()
     talk.hears({"type": "voice.response.delta", "delta": "It"})
-    talk.rig.book >> talk.end.say(CloseWebSocket(STREAM, 1011))
+    talk.rig.book >> talk.end.received_fact(CloseWebSocket(STREAM, 1011))
     talk.commands = talk.rig.book.take()
     assert notes(talk.commands) == ["voice: the voice session ended (1011)"]
     assert talk.spoken().fields["text"] == "It"
@@ -237,9 +244,9 @@ def test_a_socket_that_closes() -> None:
 def test_silence_has_an_end() -> None:
     talk = Talk()
     talk.open()
-    assert notes(talk.rig.book.after(SILENT_WITHIN / 2).take()) == []
+    assert notes(talk.rig.book.after(SILENCE_TIMEOUT / 2).take()) == []
     talk.hears({"type": "svc.run.progress"})
-    assert notes(talk.rig.book.after(SILENT_WITHIN - 1).take()) == []
+    assert notes(talk.rig.book.after(SILENCE_TIMEOUT - 1).take()) == []
     assert notes(talk.rig.book.after(1).take()) == ["voice: the agent did not answer in time"]
 
 
@@ -248,9 +255,9 @@ def test_a_session_that_is_never_ready() -> None:
     talk.say("Hi")
     talk.answered()
     talk.end = talk.rig.connected()
-    talk.end.hear(talk.rig.book.take())
-    talk.rig.book >> talk.end.say(AcceptWebSocket(STREAM)) << []
-    assert notes(talk.rig.book.after(READY_WITHIN).take()) == ["voice: the agent did not answer in time"]
+    talk.end.receive(talk.rig.book.take())
+    talk.rig.book >> talk.end.received_fact(AcceptWebSocket(STREAM)) << []
+    assert notes(talk.rig.book.after(READY_TIMEOUT).take()) == ["voice: the agent did not answer in time"]
 
 
 def test_refusals() -> None:
@@ -264,7 +271,7 @@ def test_refusals() -> None:
     talk.say("Hi")
     talk.answered()
     talk.end = talk.rig.connected()
-    talk.end.hear(talk.rig.book.take())
+    talk.end.receive(talk.rig.book.take())
     assert notes(talk.answered(404, {})) == ["voice: the relay opens no voice session: status 404"]
     talk.rig.type("say Hi")
     connect = talk.rig.book.order(Connect)
@@ -280,17 +287,17 @@ def test_one_turn_at_a_time_and_no_speech() -> None:
     assert notes(rig.book.take()) == ["voice: the agent has not answered yet"]
     talk.hears(DONE)
     controls = rig.phone.controls
-    controls._voice.say("x" * (MAX_TEXT + 1))
-    assert rig.told()[-1].fields["text"] == "voice: more than 5000 characters are not said"
-    controls._voice.say("x" * MAX_TEXT)
-    assert "more than" not in str(rig.told())
-    assert controls._voice.awaits
+    controls._voice.start_turn("x" * (MAX_TEXT + 1))
+    assert rig.new_notifications()[-1].fields["text"] == "voice: more than 5000 characters are not said"
+    controls._voice.start_turn("x" * MAX_TEXT)
+    assert "more than" not in str(rig.new_notifications())
+    assert controls._voice.is_waiting
 
 
 def test_nobody_is_there() -> None:
-    rig = Rig(token=TOKEN, safety=ASKING)
+    rig = PhoneHarness(token=TOKEN, safety=ASKING)
     rig.start()
-    rig.sit()
+    rig.open_keyboard()
     rig.type("say Hi")
     assert notes(rig.book.take()) == ["voice: there is no relay at the moment"]
 
@@ -311,6 +318,6 @@ def test_a_fault_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_phone_that_stops_hangs_up() -> None:
     talk = Talk()
     talk.open()
-    talk.rig.phone._voice.drop()
-    talk.rig.phone._voice.drop()
+    talk.rig.phone._voice.stop()
+    talk.rig.phone._voice.stop()
     talk.rig.book.after(0.0).take()

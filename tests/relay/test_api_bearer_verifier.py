@@ -12,7 +12,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.relay.voice import access
 from svc_proto.relay.voice.access import CACHE_SECONDS, ApiBearerVerifier
-from tests.cli.harness import REFUSED, SILENT, Asked, Reply, World
+from tests.cli.harness import REFUSED, SILENT, Asked, OneShotHarness, Reply
 
 Plan: TypeAlias = "Callable[[Engine], Flow[list[bool]]]"
 URL = "http://api.example:8642"
@@ -38,7 +38,7 @@ def plan(bearers: Sequence[str | None], pause: float = 0.0) -> Plan:
 
 def asks(*bearers: str | None, pause: float = 0.0, answer: Any = guarded) -> tuple[list[bool], list[bytes | None]]:
     """What was said, and what the API server was shown."""
-    world = World(plan(bearers, pause), http=answer)
+    world = OneShotHarness(plan(bearers, pause), http=answer)
     found = world.run()
     return found, [request.headers.get(b"authorization") for request in world.asked]
 
@@ -69,7 +69,7 @@ def test_for_a_minute(bearer: str | None) -> None:
     [*(((status, b""), status < 300) for status in (200, 299, 300, 302, 401, 500)), (REFUSED, False), (SILENT, False)],
 )
 def test_what_counts_as_a_yes(answer: Reply, accepted: bool) -> None:
-    world = World(plan(["key"]), http=answer)
+    world = OneShotHarness(plan(["key"]), http=answer)
     began = world.now.mono
     assert world.run() == [accepted]
     assert world.now.mono - began == (5.0 if answer is SILENT else 0.0)
@@ -87,4 +87,4 @@ def test_so_many_are_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from sleep(engine, 6.0)
         return (yield from probe.is_valid("other"))
 
-    assert World(flow, http=SILENT).run() is False
+    assert OneShotHarness(flow, http=SILENT).run() is False

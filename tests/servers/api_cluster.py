@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.servers.program_process import TIMEOUT, Answer, call, running
-from tests.servers.relay_cluster import Cluster
+from tests.servers.program_process import TIMEOUT, ProgramResponse, call, running
+from tests.servers.relay_cluster import RelayCluster
 
 KEY = "sk-nodes-4f0b81-77aa"
 
@@ -31,16 +31,18 @@ class _Model(BaseHTTPRequestHandler):
         with suppress(OSError):
             if last["content"] == "slow":
                 while not self.server.over.wait(0.05):  # type: ignore[attr-defined]  # it is a `_Models`
-                    self._say({"content": "and "})
+                    self._send_delta({"content": "and "})
             elif last["content"] == "ask":
                 function = {"name": "phone_broadcast", "arguments": json.dumps({"action": "x.y.Z"})}
-                self._say({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]})
+                self._send_delta(
+                    {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}
+                )
             else:
-                self._say({"content": "done" if last["role"] == "tool" else last["content"]})
-            self._say({}, "tool_calls" if last["content"] == "ask" else "stop")
+                self._send_delta({"content": "done" if last["role"] == "tool" else last["content"]})
+            self._send_delta({}, "tool_calls" if last["content"] == "ask" else "stop")
             self.wfile.write(b"data: [DONE]\n\n")
 
-    def _say(self, delta: object, finish: str | None = None) -> None:
+    def _send_delta(self, delta: object, finish: str | None = None) -> None:
         chunk = {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
         self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
 
@@ -101,7 +103,7 @@ class Stream:
         return True
 
 
-class ApiCluster(Cluster):
+class ApiCluster(RelayCluster):
     """Three API servers, each in a home of its own."""
 
     def __init__(self, folder: Path) -> None:
@@ -116,7 +118,7 @@ class ApiCluster(Cluster):
         self._stack.callback(self._models.over.set)
         return self
 
-    def rise(self, n: int) -> None:
+    def start_node(self, n: int) -> None:
         """Start a node."""
         env = {
             "SVC_CLUSTER_URL": self.redis.url, "SVC_DATABASE_URL": self._database, "API_SERVER_KEY": KEY,
@@ -128,13 +130,13 @@ class ApiCluster(Cluster):
         node.line(r"^api: http://127\.0\.0\.1:\d+ ")
         self.nodes[n] = node
 
-    def ask(self, n: int, method: str, path: str, body: Mapping[str, object] | None = None) -> Answer:
+    def request(self, n: int, method: str, path: str, body: Mapping[str, object] | None = None) -> ProgramResponse:
         """Of a node."""
         return call(self.ports[n], method, path, body, token=KEY)
 
     def session(self) -> str:
         """A new one."""
-        answer = self.ask(0, "POST", "/api/sessions", {})
+        answer = self.request(0, "POST", "/api/sessions", {})
         assert answer.status == 201, answer
         return str(answer.body["id"])
 
@@ -150,6 +152,6 @@ class ApiCluster(Cluster):
 
     def rows(self, n: int, session: str) -> list[tuple[str, str]]:
         """What is stored of a session, as a node shows it."""
-        answer = self.ask(n, "GET", f"/api/sessions/{session}/messages")
+        answer = self.request(n, "GET", f"/api/sessions/{session}/messages")
         assert answer.status == 200, answer
         return [(row["role"], row["content"]) for row in answer.body["messages"]]

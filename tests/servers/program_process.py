@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from attrs import frozen
 
-from servers.relay_program import read_config, relay_program
+from servers.relay_program import read_relay_config, relay_program
 from svc_proto.basics.certificate_pins import pin_of
 from tests.beside import Beside
 from tests.forkserver import Popen, python
@@ -41,7 +41,7 @@ def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, 
     return {**kept, "HOME": str(home), "SVC_HOME": str(home / "svc"), "PYTHONUNBUFFERED": "1", **(more or {})}
 
 
-class Running:
+class ProgramProcess:
     """A program that runs, and the lines that it writes to standard output and standard error."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
@@ -106,13 +106,13 @@ class Running:
 @contextmanager
 def running(
     home: Path, module: str, *arguments: str, env: Mapping[str, str] | None = None, runtime: str = "asyncio"
-) -> Iterator[Running]:
+) -> Iterator[ProgramProcess]:
     """`python -m module arguments`, killed at the end if it still runs; behind the module may stand a command."""
     command = python(*module.split(), "--runtime", runtime, *arguments)
     with Popen(
         command, cwd=ROOT, env=environment(home, env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        program = Running(process)
+        program = ProgramProcess(process)
         try:
             yield program
         finally:
@@ -123,7 +123,7 @@ def running(
 @contextmanager
 def running_relay(
     home: Path, *arguments: str, env: Mapping[str, str] | None = None, runtime: str = "asyncio", port: int = 0
-) -> Iterator[tuple[Running, int]]:
+) -> Iterator[tuple[ProgramProcess, int]]:
     """A relay on 127.0.0.1 and its port, once it accepts."""
     options = ("--host", "127.0.0.1", "--port", str(port), *arguments)
     with running(home, "servers.relay", *options, env=env, runtime=runtime) as relay:
@@ -137,7 +137,7 @@ def relay_beside(home: Path, env: Mapping[str, str]) -> Iterator[int]:
     bound: queue.SimpleQueue[int] = queue.SimpleQueue()
     logger = logging.getLogger("svc")
     before = logger.handlers[:], logger.level, logger.propagate
-    config = read_config(known, {"host": "127.0.0.1", "port": 0})
+    config = read_relay_config(known, {"host": "127.0.0.1", "port": 0})
     program = relay_program(config, on_ready=lambda config: bound.put(config.port))
     beside = Beside(program, "asyncio")
     try:
@@ -153,7 +153,7 @@ def relay_beside(home: Path, env: Mapping[str, str]) -> Iterator[int]:
 
 
 @frozen
-class Answer:
+class ProgramResponse:
     """A response, its body parsed."""
 
     status: int
@@ -180,7 +180,7 @@ def call(
     headers: Mapping[str, str] | None = None,
     tls: ssl.SSLContext | None = None,
     host: str = "127.0.0.1",
-) -> Answer:
+) -> ProgramResponse:
     """One request over a connection of its own."""
     if tls is None:
         connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT)
@@ -190,7 +190,7 @@ def call(
     try:
         connection.request(method, path, None if body is None else json.dumps(body), fields)
         response = connection.getresponse()
-        return Answer(response.status, dict(response.getheaders()), json.loads(response.read()))
+        return ProgramResponse(response.status, dict(response.getheaders()), json.loads(response.read()))
     finally:
         connection.close()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from shutil import which
 
 from tests.ports import free_port
-from tests.servers.program_process import SYSTEM_PATH, Running
+from tests.servers.program_process import SYSTEM_PATH, ProgramProcess
 
 NGINX = """
 daemon off; master_process off; error_log stderr notice; pid {folder}/nginx.pid;
@@ -40,7 +40,7 @@ def in_front(folder: Path, kind: str, block: str, around: str = "") -> Iterator[
         [program, *command], env={"HOME": str(folder)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
-            Running(process).line("event method|serving initial configuration")
+            ProgramProcess(process).line("event method|serving initial configuration")
             yield port
         finally:
             process.kill()

@@ -20,7 +20,7 @@ from tests.loops.wires import Declined, Ws
 from tests.ports import free_port
 from tests.runtimes.postgresql import needs_postgresql, server
 from tests.runtimes.redis_server import RedisServer, needs_redis
-from tests.servers.program_process import SYSTEM_PATH, TIMEOUT, Running, call, running_relay, websocket
+from tests.servers.program_process import SYSTEM_PATH, TIMEOUT, ProgramProcess, call, running_relay, websocket
 from tests.servers.proxies import in_front
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ def until(is_so: Callable[[], bool], what: str) -> None:
         assert time.monotonic() < began + TIMEOUT, f"{what}: not within {TIMEOUT} s"
 
 
-class Load(Generic[T]):
+class BackgroundLoad(Generic[T]):
     """Threads that ask again and again, each time with a number of its own, until `end`; what came of it is `told`."""
 
     def __init__(self, asks: Iterable[Callable[[int], T]], counts: Callable[[T], bool] = lambda told: True) -> None:
@@ -125,7 +125,7 @@ class NodePhone:
             ws.respond(command["request_id"], {})
 
 
-class Cluster:
+class RelayCluster:
     """Three relays, each in a home of its own, with one store and one Redis, behind nginx at `port`."""
 
     def __init__(self, folder: Path, nodes: int = 3, env: Mapping[str, str] | None = None) -> None:
@@ -135,7 +135,7 @@ class Cluster:
         self.store = server()
         self.ports = [free_port() for _ in range(nodes)]
         self.port = 0
-        self.nodes: list[Running | None] = [None] * nodes
+        self.nodes: list[ProgramProcess | None] = [None] * nodes
         self.phones: list[NodePhone] = []
         self._stack = ExitStack()
         self._lives = [ExitStack() for _ in range(nodes)]
@@ -146,7 +146,7 @@ class Cluster:
         self.redis.start()
         self._stack.callback(self.redis.kill)
         for n in range(len(self.nodes)):
-            self.rise(n)
+            self.start_node(n)
         servers = " ".join(f"server 127.0.0.1:{each} max_fails=1 fail_timeout=1s;" for each in self.ports)
         block = UPSTREAM.format(servers=servers, spare=free_port())
         self.port = self._stack.enter_context(in_front(self.folder / "nginx", "nginx", block))
@@ -159,7 +159,7 @@ class Cluster:
             life.close()
         self._stack.close()
 
-    def rise(self, n: int) -> None:
+    def start_node(self, n: int) -> None:
         """Start a node."""
         env = {
             "SVC_CLUSTER_URL": self.redis.url, "SVC_DATABASE_URL": self._database, "RELAY_TRUST_PROXY_HEADERS": "1",

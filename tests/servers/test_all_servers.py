@@ -13,14 +13,14 @@ import pytest
 from runtimes.running import claim, find_all, is_held
 from runtimes.tls import client_context
 from servers import __main__ as everything
-from servers.env_file import make_key
+from servers.env_file import create_api_key
 from servers.launch import CannotStartError
 from tests.forkserver import python, run
 from tests.servers.conftest import Failing
 from tests.servers.program_process import (
     ROOT,
     TIMEOUT,
-    Running,
+    ProgramProcess,
     call,
     environment,
     running,
@@ -51,14 +51,14 @@ def test_no_code_is_made_for_a_journal(runtime: str, tmp_path: Path) -> None:
         assert servers.stop() == 0
 
 
-def relay_of(servers: Running) -> int:
+def relay_of(servers: ProgramProcess) -> int:
     """The relay's port. Its line may have come already: two streams are read, each by itself."""
     said = r"^relay: https?://[^ ]+:(\d+) "
     seen = [found for line in servers.seen if (found := re.match(said, line))]
     return int((seen[0] if seen else servers.line(said))[1])
 
 
-def invite_of(servers: Running) -> dict[str, Any]:
+def invite_of(servers: ProgramProcess) -> dict[str, Any]:
     """The invite that a terminal would show."""
     servers.line("^To pair a phone: ")
     invite: dict[str, Any] = json.loads(call(relay_of(servers), "POST", "/pairing/mint", {}).body["qr_payload"])
@@ -124,7 +124,7 @@ def test_a_key_that_cannot_be_kept(tmp_path: Path) -> None:
     home = tmp_path / "svc"
     (home / ".env").mkdir(parents=True)
     with pytest.raises(CannotStartError, match="cannot keep an API key in"):
-        make_key(home)
+        create_api_key(home)
 
 
 def test_the_agent_finds_the_phone_through_the_relay(tmp_path: Path, certificate: tuple[Path, Path]) -> None:

@@ -11,14 +11,14 @@ from servers.api import main
 from servers.api_program import read_api_config
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
-from tests.servers.program_process import TIMEOUT, Running, call, running, shown_pin
+from tests.servers.program_process import TIMEOUT, ProgramProcess, call, running, shown_pin
 
 KEY = "sk-api-0b7e61-94c2"
 LOCAL = ("--port", "0")
 KEYED = {"API_SERVER_KEY": KEY}
 
 
-def port_of(api: Running) -> int:
+def port_of(api: ProgramProcess) -> int:
     return int(api.line(r"^api: http://127\.0\.0\.1:(\d+) ")[1])
 
 

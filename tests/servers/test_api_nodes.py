@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 from tests.servers.api_cluster import ApiCluster, Stream
-from tests.servers.relay_cluster import Load, needs_nodes, until
+from tests.servers.relay_cluster import BackgroundLoad, needs_nodes, until
 
 pytestmark = needs_nodes
 Told = tuple[str, str, tuple[int, str]]  # session, what was said, and what came back
@@ -31,17 +31,17 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiCluster]:
         yield cluster
 
 
-def chatting(cluster: ApiCluster, sessions: list[str]) -> Load[Told]:
+def chatting(cluster: ApiCluster, sessions: list[str]) -> BackgroundLoad[Told]:
     """Two people in each chat, through the proxy."""
 
     def chat(session: str, number: int) -> Told:
         said = f"number {number}"
         return session, said, cluster.chat(cluster.port, session, said)
 
-    return Load([partial(chat, session) for session in sessions * 2], lambda told: told[2][0] == 200)
+    return BackgroundLoad([partial(chat, session) for session in sessions * 2], lambda told: told[2][0] == 200)
 
 
-def check(cluster: ApiCluster, load: Load[Told]) -> None:
+def check(cluster: ApiCluster, load: BackgroundLoad[Told]) -> None:
     """What was told is stored, once, right behind what it answers; what was refused is there once at most."""
     assert {answer[0] for _, _, answer in load.told} <= ANSWERS
     for session in dict.fromkeys(session for session, _, _ in load.told):
@@ -56,20 +56,20 @@ def check(cluster: ApiCluster, load: Load[Told]) -> None:
 
 
 def test_a_run_is_followed_answered_and_stopped_from_any_node(cluster: ApiCluster) -> None:
-    begun = cluster.ask(0, "POST", "/v1/runs", {"input": "ask"})
+    begun = cluster.request(0, "POST", "/v1/runs", {"input": "ask"})
     assert begun.status == 202
     run = f"/v1/runs/{begun.body['run_id']}"
     following = Stream(cluster.ports[1], "GET", f"{run}/events")
     question = following.until("approval.request")
     answer = {"choice": "deny", "call_id": question["call_id"]}
-    assert cluster.ask(2, "POST", f"{run}/approval", answer).body["resolved"] == 1
+    assert cluster.request(2, "POST", f"{run}/approval", answer).body["resolved"] == 1
     assert following.until("run.completed")["output"] == "done"
     assert following.rest() == []
-    assert cluster.ask(1, "GET", run).body["status"] == "completed"
+    assert cluster.request(1, "GET", run).body["status"] == "completed"
     session = cluster.session()
     slow = Stream(cluster.ports[2], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
     slow.until("assistant.delta")
-    assert cluster.ask(0, "POST", f"/v1/runs/{slow.run}/stop").status == 200
+    assert cluster.request(0, "POST", f"/v1/runs/{slow.run}/stop").status == 200
     assert slow.rest()[-1] == "done"
     assert [role for role, _ in cluster.rows(1, session)] == ["user", "assistant"]
 
@@ -80,16 +80,16 @@ def test_the_node_of_a_turn_is_killed(cluster: ApiCluster) -> None:
     slow = Stream(cluster.ports[0], "POST", path, {"message": "slow"})
     slow.until("assistant.delta")
     behind = Stream(cluster.ports[1], "POST", path, {"message": "behind"})  # waits in line at the first
-    assert cluster.ask(2, "GET", f"/v1/runs/{slow.run}").body["status"] == "running"
+    assert cluster.request(2, "GET", f"/v1/runs/{slow.run}").body["status"] == "running"
     cluster.kill(0)
     assert slow.rest()[-1:] != ["done"]
     assert behind.rest() == []
     until(lambda: cluster.chat(cluster.ports[2], session, "again") == (200, "again"), "another turn")
     for n in (1, 2):
-        answer = cluster.ask(n, "GET", f"/v1/runs/{slow.run}")
+        answer = cluster.request(n, "GET", f"/v1/runs/{slow.run}")
         assert (answer.status, answer.body["error"]["code"]) == (404, "run_not_found")
         assert cluster.rows(n, session) == [("user", "slow"), ("user", "again"), ("assistant", "again")]
-    cluster.rise(0)
+    cluster.start_node(0)
     assert cluster.rows(0, session)[-1] == ("assistant", "again")
 
 
@@ -123,7 +123,7 @@ def test_each_node_is_killed_in_turn_under_load(cluster: ApiCluster) -> None:
     for n in range(3):
         cluster.kill(n)
         load.more(20)
-        cluster.rise(n)
+        cluster.start_node(n)
         load.more(5)
     load.end()
     check(cluster, load)
@@ -157,7 +157,7 @@ def test_without_redis_a_turn_goes_on_where_it_is(cluster: ApiCluster) -> None:
         until(lambda n=n: cluster.chat(cluster.ports[n], session, "x")[0] == 503, "it may be elsewhere")  # type: ignore[misc]
     slow.told.clear()
     slow.until("assistant.delta")
-    assert cluster.ask(0, "POST", f"/v1/runs/{slow.run}/stop").status == 200
+    assert cluster.request(0, "POST", f"/v1/runs/{slow.run}/stop").status == 200
     assert slow.rest()[-1] == "done"
     cluster.redis.start()
     until(lambda: cluster.chat(cluster.ports[1], session, "y") == (200, "y"), "the nodes meet again")

@@ -10,12 +10,12 @@ from attrs import evolve
 from servers import dashboard_program as program
 from servers.dashboard import main
 from servers.dashboard_program import page_files, read_dashboard_config
-from servers.launch import CannotStartError, bind_server, trust_in
+from servers.launch import CannotStartError, bind_server, trust_certificates
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from tests.ports import free_port
 from tests.servers.conftest import Failing
-from tests.servers.program_process import TIMEOUT, Running, call, running, running_relay
+from tests.servers.program_process import TIMEOUT, ProgramProcess, call, running, running_relay
 
 RELAY = "/api/plugins/svc-relay"
 PASSWORD = "correct horse"
@@ -23,11 +23,11 @@ LOCAL = ("--port", "0")
 ALL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--no-qr")
 
 
-def port_of(dashboard: Running) -> int:
+def port_of(dashboard: ProgramProcess) -> int:
     return int(dashboard.line(r"^dashboard: https?://[0-9.]+:(\d+) ")[1])
 
 
-def ports_of(servers: Running, count: int) -> dict[str, int]:
+def ports_of(servers: ProgramProcess, count: int) -> dict[str, int]:
     found = [servers.line(r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+) ") for _ in range(count)]
     return {match[1]: int(match[2]) for match in found}
 
@@ -106,7 +106,7 @@ def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) 
             assert call(port, "GET", "/api/agent/sessions").body["sessions"] == []
         with running(tmp_path, "servers.dashboard", *LOCAL, env={**env, **where}) as board:
             port = int(board.line(r"^dashboard: https://127\.0\.0\.1:(\d+) \(this host only\)$")[1])
-            assert call(port, "GET", f"{RELAY}/push", tls=trust_in(cert)).status == 200
+            assert call(port, "GET", f"{RELAY}/push", tls=trust_certificates(cert)).status == 200
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
@@ -173,8 +173,8 @@ def test_why_none_starts_without_a_password(relay: RelayConfig, stored: bool, st
     if stored:
         (tmp_path / PUBLIC_ROUTE).touch()
     relay = evolve(relay, home=str(tmp_path))
-    assert (program.why_no_dashboard(DashboardConfig(), relay) is None) is starts
-    assert program.why_no_dashboard(DashboardConfig(password=PASSWORD), relay) is None
+    assert (program.dashboard_refusal(DashboardConfig(), relay) is None) is starts
+    assert program.dashboard_refusal(DashboardConfig(password=PASSWORD), relay) is None
 
 
 def test_the_page_is_packaged() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from runtimes.host import Program, Services
 from runtimes.listen import bind
-from servers.launch import CannotStartError, authority, launch, say_why
+from servers.launch import CannotStartError, format_authority, launch, print_exit_reason
 from servers.options import ProgramCommand
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, StoreRequest
@@ -59,7 +59,10 @@ class WatchedStore:
 def test_the_exit_code_is_the_cores(code: int, capsys: pytest.CaptureFixture[str]) -> None:
     store, listener = WatchedStore(), bind("127.0.0.1", 0)
     program = Program(
-        core=Short(Exit(code, "because")), services=Services(store=store), listeners=[listener], on_exit=say_why
+        core=Short(Exit(code, "because")),
+        services=Services(store=store),
+        listeners=[listener],
+        on_exit=print_exit_reason,
     )
     with pytest.raises(SystemExit) as caught:
         launch(lambda: [program], "asyncio")
@@ -116,8 +119,8 @@ def test_no_program_at_all(runtime: str) -> None:
 
 
 def test_addresses_in_urls() -> None:
-    assert authority("127.0.0.1", 80) == "127.0.0.1:80"
-    assert authority("::1", 80) == "[::1]:80"
+    assert format_authority("127.0.0.1", 80) == "127.0.0.1:80"
+    assert format_authority("::1", 80) == "[::1]:80"
 
 
 def test_what_lives_as_long_as_the_process_is_not_looked_through_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +138,7 @@ def test_what_lives_as_long_as_the_process_is_not_looked_through_for_garbage(mon
 
 PIECES = """
 from resource import RUSAGE_SELF, getrusage
-from servers.launch import keep_freed
+from servers.launch import set_malloc_trim_threshold
 
 def new_pages():
     before = getrusage(RUSAGE_SELF).ru_minflt
@@ -144,7 +147,7 @@ def new_pages():
         del pieces
     return getrusage(RUSAGE_SELF).ru_minflt - before
 
-keep_freed()
+set_malloc_trim_threshold()
 new_pages()
 print(new_pages())
 """

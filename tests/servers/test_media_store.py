@@ -20,12 +20,12 @@ import pytest
 from runtimes.bucket import sign
 from runtimes.sim.s3 import S3Service
 from servers.launch import CannotStartError
-from servers.relay_program import read_config
+from servers.relay_program import read_relay_config
 from svc_proto.settings import S3Bucket
 from tests.beside import serving
 from tests.ports import free_port
 from tests.servers.program_process import TIMEOUT, call, environment
-from tests.servers.relay_cluster import Cluster, needs_nodes, until
+from tests.servers.relay_cluster import RelayCluster, needs_nodes, until
 
 pytestmark = needs_nodes
 
@@ -97,7 +97,7 @@ def fetched(port: int, path: str, token: str, method: str = "GET", **fields: str
     ],
 )
 def test_an_upload_outlives_the_node_that_was_killed(kind: str, tmp_path: Path) -> None:
-    with store(kind, tmp_path) as env, Cluster(tmp_path, env=env) as cluster:
+    with store(kind, tmp_path) as env, RelayCluster(tmp_path, env=env) as cluster:
         token = cluster.pair("hal", 0).token
         body = {"content": base64.b64encode(DATA).decode(), "content_type": "image/png", "file_name": "shot.png"}
         uploaded = call(cluster.ports[0], "POST", "/media/upload", body, token=token)
@@ -111,7 +111,7 @@ def test_an_upload_outlives_the_node_that_was_killed(kind: str, tmp_path: Path) 
                 assert fetched(port, path, token, Range="bytes=1000000-1999999") == (206, DATA[1_000_000:2_000_000])
                 assert fetched(port, path, token, "HEAD") == (200, b"")
                 assert fetched(port, path, token, Range="bytes=9999999-")[0] == 416
-        cluster.rise(0)
+        cluster.start_node(0)
         until(lambda: fetched(cluster.ports[0], path, token)[0] == 200, "the node that is back was told")
         assert fetched(cluster.ports[0], path, token) == (200, DATA)
         assert call(cluster.ports[1], "POST", "/media/upload", body, token=token).status == 200
@@ -125,5 +125,5 @@ def test_a_bucket_without_what_signs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
     env = environment(tmp_path, {"SVC_MEDIA_URL": "s3://uploads", **keys})
     with pytest.raises(CannotStartError, match=r"svc-relay\[s3\]") as error:
-        read_config(env, {})
+        read_relay_config(env, {})
     assert error.value.code == 2

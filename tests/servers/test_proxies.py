@@ -26,7 +26,7 @@ from tests.servers.program_process import (
     ROOT,
     SYSTEM_PATH,
     TIMEOUT,
-    Running,
+    ProgramProcess,
     call,
     environment,
     running,
@@ -63,7 +63,7 @@ def proxy(folder: Path, kind: str, block: str, relay: int, api: int = 0, dashboa
         yield port
 
 
-def ports_of(servers: Running, count: int) -> dict[str, int]:
+def ports_of(servers: ProgramProcess, count: int) -> dict[str, int]:
     found = [servers.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(count)]
     return {match[1]: int(match[2]) for match in found}
 

@@ -12,7 +12,7 @@ import pytest
 
 from runtimes.tls import client_context
 from servers.relay import main
-from servers.relay_program import read_config
+from servers.relay_program import read_relay_config
 from svc_proto.wire.events import WebSocketClosed
 from tests.loops.live import LiveWire
 from tests.loops.raw import CLOSE, RawSocket
@@ -237,6 +237,6 @@ def test_a_loop_that_is_not_installed(failing: Failing, monkeypatch: pytest.Monk
 
 def test_the_database_that_a_variable_names_is_no_file_for_phones() -> None:
     for name in ("SVC_DATABASE_URL", "RELAY_SESSIONS_FILE"):
-        config = read_config({name: "sqlite:////srv/chats.db", "RELAY_MEDIA_ALLOWED_ROOTS": "/srv"}, {})
+        config = read_relay_config({name: "sqlite:////srv/chats.db", "RELAY_MEDIA_ALLOWED_ROOTS": "/srv"}, {})
         assert config.store_files[:2] == ("/srv/chats.db", "/srv/chats.db-wal")
-    assert read_config({}, {}).store_files == ()
+    assert read_relay_config({}, {}).store_files == ()

@@ -17,7 +17,7 @@ from itertools import count
 import pytest
 
 from tests.servers.program_process import TIMEOUT, call, sign_in, websocket
-from tests.servers.relay_cluster import Cluster, Load, NodePhone, needs_nodes, until
+from tests.servers.relay_cluster import BackgroundLoad, NodePhone, RelayCluster, needs_nodes, until
 
 pytestmark = needs_nodes
 
@@ -32,22 +32,22 @@ ANSWERS = {
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayCluster]:
     """Each test leaves it whole."""
-    with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+    with RelayCluster(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
 
 def driving(
-    cluster: Cluster, phones: list[NodePhone], callers: int = 4
-) -> Load[tuple[int, NodePhone, tuple[int, str]]]:
+    cluster: RelayCluster, phones: list[NodePhone], callers: int = 4
+) -> BackgroundLoad[tuple[int, NodePhone, tuple[int, str]]]:
     """Callers that drive phones through the proxy; what was performed counts."""
 
     def drive(number: int) -> tuple[int, NodePhone, tuple[int, str]]:
         phone = phones[number % len(phones)]
         return number, phone, cluster.tap(cluster.port, phone, number, phone.token)
 
-    return Load([drive] * callers, lambda told: told[2][0] == 200)
+    return BackgroundLoad([drive] * callers, lambda told: told[2][0] == 200)
 
 
 def is_refused(port: int) -> bool:
@@ -58,7 +58,7 @@ def is_unknown(port: int, token: str) -> bool:
     return call(port, "GET", "/sessions", token=token).status == 401
 
 
-def test_each_node_is_killed_in_turn_under_load(cluster: Cluster) -> None:
+def test_each_node_is_killed_in_turn_under_load(cluster: RelayCluster) -> None:
     phones = [cluster.pair(name, n) for n, name in enumerate(("ada", "bea", "cyd"))]
     token = phones[0].token
     for n in range(3):
@@ -72,7 +72,7 @@ def test_each_node_is_killed_in_turn_under_load(cluster: Cluster) -> None:
         for other in {0, 1, 2} - {n}:
             for phone in phones:
                 cluster.wait_reached(other, phone, token)
-        cluster.rise(n)
+        cluster.start_node(n)
         cluster.wait_reached(n, phones[0], token)
     load.end()
 
@@ -84,7 +84,7 @@ def test_each_node_is_killed_in_turn_under_load(cluster: Cluster) -> None:
         assert all(done[number] for number, where, answer in load.told if where is phone and answer[0] == 200)
 
 
-def test_a_session_that_is_revoked_at_one_node_is_cut_off_at_all(cluster: Cluster) -> None:
+def test_a_session_that_is_revoked_at_one_node_is_cut_off_at_all(cluster: RelayCluster) -> None:
     phone = cluster.pair("dot", 0)
     for n in range(3):
         assert call(cluster.ports[n], "GET", "/sessions", token=phone.token).status == 200
@@ -94,7 +94,7 @@ def test_a_session_that_is_revoked_at_one_node_is_cut_off_at_all(cluster: Cluste
         assert call(port, "GET", "/sessions", token=phone.token).status == 401
 
 
-def test_a_file_that_one_node_has_is_fetched_at_all(cluster: Cluster) -> None:
+def test_a_file_that_one_node_has_is_fetched_at_all(cluster: RelayCluster) -> None:
     token = cluster.pair("hal", 0).token
     data = random.Random(1).randbytes(3_000_000)
     body = {"content": base64.b64encode(data).decode(), "content_type": "image/png", "file_name": "shot.png"}
@@ -115,7 +115,7 @@ def test_a_file_that_one_node_has_is_fetched_at_all(cluster: Cluster) -> None:
         assert call(port, "GET", path).status == 401
 
 
-def test_an_mcp_session_and_a_voice_session_of_one_node_go_on_at_all(cluster: Cluster) -> None:
+def test_an_mcp_session_and_a_voice_session_of_one_node_go_on_at_all(cluster: RelayCluster) -> None:
     token = cluster.pair("ivy", 0).token
     told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     types = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -142,7 +142,7 @@ def test_an_mcp_session_and_a_voice_session_of_one_node_go_on_at_all(cluster: Cl
             assert ws.hear()["type"] == "voice.session.ready"
 
 
-def test_a_code_is_good_once_wherever_it_is_shown(cluster: Cluster) -> None:
+def test_a_code_is_good_once_wherever_it_is_shown(cluster: RelayCluster) -> None:
     codes = (f"ONCE{n:02}" for n in count())
 
     def is_good() -> bool:
@@ -166,7 +166,7 @@ def test_a_code_is_good_once_wherever_it_is_shown(cluster: Cluster) -> None:
     until(is_good, "a code is good")  # one whose answer Redis could not deliver is used up
 
 
-def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cluster: Cluster) -> None:
+def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cluster: RelayCluster) -> None:
     phone = cluster.pair("eve", 0)
     for n in range(3):
         cluster.wait_reached(n, phone)
@@ -185,7 +185,7 @@ def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cl
     assert not phone.refused
 
 
-def test_the_store_goes_and_comes_back_under_load_and_nothing_told_is_lost(cluster: Cluster) -> None:
+def test_the_store_goes_and_comes_back_under_load_and_nothing_told_is_lost(cluster: RelayCluster) -> None:
     phones = [cluster.pair(name, n) for n, name in enumerate(("fay", "gil", "hob"))]
     token, withheld = phones[0].token, cluster.pair("ike", 1)
     revoked = [cluster.pair(name, 2) for name in ("jon", "kit", "lea")]
@@ -226,7 +226,7 @@ def test_the_store_goes_and_comes_back_under_load_and_nothing_told_is_lost(clust
         cluster.store.start()
     assert cluster.stored(revoked[2].token)
     for n in range(3):
-        cluster.rise(n)
+        cluster.start_node(n)
     for n, port in enumerate(cluster.ports):
         for phone in phones:
             cluster.wait_reached(n, phone)

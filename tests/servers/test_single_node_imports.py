@@ -11,7 +11,7 @@ import pytest
 from tests.ports import free_port
 from tests.runtimes.postgresql import needs_postgresql
 from tests.runtimes.redis_server import RedisServer, needs_redis
-from tests.servers.program_process import Running, call, running, websocket
+from tests.servers.program_process import ProgramProcess, call, running, websocket
 
 TELLS = {"PYTHONPROFILEIMPORTTIME": "1"}  # of each module that is loaded, in a new interpreter
 NODES = (
@@ -34,7 +34,7 @@ PROGRAMS = {
 READY = r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+)"
 
 
-def loaded(program: Running) -> list[str]:
+def loaded(program: ProgramProcess) -> list[str]:
     """Which of its modules are about nodes, when it has ended."""
     found = (re.match(r"import time: .*\| +(\S+)$", line) for line in program.seen)
     names = [match[1] for match in found if match]

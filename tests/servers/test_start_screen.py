@@ -10,7 +10,7 @@ from attrs import evolve
 
 from servers import ask_brand as asking
 from servers.ask_brand import ask_brand
-from servers.start_screen import ONLY_HERE, StartScreen
+from servers.start_screen import LOCAL_API_NOTE, StartScreen
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Notify
 
@@ -48,7 +48,7 @@ def test_what_is_no_terminal_is_told_no_code(
 ) -> None:
     line = "To pair a phone: svc pair"
     assert shown(monkeypatch, capsys, SCREEN, None) == [line]
-    assert shown(monkeypatch, capsys, evolve(SCREEN, api_only_here=True), None) == [line, ONLY_HERE]
+    assert shown(monkeypatch, capsys, evolve(SCREEN, api_only_here=True), None) == [line, LOCAL_API_NOTE]
 
 
 def test_a_usual_terminal_is_too_small_for_the_qr_and_shows_all_the_rest(

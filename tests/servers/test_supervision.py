@@ -18,8 +18,8 @@ from servers import supervision
 from servers.api_program import read_api_config
 from servers.dashboard_program import read_dashboard_config
 from servers.launch import CannotStartError
-from servers.relay_program import read_config
-from servers.supervision import given_place, given_socket, watcher
+from servers.relay_program import read_relay_config
+from servers.supervision import inherited_address, inherited_socket, readiness_programs
 from tests.servers.program_process import ROOT, TIMEOUT, call, environment
 
 Given = Callable[[str, str], dict[str, str]]
@@ -62,9 +62,9 @@ def test_a_socket_that_was_opened_for_it_and_the_news(tmp_path: Path, supervisor
 
 def test_sockets_of_others() -> None:
     mine = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1", "LISTEN_FDNAMES": "relay"}
-    assert given_socket({}, "relay") is None
-    assert given_socket(mine, "api") is None
-    assert given_socket({**mine, "LISTEN_PID": "1"}, "relay") is None
+    assert inherited_socket({}, "relay") is None
+    assert inherited_socket(mine, "api") is None
+    assert inherited_socket({**mine, "LISTEN_PID": "1"}, "relay") is None
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Given]:
 
     def give(role: str, host: str) -> dict[str, str]:
         opened.append(bind(host, 0).sock)
-        monkeypatch.setattr(supervision, "FIRST", opened[-1].fileno())
+        monkeypatch.setattr(supervision, "SD_LISTEN_FDS_START", opened[-1].fileno())
         mine = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1", "LISTEN_FDNAMES": role}
         return {**mine, "SVC_HOME": str(tmp_path), "SVC_CONFIG": str(tmp_path / "config.yaml")}
 
@@ -85,8 +85,8 @@ def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Given]:
 
 @pytest.mark.parametrize("setting", ["127.0.0.1", "203.0.113.1"])
 def test_where_a_given_socket_listens_is_what_the_server_is_told(given: Given, setting: str) -> None:
-    assert given_place(given("api", "127.0.0.1"), "relay") == {}
-    relay = read_config({**given("relay", "127.0.0.1"), "RELAY_HOST": setting}, {"host": setting, "port": 9})
+    assert inherited_address(given("api", "127.0.0.1"), "relay") == {}
+    relay = read_relay_config({**given("relay", "127.0.0.1"), "RELAY_HOST": setting}, {"host": setting, "port": 9})
     assert relay.host == "127.0.0.1"
     assert relay.port not in (0, 9)
     api = read_api_config({**given("api", "0.0.0.0"), "API_SERVER_HOST": setting}, {"host": setting})
@@ -119,9 +119,9 @@ def test_what_is_no_address_says_nothing(given: Given, monkeypatch: pytest.Monke
     env = given("relay", "127.0.0.1")
     a, b = socket.socketpair()
     with a, b:
-        monkeypatch.setattr(supervision, "FIRST", a.fileno())
-        assert given_place(env, "relay") == {}
-    assert given_place(env, "relay") == {}
+        monkeypatch.setattr(supervision, "SD_LISTEN_FDS_START", a.fileno())
+        assert inherited_address(env, "relay") == {}
+    assert inherited_address(env, "relay") == {}
 
 
 def test_what_cannot_be_listened_on() -> None:
@@ -138,9 +138,9 @@ def test_who_is_told(tmp_path: Path, supervisor: socket.socket) -> None:
         return f"http://there:{listener.address.port}"
 
     with supervisor:
-        assert watcher([], url_of, {}) == []
-        assert watcher([], url_of, {"NOTIFY_SOCKET": "vsock:2:1"}) == []
-        (program,) = watcher([], url_of, {"NOTIFY_SOCKET": str(tmp_path / "gone")})
+        assert readiness_programs([], url_of, {}) == []
+        assert readiness_programs([], url_of, {"NOTIFY_SOCKET": "vsock:2:1"}) == []
+        (program,) = readiness_programs([], url_of, {"NOTIFY_SOCKET": str(tmp_path / "gone")})
         assert isinstance(program, Program)
         listener = bind("127.0.0.1", 0)
         listener.sock.close()

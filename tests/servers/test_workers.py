@@ -28,7 +28,16 @@ from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.forkserver import python, run
 from tests.runtimes.certificates import make_certificate
 from tests.runtimes.redis_server import needs_redis
-from tests.servers.program_process import ROOT, SYSTEM_PATH, TIMEOUT, Running, call, environment, running, running_relay
+from tests.servers.program_process import (
+    ROOT,
+    SYSTEM_PATH,
+    TIMEOUT,
+    ProgramProcess,
+    call,
+    environment,
+    running,
+    running_relay,
+)
 from tests.servers.proxies import in_front
 from tests.servers.relay_cluster import NodePhone, until
 from tests.servers.test_supervision import LAUNCHER
@@ -42,7 +51,7 @@ SOURCES = [f"127.0.0.{n}" for n in range(1, 17)]
 class Crew:
     """What runs."""
 
-    relay: Running
+    relay: ProgramProcess
     port: int
     home: Path
 

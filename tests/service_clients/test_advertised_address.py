@@ -8,7 +8,7 @@ from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.advertised_address import advertised_host, lan_address, relay_address, sign_invite
 from tests.book import SECRET
-from tests.cli.harness import World
+from tests.cli.harness import OneShotHarness
 
 LAN = "192.0.2.9"
 
@@ -39,12 +39,12 @@ def test_the_relay_in_an_invite(host: str, tls: bool, url: str) -> None:
 
 @pytest.mark.parametrize(("found", "address"), [(LAN, LAN), (None, "127.0.0.1")])
 def test_this_host_on_its_network(found: object, address: str) -> None:
-    assert World(lan_address, compute={"lan_address": lambda: found}).run() == address
+    assert OneShotHarness(lan_address, compute={"lan_address": lambda: found}).run() == address
 
 
 def test_sealed() -> None:
     config = RelayConfig(home="/h", config_path="/c")
-    world = World(lambda engine: sign_invite(engine, config, {"svc": 1, "host": "h"}))
+    world = OneShotHarness(lambda engine: sign_invite(engine, config, {"svc": 1, "host": "h"}))
     text, url, problem = world.run()
     assert problem is None
     assert parse_invite(text) == parse_invite(url)
@@ -54,7 +54,7 @@ def test_sealed() -> None:
 
 def test_unsigned() -> None:
     config = RelayConfig(home="/h", config_path="/c")
-    world = World(lambda engine: sign_invite(engine, config, {"svc": 1}))
+    world = OneShotHarness(lambda engine: sign_invite(engine, config, {"svc": 1}))
     world.refuse = (EnsureSecret,)
     text, url, problem = world.run()
     assert (parse_invite(url), text, problem) == ({"svc": 1}, '{"svc":1}', Failure(FailureKind.NO_SPACE))

@@ -14,7 +14,7 @@ from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent
-from tests.cli.harness import REFUSED, SILENT, Reply, World, as_json
+from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, as_json
 from tests.http_book import Answer
 from tests.service_clients.test_service_client import Plan, failure
 
@@ -22,7 +22,7 @@ API = ApiClient("it", "http://h:1", "k3y")
 
 
 def asked(plan: Plan, answer: Reply) -> tuple[Any, str, bytes]:
-    world = World(plan, http=answer)
+    world = OneShotHarness(plan, http=answer)
     found = world.run()
     (request,) = world.asked
     return found, f"{request.method} {request.path}", request.body
@@ -91,7 +91,7 @@ def turn(engine: Engine, enough: str = "") -> Flow[str]:
 
 
 def test_a_turn() -> None:
-    world = World(turn, http=(200, STREAM))
+    world = OneShotHarness(turn, http=(200, STREAM))
     assert world.run() == "ab"
     (request,) = world.asked
     assert (request.path, json.loads(request.body)) == ("/api/sessions/s%2F1/chat/stream", {"message": "hi"})
@@ -100,23 +100,23 @@ def test_a_turn() -> None:
 
 def test_a_reader_that_has_had_enough() -> None:
     """It reads to the end of what has come, and not to that of the stream, which has none."""
-    world = World(lambda engine: turn(engine, "a"), http=BEGUN)
+    world = OneShotHarness(lambda engine: turn(engine, "a"), http=BEGUN)
     assert world.run() == "ab"
 
 
 def test_without_a_word_of_its_reader() -> None:
     heard: list[str] = []
     plan: Plan = lambda engine: API.stream_turn(engine, "s", {}, lambda event: heard.append(event.event))  # noqa: E731
-    World(plan, http=(200, STREAM)).run()
+    OneShotHarness(plan, http=(200, STREAM)).run()
     assert heard == ["a", "b"]
 
 
 def test_a_connection_that_is_lost_with_its_last_events() -> None:
-    def then_lost(world: World[str]) -> None:
+    def then_lost(world: OneShotHarness[str]) -> None:
         world.unfinished(b"event: c\ndata: 3\n\n")
-        world.drop()
+        world.break_connections()
 
-    world = World(turn, http=BEGUN, script=[(1.0, then_lost)])
+    world = OneShotHarness(turn, http=BEGUN, script=[(1.0, then_lost)])
     assert world.fails().reason == "the answer broke off: reset"
 
 
@@ -135,5 +135,5 @@ def test_a_turn_that_does_not_begin(answer: Reply, fault: ServiceFault) -> None:
 
 def test_a_turn_that_breaks_off() -> None:
     more_to_come = Answer(200, Headers([(b"content-length", b"9999")]), STREAM * 99, open=True)
-    world = World(turn, http=more_to_come, script=[(0.5, lambda world: world.drop())])
+    world = OneShotHarness(turn, http=more_to_come, script=[(0.5, lambda world: world.break_connections())])
     assert world.fails().reason == "the answer broke off: reset"

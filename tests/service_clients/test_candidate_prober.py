@@ -7,14 +7,14 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.service_clients.candidate_prober import CandidateProber, parse_candidate
 from svc_proto.service_clients.relay_url import DERIVED_PROBE
-from tests.cli.harness import REFUSED, SILENT, Asked, Reply, World, as_json
+from tests.cli.harness import REFUSED, SILENT, Asked, OneShotHarness, Reply, as_json
 
 LAN, LAN_2 = Candidate("lan", 0, "ws://192.0.2.1:8767"), Candidate("lan", 0, "ws://192.0.2.2:8767")
 PUBLIC = Candidate("public", 1, "wss://home.example")
 WELL = as_json({"status": "ok"})
 
 
-def world(answers: dict[str, Reply], *, again: bool = False) -> World[list[Candidate | None]]:
+def world(answers: dict[str, Reply], *, again: bool = False) -> OneShotHarness[list[Candidate | None]]:
     def plan(engine: Engine) -> Flow[list[Candidate | None]]:
         routes = CandidateProber(engine, [PUBLIC, LAN, LAN_2])
         first = yield from routes.select()
@@ -29,7 +29,7 @@ def world(answers: dict[str, Reply], *, again: bool = False) -> World[list[Candi
     def http(asked: Asked) -> Reply:
         return answers.get(asked.url.removesuffix("/health"), REFUSED)
 
-    made = World(plan, http=http)
+    made = OneShotHarness(plan, http=http)
     return made
 
 
@@ -67,7 +67,7 @@ def test_what_answered_is_believed_until_the_network_changes() -> None:
 def test_what_counts_as_an_answer(status: int, probe: str, there: bool) -> None:
     """A relay that was derived is asked for its voice, and may want to know who asks."""
     plan = lambda engine: CandidateProber(engine, [LAN], probe=probe).select()  # noqa: E731
-    world = World(plan, http=(status, b""))
+    world = OneShotHarness(plan, http=(status, b""))
     assert world.run() == (LAN if there else None)
     assert [asked.path for asked in world.asked] == [probe]
 
@@ -81,7 +81,9 @@ def test_why_a_route_was_not_taken() -> None:
         assert (yield from routes.select()) is None
         return routes.problems
 
-    world = World(plan, http=lambda asked: next(answer for host, answer in answers.items() if host in asked.url))
+    world = OneShotHarness(
+        plan, http=lambda asked: next(answer for host, answer in answers.items() if host in asked.url)
+    )
     assert world.run() == {
         none: "the URL has no usable host or port",
         LAN: "no answer in time",
@@ -120,7 +122,7 @@ def test_once_there_is_a_route_nobody_else_is_asked() -> None:
         assert [line.gone for line in there.upstreams] == [True, True]
         return chosen
 
-    there = World(plan, http=lambda asked: WELL if LAN_2.url.removeprefix("ws") in asked.url else SILENT)
+    there = OneShotHarness(plan, http=lambda asked: WELL if LAN_2.url.removeprefix("ws") in asked.url else SILENT)
     assert there.run() == LAN_2
 
 
@@ -136,6 +138,6 @@ def test_given_up_with_whoever_asked() -> None:
         yield from routes.select()
         return "done"
 
-    there = World(plan, http=SILENT)
+    there = OneShotHarness(plan, http=SILENT)
     assert there.run() == "done"
     assert len(there.asked) == 2

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.local_api import LocalApi, find_local_api, local_api_key, with_key, yaml_variables
-from tests.cli.harness import World
+from tests.cli.harness import OneShotHarness
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="env-key")
 NAMED = evolve(CONFIG, key_in_environment=True, api_host="env", api_port=3)
@@ -19,7 +19,7 @@ def found(yaml: object = None, dotenv: str | None = None, config: RelayConfig = 
     files: dict[str, bytes] = {} if yaml is None else {"/h/config.yaml": b"x"}
     if dotenv is not None:
         files["/h/.env"] = dotenv.encode()
-    world = World(
+    world = OneShotHarness(
         plan or (lambda engine: find_local_api(engine, config)), files=files, compute={"yaml.load": lambda text: yaml}
     )
     return world.run()

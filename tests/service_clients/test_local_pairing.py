@@ -16,13 +16,13 @@ from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceCallError
 from tests.book import HOME
-from tests.cli.harness import REFUSED, SILENT, Asked, Reply, World, as_json
+from tests.cli.harness import REFUSED, SILENT, Asked, OneShotHarness, Reply, as_json
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
 MADE = as_json({"code": "ABC123"})
 
 
-def pairing(*says: tuple[str, object], made: Reply = MADE, refuses: int = 0, **how: Any) -> World[str]:
+def pairing(*says: tuple[str, object], made: Reply = MADE, refuses: int = 0, **how: Any) -> OneShotHarness[str]:
     """A relay that makes this of `POST /pairing`, and says this on its socket; `how` is what it is asked for."""
 
     def plan(engine: Engine) -> Flow[str]:
@@ -32,7 +32,7 @@ def pairing(*says: tuple[str, object], made: Reply = MADE, refuses: int = 0, **h
             return refusal_of(error)
 
     said = [{"channel": "system", "type": kind, "id": "1", "payload": payload} for kind, payload in says]
-    world = World(plan, http=lambda asked: (refuses, b"") if asked.path == "/ws" else made)
+    world = OneShotHarness(plan, http=lambda asked: (refuses, b"") if asked.path == "/ws" else made)
     if not refuses:
         world.socket = lambda message: [*said]
     return world
@@ -93,5 +93,5 @@ def test_a_lifetime_is_asked_for() -> None:
         (pairing(made=SILENT), "no answer in time"),
     ],
 )
-def test_a_relay_that_does_not_let_it_in(there: World[str], why: str) -> None:
+def test_a_relay_that_does_not_let_it_in(there: OneShotHarness[str], why: str) -> None:
     assert there.run() == why

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from svc_proto.basics.errors import ToolError
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.core import Engine
@@ -15,7 +15,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.phone.backend import HandsetCommand, Performed, Reply
+from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
 from svc_proto.service_clients import phone_control
 from svc_proto.service_clients.phone_control import FILE, NO_RELAY, NO_TOKEN, PhoneResponse, RelayPhoneControl
 from svc_proto.wire.events import Headers
@@ -73,14 +73,16 @@ def test_the_session_is_no_phone_and_keeps_the_grant_that_it_needs() -> None:
     assert session.grants == {"bridge": session.expires_at}
 
 
-class Sulking(SimulatedHandset):
+class Sulking(EmulatedPhone):
     """Answers everything with the relay's own refusal."""
 
     asked = 0
 
-    def perform(self, command: HandsetCommand, now: Moment) -> Performed:
+    def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
         self.asked += 1
-        return Reply(401, {"ok": False, "error": "the session token is unknown or expired", "code": "unauthorized"})
+        return CommandReply(
+            401, {"ok": False, "error": "the session token is unknown or expired", "code": "unauthorized"}
+        )
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -176,7 +178,7 @@ def test_whether_a_phone_is_there() -> None:
     assert there(AgentHarness(phone=True))
     assert not there(AgentHarness(relay=True))
     assert not there(AgentHarness())
-    assert not there(AgentHarness(phone=True, handset=SimulatedHandset(build="googlePlay")))
+    assert not there(AgentHarness(phone=True, handset=EmulatedPhone(build="googlePlay")))
     assert not there(AgentHarness(), url="http://10.0.0.9:8767")
     assert there(AgentHarness(), url="http://10.0.0.9:8767", token="t")
 

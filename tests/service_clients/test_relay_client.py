@@ -11,7 +11,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.multipart import Part
-from tests.cli.harness import REFUSED, Asked, Reply, World, as_json
+from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
 from tests.service_clients.test_service_client import Plan, failure
 
 RELAY = RelayClient("the relay", "http://h:1", "t")
@@ -22,7 +22,7 @@ def health(engine: Engine) -> Flow[Any]:
 
 
 def test_it_is_well() -> None:
-    assert World(health, http=as_json({"status": "ok", "version": "1"})).run()["version"] == "1"
+    assert OneShotHarness(health, http=as_json({"status": "ok", "version": "1"})).run()["version"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_it_is_not(answer: Reply, fault: ServiceFault) -> None:
     ],
 )
 def test_revoking(answer: Reply, result: object) -> None:
-    world = World(lambda engine: RELAY.revoke(engine, "1c2d3e4f5a"), http=answer)
+    world = OneShotHarness(lambda engine: RELAY.revoke(engine, "1c2d3e4f5a"), http=answer)
     assert world.run() == result
     assert (world.asked[0].method, world.asked[0].path) == ("DELETE", "/sessions/1c2d3e4f5a")
 
@@ -56,7 +56,7 @@ def test_a_voice_session() -> None:
         assert (asked.path, asked.json) == ("/voice/realtime-agent/session", {"profile": "p"})
         return as_json({"websocket_path": "/voice/x"})
 
-    assert World(lambda engine: RELAY.voice_session(engine, {"profile": "p"}), http=http).run() == "/voice/x"
+    assert OneShotHarness(lambda engine: RELAY.voice_session(engine, {"profile": "p"}), http=http).run() == "/voice/x"
 
 
 @pytest.mark.parametrize("name", ["websocket_path", "code", "token"])
@@ -84,6 +84,6 @@ PART = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hel
     ],
 )
 def test_what_it_gives(call: Plan, asked: str, answer: dict[str, object], result: object) -> None:
-    world = World(call, http=as_json(answer))
+    world = OneShotHarness(call, http=as_json(answer))
     assert world.run() == result
     assert [f"{each.method} {each.path}" for each in world.asked] == [asked]

@@ -21,7 +21,7 @@ from svc_proto.service_clients.relay_connection import (
     connect_relay,
 )
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
-from tests.cli.harness import REFUSED, Asked, World
+from tests.cli.harness import REFUSED, Asked, OneShotHarness
 from tests.playbook import Idle, counting_entropy
 
 RELAY = ServiceClient("the relay", "ws://h:8767/ws", "t0ken")
@@ -42,7 +42,7 @@ def envelope(kind: str, payload: object, channel: str = "system") -> dict[str, A
 Outcome = tuple[RelayConnection, AuthOk] | ServiceCallError
 
 
-def link_world(*answers: Mapping[str, Any] | None, **more: Any) -> World[Outcome]:
+def link_world(*answers: Mapping[str, Any] | None, **more: Any) -> OneShotHarness[Outcome]:
     """A relay that answers so; None: it hangs up."""
 
     def opening(engine: Engine) -> Flow[Outcome]:
@@ -53,7 +53,7 @@ def link_world(*answers: Mapping[str, Any] | None, **more: Any) -> World[Outcome
             return error
 
     said = None if answers == (None,) else list(answers)
-    return World(opening, **{"socket": lambda message: said, **more})
+    return OneShotHarness(opening, **{"socket": lambda message: said, **more})
 
 
 def test_signing_in() -> None:

@@ -14,7 +14,7 @@ from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 from svc_proto.wire.multipart import Part
 from tests.book import HOME
-from tests.cli.harness import REFUSED, SILENT, Reply, World, as_json
+from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, as_json
 
 PEER = ServiceClient("it", "http://h:1", "t0ken", 5.0)
 Plan = Callable[[Engine], Flow[Any]]
@@ -30,13 +30,13 @@ def failure(plan: Plan, answer: Reply) -> tuple[ServiceCallError, float]:
             return error
         raise AssertionError(found)
 
-    world = World(caught, http=answer)
+    world = OneShotHarness(caught, http=answer)
     began = world.now.mono
     return world.run(), world.now.mono - began
 
 
 def test_a_request() -> None:
-    world = World(lambda engine: PEER.json(engine, "POST", "/x", {"a": 1}), http=as_json({"b": 2}))
+    world = OneShotHarness(lambda engine: PEER.json(engine, "POST", "/x", {"a": 1}), http=as_json({"b": 2}))
     assert world.run() == {"b": 2}
     (asked,) = world.asked
     assert (asked.method, asked.path, asked.json) == ("POST", "/x", {"a": 1})
@@ -86,7 +86,7 @@ def test_a_call_may_have_a_time_of_its_own() -> None:
 @pytest.mark.parametrize(("local", "shown"), [(True, b"5e" * 32), (False, None)])
 def test_the_local_secret(local: bool, shown: bytes | None) -> None:
     peer = ServiceClient("it", "http://h:1", local=local)
-    world = World(lambda engine: peer.request(engine, "GET", "/"), http=(204, b""))
+    world = OneShotHarness(lambda engine: peer.request(engine, "GET", "/"), http=(204, b""))
     world.disk.put(f"{HOME}/{LOCAL_SECRET}", b"5e" * 32)
     assert world.run().status == 204
     assert world.asked[0].headers.get(HEADER) == shown
@@ -119,7 +119,7 @@ def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str
         return first.status, (yield from peer.request(engine, "GET", "/")).status
 
     good = b"Bearer new"
-    world = World(plan, http=lambda asked: (200 if asked.headers.get(b"authorization") == good else 401, b""))
+    world = OneShotHarness(plan, http=lambda asked: (200 if asked.headers.get(b"authorization") == good else 401, b""))
     assert world.run() == statuses
     assert len(looked) == max(1, statuses.count(401))  # never after an answer that is none
     tries = [asked.headers.get(b"authorization") for asked in world.asked]
@@ -128,7 +128,7 @@ def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str
 
 def test_a_file() -> None:
     part = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hello")
-    world = World(lambda engine: PEER.upload(engine, "/up", part, within=1.0), http=(200, b""))
+    world = OneShotHarness(lambda engine: PEER.upload(engine, "/up", part, within=1.0), http=(200, b""))
     assert world.run().status == 200
     (asked,) = world.asked
     assert (asked.headers.get(b"content-type") or b"").startswith(b"multipart/form-data; boundary=")
@@ -142,7 +142,7 @@ class Ear:
 
 def test_a_socket() -> None:
     opening: Plan = lambda engine: PEER.socket(engine, "/ws", Ear(), within=1.0)  # noqa: E731
-    world = World(opening, socket=lambda message: [])
+    world = OneShotHarness(opening, socket=lambda message: [])
     assert world.run().writable
     assert failure(opening, (503, b""))[0].fault is ServiceFault.REFUSED
 

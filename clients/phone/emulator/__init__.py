@@ -6,7 +6,7 @@ policy of its own; safety gates stand in front of it. Start reading at `handset.
 
 from __future__ import annotations
 
-from clients.phone.emulator.backend import SimulatedHandset
+from clients.phone.emulator.backend import EmulatedPhone
 from clients.phone.emulator.routes import ROUTES
 
-__all__ = ["ROUTES", "SimulatedHandset"]
+__all__ = ["ROUTES", "EmulatedPhone"]

@@ -1,7 +1,7 @@
 """The handset as the phone client uses it: a command and the time go in, an answer comes out.
 
 No policy: whatever is asked is done. Gates that refuse, confirm or log stand in front, and find what they need to
-judge in `foreground`, `text_of`, `texts_pressed` and `consents`.
+judge in `foreground`, `text_of`, `texts_at_target` and `consents`.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from clients.phone.emulator.device import Device
-from clients.phone.emulator.environment import Gesture, OutboxItem, Permissions
+from clients.phone.emulator.device import EmulatedDevice
+from clients.phone.emulator.environment import EmulatedPermissions, Gesture, OutboxItem
 from clients.phone.emulator.layout import App
 from clients.phone.emulator.routes import METHODS, ROUTES
 from clients.phone.emulator.sample_apps import SAMPLE_APPS, client_app
-from clients.phone.emulator.touch_target import texts_pressed
+from clients.phone.emulator.touch_target import texts_at_target
 from clients.phone.emulator.view_tree import find_node
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.arguments import Arguments, sendable
-from svc_proto.phone.backend import HandsetCommand, Performed, Reply
-from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.arguments import CommandArguments, replace_lone_surrogates
+from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
+from svc_proto.phone.command_refused import CommandRefused
 
-__all__ = ["SimulatedHandset"]
+__all__ = ["EmulatedPhone"]
 
 APPLICATIONS = {"sideload": "com.example.client.sideload", "googlePlay": "com.example.client"}  # by flavor
 PERMANENT = (  # capability ids of 5.10; a handset without gates grants all of them
@@ -37,7 +37,7 @@ PERMANENT = (  # capability ids of 5.10; a handset without gates grants all of t
 UNLIMITED = ("screen_control", "screen_inspection")
 
 
-class SimulatedHandset:
+class EmulatedPhone:
     """A simulated phone. `build` is a flavor of 1.3: `sideload` or `googlePlay`."""
 
     def __init__(
@@ -46,21 +46,21 @@ class SimulatedHandset:
         self.name = name
         self.build = build
         self.application_id = APPLICATIONS[build]
-        self.device = Device(seed_apps, client=client_app(self.application_id))
+        self.device = EmulatedDevice(seed_apps, client=client_app(self.application_id))
 
-    def perform(self, command: HandsetCommand, now: Moment) -> Performed:
+    def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
         """Carry out one command. Never raises: what cannot be done is a reply with its status and `error`."""
         action = ROUTES.get((command.method, command.path))
         if action is None:
             return _no_route(command)
         try:
-            return action(self.device, Arguments(command.body), now)
-        except Refusal as refusal:
-            return refusal.reply()
+            return action(self.device, CommandArguments(command.body), now)
+        except CommandRefused as refusal:
+            return refusal.to_reply()
 
-    def uploaded(self, token: str, scheme: str) -> Reply:
+    def on_uploaded(self, token: str, scheme: str) -> CommandReply:
         """The answer to `/screenshot` once the picture has been uploaded under `token`; `scheme` is the brand's."""
-        return Reply(200, {"media": f"MEDIA:{scheme}://{token}"})
+        return CommandReply(200, {"media": f"MEDIA:{scheme}://{token}"})
 
     def status(self, now: Moment) -> dict[str, object]:
         """The payload of `bridge.status` (1.3). A layer of gates puts its own `safety` and grants over it."""
@@ -119,12 +119,12 @@ class SimulatedHandset:
         seen = find_node(self.device.windows(), node_id)
         return None if seen is None else seen.node.text or seen.node.description
 
-    def texts_pressed(self, command: HandsetCommand) -> tuple[str, ...]:
+    def texts_pressed(self, command: PhoneCommand) -> tuple[str, ...]:
         """Every text by which a person would know what a touch presses; empty for what presses nothing."""
-        return texts_pressed(self.device, command)
+        return texts_at_target(self.device, command)
 
     @property
-    def consents(self) -> Permissions:
+    def consents(self) -> EmulatedPermissions:
         """What the user granted; the gates read and write it here."""
         return self.device.permissions
 
@@ -143,8 +143,8 @@ class SimulatedHandset:
         return self.device.gestures
 
 
-def _no_route(command: HandsetCommand) -> Reply:
+def _no_route(command: PhoneCommand) -> CommandReply:
     allowed = METHODS.get(command.path)
     if allowed is not None:
-        return Reply(405, {"error": f"method: {command.path} takes {' or '.join(allowed)}"})
-    return Reply(404, {"error": f"path: unknown command {sendable(command.path[:100])}"})
+        return CommandReply(405, {"error": f"method: {command.path} takes {' or '.join(allowed)}"})
+    return CommandReply(404, {"error": f"path: unknown command {replace_lone_surrogates(command.path[:100])}"})

@@ -14,14 +14,14 @@ from clients.phone.emulator.environment import (
     SAMPLE_CONTACTS,
     SAMPLE_FIXES,
     Contact,
+    EmulatedPermissions,
     Fix,
     Gesture,
     OutboxItem,
-    Permissions,
     Radio,
 )
 from clients.phone.emulator.events import EventBuffer, EventKind
-from clients.phone.emulator.layout import App, Look, Screen, build, longest_scroll
+from clients.phone.emulator.layout import App, Screen, ScreenState, build_window, longest_scroll
 from clients.phone.emulator.sample_apps import MUSIC, SETTINGS
 from clients.phone.emulator.system_screens import (
     LAUNCHER,
@@ -37,24 +37,24 @@ from clients.phone.emulator.system_screens import (
 from clients.phone.emulator.view_tree import (
     Action,
     Dismiss,
-    Flip,
     Focus,
+    GoBack,
     Launch,
-    Leave,
     Playback,
-    Select,
-    Show,
+    SelectEntry,
+    ShowScreen,
     Submit,
+    ToggleSwitch,
     ViewNode,
     Window,
-    hit,
-    walk,
+    hit_test,
+    traverse,
 )
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.arguments import clamp
-from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.command_refused import CommandRefused
 
-__all__ = ["MAX_VOLUME", "Device"]
+__all__ = ["MAX_VOLUME", "EmulatedDevice"]
 
 MAX_VOLUME = 15  # steps of the music stream
 RECORDS = 500  # outbox items and gestures kept, oldest dropped
@@ -64,7 +64,7 @@ SHADE_EDGE = 80  # px from the top where a pull opens the shade
 SHADE_PULL = 300  # px that a pull must travel
 
 
-class Device:
+class EmulatedDevice:
     """A phone that is on, unlocked and at its home screen. Its attributes are for tests and drivers to look at."""
 
     def __init__(self, apps: Iterable[App], *, client: App) -> None:
@@ -76,7 +76,7 @@ class Device:
         self.locked = False
         self.credential_lock = False
         self.battery_percent = 64
-        self.permissions = Permissions()
+        self.permissions = EmulatedPermissions()
         self.radio = Radio.OK
         self.clipboard = ""
         self.playing = False
@@ -106,7 +106,7 @@ class Device:
             return ()
         if self.locked:
             return (keyguard(),)
-        app = self._window(self.front, self._app_screen(), self._shown())
+        app = self._window(self.front, self._app_screen(), self._visible_screen())
         if self.overlay is None:
             return (app,)
         return self._window(self.overlay.package, self._overlay_screen(self.overlay), self.overlay.value[0]), app
@@ -115,20 +115,20 @@ class Device:
         """The windows, or 500 when there are none."""
         windows = self.windows()
         if not windows:
-            raise Refusal(500, "no accessibility window is readable")
+            raise CommandRefused(500, "no accessibility window is readable")
         return windows
 
     def touchable(self) -> None:
         """Refuse with 400 when no gesture can be made."""
         if not self.permissions.accessibility:
-            raise Refusal(
+            raise CommandRefused(
                 400,
                 "the accessibility service is not running",
                 "service_unavailable",
                 required_action="Turn on the accessibility service of the client in the system settings.",
             )
         if self.locked:
-            raise Refusal(
+            raise CommandRefused(
                 400,
                 "the lock screen is in the way",
                 "keyguard_blocked",
@@ -142,7 +142,7 @@ class Device:
 
     def _window(self, package: str, screen: Screen, name: str) -> Window:
         state = SETTINGS if package == SYSTEM_UI else package
-        look = Look(
+        look = ScreenState(
             texts={key: text for (owner, key), text in self.texts.items() if owner == state},
             on=frozenset(key for (owner, key), on in self.switches.items() if owner == state and on),
             selected=frozenset(key for (owner, key), on in self._selected.items() if owner == state and on),
@@ -150,15 +150,15 @@ class Device:
             offset=min(self._offsets.get((package, name), 0), longest_scroll(screen)),
             deep=len(self._stacks.get(package, ())) > 1,
         )
-        return build(package, screen, look)
+        return build_window(package, screen, look)
 
-    def _shown(self) -> str:
+    def _visible_screen(self) -> str:
         stack = self._stacks.get(self.front)
         return stack[-1] if stack else ""
 
     def _app_screen(self) -> Screen:
         app = self.apps.get(self.front)
-        return app_list("Home", self.apps.values()) if app is None else app.screens[self._shown()]
+        return app_list("Home", self.apps.values()) if app is None else app.screens[self._visible_screen()]
 
     def _overlay_screen(self, overlay: Overlay) -> Screen:
         match overlay:
@@ -263,7 +263,7 @@ class Device:
             self._pull(x, y, end_y - y, now)
             return
         top = self.readable()[0]
-        node = hit(top, x, y, hold=kind == "long_press")
+        node = hit_test(top, x, y, hold=kind == "long_press")
         if node is not None:
             self.click(node, top.package, now, hold=kind == "long_press")
 
@@ -287,7 +287,7 @@ class Device:
         """Replace the text of the focused field, else of the first one on the screen; False when there is none."""
         fields = [
             (each.node.field, each.node, each.window.package)
-            for each in walk(self.readable())
+            for each in traverse(self.readable())
             if each.node.field is not None and each.node_id is not None
         ]
         if not fields:
@@ -303,11 +303,11 @@ class Device:
             self._changed(now, Overlay.SHADE)
             return
         top = self.readable()[0]
-        if hit(top, x, y, scrollable=True) is None:
+        if hit_test(top, x, y, scrollable=True) is None:
             return
         overlay = self.overlay
         screen = self._app_screen() if overlay is None else self._overlay_screen(overlay)
-        place = (self.front, self._shown()) if overlay is None else (overlay.package, overlay.value[0])
+        place = (self.front, self._visible_screen()) if overlay is None else (overlay.package, overlay.value[0])
         before = min(self._offsets.get(place, 0), longest_scroll(screen))
         after = clamp(before - distance, 0, longest_scroll(screen))
         if after != before:
@@ -318,15 +318,15 @@ class Device:
     def _do(self, action: Action, package: str, now: Moment) -> None:
         owner = SETTINGS if package == SYSTEM_UI else package
         match action:
-            case Show():
+            case ShowScreen():
                 self.texts.update({(package, key): text for key, text in action.fill})
                 self.launch(package, now, action.screen)
-            case Leave() | Dismiss():
+            case GoBack() | Dismiss():
                 self.back(now)
-            case Flip():
+            case ToggleSwitch():
                 self.switches[owner, action.key] = not self.switches.get((owner, action.key), False)
                 self._updated(package, now)
-            case Select():
+            case SelectEntry():
                 self._selected[owner, action.key] = not self._selected.get((owner, action.key), False)
                 self._updated(package, now)
             case Focus():
@@ -344,7 +344,7 @@ class Device:
 
     def _submit(self, action: Submit, package: str, now: Moment) -> None:
         texts = {key: self.texts.pop((package, key), "") for key in action.fields}
-        self.record(action.kind, now, {"app": package, "screen": self._shown(), "fields": texts})
+        self.record(action.kind, now, {"app": package, "screen": self._visible_screen(), "fields": texts})
         if action.fields:
             self.texts[package, "sent"] = texts[action.fields[-1]]
         self._stacks[package] = [self.apps[package].home]

@@ -7,7 +7,7 @@ from enum import Enum
 
 from attrs import define, frozen
 
-from svc_proto.phone.safety.permissions import Consents
+from svc_proto.phone.safety.permissions import SystemPermissions
 
 __all__ = [
     "SAMPLE_CONTACTS",
@@ -16,14 +16,14 @@ __all__ = [
     "Fix",
     "Gesture",
     "OutboxItem",
-    "Permissions",
+    "EmulatedPermissions",
     "PhoneNumber",
     "Radio",
 ]
 
 
 @define(kw_only=True)
-class Permissions(Consents):
+class EmulatedPermissions(SystemPermissions):
     """What the user granted to the client on this phone: everything, at first. The gates work on the inherited ones."""
 
     accessibility: bool = True

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from attrs import frozen
 
-from clients.phone.emulator.device import Device
+from clients.phone.emulator.device import EmulatedDevice
 from clients.phone.emulator.sample_apps import BROWSER, DIALER, MAIL, MAPS, MESSAGES, SETTINGS
 from svc_proto.basics.moment import Moment
 
@@ -40,7 +40,7 @@ class Intent:
         return {"action": self.action, "package": self.package, "data": self.data}
 
 
-def resolve(device: Device, intent: Intent, target: str, now: Moment) -> bool:
+def resolve(device: EmulatedDevice, intent: Intent, target: str, now: Moment) -> bool:
     """Start what handles an intent; False when nothing does. `target` is a package, or empty for any."""
     scheme, _, rest = intent.data.partition(":")
     handler = HANDLERS.get(scheme.lower()) if intent.action in VIEWS else None

@@ -18,11 +18,11 @@ from clients.phone.emulator.view_tree import (
     WIDTH,
     Action,
     Bounds,
-    Flip,
     Focus,
-    Leave,
-    Select,
+    GoBack,
+    SelectEntry,
     Submit,
+    ToggleSwitch,
     ViewNode,
     Window,
 )
@@ -30,10 +30,10 @@ from clients.phone.emulator.view_tree import (
 __all__ = [
     "App",
     "RowKind",
-    "Look",
+    "ScreenState",
     "Row",
     "Screen",
-    "build",
+    "build_window",
     "button",
     "entry",
     "icon",
@@ -99,7 +99,7 @@ class App:
 
 
 @frozen(kw_only=True)
-class Look:
+class ScreenState:
     """The state of one screen that shows: texts, switches, selections, the cursor and the scroll offset."""
 
     texts: Mapping[str, str]
@@ -145,7 +145,7 @@ def longest_scroll(screen: Screen) -> int:
     return max(0, len(screen.rows) * screen.row_height - BODY.height)
 
 
-def build(package: str, screen: Screen, look: Look) -> Window:
+def build_window(package: str, screen: Screen, look: ScreenState) -> Window:
     """The window of a screen."""
     children = [_tool_bar(package, screen, look), _body(package, screen, look)]
     for index, row in enumerate(screen.foot):
@@ -155,7 +155,7 @@ def build(package: str, screen: Screen, look: Look) -> Window:
     return Window(package, ViewNode(class_name="android.widget.FrameLayout", bounds=FULL, children=tuple(children)))
 
 
-def _tool_bar(package: str, screen: Screen, look: Look) -> ViewNode:
+def _tool_bar(package: str, screen: Screen, look: ScreenState) -> ViewNode:
     title = ViewNode(
         class_name="android.widget.TextView",
         bounds=Bounds(160 if look.deep else MARGIN, STATUS_BAR, WIDTH, TOOL_BAR),
@@ -166,7 +166,7 @@ def _tool_bar(package: str, screen: Screen, look: Look) -> ViewNode:
         bounds=Bounds(0, STATUS_BAR, 140, TOOL_BAR),
         description="Navigate up",
         view_id=f"{package}:id/up",
-        press=Leave(),
+        press=GoBack(),
     )
     return ViewNode(
         class_name="android.view.ViewGroup",
@@ -175,7 +175,7 @@ def _tool_bar(package: str, screen: Screen, look: Look) -> ViewNode:
     )
 
 
-def _body(package: str, screen: Screen, look: Look) -> ViewNode:
+def _body(package: str, screen: Screen, look: ScreenState) -> ViewNode:
     nodes = []
     for index, row in enumerate(screen.rows):
         top = BODY.top + index * screen.row_height - look.offset
@@ -192,7 +192,7 @@ def _body(package: str, screen: Screen, look: Look) -> ViewNode:
     )
 
 
-def _row(package: str, row: Row, frame: Bounds, look: Look) -> ViewNode:
+def _row(package: str, row: Row, frame: Bounds, look: ScreenState) -> ViewNode:
     view_id = f"{package}:id/{row.view}" if row.view else None
     key = row.key or ""
     match row.kind:
@@ -221,7 +221,7 @@ def _row(package: str, row: Row, frame: Bounds, look: Look) -> ViewNode:
             return ViewNode(
                 class_name="android.widget.EditText",
                 bounds=frame,
-                text=_shown(look.texts.get(key), hidden=row.password),
+                text=_display_text(look.texts.get(key), hidden=row.password),
                 description=row.hint,
                 hint=row.hint,
                 view_id=view_id,
@@ -236,7 +236,7 @@ def _row(package: str, row: Row, frame: Bounds, look: Look) -> ViewNode:
             assert_never(never)
 
 
-def _entry(row: Row, frame: Bounds, look: Look) -> ViewNode:
+def _entry(row: Row, frame: Bounds, look: ScreenState) -> ViewNode:
     lines = [line for line in (row.text, row.detail) if line]
     height = frame.height // max(1, len(lines))
     children = tuple(
@@ -247,14 +247,14 @@ def _entry(row: Row, frame: Bounds, look: Look) -> ViewNode:
         class_name="android.widget.LinearLayout",
         bounds=frame,
         press=row.press,
-        hold=Select(row.key) if row.key else None,
+        hold=SelectEntry(row.key) if row.key else None,
         selected=row.key in look.selected,
         children=children,
     )
 
 
 def _switch(row: Row, frame: Bounds, view_id: str | None, *, on: bool) -> ViewNode:
-    press = Flip(row.key or "")
+    press = ToggleSwitch(row.key or "")
     knob = ViewNode(
         class_name="android.widget.Switch",
         bounds=Bounds(WIDTH - 240, frame.top, WIDTH - MARGIN, frame.bottom),
@@ -271,11 +271,11 @@ def _line(text: str, frame: Bounds) -> ViewNode:
     return ViewNode(class_name="android.widget.TextView", bounds=frame, text=text)
 
 
-def _complete(press: Action | None, look: Look) -> bool:
+def _complete(press: Action | None, look: ScreenState) -> bool:
     return not isinstance(press, Submit) or all(look.texts.get(key, "").strip() for key in press.fields)
 
 
-def _shown(text: str | None, *, hidden: bool) -> str | None:
+def _display_text(text: str | None, *, hidden: bool) -> str | None:
     if not text:
         return None
     return "•" * len(text) if hidden else text

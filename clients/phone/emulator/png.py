@@ -9,7 +9,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 
-from clients.phone.emulator.view_tree import HEIGHT, WIDTH, Bounds, ViewNode, Window, walk
+from clients.phone.emulator.view_tree import HEIGHT, WIDTH, Bounds, ViewNode, Window, traverse
 
 __all__ = ["draw"]
 
@@ -26,7 +26,7 @@ def draw(windows: Sequence[Window], *, screen_on: bool = True) -> bytes:
     if screen_on:
         for window in reversed(windows):  # the topmost is drawn last
             _fill(rows, window.root.bounds, PAPER)
-            for seen in walk((window,)):
+            for seen in traverse((window,)):
                 if seen.node_id is not None:
                     _paint(rows, seen.node)
     raw = b"".join(b"\x00" + bytes(row) for row in rows)

@@ -9,15 +9,15 @@ from clients.phone.emulator import routes_act as act
 from clients.phone.emulator import routes_comms as comms
 from clients.phone.emulator import routes_read as read
 from clients.phone.emulator import routes_share as share
-from clients.phone.emulator.device import Device
+from clients.phone.emulator.device import EmulatedDevice
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.arguments import Arguments
-from svc_proto.phone.backend import Performed
+from svc_proto.phone.arguments import CommandArguments
+from svc_proto.phone.backend import CommandResponse
 
 __all__ = ["METHODS", "ROUTES", "RouteAction"]
 
-RouteAction: TypeAlias = Callable[[Device, Arguments, Moment], Performed]
+RouteAction: TypeAlias = Callable[[EmulatedDevice, CommandArguments, Moment], CommandResponse]
 
 ROUTES: dict[tuple[str, str], RouteAction] = {
     # core
@@ -28,7 +28,7 @@ ROUTES: dict[tuple[str, str], RouteAction] = {
     ("POST", HERMES.self_foreground): read.return_to_client,
     # read
     ("GET", "/screen"): read.screen,
-    ("GET", "/screen_hash"): read.the_hash,
+    ("GET", "/screen_hash"): read.screen_hash_route,
     ("POST", "/diff_screen"): read.diff_screen,
     ("POST", "/find_nodes"): read.find_nodes,
     ("POST", "/describe_node"): read.describe_node,

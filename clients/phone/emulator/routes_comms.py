@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from clients.phone.emulator.device import Device
+from clients.phone.emulator.device import EmulatedDevice
 from clients.phone.emulator.environment import Contact, PhoneNumber, Radio
 from clients.phone.emulator.sample_apps import DIALER
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.arguments import Arguments, clamp, utf16_length
-from svc_proto.phone.backend import Later, Performed, Reply
-from svc_proto.phone.command_refused import Refusal
-from svc_proto.phone.outgoing_actions import read_call, read_sms
+from svc_proto.phone.arguments import CommandArguments, clamp, utf16_length
+from svc_proto.phone.backend import CommandReply, CommandResponse, DelayedReply
+from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.outgoing_actions import parse_call_action, parse_sms_action
 
 __all__ = ["call", "location", "search_contacts", "send_sms", "sms_parts"]
 
@@ -28,15 +28,15 @@ _GSM = frozenset(
 _GSM_EXTENSION = frozenset("\f^{}\\[~]|€")
 
 
-def location(device: Device, _args: Arguments, now: Moment) -> Performed:
+def location(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> CommandResponse:
     """The last known position with the smallest positive accuracy."""
     if not device.permissions.location:
-        raise Refusal(400, "the location permission has not been granted")  # no error_code here, 3.7
+        raise CommandRefused(400, "the location permission has not been granted")  # no error_code here, 3.7
     if not device.location_on:
-        raise Refusal(400, "all location providers are off")
+        raise CommandRefused(400, "all location providers are off")
     best = min((fix for fix in device.fixes if fix.accuracy > 0), key=lambda fix: fix.accuracy, default=None)
     if best is None:
-        raise Refusal(400, "no position is known")
+        raise CommandRefused(400, "no position is known")
     taken = now.wall if best.wall is None else best.wall
     age = max(0, int((now.wall - taken) * 1000))
     result: dict[str, object] = {
@@ -51,10 +51,10 @@ def location(device: Device, _args: Arguments, now: Moment) -> Performed:
         result["altitude"] = best.altitude
     if age > STALE:
         result["warning"] = "the position is older than five minutes"
-    return Reply(200, result)
+    return CommandReply(200, result)
 
 
-def search_contacts(device: Device, args: Arguments, _now: Moment) -> Performed:
+def search_contacts(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
     """Contacts whose name contains the query, in any case."""
     query = args.required("query")
     limit = args.integer("limit")
@@ -63,28 +63,30 @@ def search_contacts(device: Device, args: Arguments, _now: Moment) -> Performed:
         raise _not_permitted("contacts", "android.permission.READ_CONTACTS")
     needle = query.strip().lower()
     found = [contact for contact in device.contacts if needle in contact.name.lower()][:limit]
-    return Reply(200, {"count": len(found), "query": query, "contacts": [_contact(contact) for contact in found]})
+    return CommandReply(
+        200, {"count": len(found), "query": query, "contacts": [_contact(contact) for contact in found]}
+    )
 
 
-def call(device: Device, args: Arguments, now: Moment) -> Performed:
+def call(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
     """Place a call, or open the dialer when the client may not call by itself."""
-    number = read_call(args).number
+    number = parse_call_action(args).number
     if DIALER not in device.apps:
-        raise Refusal(400, "number: there is no dialer on this phone")
+        raise CommandRefused(400, "number: there is no dialer on this phone")
     device.fill(DIALER, {"number": number})
     if not device.permissions.call:
         device.record("dialer", now, {"number": number})
         device.launch(DIALER, now, "keypad")
         note = "the call permission is missing; the dialer shows the number"
-        return Reply(200, {"number": number, "mode": "dialer_opened", "note": note})
+        return CommandReply(200, {"number": number, "mode": "dialer_opened", "note": note})
     device.record("call", now, {"number": number})
     device.launch(DIALER, now, "call")
-    return Reply(200, {"number": number, "mode": "auto_dial"})
+    return CommandReply(200, {"number": number, "mode": "auto_dial"})
 
 
-def send_sms(device: Device, args: Arguments, now: Moment) -> Performed:
+def send_sms(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
     """Send a text message and report what the network said."""
-    message = read_sms(args)
+    message = parse_sms_action(args)
     to, body = message.to, message.body
     if not device.permissions.sms:
         raise _not_permitted("sms", "android.permission.SEND_SMS", status="blocked", reason="permission_denied")
@@ -94,14 +96,16 @@ def send_sms(device: Device, args: Arguments, now: Moment) -> Performed:
         case Radio.OK:
             device.record("sms", now, {"to": to, "body": body, "parts": parts})
             summary = f"text message of {parts} part{'s' if parts > 1 else ''} sent to {to}"
-            return Reply(200, {"status": "sent", **outcome, "to": to, "length": utf16_length(body), "summary": summary})
+            return CommandReply(
+                200, {"status": "sent", **outcome, "to": to, "length": utf16_length(body), "summary": summary}
+            )
         case Radio.NO_SERVICE:
             error = "the message was not sent: no service"
-            return Reply(400, {"error": error, "status": "failed", "reason": "no service", **outcome})
+            return CommandReply(400, {"error": error, "status": "failed", "reason": "no service", **outcome})
         case Radio.NO_ANSWER:
             error = "the network did not acknowledge the message"
             result = {"error": error, "status": "timeout", "reason": "carrier_ack_timeout", **outcome}
-            return Later(CARRIER_WAIT, Reply(400, result))
+            return DelayedReply(CARRIER_WAIT, CommandReply(400, result))
         case _ as never:
             assert_never(never)
 
@@ -115,9 +119,11 @@ def sms_parts(text: str) -> int:
     return 1 if places <= single else -(-places // several)
 
 
-def _not_permitted(what: str, permission: str, **more: object) -> Refusal:
+def _not_permitted(what: str, permission: str, **more: object) -> CommandRefused:
     error = f"the {what} permission has not been granted"
-    return Refusal(400, error, "permission_denied", required_permission=permission, permission=permission, **more)
+    return CommandRefused(
+        400, error, "permission_denied", required_permission=permission, permission=permission, **more
+    )
 
 
 def _contact(contact: Contact) -> dict[str, object]:

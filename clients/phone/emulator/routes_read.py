@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from itertools import islice
 
-from clients.phone.emulator.device import Device
+from clients.phone.emulator.device import EmulatedDevice
 from clients.phone.emulator.events import CAPACITY
 from clients.phone.emulator.png import draw
 from clients.phone.emulator.screen_hash import screen_hash
-from clients.phone.emulator.view_tree import LIMIT, Seen, ViewNode, find_node, listing, union, walk
+from clients.phone.emulator.view_tree import LIMIT, ViewNode, VisitedNode, bounding_box, find_node, list_nodes, traverse
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.arguments import Arguments, clamp
-from svc_proto.phone.backend import NeedsUpload, Performed, Reply
-from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.arguments import CommandArguments, clamp
+from svc_proto.phone.backend import CommandReply, CommandResponse, UploadReply
+from svc_proto.phone.command_refused import CommandRefused
 
 __all__ = [
     "current_app",
@@ -27,7 +27,7 @@ __all__ = [
     "screen",
     "screenshot",
     "setup",
-    "the_hash",
+    "screen_hash_route",
 ]
 
 TEXT_LIMIT = 2000  # characters of a text in an answer, 3.2
@@ -36,44 +36,44 @@ TEXT_LIMIT = 2000  # characters of a text in an answer, 3.2
 # --- core ----------------------------------------------------------------------------------------------------
 
 
-def ping(_device: Device, _args: Arguments, now: Moment) -> Performed:
+def ping(_device: EmulatedDevice, _args: CommandArguments, now: Moment) -> CommandResponse:
     """`GET /ping`: whether the phone is there."""
-    return Reply(200, {"pong": True, "ts": int(now.wall * 1000)})
+    return CommandReply(200, {"pong": True, "ts": int(now.wall * 1000)})
 
 
-def setup(_device: Device, _args: Arguments, _now: Moment) -> Performed:
+def setup(_device: EmulatedDevice, _args: CommandArguments, _now: Moment) -> CommandResponse:
     """A welcome that changes nothing."""
-    return Reply(200, {"ok": True, "note": "connected; there is nothing to set up"})
+    return CommandReply(200, {"ok": True, "note": "connected; there is nothing to set up"})
 
 
-def current_app(device: Device, _args: Arguments, _now: Moment) -> Performed:
+def current_app(device: EmulatedDevice, _args: CommandArguments, _now: Moment) -> CommandResponse:
     """The package in front."""
-    return Reply(200, {"package": device.foreground()})
+    return CommandReply(200, {"package": device.foreground()})
 
 
-def return_to_client(device: Device, _args: Arguments, now: Moment) -> Performed:
+def return_to_client(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> CommandResponse:
     """Bring the client itself to the front."""
     package = device.client.package
     if device.front == package and device.overlay is None:
-        return Reply(200, {"ok": True, "package": package, "note": "already foreground"})
+        return CommandReply(200, {"ok": True, "package": package, "note": "already foreground"})
     device.launch(package, now)
-    return Reply(200, {"ok": True, "package": package})
+    return CommandReply(200, {"ok": True, "package": package})
 
 
 # --- read ----------------------------------------------------------------------------------------------------
 
 
-def screen(device: Device, args: Arguments, _now: Moment) -> Performed:
+def screen(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
     """The nodes of all windows. Without bounds the nodes are the same and only lack that member."""
     include_bounds = args.boolean("include_bounds") is not False
     windows = device.readable()
-    nodes, truncated = listing(windows)
+    nodes, truncated = list_nodes(windows)
     listed = [_node(seen, bounds=include_bounds) for seen in nodes]
-    return Reply(
+    return CommandReply(
         200,
         {
             "packageName": windows[0].package,
-            "rootBounds": union(windows).to_json(),
+            "rootBounds": bounding_box(windows).to_json(),
             "nodes": listed,
             "truncated": truncated,
             "nodeCount": len(listed),
@@ -81,23 +81,23 @@ def screen(device: Device, args: Arguments, _now: Moment) -> Performed:
     )
 
 
-def the_hash(device: Device, _args: Arguments, _now: Moment) -> Performed:
+def screen_hash_route(device: EmulatedDevice, _args: CommandArguments, _now: Moment) -> CommandResponse:
     """The fingerprint of the screen."""
-    return Reply(200, _fingerprint(device))
+    return CommandReply(200, _fingerprint(device))
 
 
-def diff_screen(device: Device, args: Arguments, _now: Moment) -> Performed:
+def diff_screen(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
     """Whether the screen differs from an earlier fingerprint, compared as exact text."""
     previous = args.required("previous_hash")
     now = _fingerprint(device)
-    return Reply(200, {"changed": now["hash"] != previous, **now})
+    return CommandReply(200, {"changed": now["hash"] != previous, **now})
 
 
-def find_nodes(device: Device, args: Arguments, _now: Moment) -> Performed:
+def find_nodes(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
     """Nodes that meet all the conditions given. The walk ends after 512 nodes of any kind."""
-    text = args.filled("text")
-    class_name = args.filled("class_name")
-    resource = args.filled("resource_id", "view_id", "resourceId", "viewId")
+    text = args.non_blank_text("text")
+    class_name = args.non_blank_text("class_name")
+    resource = args.non_blank_text("resource_id", "view_id", "resourceId", "viewId")
     clickable = args.boolean("clickable")
     limit = args.integer("limit")
     limit = clamp(20 if limit is None else limit, 1, LIMIT)
@@ -110,17 +110,17 @@ def find_nodes(device: Device, args: Arguments, _now: Moment) -> Performed:
             and (resource is None or resource in (node.view_id, (node.view_id or "").partition(":id/")[2]))
         )
 
-    seen = (each for each in islice(walk(device.readable()), LIMIT) if each.node_id is not None and fits(each.node))
+    seen = (each for each in islice(traverse(device.readable()), LIMIT) if each.node_id is not None and fits(each.node))
     matches = [_node(each) for each in islice(seen, limit)]
-    return Reply(200, {"matches": matches, "count": len(matches)})
+    return CommandReply(200, {"matches": matches, "count": len(matches)})
 
 
-def describe_node(device: Device, args: Arguments, _now: Moment) -> Performed:
+def describe_node(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
     """Every property of one node."""
     node_id = args.required("nodeId", "node_id")
     seen = find_node(device.readable(), node_id)
     if seen is None:
-        raise Refusal(404, "nodeId: no such node on the screen")
+        raise CommandRefused(404, "nodeId: no such node on the screen")
     node = seen.node
     center_x, center_y = node.bounds.center
     bounds = {
@@ -130,7 +130,7 @@ def describe_node(device: Device, args: Arguments, _now: Moment) -> Performed:
         "width": node.bounds.width,
         "height": node.bounds.height,
     }
-    return Reply(
+    return CommandReply(
         200,
         {
             "nodeId": node_id,
@@ -156,38 +156,38 @@ def describe_node(device: Device, args: Arguments, _now: Moment) -> Performed:
     )
 
 
-def screenshot(device: Device, _args: Arguments, now: Moment) -> Performed:
+def screenshot(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> CommandResponse:
     """A picture of the screen, for the caller to upload."""
     if not device.permissions.screen_capture:
-        raise Refusal(500, "screen capture has not been allowed on the phone")
+        raise CommandRefused(500, "screen capture has not been allowed on the phone")
     data = draw(device.windows(), screen_on=device.screen_on)
-    return NeedsUpload(f"screenshot-{int(now.wall * 1000)}.png", "image/png", data)
+    return UploadReply(f"screenshot-{int(now.wall * 1000)}.png", "image/png", data)
 
 
-def get_apps(device: Device, _args: Arguments, _now: Moment) -> Performed:
+def get_apps(device: EmulatedDevice, _args: CommandArguments, _now: Moment) -> CommandResponse:
     """The apps that can be launched."""
     apps = [{"package": app.package, "label": app.label} for app in device.apps.values()]
-    return Reply(200, {"apps": apps, "count": len(apps)})
+    return CommandReply(200, {"apps": apps, "count": len(apps)})
 
 
 # --- events --------------------------------------------------------------------------------------------------
 
 
-def events_stream(device: Device, args: Arguments, _now: Moment) -> Performed:
+def events_stream(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
     """Turn the capture of events on or off."""
     enabled = args.boolean("enabled")
     if enabled is None:
-        raise Refusal(400, "missing or not a boolean: enabled")
+        raise CommandRefused(400, "missing or not a boolean: enabled")
     device.events.switch(enabled)
-    return Reply(200, {"streaming": enabled, "buffer_cleared": True})
+    return CommandReply(200, {"streaming": enabled, "buffer_cleared": True})
 
 
-def events(device: Device, args: Arguments, _now: Moment) -> Performed:
+def events(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
     """The newest events, oldest first."""
     limit = args.integer("limit")
     since = args.integer("since", bits=64)
     entries = device.events.newest(clamp(50 if limit is None else limit, 1, CAPACITY), since or 0)
-    return Reply(200, {"entries": entries, "count": len(entries), "streaming": device.events.streaming})
+    return CommandReply(200, {"entries": entries, "count": len(entries), "streaming": device.events.streaming})
 
 
 # --- helpers -------------------------------------------------------------------------------------------------
@@ -199,12 +199,12 @@ def mentions(node: ViewNode, text: str) -> bool:
     return needle in (node.text or "").lower() or needle in (node.description or "").lower()
 
 
-def _fingerprint(device: Device) -> dict[str, object]:
-    nodes, truncated = listing(device.readable())
+def _fingerprint(device: EmulatedDevice) -> dict[str, object]:
+    nodes, truncated = list_nodes(device.readable())
     return {"hash": screen_hash([seen.node for seen in nodes]), "node_count": len(nodes), "truncated": truncated}
 
 
-def _node(seen: Seen, *, bounds: bool = True) -> dict[str, object]:
+def _node(seen: VisitedNode, *, bounds: bool = True) -> dict[str, object]:
     node = seen.node
     result: dict[str, object] = {
         "nodeId": seen.node_id,

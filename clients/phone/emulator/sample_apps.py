@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clients.phone.emulator.layout import App, Row, Screen, button, entry, icon, label, switch, text_field
-from clients.phone.emulator.view_tree import Leave, Playback, Show, Submit
+from clients.phone.emulator.view_tree import GoBack, Playback, ShowScreen, Submit
 
 __all__ = ["BANK", "BROWSER", "DIALER", "MAIL", "MAPS", "MESSAGES", "MUSIC", "SAMPLE_APPS", "SETTINGS", "client_app"]
 
@@ -38,8 +38,8 @@ def _mail() -> App:
     inbox: list[Row] = []
     screens: dict[str, Screen] = {"inbox": Screen(title="Inbox")}
     for number, (name, address, subject, text) in enumerate(LETTERS):
-        inbox.append(entry(name, subject, Show(f"letter {number}"), key=f"letter {number}"))
-        answer = Show("compose", (("to", address), ("subject", f"Re: {subject}")))
+        inbox.append(entry(name, subject, ShowScreen(f"letter {number}"), key=f"letter {number}"))
+        answer = ShowScreen("compose", (("to", address), ("subject", f"Re: {subject}")))
         screens[f"letter {number}"] = Screen(
             title=subject,
             rows=(
@@ -50,7 +50,7 @@ def _mail() -> App:
             ),
             foot=(button("Reply", "reply", answer),),
         )
-    compose = icon("Compose", "compose", Show("compose"))
+    compose = icon("Compose", "compose", ShowScreen("compose"))
     screens["inbox"] = Screen(title="Inbox", rows=tuple(inbox), foot=(compose,))
     screens["compose"] = Screen(
         title="New message",
@@ -58,7 +58,7 @@ def _mail() -> App:
         foot=(button("Send", "send", Submit("mail", "sent", ("to", "subject", "body"))),),
     )
     screens["sent"] = Screen(
-        title="Sent", rows=(label("Message sent"), entry("Back to the inbox", None, Show("inbox")))
+        title="Sent", rows=(label("Message sent"), entry("Back to the inbox", None, ShowScreen("inbox")))
     )
     return App(package=MAIL, label="Mail", screens=screens)
 
@@ -73,8 +73,8 @@ def _messages() -> App:
         )
     screens["chats"] = Screen(
         title="Messages",
-        rows=tuple(entry(name, last, Show(name), key=name) for name, _, last in CHATS),
-        foot=(button("Start chat", "start", Show("compose")),),
+        rows=tuple(entry(name, last, ShowScreen(name), key=name) for name, _, last in CHATS),
+        foot=(button("Start chat", "start", ShowScreen("compose")),),
     )
     screens["compose"] = Screen(
         title="New conversation",
@@ -91,10 +91,10 @@ def _settings() -> App:
     root = Screen(
         title="Settings",
         rows=(
-            entry("Network", "Wi-Fi, mobile data", Show("network")),
+            entry("Network", "Wi-Fi, mobile data", ShowScreen("network")),
             switch("airplane", "Airplane mode"),
-            *(entry(page, None, Show("page")) for page in pages),
-            entry("About phone", None, Show("about")),
+            *(entry(page, None, ShowScreen("page")) for page in pages),
+            entry("About phone", None, ShowScreen("about")),
         ),
     )
     page = Screen(title="Nothing to set here", rows=(label("This simulated phone keeps its defaults."),))
@@ -112,7 +112,7 @@ SAMPLE_APPS: tuple[App, ...] = (
             "start": Screen(
                 title="New tab",
                 rows=(text_field("address", "Search or type a web address"),),
-                foot=(button("Go", "go", Show("page")),),
+                foot=(button("Go", "go", ShowScreen("page")),),
             ),
             "page": Screen(title="Page", rows=(label("about:blank", "address"), label("It works on this machine."))),
         },
@@ -125,7 +125,7 @@ SAMPLE_APPS: tuple[App, ...] = (
             "map": Screen(
                 title="Maps",
                 rows=(text_field("place", "Search here"), label("You are in Delft")),
-                foot=(button("Directions", "directions", Show("route")),),
+                foot=(button("Directions", "directions", ShowScreen("route")),),
             ),
             "route": Screen(title="Route", rows=(label("Nowhere", "place"), label("12 min by bicycle"))),
         },
@@ -135,7 +135,7 @@ SAMPLE_APPS: tuple[App, ...] = (
         label="Camera",
         screens={
             "viewfinder": Screen(title="Camera", foot=(icon("Shutter", "shutter", Submit("photo", "photo")),)),
-            "photo": Screen(title="Photo", rows=(label("1 photo taken"), button("Again", "again", Leave()))),
+            "photo": Screen(title="Photo", rows=(label("1 photo taken"), button("Again", "again", GoBack()))),
         },
     ),
     App(
@@ -161,7 +161,7 @@ SAMPLE_APPS: tuple[App, ...] = (
                 rows=(text_field("number", "Number"),),
                 foot=(button("Call", "call", Submit("call", "call", ("number",))),),
             ),
-            "call": Screen(title="Calling", foot=(button("End call", "end", Leave()),)),
+            "call": Screen(title="Calling", foot=(button("End call", "end", GoBack()),)),
         },
     ),
     App(
@@ -171,7 +171,7 @@ SAMPLE_APPS: tuple[App, ...] = (
             "accounts": Screen(
                 title="Accounts",
                 rows=(entry("Checking", "1,234.56"), entry("Savings", "9,876.00")),
-                foot=(button("Pay or transfer", "move", Show("transfer")),),
+                foot=(button("Pay or transfer", "move", ShowScreen("transfer")),),
             ),
             "transfer": Screen(
                 title="Transfer",

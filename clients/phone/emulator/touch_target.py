@@ -9,33 +9,33 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from clients.phone.emulator.device import Device
+from clients.phone.emulator.device import EmulatedDevice
 from clients.phone.emulator.routes_read import mentions
-from clients.phone.emulator.view_tree import Seen, ViewNode, Window, find_node, hit, walk
-from svc_proto.phone.arguments import Arguments
-from svc_proto.phone.backend import HandsetCommand
-from svc_proto.phone.command_refused import Refusal
+from clients.phone.emulator.view_tree import ViewNode, VisitedNode, Window, find_node, hit_test, traverse
+from svc_proto.phone.arguments import CommandArguments
+from svc_proto.phone.backend import PhoneCommand
+from svc_proto.phone.command_refused import CommandRefused
 
-__all__ = ["Aim", "take_aim", "texts_pressed"]
+__all__ = ["TouchTarget", "find_touch_target", "texts_at_target"]
 
 CLICK_STEPS = 8  # nodes tried for a click: the node itself and its ancestors
 
 
 @frozen
-class Aim:
+class TouchTarget:
     """What carries the text, and the node that is clicked for it: itself (level 0) or an ancestor.
 
     `pressed` is None when none of them can be clicked: the centre of `seen` is tapped.
     """
 
-    seen: Seen
+    seen: VisitedNode
     pressed: ViewNode | None
     level: int = 0
 
 
-def take_aim(windows: Sequence[Window], needle: str, *, exact_only: bool) -> Aim | None:
+def find_touch_target(windows: Sequence[Window], needle: str, *, exact_only: bool) -> TouchTarget | None:
     """The target of a text: the whole text first (the node, then an ancestor), then a part of it."""
-    visible = [seen for seen in walk(windows) if seen.node_id is not None]
+    visible = [seen for seen in traverse(windows) if seen.node_id is not None]
     exact = [seen for seen in visible if _is_called(seen, needle)]
     partly = [] if exact_only else [seen for seen in visible if mentions(seen.node, needle) and seen not in exact]
     tries = [(seen, tier) for tier in (_itself, _ancestor) for seen in exact]
@@ -44,12 +44,12 @@ def take_aim(windows: Sequence[Window], needle: str, *, exact_only: bool) -> Aim
         if (aim := tier(seen)) is not None:
             return aim
     fallback = next(iter(exact or partly), None)
-    return None if fallback is None else Aim(fallback, None)
+    return None if fallback is None else TouchTarget(fallback, None)
 
 
-def texts_pressed(device: Device, command: HandsetCommand) -> tuple[str, ...]:
+def texts_at_target(device: EmulatedDevice, command: PhoneCommand) -> tuple[str, ...]:
     """Texts and descriptions of what a touch would press, and of what is in it. Empty when it presses nothing."""
-    args, windows = Arguments(command.body), device.windows()
+    args, windows = CommandArguments(command.body), device.windows()
     if not windows:
         return ()
     try:
@@ -62,38 +62,38 @@ def texts_pressed(device: Device, command: HandsetCommand) -> tuple[str, ...]:
                 nodes = _of_long_press(windows, args)
             case _:
                 nodes = ()
-    except Refusal:  # arguments that the route will refuse
+    except CommandRefused:  # arguments that the route will refuse
         return ()
     return tuple(dict.fromkeys(text for node in nodes for text in _texts(node)))
 
 
-def _is_called(seen: Seen, needle: str) -> bool:
+def _is_called(seen: VisitedNode, needle: str) -> bool:
     wanted = needle.strip().lower()
     return wanted in ((seen.node.text or "").strip().lower(), (seen.node.description or "").strip().lower())
 
 
-def _itself(seen: Seen) -> Aim | None:
-    return Aim(seen, seen.node) if seen.node.clickable and seen.node.enabled else None
+def _itself(seen: VisitedNode) -> TouchTarget | None:
+    return TouchTarget(seen, seen.node) if seen.node.clickable and seen.node.enabled else None
 
 
-def _ancestor(seen: Seen) -> Aim | None:
+def _ancestor(seen: VisitedNode) -> TouchTarget | None:
     if seen.node.clickable:  # it was disabled: a press on what is around it would mean something else
         return None
     for level, node in enumerate(seen.parents[: CLICK_STEPS - 1], 1):
         if node.clickable and node.enabled:
-            return Aim(seen, node, level)
+            return TouchTarget(seen, node, level)
     return None
 
 
-def _of_text(windows: Sequence[Window], args: Arguments) -> Sequence[ViewNode]:
-    aim = take_aim(windows, args.required("text"), exact_only=args.boolean("exact") is True)
+def _of_text(windows: Sequence[Window], args: CommandArguments) -> Sequence[ViewNode]:
+    aim = find_touch_target(windows, args.required("text"), exact_only=args.boolean("exact") is True)
     if aim is None:
         return ()
     return (aim.seen.node, *_at(windows, *aim.seen.node.bounds.center)) if aim.pressed is None else (aim.pressed,)
 
 
-def _of_tap(windows: Sequence[Window], args: Arguments) -> Sequence[ViewNode]:
-    node_id = args.filled("nodeId")
+def _of_tap(windows: Sequence[Window], args: CommandArguments) -> Sequence[ViewNode]:
+    node_id = args.non_blank_text("nodeId")
     if node_id is not None:
         seen = find_node(windows, node_id)
         return () if seen is None else (seen.node, *_at(windows, *seen.node.bounds.center))
@@ -101,8 +101,8 @@ def _of_tap(windows: Sequence[Window], args: Arguments) -> Sequence[ViewNode]:
     return () if x is None or y is None else _at(windows, x, y)
 
 
-def _of_long_press(windows: Sequence[Window], args: Arguments) -> Sequence[ViewNode]:
-    node_id = args.filled("node_id", "nodeId")
+def _of_long_press(windows: Sequence[Window], args: CommandArguments) -> Sequence[ViewNode]:
+    node_id = args.non_blank_text("node_id", "nodeId")
     if node_id is not None:
         seen = find_node(windows, node_id)
         return () if seen is None else (seen.node,)
@@ -112,7 +112,7 @@ def _of_long_press(windows: Sequence[Window], args: Arguments) -> Sequence[ViewN
 
 def _at(windows: Sequence[Window], x: int, y: int, *, hold: bool = False) -> Sequence[ViewNode]:
     """What reacts at a point of the window on top: it may cover what was named."""
-    node = hit(windows[0], x, y, hold=hold)
+    node = hit_test(windows[0], x, y, hold=hold)
     return () if node is None else (node,)
 
 

@@ -21,22 +21,22 @@ __all__ = [
     "Action",
     "Bounds",
     "Dismiss",
-    "Flip",
+    "ToggleSwitch",
     "Focus",
     "Launch",
-    "Leave",
+    "GoBack",
     "ViewNode",
     "Playback",
-    "Seen",
-    "Select",
-    "Show",
+    "VisitedNode",
+    "SelectEntry",
+    "ShowScreen",
     "Submit",
     "Window",
     "find_node",
-    "hit",
-    "listing",
-    "union",
-    "walk",
+    "hit_test",
+    "list_nodes",
+    "bounding_box",
+    "traverse",
 ]
 
 WIDTH, HEIGHT = 1080, 2400  # pixels
@@ -97,7 +97,7 @@ FULL = Bounds(0, 0, WIDTH, HEIGHT)
 
 
 @frozen
-class Show:
+class ShowScreen:
     """Show a screen of the same app, with some of its fields filled in."""
 
     screen: str
@@ -105,7 +105,7 @@ class Show:
 
 
 @frozen
-class Leave:
+class GoBack:
     """Go back one screen."""
 
 
@@ -115,7 +115,7 @@ class Dismiss:
 
 
 @frozen
-class Flip:
+class ToggleSwitch:
     """Turn a switch over."""
 
     key: str
@@ -129,7 +129,7 @@ class Focus:
 
 
 @frozen
-class Select:
+class SelectEntry:
     """Mark or unmark a list entry (what a long press does)."""
 
     key: str
@@ -159,7 +159,7 @@ class Playback:
     action: str
 
 
-Action: TypeAlias = Show | Leave | Dismiss | Flip | Focus | Select | Submit | Launch | Playback
+Action: TypeAlias = ShowScreen | GoBack | Dismiss | ToggleSwitch | Focus | SelectEntry | Submit | Launch | Playback
 
 
 # --- what is on the screen -----------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class Window:
 
 
 @frozen
-class Seen:
+class VisitedNode:
     """A node met on the walk; `parents` nearest first, `node_id` None when the node is not interesting."""
 
     node: ViewNode
@@ -228,7 +228,7 @@ class Seen:
     node_id: str | None = None
 
 
-def walk(windows: Sequence[Window]) -> Iterator[Seen]:
+def traverse(windows: Sequence[Window]) -> Iterator[VisitedNode]:
     """Every node, windows topmost first, parents before children."""
     count = 0
     for index, window in enumerate(windows):
@@ -240,24 +240,24 @@ def walk(windows: Sequence[Window]) -> Iterator[Seen]:
             if node.interesting:
                 node_id = f"w{index}:{count}"
                 count += 1
-            yield Seen(node, window, parents, node_id)
+            yield VisitedNode(node, window, parents, node_id)
 
 
-def listing(windows: Sequence[Window]) -> tuple[list[Seen], bool]:
+def list_nodes(windows: Sequence[Window]) -> tuple[list[VisitedNode], bool]:
     """The interesting nodes, at most 512, and whether there were more."""
-    seen = list(islice((each for each in walk(windows) if each.node_id is not None), LIMIT + 1))
+    seen = list(islice((each for each in traverse(windows) if each.node_id is not None), LIMIT + 1))
     return seen[:LIMIT], len(seen) > LIMIT
 
 
-def find_node(windows: Sequence[Window], node_id: str) -> Seen | None:
+def find_node(windows: Sequence[Window], node_id: str) -> VisitedNode | None:
     """The node of an id, or None when the id is malformed or unknown."""
-    return next((each for each in walk(windows) if each.node_id == node_id), None)
+    return next((each for each in traverse(windows) if each.node_id == node_id), None)
 
 
-def hit(window: Window, x: int, y: int, *, scrollable: bool = False, hold: bool = False) -> ViewNode | None:
+def hit_test(window: Window, x: int, y: int, *, scrollable: bool = False, hold: bool = False) -> ViewNode | None:
     """The innermost enabled node at a point that reacts to a tap (or to a scroll, or to a long press)."""
     found: ViewNode | None = None
-    for each in walk((window,)):
+    for each in traverse((window,)):
         node = each.node
         reacts = node.scrollable if scrollable else node.long_clickable if hold else node.clickable
         if reacts and node.enabled and node.bounds.contains(x, y):
@@ -265,7 +265,7 @@ def hit(window: Window, x: int, y: int, *, scrollable: bool = False, hold: bool 
     return found
 
 
-def union(windows: Sequence[Window]) -> Bounds:
+def bounding_box(windows: Sequence[Window]) -> Bounds:
     """The smallest rectangle around all windows (at least one)."""
     roots = [window.root.bounds for window in windows]
     return Bounds(

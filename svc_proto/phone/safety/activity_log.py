@@ -12,11 +12,11 @@ from enum import Enum
 from attrs import evolve, frozen
 
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.backend import HandsetCommand, Reply
+from svc_proto.phone.backend import CommandReply, PhoneCommand
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import summary
 
-__all__ = ["MAX_ACTIVITIES", "Activity", "ActivityLog", "ActivityStatus"]
+__all__ = ["MAX_ACTIVITIES", "ActivityEntry", "ActivityLog", "ActivityStatus"]
 
 MAX_ACTIVITIES = 100  # spec "Bridge safety gates"; the oldest is dropped
 MAX_METHOD = 24  # characters, wire bridge 5.8
@@ -34,7 +34,7 @@ class ActivityStatus(Enum):
 
 
 @frozen(kw_only=True)
-class Activity:
+class ActivityEntry:
     """One command. `timestamp_ms` is when it came, epoch milliseconds."""
 
     activity_id: str
@@ -62,24 +62,24 @@ class ActivityLog:
     """The last hundred commands by id."""
 
     def __init__(self) -> None:
-        self._entries: OrderedDict[str, Activity] = OrderedDict()  # oldest first
+        self._entries: OrderedDict[str, ActivityEntry] = OrderedDict()  # oldest first
         self._unnamed = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def entries(self) -> list[Activity]:
+    def entries(self) -> list[ActivityEntry]:
         """What the phone has done, the newest first."""
         return list(reversed(self._entries.values()))
 
-    def begin(self, command: HandsetCommand, now: Moment) -> str:
+    def begin(self, command: PhoneCommand, now: Moment) -> str:
         """Write a command down as pending. Its id in the log: the request id, or one made up when it has none."""
         activity_id = command.request_id
         if not activity_id:
             self._unnamed += 1
             activity_id = f"local-{self._unnamed}"
         self._entries.pop(activity_id, None)
-        self._entries[activity_id] = Activity(
+        self._entries[activity_id] = ActivityEntry(
             activity_id=activity_id,
             timestamp_ms=int(now.wall * 1000),
             method=command.path.removeprefix("/")[:MAX_METHOD],
@@ -89,7 +89,7 @@ class ActivityLog:
             self._entries.popitem(last=False)
         return activity_id
 
-    def finish(self, activity_id: str, reply: Reply, *, thumbnail_token: str | None = None) -> None:
+    def finish(self, activity_id: str, reply: CommandReply, *, thumbnail_token: str | None = None) -> None:
         """Replace an entry by its outcome; nothing when it is gone."""
         entry = self._entries.get(activity_id)
         if entry is None:
@@ -103,13 +103,13 @@ class ActivityLog:
         self._entries.clear()
 
 
-def _status(reply: Reply) -> ActivityStatus:
+def _status(reply: CommandReply) -> ActivityStatus:
     if reply.status == 200:
         return ActivityStatus.SUCCESS
     return ActivityStatus.BLOCKED if reply.status == 403 else ActivityStatus.FAILED
 
 
-def _result_text(reply: Reply) -> str | None:
+def _result_text(reply: CommandReply) -> str | None:
     names = ("summary", "message", "status") if reply.status == 200 else ("error",)
     found = JsonObject.of(reply.result)
     return next((text[:MAX_RESULT] for name in names if (text := found.string(name)) is not None), None)

@@ -23,17 +23,17 @@ from attrs import define, field, frozen
 
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.transitions import Table, step
-from svc_proto.phone.backend import HandsetCommand
+from svc_proto.phone.backend import PhoneCommand
 from svc_proto.phone.safety.bounds import MAX_TIMEOUT, MIN_TIMEOUT
 
 __all__ = [
     "CONFIRMATION_TABLE",
-    "Awaiting",
-    "Confirmation",
+    "AwaitingConfirmation",
+    "SafetyConfirmation",
     "ConfirmationState",
     "ConfirmationTrigger",
-    "PhoneQuestion",
-    "Trust",
+    "ConfirmationRequest",
+    "TrustedActions",
     "clamp_timeout",
 ]
 
@@ -73,14 +73,14 @@ CONFIRMATION_TABLE: Table[ConfirmationState, ConfirmationTrigger] = {
 
 
 @frozen
-class Awaiting:
+class AwaitingConfirmation:
     """A command waits for the user's answer to this confirmation."""
 
     confirmation_id: str
 
 
 @frozen(kw_only=True)
-class PhoneQuestion:
+class ConfirmationRequest:
     """What the overlay shows. `action` is the route without slash; `verb` is None on the routes that always ask."""
 
     action: str
@@ -89,12 +89,12 @@ class PhoneQuestion:
 
 
 @define(kw_only=True)
-class Confirmation:
+class SafetyConfirmation:
     """One overlay. `deadline` in monotonic seconds."""
 
     confirmation_id: str
-    command: HandsetCommand
-    question: PhoneQuestion
+    command: PhoneCommand
+    question: ConfirmationRequest
     context: tuple[str, ...]  # what was on the screen when the user was asked: an Allow is good for that alone
     deadline: float
     state: ConfirmationState = field(default=ConfirmationState.NONE, init=False)
@@ -108,7 +108,7 @@ class Confirmation:
         return now.mono >= self.deadline
 
 
-class Trust:
+class TrustedActions:
     """What the user ticked "do not ask again" for. `verbs` and `actions` restore what a store has kept."""
 
     def __init__(self, *, verbs: Iterable[str] = (), actions: Iterable[str] = ()) -> None:
@@ -125,11 +125,11 @@ class Trust:
         """Trusted actions (`call`, `send_sms`, `send_mms`, `share_media`), oldest first."""
         return tuple(self._actions)
 
-    def covers(self, question: PhoneQuestion) -> bool:
+    def covers(self, question: ConfirmationRequest) -> bool:
         """Whether the overlay can be skipped."""
         return question.action in self._actions if question.verb is None else question.verb in self._verbs
 
-    def remember(self, question: PhoneQuestion) -> None:
+    def remember(self, question: ConfirmationRequest) -> None:
         """Not to ask again about the verb, or the action where there is none. To be called on an Allow only."""
         if question.verb is None:
             self._actions[question.action] = None

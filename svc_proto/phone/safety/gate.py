@@ -17,36 +17,36 @@ from typing import TypeAlias
 from attrs import evolve
 
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.backend import HandsetCommand, Later, NeedsUpload, Performed, Reply
-from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.backend import CommandReply, CommandResponse, DelayedReply, PhoneCommand, UploadReply
+from svc_proto.phone.command_refused import CommandRefused
 from svc_proto.phone.safety import route_rules
 from svc_proto.phone.safety.activity_log import ActivityLog
 from svc_proto.phone.safety.blocklist import Blocklist
 from svc_proto.phone.safety.bounds import DEFAULT_IDLE_MINUTES, DEFAULT_TIMEOUT
 from svc_proto.phone.safety.confirmation import (
-    Awaiting,
-    Confirmation,
+    AwaitingConfirmation,
+    ConfirmationRequest,
     ConfirmationTrigger,
-    PhoneQuestion,
-    Trust,
+    SafetyConfirmation,
+    TrustedActions,
     clamp_timeout,
 )
 from svc_proto.phone.safety.destructive_verbs import DestructiveVerbs
-from svc_proto.phone.safety.gate_interface import GuardedHandset, NamesTargets
-from svc_proto.phone.safety.master_toggle import Master
-from svc_proto.phone.safety.permissions import Consents
-from svc_proto.phone.safety.status_report import overlaid
-from svc_proto.phone.safety.unattended import Unattended
-from svc_proto.phone.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, Chip, ConfirmationView, SafetyView
+from svc_proto.phone.safety.gate_interface import GuardedBackend, TargetTextSource
+from svc_proto.phone.safety.master_toggle import MasterToggle
+from svc_proto.phone.safety.permissions import SystemPermissions
+from svc_proto.phone.safety.status_report import with_gate_status
+from svc_proto.phone.safety.unattended import UnattendedAccess
+from svc_proto.phone.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, ConfirmationView, SafetyView, StatusChip
 
 __all__ = ["MAX_WAITING", "Answer", "SafetyGate"]
 
 MAX_WAITING = 16  # overlays open at once; a further one is refused with 503
 MAX_UPLOADS = 64  # screenshots whose upload the log waits for; the oldest stays pending there
 
-_LOST = Reply(503, {"error": "the connection to the relay was lost"})  # only the log ever sees it
+_LOST = CommandReply(503, {"error": "the connection to the relay was lost"})  # only the log ever sees it
 
-Answer: TypeAlias = tuple[str, Performed]
+Answer: TypeAlias = tuple[str, CommandResponse]
 """A request id and the answer to that command."""
 
 
@@ -60,31 +60,33 @@ class SafetyGate:
 
     def __init__(
         self,
-        handset: GuardedHandset,
+        handset: GuardedBackend,
         *,
         flavor: str = "sideload",
         blocklist: Blocklist | None = None,
         verbs: DestructiveVerbs | None = None,
-        trust: Trust | None = None,
+        trust: TrustedActions | None = None,
         idle_minutes: int = DEFAULT_IDLE_MINUTES,
         confirmation_timeout: float = DEFAULT_TIMEOUT,
         wake: Callable[[Moment], bool] | None = None,
-        consents: Consents | None = None,
+        consents: SystemPermissions | None = None,
     ) -> None:
         self.blocklist = Blocklist() if blocklist is None else blocklist
         self.verbs = DestructiveVerbs() if verbs is None else verbs
-        self.trust = Trust() if trust is None else trust
+        self.trust = TrustedActions() if trust is None else trust
         self.log = ActivityLog()
         self._handset = handset
-        self._pressed = handset.texts_pressed if isinstance(handset, NamesTargets) else None
+        self._pressed = handset.texts_pressed if isinstance(handset, TargetTextSource) else None
         self._flavor = flavor
         self._sideload = flavor == "sideload"
-        self._master = Master(idle_minutes=idle_minutes)
+        self._master = MasterToggle(idle_minutes=idle_minutes)
         self._timeout = clamp_timeout(confirmation_timeout)
-        self._unattended = Unattended(wake)
-        self._consents = Consents() if consents is None else consents
+        self._unattended = UnattendedAccess(wake)
+        self._consents = SystemPermissions() if consents is None else consents
         self._show_chip = False
-        self._waiting: OrderedDict[str, tuple[str, Confirmation]] = OrderedDict()  # confirmation id -> (log id, it)
+        self._waiting: OrderedDict[str, tuple[str, SafetyConfirmation]] = (
+            OrderedDict()
+        )  # confirmation id -> (log id, it)
         self._uploads: OrderedDict[str, None] = OrderedDict()  # log ids, oldest first
         self._ready: list[Answer] = []
         self._ready_at = 0.0  # when (monotonic seconds) the first of them was made
@@ -92,7 +94,7 @@ class SafetyGate:
 
     # --- commands -------------------------------------------------------------------------------------------------
 
-    def perform(self, command: HandsetCommand, now: Moment) -> Performed | Awaiting:
+    def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse | AwaitingConfirmation:
         """Judge a command, and carry it out unless a gate forbids it or the user is to be asked first.
 
         A command that comes again while it waits for the user is not asked about twice.
@@ -102,19 +104,19 @@ class SafetyGate:
         for confirmation_id, (_, waiting) in self._waiting.items():
             if command.request_id and waiting.command.request_id == command.request_id:
                 if waiting.command == command:
-                    return Awaiting(confirmation_id)
-                return Reply(400, {"error": "request_id: another command with it waits for the user"})
+                    return AwaitingConfirmation(confirmation_id)
+                return CommandReply(400, {"error": "request_id: another command with it waits for the user"})
         log_id = self.log.begin(command, now)
         refusal = self._refusal(command, now)
         if refusal is not None:
             return self._logged(log_id, refusal)
         try:
             question = self._question(command)
-        except Refusal as unusable:
-            return self._logged(log_id, unusable.reply())
+        except CommandRefused as unusable:
+            return self._logged(log_id, unusable.to_reply())
         if question is None:
-            return self._logged(log_id, self._handset.perform(command, now))
-        return self._ask(log_id, command, question, now)
+            return self._logged(log_id, self._handset.execute(command, now))
+        return self._request_confirmation(log_id, command, question, now)
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False, now: Moment) -> Answer | None:
         """The user's answer. The request id and its answer; None when nothing waits under that id any more.
@@ -128,7 +130,7 @@ class SafetyGate:
         command, question = confirmation.command, confirmation.question
         if not allow:
             confirmation.step(ConfirmationTrigger.DENY)
-            return command.request_id, self._logged(log_id, route_rules.denied(question))
+            return command.request_id, self._logged(log_id, route_rules.denied_reply(question))
         confirmation.step(ConfirmationTrigger.ALLOW)
         if remember:
             self.trust.remember(question)
@@ -175,29 +177,29 @@ class SafetyGate:
         self._consents.end_capture_session()
         self.connection_lost()
 
-    def uploaded(self, token: str, scheme: str, *, request_id: str | None = None) -> Reply:
+    def on_uploaded(self, token: str, scheme: str, *, request_id: str | None = None) -> CommandReply:
         """The reply to a command whose file is uploaded. Without `request_id` the log takes the oldest that waits."""
-        reply = self._handset.uploaded(token, scheme)
+        reply = self._handset.on_uploaded(token, scheme)
         log_id = next(iter(self._uploads), None) if request_id is None else request_id
         if log_id is not None and log_id in self._uploads:
             del self._uploads[log_id]
             self.log.finish(log_id, reply, thumbnail_token=token)
         return reply
 
-    def upload_failed(self, request_id: str, reply: Reply) -> None:
+    def upload_failed(self, request_id: str, reply: CommandReply) -> None:
         """The file of a command did not reach the relay; `reply` is what the caller was told, for the log."""
         if request_id in self._uploads:
             del self._uploads[request_id]
             self.log.finish(request_id, reply)
 
-    def confirmations(self) -> list[Confirmation]:
+    def confirmations(self) -> list[SafetyConfirmation]:
         """The overlays that are open, oldest first."""
         return [confirmation for _, confirmation in self._waiting.values()]
 
     def status(self, now: Moment) -> dict[str, object]:
         """The handset's status with the members that are the gates' own (wire bridge 1.3)."""
         self._tick(now)
-        return overlaid(
+        return with_gate_status(
             self._handset.status(now),
             now,
             sideload=self._sideload,
@@ -258,9 +260,9 @@ class SafetyGate:
     # --- what the user sees -----------------------------------------------------------------------------------------
 
     @property
-    def armed(self) -> bool:
+    def is_armed(self) -> bool:
         """Whether the master toggle is on."""
-        return self._master.armed
+        return self._master.is_armed
 
     @property
     def unattended(self) -> bool:
@@ -270,23 +272,23 @@ class SafetyGate:
     @property
     def foreground_notification(self) -> bool:
         """The "non-dismissible foreground notification with a disable action while the master toggle is on"."""
-        return self._master.armed
+        return self._master.is_armed
 
     @property
     def banner(self) -> bool:
         """The "in-app banner when master and unattended access are both on"."""
-        return self._master.armed and self._unattended.enabled
+        return self._master.is_armed and self._unattended.enabled
 
     def chip(self, *, in_background: bool) -> bool:
         """The status overlay: optional, "forced visible when unattended access is on", only over other apps."""
-        return self._master.armed and in_background and (self._show_chip or self._unattended.enabled)
+        return self._master.is_armed and in_background and (self._show_chip or self._unattended.enabled)
 
     def view(self, now: Moment, *, in_background: bool = True) -> SafetyView:
         """Everything at once; `in_background` says whether another app than the client is in front."""
         self._tick(now)
-        chip = Chip.HIDDEN
+        chip = StatusChip.HIDDEN
         if self.chip(in_background=in_background):
-            chip = Chip.FORCED if self._unattended.enabled else Chip.SHOWN
+            chip = StatusChip.FORCED if self._unattended.enabled else StatusChip.SHOWN
         return SafetyView(
             flavor=self._flavor,
             master=self._master.state,
@@ -299,7 +301,7 @@ class SafetyGate:
             overlay_granted=self._consents.overlay,
             notification_listener_granted=self._consents.notification_listener,
             unattended=self._unattended.enabled,
-            notification=NOTIFICATION if self._master.armed else None,
+            notification=NOTIFICATION if self._master.is_armed else None,
             chip=chip,
             banner=self.banner,
             confirmation_timeout=self._timeout,
@@ -313,13 +315,13 @@ class SafetyGate:
 
     # --- judging ----------------------------------------------------------------------------------------------------
 
-    def _refusal(self, command: HandsetCommand, now: Moment) -> Reply | None:
+    def _refusal(self, command: PhoneCommand, now: Moment) -> CommandReply | None:
         if command.path in (route_rules.FREE_ROUTES if self._sideload else route_rules.STORE_ROUTES):
             return None
         if not self._sideload:
             return route_rules.SIDELOAD_ONLY
         path = command.path
-        if not self._master.armed and path not in route_rules.MASTERLESS_ROUTES:
+        if not self._master.is_armed and path not in route_rules.UNGATED_READ_ROUTES:
             return route_rules.MASTER_OFF
         if not self._consents.accessibility:
             return route_rules.ACCESSIBILITY_MISSING
@@ -335,31 +337,33 @@ class SafetyGate:
         # The app that a dismissed lock uncovers is not the one that was checked above.
         return self._blocked(command) if self._unattended.make_ready(now) else route_rules.KEYGUARD_BLOCKED
 
-    def _blocked(self, command: HandsetCommand) -> Reply | None:
-        for package in (self._handset.foreground, *route_rules.targets(command)):
+    def _blocked(self, command: PhoneCommand) -> CommandReply | None:
+        for package in (self._handset.foreground, *route_rules.target_packages(command)):
             if package in self.blocklist:
-                return route_rules.blocked_package(command, package)
+                return route_rules.blocked_reply(command, package)
         return None
 
-    def _texts(self, command: HandsetCommand) -> tuple[str, ...]:
+    def _texts(self, command: PhoneCommand) -> tuple[str, ...]:
         return route_rules.inspected_texts(command, self._handset.text_of, self._pressed)
 
-    def _question(self, command: HandsetCommand) -> PhoneQuestion | None:
+    def _question(self, command: PhoneCommand) -> ConfirmationRequest | None:
         if command.path in route_rules.ALWAYS_ASK:
-            question = route_rules.prompt(command)
+            question = route_rules.confirmation_request_of(command)
             return None if self.trust.covers(question) else question
         for text in self._texts(command):
             for verb in self.verbs.matches(text):  # a trusted verb does not vouch for another one beside it
-                question = route_rules.question_about(command, verb, text)
+                question = route_rules.confirmation_request_for(command, verb, text)
                 if not self.trust.covers(question):
                     return question
         return None
 
-    def _ask(self, log_id: str, command: HandsetCommand, question: PhoneQuestion, now: Moment) -> Performed | Awaiting:
+    def _request_confirmation(
+        self, log_id: str, command: PhoneCommand, question: ConfirmationRequest, now: Moment
+    ) -> CommandResponse | AwaitingConfirmation:
         if len(self._waiting) >= MAX_WAITING:
-            return self._logged(log_id, Reply(503, {"error": "too many commands wait for the user"}))
+            return self._logged(log_id, CommandReply(503, {"error": "too many commands wait for the user"}))
         self._count += 1
-        confirmation = Confirmation(
+        confirmation = SafetyConfirmation(
             confirmation_id=f"c{self._count}",
             command=command,
             question=question,
@@ -368,21 +372,21 @@ class SafetyGate:
         )
         if not self._consents.overlay:
             confirmation.step(ConfirmationTrigger.CANNOT_SHOW)
-            return self._logged(log_id, route_rules.denied(question))
+            return self._logged(log_id, route_rules.denied_reply(question))
         confirmation.step(ConfirmationTrigger.ASK)
         self._waiting[confirmation.confirmation_id] = log_id, confirmation
-        return Awaiting(confirmation.confirmation_id)
+        return AwaitingConfirmation(confirmation.confirmation_id)
 
-    def _after_allow(self, confirmation: Confirmation, now: Moment) -> Performed:
+    def _after_allow(self, confirmation: SafetyConfirmation, now: Moment) -> CommandResponse:
         command = confirmation.command
         refusal = self._refusal(command, now)
         if refusal is not None:
             return refusal
         if self._context(command) != confirmation.context:
             return route_rules.SCREEN_CHANGED
-        return _confirmed(self._handset.perform(command, now))
+        return _confirmed(self._handset.execute(command, now))
 
-    def _context(self, command: HandsetCommand) -> tuple[str, ...]:
+    def _context(self, command: PhoneCommand) -> tuple[str, ...]:
         """What an Allow depends on: for a touch, the app in front and the texts; a message is the same anywhere."""
         if command.path in route_rules.ALWAYS_ASK:
             return ()
@@ -395,47 +399,47 @@ class SafetyGate:
         for key in due:
             log_id, confirmation = self._waiting.pop(key)
             confirmation.step(ConfirmationTrigger.TIME_OUT)
-            self._answer_later(log_id, confirmation, route_rules.denied(confirmation.question), now)
+            self._answer_later(log_id, confirmation, route_rules.denied_reply(confirmation.question), now)
         if self._master.advance(now):
             self._went_off(now)
         if self._waiting and not self._consents.overlay:  # the system took it back, perhaps without a word to us
             for log_id, confirmation in self._withdraw(ConfirmationTrigger.CANNOT_SHOW):
-                self._answer_later(log_id, confirmation, route_rules.denied(confirmation.question), now)
+                self._answer_later(log_id, confirmation, route_rules.denied_reply(confirmation.question), now)
 
     def _went_off(self, now: Moment) -> None:
         self._consents.end_capture_session()
         for log_id, confirmation in self._withdraw(ConfirmationTrigger.WITHDRAW):
             self._answer_later(log_id, confirmation, route_rules.MASTER_OFF, now)
 
-    def _withdraw(self, trigger: ConfirmationTrigger) -> Iterator[tuple[str, Confirmation]]:
+    def _withdraw(self, trigger: ConfirmationTrigger) -> Iterator[tuple[str, SafetyConfirmation]]:
         while self._waiting:
             _, (log_id, confirmation) = self._waiting.popitem(last=False)
             confirmation.step(trigger)
             yield log_id, confirmation
 
-    def _answer_later(self, log_id: str, confirmation: Confirmation, reply: Reply, now: Moment) -> None:
+    def _answer_later(self, log_id: str, confirmation: SafetyConfirmation, reply: CommandReply, now: Moment) -> None:
         if not self._ready:
             self._ready_at = now.mono
         self._ready.append((confirmation.command.request_id, self._logged(log_id, reply)))
 
-    def _logged(self, log_id: str, performed: Performed) -> Performed:
-        if isinstance(performed, NeedsUpload):
+    def _logged(self, log_id: str, performed: CommandResponse) -> CommandResponse:
+        if isinstance(performed, UploadReply):
             self._uploads[log_id] = None
             if len(self._uploads) > MAX_UPLOADS:
                 self._uploads.popitem(last=False)
         else:
-            self.log.finish(log_id, performed.reply if isinstance(performed, Later) else performed)
+            self.log.finish(log_id, performed.reply if isinstance(performed, DelayedReply) else performed)
         return performed
 
 
-def _confirmed(performed: Performed) -> Performed:
+def _confirmed(performed: CommandResponse) -> CommandResponse:
     """Wire bridge 4.3: the phone adds `confirmed` to results that passed an overlay. A file's reply is not here yet."""
-    if isinstance(performed, NeedsUpload):
+    if isinstance(performed, UploadReply):
         return performed
-    if isinstance(performed, Later):
+    if isinstance(performed, DelayedReply):
         return evolve(performed, reply=_confirmed_reply(performed.reply))
     return _confirmed_reply(performed)
 
 
-def _confirmed_reply(reply: Reply) -> Reply:
+def _confirmed_reply(reply: CommandReply) -> CommandReply:
     return evolve(reply, result={**reply.result, "confirmed": True})

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.backend import Handset, HandsetCommand
-from svc_proto.phone.safety.permissions import Consents
+from svc_proto.phone.backend import PhoneBackend, PhoneCommand
+from svc_proto.phone.safety.permissions import SystemPermissions
 
-__all__ = ["GuardedHandset", "NamesTargets", "PhoneHandset"]
+__all__ = ["GuardedBackend", "TargetTextSource", "SystemBackend"]
 
 
-class GuardedHandset(Handset, Protocol):
+class GuardedBackend(PhoneBackend, Protocol):
     """A handset, and what the gates have to know about its screen."""
 
     @property
@@ -24,7 +24,7 @@ class GuardedHandset(Handset, Protocol):
 
 
 @runtime_checkable
-class NamesTargets(Protocol):
+class TargetTextSource(Protocol):
     """A handset that can say more about what a command presses than `text_of` can.
 
     The documented rule (wire bridge 5.4) does not look into a node that has no text of its own, at the node under a
@@ -32,11 +32,11 @@ class NamesTargets(Protocol):
     count in what it returns as well.
     """
 
-    def texts_pressed(self, command: HandsetCommand) -> Sequence[str]:
+    def texts_pressed(self, command: PhoneCommand) -> Sequence[str]:
         """Every text by which a person would know what this command presses; empty when there is none."""
 
 
-class PhoneHandset(GuardedHandset, Protocol):
+class SystemBackend(GuardedBackend, Protocol):
     """A handset that a phone is made of: it knows its build, keeps the system's grants, and can be woken."""
 
     @property
@@ -44,7 +44,7 @@ class PhoneHandset(GuardedHandset, Protocol):
         """`sideload` or `googlePlay`."""
 
     @property
-    def consents(self) -> Consents:
+    def consents(self) -> SystemPermissions:
         """What the user granted. The gates work on this very object, so that there is one truth."""
 
     def wake(self, now: Moment) -> bool:

@@ -8,7 +8,7 @@
 | ARMED | COMMAND                 | ARMED | "idle timer resets"                                           |
 | ARMED | IDLE                    | OFF   | "idle time reaches the configured auto-disable interval"      |
 | ARMED | TURN_OFF                | OFF   | "foreground notification removed"                             |
-| ARMED | PROCESS_DEATH           | OFF   | "state is not persisted": a new `Master` is off               |
+| ARMED | PROCESS_DEATH           | OFF   | "state is not persisted": a new `MasterToggle` is off               |
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from svc_proto.phone.safety.bounds import DEFAULT_IDLE_MINUTES, MAX_IDLE_MINUTES
 
 __all__ = [
     "MASTER_TABLE",
-    "Master",
+    "MasterToggle",
     "MasterState",
     "MasterTrigger",
 ]
@@ -56,7 +56,7 @@ MASTER_TABLE: Table[MasterState, MasterTrigger] = {
 }
 
 
-class Master:
+class MasterToggle:
     """The toggle. Off at first. Intervals in minutes, clamped to 5..120; time on the monotonic clock."""
 
     def __init__(self, *, idle_minutes: int = DEFAULT_IDLE_MINUTES) -> None:
@@ -71,14 +71,14 @@ class Master:
         return self._state
 
     @property
-    def armed(self) -> bool:
+    def is_armed(self) -> bool:
         """Whether it is on."""
         return self._state is MasterState.ARMED
 
     @property
     def turned_off_by(self) -> MasterTrigger | None:
         """Why it is off; None while it is on, and when it never was."""
-        return None if self.armed else self._turned_off_by
+        return None if self.is_armed else self._turned_off_by
 
     @property
     def idle_minutes(self) -> int:
@@ -91,19 +91,19 @@ class Master:
 
     def turn_on(self, now: Moment, *, accessible: bool) -> bool:
         """The user turns it on. Whether it is on afterwards; the timer starts when it was off."""
-        if self.armed:
+        if self.is_armed:
             return True
         self._step(MasterTrigger.TURN_ON if accessible else MasterTrigger.TURN_ON_INACCESSIBLE)
         self._active_at = now.mono
-        return self.armed
+        return self.is_armed
 
     def turn_off(self) -> bool:
         """The user turns it off. Whether it was on."""
-        return self._leave(MasterTrigger.TURN_OFF)
+        return self._turn_off(MasterTrigger.TURN_OFF)
 
     def process_death(self) -> bool:
         """The process ends. Whether it was on."""
-        return self._leave(MasterTrigger.PROCESS_DEATH)
+        return self._turn_off(MasterTrigger.PROCESS_DEATH)
 
     def command(self, now: Moment) -> None:
         """A command came: "idle timer resets"."""
@@ -115,19 +115,19 @@ class Master:
         due = self.next_deadline()
         if due is None or now.mono < due:
             return False
-        return self._leave(MasterTrigger.IDLE)
+        return self._turn_off(MasterTrigger.IDLE)
 
     def next_deadline(self) -> float | None:
         """When (monotonic seconds) it turns itself off; None while it is off."""
-        return self._active_at + self._idle_minutes * 60.0 if self.armed else None
+        return self._active_at + self._idle_minutes * 60.0 if self.is_armed else None
 
     def auto_disable_at_ms(self, now: Moment) -> int | None:
         """The same as epoch milliseconds, as `bridge.status` has it."""
         due = self.next_deadline()
         return None if due is None else int(now.at(due).wall * 1000)
 
-    def _leave(self, trigger: MasterTrigger) -> bool:
-        if not self.armed:
+    def _turn_off(self, trigger: MasterTrigger) -> bool:
+        if not self.is_armed:
             return False
         self._step(trigger)
         self._turned_off_by = trigger

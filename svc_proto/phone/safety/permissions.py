@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from attrs import define
 
-__all__ = ["Consents"]
+__all__ = ["SystemPermissions"]
 
 
 @define(kw_only=True)
-class Consents:
+class SystemPermissions:
     """The grants as they are now; none at first. `notification_listener` is None until somebody says what it is."""
 
     accessibility: bool = False

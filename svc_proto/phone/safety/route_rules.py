@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from svc_proto.basics.brand import BRANDS
-from svc_proto.phone.arguments import Arguments, scalar_text
-from svc_proto.phone.backend import HandsetCommand, Reply
-from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.arguments import CommandArguments, scalar_text
+from svc_proto.phone.backend import CommandReply, PhoneCommand
+from svc_proto.phone.command_refused import CommandRefused
 from svc_proto.phone.outgoing_actions import READERS
-from svc_proto.phone.safety.confirmation import PhoneQuestion
+from svc_proto.phone.safety.confirmation import ConfirmationRequest
 from svc_proto.phone.safety.view import ACCESSIBILITY_HINT
 
 __all__ = [
@@ -23,27 +23,27 @@ __all__ = [
     "FREE_ROUTES",
     "KEYGUARD_BLOCKED",
     "KNOWN_ROUTES",
-    "MASTERLESS_ROUTES",
+    "UNGATED_READ_ROUTES",
     "MASTER_OFF",
     "READ_ROUTES",
     "SCREEN_CHANGED",
     "SIDELOAD_ONLY",
     "STORE_ROUTES",
     "UNKNOWN_ROUTE",
-    "blocked_package",
-    "denied",
+    "blocked_reply",
+    "denied_reply",
     "inspected_texts",
-    "prompt",
-    "question_about",
-    "targets",
+    "confirmation_request_of",
+    "confirmation_request_for",
+    "target_packages",
 ]
 
 FREE_ROUTES = ("/ping", "/setup")  # answered whatever the state is: liveness and a note, they touch nothing
 STORE_ROUTES = ("/ping", "/events", "/setup")  # spec: "store-build phones answer only harmless probes"
-MASTERLESS_ROUTES = ("/current_app", *(brand.self_foreground for brand in BRANDS.values()))  # spec "Bridge", note
+UNGATED_READ_ROUTES = ("/current_app", *(brand.self_foreground for brand in BRANDS.values()))  # spec "Bridge", note
 ALWAYS_ASK = tuple(READERS)  # wire bridge 5.2, column "always confirm"
 READ_ROUTES = (  # they need no screen that is on; wire bridge 5.2, column "wakes screen"
-    *MASTERLESS_ROUTES,
+    *UNGATED_READ_ROUTES,
     "/screen",
     "/screen_hash",
     "/diff_screen",
@@ -84,11 +84,11 @@ _SHARING_ROUTES = ("/share_media", "/send_mms")
 _MAX_QUOTE = 200  # characters of a text in a refusal
 
 
-def _shut(status: int, code: str, error: str, action: str, **more: object) -> Reply:
-    return Reply(status, {"error": error, "error_code": code, "required_action": action, **more})
+def _gate_reply(status: int, code: str, error: str, action: str, **more: object) -> CommandReply:
+    return CommandReply(status, {"error": error, "error_code": code, "required_action": action, **more})
 
 
-SIDELOAD_ONLY = Reply(
+SIDELOAD_ONLY = CommandReply(
     403,
     {
         "error": "Device Control exists only in the sideload build of this app",
@@ -96,37 +96,39 @@ SIDELOAD_ONLY = Reply(
         "flavor": "googlePlay",
     },
 )
-ACCESSIBILITY_MISSING = _shut(
+ACCESSIBILITY_MISSING = _gate_reply(
     503, "service_unavailable", "the accessibility service is off on the phone", ACCESSIBILITY_HINT
 )
-MASTER_OFF = _shut(
+MASTER_OFF = _gate_reply(
     403,
     "bridge_disabled",
     "Device Control is turned off on the phone",
     "Turn on Device Control in the app on the phone.",
 )
-CAPTURE_NOT_ALLOWED = Reply(500, {"error": "screen capture has not been allowed on the phone"})  # wire bridge 3.4
-KEYGUARD_BLOCKED = _shut(
+CAPTURE_NOT_ALLOWED = CommandReply(
+    500, {"error": "screen capture has not been allowed on the phone"}
+)  # wire bridge 3.4
+KEYGUARD_BLOCKED = _gate_reply(
     423, "keyguard_blocked", "the phone is locked with a credential", "Unlock the phone.", final=True
 )
-SCREEN_CHANGED = _shut(
+SCREEN_CHANGED = _gate_reply(
     403,
     "screen_changed",
     "the screen changed while the user was asked; nothing was done",
     "Read the screen again.",
 )
-UNKNOWN_ROUTE = Reply(404, {"error": "path: unknown command"})  # wire bridge 3.8: nobody knows this path
+UNKNOWN_ROUTE = CommandReply(404, {"error": "path: unknown command"})  # wire bridge 3.8: nobody knows this path
 
 
 def inspected_texts(
-    command: HandsetCommand,
+    command: PhoneCommand,
     text_of: Callable[[str], str | None],
-    pressed: Callable[[HandsetCommand], Sequence[str]] | None = None,
+    pressed: Callable[[PhoneCommand], Sequence[str]] | None = None,
 ) -> tuple[str, ...]:
     """The texts in which a destructive verb counts: the attached one, and that of each node named. Blanks left out.
 
     "For `/tap` or `/long_press` with a `nodeId` the node text is resolved"; both spellings of the argument count. What
-    `pressed` says of the command counts as well (see `NamesTargets`).
+    `pressed` says of the command counts as well (see `TargetTextSource`).
     """
     if command.path not in _TEXT_ROUTES:
         return ()
@@ -140,7 +142,7 @@ def inspected_texts(
     return tuple(text for text in texts if text.strip())
 
 
-def targets(command: HandsetCommand) -> tuple[str, ...]:
+def target_packages(command: PhoneCommand) -> tuple[str, ...]:
     """The packages a command would start: `package`, and the one in `component` (`pkg/class`)."""
     if command.path not in _TARGET_ROUTES:
         return ()
@@ -149,30 +151,30 @@ def targets(command: HandsetCommand) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-def prompt(command: HandsetCommand) -> PhoneQuestion:
+def confirmation_request_of(command: PhoneCommand) -> ConfirmationRequest:
     """What to ask on the routes that always ask: all that would leave the phone, as the handset reads it.
 
-    Raises `Refusal` where the handset would: nobody is asked about what cannot be done.
+    Raises `CommandRefused` where the handset would: nobody is asked about what cannot be done.
     """
-    outgoing = READERS[command.path](Arguments(command.body))
-    return PhoneQuestion(action=_action(command), verb=None, text=outgoing.shown)
+    outgoing = READERS[command.path](CommandArguments(command.body))
+    return ConfirmationRequest(action=_action(command), verb=None, text=outgoing.question_text)
 
 
-def blocked_package(command: HandsetCommand, package: str) -> Reply:
+def blocked_reply(command: PhoneCommand, package: str) -> CommandReply:
     """The app in front, or the one to be started, is on the blocklist."""
     result: dict[str, object] = {"error": f"blocked package {package}"}
     if command.path in _SHARING_ROUTES:  # wire bridge 5.3: "share and MMS add `status`, `reason`"
         result.update(status="blocked", reason="blocked_package")
-    return Reply(403, result)
+    return CommandReply(403, result)
 
 
-def denied(question: PhoneQuestion) -> Reply:
+def denied_reply(question: ConfirmationRequest) -> CommandReply:
     """The body of wire bridge 5.5, for a denial, a time-out and an overlay that could not be shown.
 
     `error` is the spec's own; what was denied is named in the instruction.
     """
     about = f": {question.text[:_MAX_QUOTE]}" if question.text else ""
-    return Reply(
+    return CommandReply(
         403,
         {
             "error": DENIED_ERROR,
@@ -187,12 +189,12 @@ def denied(question: PhoneQuestion) -> Reply:
     )
 
 
-def question_about(command: HandsetCommand, verb: str, text: str) -> PhoneQuestion:
+def confirmation_request_for(command: PhoneCommand, verb: str, text: str) -> ConfirmationRequest:
     """What to ask about a destructive verb."""
-    return PhoneQuestion(action=_action(command), verb=verb, text=text)
+    return ConfirmationRequest(action=_action(command), verb=verb, text=text)
 
 
-def _action(command: HandsetCommand) -> str:
+def _action(command: PhoneCommand) -> str:
     return command.path.removeprefix("/")
 
 
@@ -200,5 +202,5 @@ def _scalar(body: Mapping[str, object], name: str) -> str:
     """An argument as text, as phones read it; empty for what no route takes, such as a null or an array."""
     try:
         return scalar_text(body.get(name), name)
-    except Refusal:
+    except CommandRefused:
         return ""

@@ -9,10 +9,10 @@ from attrs import frozen
 from svc_proto.phone.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.phone.safety.bounds import DEFAULT_IDLE_MINUTES, DEFAULT_TIMEOUT
 
-__all__ = ["Answerer", "SafetySettings", "Switch"]
+__all__ = ["ConfirmationPolicy", "SafetySettings", "Switch"]
 
 
-class Answerer(Enum):
+class ConfirmationPolicy(Enum):
     """Who answers the confirmations: the person, or a standing word of theirs."""
 
     ASK = "ask"
@@ -36,7 +36,7 @@ class SafetySettings:
     """A phone's safety switches. By default Device Control is off until it is turned on, and the person is asked."""
 
     armed: bool = False  # turn the master toggle on at the start
-    answers: Answerer = Answerer.ASK
+    answers: ConfirmationPolicy = ConfirmationPolicy.ASK
     unattended: bool = False
     chip: bool = False
     idle_minutes: int = DEFAULT_IDLE_MINUTES  # 5 to 120

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.safety.master_toggle import Master
-from svc_proto.phone.safety.permissions import Consents
+from svc_proto.phone.safety.master_toggle import MasterToggle
+from svc_proto.phone.safety.permissions import SystemPermissions
 from svc_proto.schema.json_object import JsonObject
 
-__all__ = ["UNKNOWN_APP", "overlaid"]
+__all__ = ["UNKNOWN_APP", "with_gate_status"]
 
 UNKNOWN_APP = "unknown"  # wire bridge 1.3: without the accessibility service nobody can tell what is in front
 
 
-def overlaid(
+def with_gate_status(
     base: Mapping[str, object],
     now: Moment,
     *,
     sideload: bool,
-    master: Master,
-    consents: Consents,
+    master: MasterToggle,
+    consents: SystemPermissions,
     unattended: bool,
     blocked: int,
     verbs: int,
@@ -34,7 +34,7 @@ def overlaid(
     bridge = {
         **status.get_object("bridge"),
         "device_control_supported": sideload,
-        "master_enabled": accessible and master.armed,
+        "master_enabled": accessible and master.is_armed,
         "accessibility_granted": accessible,
         "screen_capture_granted": sideload and consents.screen_capture,
         "overlay_granted": sideload and consents.overlay,

@@ -12,11 +12,11 @@ from attrs import define
 
 from svc_proto.basics.moment import Moment
 
-__all__ = ["Unattended"]
+__all__ = ["UnattendedAccess"]
 
 
 @define
-class Unattended:
+class UnattendedAccess:
     """The user's switch.
 
     `wake` turns the display on and dismisses a lock that has no credential, and says whether the phone is usable now;

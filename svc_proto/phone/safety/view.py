@@ -7,16 +7,23 @@ from enum import Enum
 from attrs import frozen
 
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.safety.activity_log import Activity
-from svc_proto.phone.safety.confirmation import Confirmation
+from svc_proto.phone.safety.activity_log import ActivityEntry
+from svc_proto.phone.safety.confirmation import SafetyConfirmation
 from svc_proto.phone.safety.master_toggle import MasterState, MasterTrigger
 
-__all__ = ["ACCESSIBILITY_HINT", "NOTIFICATION", "Chip", "ForegroundNotification", "ConfirmationView", "SafetyView"]
+__all__ = [
+    "ACCESSIBILITY_HINT",
+    "NOTIFICATION",
+    "StatusChip",
+    "ForegroundNotification",
+    "ConfirmationView",
+    "SafetyView",
+]
 
 ACCESSIBILITY_HINT = "Turn on the accessibility service of this app in the system settings."
 
 
-class Chip(Enum):
+class StatusChip(Enum):
     """The status overlay: optional, "forced visible when unattended access is on", only over other apps."""
 
     HIDDEN = "hidden"
@@ -51,7 +58,7 @@ class ConfirmationView:
     seconds_left: float
 
     @classmethod
-    def of(cls, confirmation: Confirmation, now: Moment) -> ConfirmationView:
+    def of(cls, confirmation: SafetyConfirmation, now: Moment) -> ConfirmationView:
         """What to draw for a confirmation that waits."""
         command, question = confirmation.command, confirmation.question
         return cls(
@@ -85,7 +92,7 @@ class SafetyView:
     notification_listener_granted: bool | None
     unattended: bool
     notification: ForegroundNotification | None
-    chip: Chip
+    chip: StatusChip
     banner: bool
     confirmation_timeout: float
     blocklist: tuple[str, ...]
@@ -93,4 +100,4 @@ class SafetyView:
     trusted_verbs: tuple[str, ...]
     trusted_actions: tuple[str, ...]
     overlays: tuple[ConfirmationView, ...]
-    activity: tuple[Activity, ...]
+    activity: tuple[ActivityEntry, ...]

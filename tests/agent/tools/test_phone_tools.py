@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from svc_proto.agent.tools.tool import Arguments
@@ -316,7 +316,7 @@ def test_by_the_built_in_agent(world: AgentHarness) -> None:
 def test_a_phone_that_is_controlled_no_more() -> None:
     world = AgentHarness(relay=True)
     assert call(world, "phone_ping").startswith("error: 503 phone_not_connected")
-    world.start_phone(SimulatedHandset(build="googlePlay"))
+    world.start_phone(EmulatedPhone(build="googlePlay"))
     text = call(world, "phone_tap_text", text="Mail")
     assert text.startswith("error: 403 device_control_sideload_only")
     assert text.count("do not retry") == 1

@@ -23,7 +23,7 @@ PROGRAMS = {
 
 
 @define
-class Outcome:
+class CommandRun:
     """How a command ended."""
 
     code: int
@@ -59,7 +59,7 @@ def finish(terminal: pexpect.spawn[str]) -> tuple[int | None, str]:
 
 
 @define
-class Shelf:
+class CommandHome:
     """A person's home, and the relay's port if there is one."""
 
     home: Path
@@ -78,7 +78,7 @@ class Shelf:
 
     def run(
         self, program: str, *arguments: str, text: str | None = None, env: Mapping[str, str] | None = None
-    ) -> Outcome:
+    ) -> CommandRun:
         """To its end, without a terminal."""
         done = forkserver.run(
             [*module(program), *arguments],
@@ -90,9 +90,9 @@ class Shelf:
             timeout=TIMEOUT * 2,
         )
         assert "Traceback" not in done.stderr, done.stderr
-        return Outcome(done.returncode, done.stdout, done.stderr)
+        return CommandRun(done.returncode, done.stdout, done.stderr)
 
-    def run_full(self, program: str, *arguments: str, room: int = 0) -> Outcome:
+    def run_full(self, program: str, *arguments: str, room: int = 0) -> CommandRun:
         """With standard output in a file, and a disk that takes `room` bytes of any file."""
         # Its coverage could not be written either, and would say so.
         unmeasured = {name: value for name, value in self.env.items() if not name.startswith("COVERAGE_")}
@@ -109,7 +109,7 @@ class Shelf:
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
             )
             full.seek(0)
-            return Outcome(done.returncode, full.read().decode(), done.stderr.decode())
+            return CommandRun(done.returncode, full.read().decode(), done.stderr.decode())
 
     def spawn(
         self, program: str, *arguments: str, env: Mapping[str, str] | None = None, size: tuple[int, int] = (24, 100)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.commands.command_process import Shelf
+from tests.clients.commands.command_process import CommandHome
 from tests.runtimes.conftest import certificate
 from tests.servers.program_process import relay_beside
 
@@ -16,17 +16,17 @@ __all__ = ["certificate", "desk", "lonely", "other"]
 
 
 @pytest.fixture
-def lonely(tmp_path: Path) -> Shelf:
+def lonely(tmp_path: Path) -> CommandHome:
     """A home without a relay."""
-    return Shelf(tmp_path)
+    return CommandHome(tmp_path)
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Shelf]:
+def desk(tmp_path: Path) -> Iterator[CommandHome]:
     """A home with a relay on this host; its terminals are bare shells."""
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
     with relay_beside(tmp_path, env) as port:
-        yield Shelf(tmp_path, port)
+        yield CommandHome(tmp_path, port)
 
 
 @pytest.fixture(scope="session")

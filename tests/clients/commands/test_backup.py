@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.clients.commands.command_process import Shelf
+from tests.clients.commands.command_process import CommandHome
 from tests.servers.program_process import call, running, websocket
 
 
-def test_another_host_has_the_same_phones_chats_and_keys(lonely: Shelf, tmp_path: Path) -> None:
+def test_another_host_has_the_same_phones_chats_and_keys(lonely: CommandHome, tmp_path: Path) -> None:
     options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--no-dashboard", "--no-qr")
     target = tmp_path / "b.tar.gz"
     with running(lonely.home, "servers", *options) as servers:
@@ -26,7 +26,7 @@ def test_another_host_has_the_same_phones_chats_and_keys(lonely: Shelf, tmp_path
         refused = lonely.run("svc", "restore", str(target), "--replace").problem
         assert refused.startswith(f"the relay of {lonely.home / 'svc'} runs (process ")
     (tmp_path / "other").mkdir()
-    other = Shelf(tmp_path / "other")
+    other = CommandHome(tmp_path / "other")
     restored = other.run("svc", "restore", str(target))
     assert (restored.code, restored.err) == (0, "")
     assert restored.out.startswith(f"{other.home / 'svc'}: {done.json['files']} files, ")
@@ -42,7 +42,7 @@ def test_another_host_has_the_same_phones_chats_and_keys(lonely: Shelf, tmp_path
     assert Path(kept, "svc.db").exists()
 
 
-def test_what_it_says_of_what_is_not_in_it(lonely: Shelf) -> None:
+def test_what_it_says_of_what_is_not_in_it(lonely: CommandHome) -> None:
     home = lonely.home / "svc"
     home.mkdir()
     (home / "config.yaml").symlink_to("/etc/hostname")

@@ -17,7 +17,7 @@ from servers.api import main as api
 from servers.dashboard import main as dashboard
 from servers.relay import main as relay
 from svc_proto.version import VERSION
-from tests.clients.commands.command_process import Shelf
+from tests.clients.commands.command_process import CommandHome
 from tests.clients.commands.test_desktop_options import paired
 
 DOWN = "ws://127.0.0.1:9"
@@ -91,7 +91,7 @@ def test_each_program_says_its_version(name: str, program: click.Command, capsys
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_an_unknown_option(lonely: Shelf, command: str) -> None:
+def test_an_unknown_option(lonely: CommandHome, command: str) -> None:
     done = lonely.run(*command.split(), *COMMANDS[command], "--bogus")
     assert done.code == 2
     assert done.problem.startswith("No such option '--bogus'")
@@ -99,14 +99,14 @@ def test_an_unknown_option(lonely: Shelf, command: str) -> None:
 
 
 @pytest.mark.parametrize("command", RUNS)
-def test_an_unknown_loop(lonely: Shelf, command: str) -> None:
+def test_an_unknown_loop(lonely: CommandHome, command: str) -> None:
     done = lonely.run(*command.split(), *COMMANDS[command], "--runtime", "twisted")
     assert done.code == 2
     assert "no runtime 'twisted': choose one of anyio, " in done.problem
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command not in (*LOCAL, *REPORTS)])
-def test_an_absent_server(lonely: Shelf, command: str) -> None:
+def test_an_absent_server(lonely: CommandHome, command: str) -> None:
     done = lonely.run(*command.split(), *COMMANDS[command])
     assert done.code == 1
     assert "cannot be reached: connection refused" in done.problem
@@ -114,7 +114,7 @@ def test_an_absent_server(lonely: Shelf, command: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1", "ws://", "ws://a b", "ws://h:99999", "ws://u:p@h"])
-def test_an_address_that_is_none(lonely: Shelf, url: str) -> None:
+def test_an_address_that_is_none(lonely: CommandHome, url: str) -> None:
     done = lonely.run("svc-relay", "devices", "--remote", url, "--token", "t")
     assert done.code == 2
     assert done.problem.startswith("--remote must ")
@@ -122,7 +122,7 @@ def test_an_address_that_is_none(lonely: Shelf, url: str) -> None:
 
 
 @pytest.mark.parametrize("command", [command for command, words in COMMANDS.items() if "--remote" in words])
-def test_no_command_takes_any_address_for_a_relay(lonely: Shelf, command: str) -> None:
+def test_no_command_takes_any_address_for_a_relay(lonely: CommandHome, command: str) -> None:
     words = [word.replace("ws://", "ftp://") for word in COMMANDS[command]]
     done = lonely.run(*command.split(), *words)
     assert done.code == 2
@@ -133,19 +133,19 @@ def test_no_command_takes_any_address_for_a_relay(lonely: Shelf, command: str) -
 @pytest.mark.parametrize(
     "command", ["svc pair --ttl", "svc-relay pair Q7M2ZK --remote ws://h --ttl", "svc-relay devices extend abcd --ttl"]
 )
-def test_a_duration_that_is_none(lonely: Shelf, command: str, span: str) -> None:
+def test_a_duration_that_is_none(lonely: CommandHome, command: str, span: str) -> None:
     done = lonely.run(*command.split(), span)
     assert done.code == 2
     assert done.problem.startswith("--ttl must be ")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_full_disk(lonely: Shelf, command: str) -> None:
+def test_a_full_disk(lonely: CommandHome, command: str) -> None:
     done = lonely.run_full(*command.split(), "--help")
     assert (done.code, done.problem) == (1, "the output cannot be written: file too large")
 
 
-def test_a_file_that_does_not_fit(desk: Shelf) -> None:
+def test_a_file_that_does_not_fit(desk: CommandHome) -> None:
     paired(desk)
     file = desk.home / "svc" / "workspace" / "a.bin"
     file.parent.mkdir(exist_ok=True)

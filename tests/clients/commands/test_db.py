@@ -6,11 +6,11 @@ import sqlite3
 import stat
 from contextlib import closing
 
-from tests.clients.commands.command_process import Shelf
+from tests.clients.commands.command_process import CommandHome
 from tests.runtimes.old_databases import NEWEST, unpacked
 
 
-def test_upgrade(lonely: Shelf) -> None:
+def test_upgrade(lonely: CommandHome) -> None:
     home = lonely.home / "svc"
     none = f"there is no database {home}/svc.db: servers make it when they first start"
     assert lonely.run("svc", "db", "upgrade").problem == none
@@ -26,7 +26,7 @@ def test_upgrade(lonely: Shelf) -> None:
     assert "newer than" in lonely.run("svc", "db", "upgrade").problem
 
 
-def test_copy(lonely: Shelf) -> None:
+def test_copy(lonely: CommandHome) -> None:
     home = lonely.home / "svc"
     home.mkdir()
     old = unpacked(1, home)

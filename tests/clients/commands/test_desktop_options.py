@@ -19,24 +19,24 @@ import pytest
 
 from clients.commands.session_file import DAMAGED_NAME, LOCK_NAME, SessionFile
 from runtimes.failures import HostError
-from svc_proto.cli.session_store import FILE_NAME, Put, parse_sessions
+from svc_proto.cli.session_store import FILE_NAME, UpdateSession, parse_sessions
 from svc_proto.machines.pairing_payload import parse_invite
-from tests.clients.commands.command_process import Shelf, finish, module
+from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.forkserver import Popen
 from tests.servers.program_process import ROOT, TIMEOUT, call, running_relay
 
 
-def code_for(desk: Shelf, code: str = "Q7M2ZK") -> str:
+def code_for(desk: CommandHome, code: str = "Q7M2ZK") -> str:
     assert call(desk.port, "POST", "/pairing/register", {"code": code}).status == 200
     return code
 
 
-def stored(desk: Shelf) -> dict[str, object]:
+def stored(desk: CommandHome) -> dict[str, object]:
     found: dict[str, object] = json.loads((desk.home / "svc" / FILE_NAME).read_text())["sessions"]
     return found
 
 
-def paired(desk: Shelf) -> str:
+def paired(desk: CommandHome) -> str:
     """Pair; the session's token."""
     assert desk.run("svc-relay", "pair", code_for(desk), "--remote", desk.url).code == 0
     token: str = desk.run("svc-relay", "status", "--json", "--reveal-tokens").json[desk.url]["token"]
@@ -46,7 +46,7 @@ def paired(desk: Shelf) -> str:
 # --- pair ---------------------------------------------------------------------------------------------------------
 
 
-def test_by_code(desk: Shelf, runtime: str) -> None:
+def test_by_code(desk: CommandHome, runtime: str) -> None:
     desk.runtime = runtime
     done = desk.run("svc-relay", "pair", "q7m-2zk99", "--remote", desk.url, "--name", "My desk", "--json")
     assert "pairing code is invalid" in done.problem
@@ -58,7 +58,7 @@ def test_by_code(desk: Shelf, runtime: str) -> None:
     assert record["token_prefix"] == done.json["token_prefix"]
 
 
-def test_the_file_is_ours_alone(desk: Shelf) -> None:
+def test_the_file_is_ours_alone(desk: CommandHome) -> None:
     token = paired(desk)
     file = desk.home / "svc" / FILE_NAME
     assert file.stat().st_mode & 0o777 == 0o600
@@ -72,7 +72,7 @@ def test_the_file_is_ours_alone(desk: Shelf) -> None:
     assert token in desk.run("svc-relay", "status", "--reveal-tokens").out
 
 
-def test_by_prompt_with_what_a_terminal_pastes_around_it(desk: Shelf) -> None:
+def test_by_prompt_with_what_a_terminal_pastes_around_it(desk: CommandHome) -> None:
     code_for(desk)
     terminal = desk.spawn("svc-relay", "pair", "--remote", desk.url)
     terminal.expect_exact("Pairing code: ")
@@ -90,7 +90,7 @@ def test_by_prompt_with_what_a_terminal_pastes_around_it(desk: Shelf) -> None:
     assert list(stored(desk)) == [desk.url]
 
 
-def test_an_invite_at_the_prompt(desk: Shelf) -> None:
+def test_an_invite_at_the_prompt(desk: CommandHome) -> None:
     terminal = desk.spawn("svc-relay", "pair", "--remote", "ws://127.0.0.1:9")
     terminal.expect_exact("Pairing code: ")
     terminal.sendline(invite(desk))
@@ -98,7 +98,7 @@ def test_an_invite_at_the_prompt(desk: Shelf) -> None:
     assert finish(terminal)[0] == 0
 
 
-def test_three_tries(desk: Shelf) -> None:
+def test_three_tries(desk: CommandHome) -> None:
     terminal = desk.spawn("svc-relay", "pair", "--remote", desk.url)
     for _ in range(3):
         terminal.expect_exact("Pairing code: ")
@@ -109,7 +109,7 @@ def test_three_tries(desk: Shelf) -> None:
     assert terminal.exitstatus == 2
 
 
-def test_the_address_is_asked_for_too(desk: Shelf) -> None:
+def test_the_address_is_asked_for_too(desk: CommandHome) -> None:
     code_for(desk)
     terminal = desk.spawn("svc-relay", "pair")
     terminal.expect_exact("Relay address")
@@ -120,7 +120,7 @@ def test_the_address_is_asked_for_too(desk: Shelf) -> None:
     terminal.expect(pexpect.EOF)
 
 
-def invite(desk: Shelf) -> str:
+def invite(desk: CommandHome) -> str:
     """An invite whose best route answers here: the relay of a test listens on loopback only."""
     url: str = desk.run("svc", "pair", "--json", "--public-url", "http://127.0.0.1:8642", "--mode", "public").json[
         "pairing_url"
@@ -129,7 +129,7 @@ def invite(desk: Shelf) -> str:
 
 
 @pytest.mark.parametrize("form", ["url", "json", "base64", "text", "variable", "argument", "stdin"])
-def test_by_qr(desk: Shelf, form: str) -> None:
+def test_by_qr(desk: CommandHome, form: str) -> None:
     url = invite(desk)
     text = json.dumps(parse_invite(url))
     env: dict[str, str] = {}
@@ -154,24 +154,24 @@ def test_by_qr(desk: Shelf, form: str) -> None:
     assert (done.json["url"], done.json["endpoint_role"]) == (desk.url, "public")
 
 
-def test_an_option_beats_a_variable(desk: Shelf) -> None:
+def test_an_option_beats_a_variable(desk: CommandHome) -> None:
     code_for(desk)
     env = {"SVC_RELAY_PAIR_QR": "nonsense", "SVC_RELAY_URL": "ws://127.0.0.1:9"}
     assert desk.run("svc-relay", "pair", "--code", "Q7M2ZK", "--remote", desk.url, env=env).code == 0
 
 
-def test_variables_alone(desk: Shelf) -> None:
+def test_variables_alone(desk: CommandHome) -> None:
     env = {"SVC_RELAY_CODE": code_for(desk), "SVC_RELAY_URL": desk.url}
     assert desk.run("svc-relay", "pair", env=env).code == 0
 
 
-def test_no_route(desk: Shelf) -> None:
+def test_no_route(desk: CommandHome) -> None:
     payload = {"svc": 1, "host": "127.0.0.1", "key": "", "relay": {"url": "ws://127.0.0.1:9", "code": "Q7M2ZK"}}
     done = desk.run("svc-relay", "pair", "--pair-qr", json.dumps(payload))
     assert (done.code, done.problem) == (1, "no route to the relay answers: lan ws://127.0.0.1:9: connection refused")
 
 
-def test_a_code_works_once(desk: Shelf) -> None:
+def test_a_code_works_once(desk: CommandHome) -> None:
     paired(desk)
     done = desk.run("svc-relay", "pair", "Q7M2ZK", "--remote", desk.url)
     assert done.code == 1
@@ -188,7 +188,7 @@ def silent() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def test_a_terminal_is_told_what_takes_so_long(lonely: Shelf, silent: int) -> None:
+def test_a_terminal_is_told_what_takes_so_long(lonely: CommandHome, silent: int) -> None:
     terminal = lonely.spawn("svc-relay", "pair", "Q7M2ZK", "--remote", f"ws://127.0.0.1:{silent}")
     terminal.expect_exact(f"pairing with ws://127.0.0.1:{silent} \u2026 1 s")
     terminal.sendintr()
@@ -198,7 +198,7 @@ def test_a_terminal_is_told_what_takes_so_long(lonely: Shelf, silent: int) -> No
     assert terminal.exitstatus == 130
 
 
-def test_the_sixth_try(desk: Shelf) -> None:
+def test_the_sixth_try(desk: CommandHome) -> None:
     for _ in range(5):
         assert "the pairing code is invalid" in desk.run("svc-relay", "pair", "AAAAAA", "--remote", desk.url).problem
     done = desk.run("svc-relay", "pair", "AAAAAA", "--remote", desk.url)
@@ -231,7 +231,7 @@ def test_the_sixth_try(desk: Shelf) -> None:
         (["devices", "bogus"], 2, "No such command 'bogus'"),
     ],
 )
-def test_bad_input(lonely: Shelf, arguments: list[str], code: int, says: str) -> None:
+def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: str) -> None:
     done = lonely.run("svc-relay", *arguments)
     assert done.code == code
     assert says in done.problem
@@ -242,7 +242,7 @@ def test_bad_input(lonely: Shelf, arguments: list[str], code: int, says: str) ->
 
 def test_two_at_once_keep_both(tmp_path: Path) -> None:
     with running_relay(tmp_path / "a") as (_, one), running_relay(tmp_path / "b") as (_, two):
-        desks = [Shelf(tmp_path, one), Shelf(tmp_path, two)]
+        desks = [CommandHome(tmp_path, one), CommandHome(tmp_path, two)]
         for desk in desks:
             code_for(desk)
         words = [[*module("svc-relay"), "pair", "Q7M2ZK", "--remote", desk.url] for desk in desks]
@@ -253,7 +253,7 @@ def test_two_at_once_keep_both(tmp_path: Path) -> None:
 
 def test_many_writers_lose_nothing(tmp_path: Path) -> None:
     writers = [
-        threading.Thread(target=lambda n=n: SessionFile(tmp_path).change(Put(f"ws://h:{n}", {"token": "t"})))
+        threading.Thread(target=lambda n=n: SessionFile(tmp_path).change(UpdateSession(f"ws://h:{n}", {"token": "t"})))
         for n in range(12)
     ]
     for writer in writers:
@@ -267,11 +267,11 @@ KILLED = """
 import sys
 from pathlib import Path
 from clients.commands.session_file import SessionFile
-from svc_proto.cli.session_store import Put
+from svc_proto.cli.session_store import UpdateSession
 file = SessionFile(Path(sys.argv[1]))
 print("ready", flush=True)
 for n in range(1_000_000):
-    file.change(Put("ws://h:1", {"token": str(n), "server_version": "x" * 100_000}))
+    file.change(UpdateSession("ws://h:1", {"token": str(n), "server_version": "x" * 100_000}))
 """
 
 
@@ -291,7 +291,7 @@ def test_killed_while_writing(tmp_path: Path, full: bool) -> None:
             os.kill(writer.pid, signal.SIGKILL)
         (found,) = parse_sessions((tmp_path / FILE_NAME).read_text()).values()
         assert found.server_version == "x" * 100_000
-    SessionFile(tmp_path).change(Put("ws://h:2", {"token": "t"}))
+    SessionFile(tmp_path).change(UpdateSession("ws://h:2", {"token": "t"}))
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([FILE_NAME, LOCK_NAME])
     assert len(parse_sessions(SessionFile(tmp_path).read())) == 2
 
@@ -299,14 +299,14 @@ def test_killed_while_writing(tmp_path: Path, full: bool) -> None:
 def test_a_lock_that_is_never_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import fcntl
 
-    monkeypatch.setattr("clients.commands.session_file.LOCK_WITHIN", 0.05)
+    monkeypatch.setattr("clients.commands.session_file.LOCK_TIMEOUT", 0.05)
     with open(tmp_path / LOCK_NAME, "w") as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
         with pytest.raises(HostError, match="another program has locked the session file"):
-            SessionFile(tmp_path).change(Put("ws://h", {"token": "t"}))
+            SessionFile(tmp_path).change(UpdateSession("ws://h", {"token": "t"}))
 
 
-def test_a_damaged_file_is_kept_aside(desk: Shelf) -> None:
+def test_a_damaged_file_is_kept_aside(desk: CommandHome) -> None:
     folder = desk.home / "svc"
     folder.mkdir(exist_ok=True)
     (folder / FILE_NAME).write_text('{"sessions": {')
@@ -315,7 +315,7 @@ def test_a_damaged_file_is_kept_aside(desk: Shelf) -> None:
     assert (folder / DAMAGED_NAME).read_text() == '{"sessions": {'
 
 
-def test_a_full_disk(desk: Shelf) -> None:
+def test_a_full_disk(desk: CommandHome) -> None:
     code_for(desk)
     done = subprocess.run(
         [*module("svc-relay"), "pair", "Q7M2ZK", "--remote", desk.url],
@@ -331,7 +331,7 @@ def test_a_full_disk(desk: Shelf) -> None:
     assert not (desk.home / "svc" / FILE_NAME).exists()
 
 
-def test_a_home_that_cannot_be_read(lonely: Shelf) -> None:
+def test_a_home_that_cannot_be_read(lonely: CommandHome) -> None:
     (lonely.home / "svc").mkdir()
     (lonely.home / "svc" / FILE_NAME).mkdir()
     done = lonely.run("svc-relay", "status")
@@ -341,7 +341,7 @@ def test_a_home_that_cannot_be_read(lonely: Shelf) -> None:
 # --- devices ------------------------------------------------------------------------------------------------------
 
 
-def test_devices(desk: Shelf) -> None:
+def test_devices(desk: CommandHome) -> None:
     token = paired(desk)
     shown = desk.run("svc-relay", "devices").out.splitlines()
     assert shown[0].split() == ["PREFIX", "DEVICE", "DETAILS", "LAST", "SEEN", "EXPIRES", "TRANSPORT", "GRANTS"]
@@ -373,7 +373,7 @@ def tls(files: tuple[Path, Path]) -> dict[str, str]:
 
 
 def test_a_changed_certificate(tmp_path: Path, certificate: tuple[Path, Path], other: tuple[Path, Path]) -> None:
-    desk = Shelf(tmp_path, more=tls(certificate))
+    desk = CommandHome(tmp_path, more=tls(certificate))
     with running_relay(tmp_path, env=tls(certificate)) as (_, desk.port):
         url = f"wss://127.0.0.1:{desk.port}"
         desk.run("svc-pair", "--register-code", "Q7M2ZK")
@@ -399,7 +399,7 @@ def test_a_changed_certificate(tmp_path: Path, certificate: tuple[Path, Path], o
 def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
     with running_relay(tmp_path, env=env) as (_, port):
-        done = Shelf(tmp_path, port).run("svc-relay", "pair", "Q7M2ZK", "--remote", f"wss://127.0.0.1:{port}")
+        done = CommandHome(tmp_path, port).run("svc-relay", "pair", "Q7M2ZK", "--remote", f"wss://127.0.0.1:{port}")
     assert done.code == 1
     assert "cannot be trusted: TLS: CERTIFICATE_VERIFY_FAILED; for a certificate of your own, set SSL_CERT_FILE" in (
         done.problem

@@ -9,7 +9,7 @@ import pytest
 
 from clients.commands.cli import json_text
 from tests.beside import serving
-from tests.clients.commands.command_process import Shelf
+from tests.clients.commands.command_process import CommandHome
 from tests.clients.commands.test_desktop_options import paired
 from tests.servers.program_process import call, sign_in, websocket
 from tests.support.servers.api_server import ScriptedApi
@@ -129,7 +129,7 @@ def shape(value: object) -> object:
     return type(value).__name__
 
 
-def test_shapes(desk: Shelf) -> None:
+def test_shapes(desk: CommandHome) -> None:
     token = paired(desk)
     file, out = desk.home / "svc" / "workspace" / "a.txt", desk.home / "b.txt"
     file.parent.mkdir(exist_ok=True)
@@ -155,7 +155,7 @@ def test_shapes(desk: Shelf) -> None:
             assert list(found) == list(expected), command
 
 
-def notify(desk: Shelf, token: str) -> None:
+def notify(desk: CommandHome, token: str) -> None:
     """A phone shows one."""
     with websocket(desk.port) as phone:
         phone.sign_in(session_token=token)
@@ -163,17 +163,17 @@ def notify(desk: Shelf, token: str) -> None:
         phone.pong()
 
 
-def test_nothing_is_stored(lonely: Shelf) -> None:
+def test_nothing_is_stored(lonely: CommandHome) -> None:
     assert lonely.run("svc-relay", "status", "--json").json == {}
 
 
-def test_chat_is_a_stream_of_lines(lonely: Shelf) -> None:
+def test_chat_is_a_stream_of_lines(lonely: CommandHome) -> None:
     with serving(ScriptedApi()) as url:
         done = lonely.run("svc-relay", "chat", "x", "--json", "--api-url", url)
     assert all(sorted(json.loads(line)) == ["data", "event"] for line in done.out.splitlines())
 
 
-def test_a_phones_answer_is_passed_on(desk: Shelf) -> None:
+def test_a_phones_answer_is_passed_on(desk: CommandHome) -> None:
     paired(desk)
     done = desk.run("svc-relay", "bridge", "GET", "/screen")
     assert done.code == 1

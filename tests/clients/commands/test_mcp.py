@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from clients.commands import mcp
-from tests.clients.commands.command_process import Outcome, Shelf, module
+from tests.clients.commands.command_process import CommandHome, CommandRun, module
 from tests.servers.program_process import ROOT, TIMEOUT, running
 
 
 class Peer:
     """A client, one line a message."""
 
-    def __init__(self, shelf: Shelf, **env: str) -> None:
+    def __init__(self, shelf: CommandHome, **env: str) -> None:
         self.process = subprocess.Popen(
             [*module("svc"), "mcp"], cwd=ROOT, env={**shelf.env, **env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -38,7 +38,7 @@ class Peer:
         return self.process.wait(TIMEOUT)
 
 
-def test_a_phone_on_standard_input_and_output(desk: Shelf) -> None:
+def test_a_phone_on_standard_input_and_output(desk: CommandHome) -> None:
     code = desk.run("svc", "pair", "--json").json["relay"]["code"]
     phone = ("--remote", desk.url, "--code", code, "--master", "on", "--allow")
     with running(desk.home, "clients.phone", *phone) as there:
@@ -55,7 +55,7 @@ def test_a_phone_on_standard_input_and_output(desk: Shelf) -> None:
     assert "MCP on this host" in devices
 
 
-def test_without_a_relay_a_call_says_so(lonely: Shelf) -> None:
+def test_without_a_relay_a_call_says_so(lonely: CommandHome) -> None:
     peer = Peer(lonely)
     peer.ask("initialize", protocolVersion="2025-06-18", capabilities={})
     failed = peer.ask("tools/call", name="phone_ping")
@@ -63,7 +63,7 @@ def test_without_a_relay_a_call_says_so(lonely: Shelf) -> None:
     assert peer.leave() == 0
 
 
-def test_who_starts_it_by_hand_is_told(lonely: Shelf) -> None:
+def test_who_starts_it_by_hand_is_told(lonely: CommandHome) -> None:
     terminal = lonely.spawn("svc", "mcp")
     terminal.expect_exact("this is for an agent's program to start: svc mcp install")
     terminal.wait()
@@ -75,18 +75,18 @@ def test_who_starts_it_by_hand_is_told(lonely: Shelf) -> None:
 # --- install ------------------------------------------------------------------------------------------------------
 
 
-def install(shelf: Shelf, client: str, path: str = "/usr/bin:/bin") -> Outcome:
+def install(shelf: CommandHome, client: str, path: str = "/usr/bin:/bin") -> CommandRun:
     return shelf.run("svc", "mcp", "install", client, env={"PATH": path})
 
 
-def test_print(lonely: Shelf) -> None:
+def test_print(lonely: CommandHome) -> None:
     entry = install(lonely, "print").json["mcpServers"]["phone"]
     assert entry["args"][-1] == "mcp"
     assert entry["env"] == {"SVC_HOME": str(lonely.home / "svc")}
     assert Path(entry["command"]).is_absolute()
 
 
-def test_cursor(lonely: Shelf) -> None:
+def test_cursor(lonely: CommandHome) -> None:
     path = lonely.home / ".cursor" / "mcp.json"
     assert install(lonely, "cursor").out.startswith(f"{path}: the server 'phone' is ")
     first = json.loads(path.read_text())
@@ -109,7 +109,7 @@ def test_cursor(lonely: Shelf) -> None:
     ("client", "program", "begins"),
     [("claude", "claude", ["mcp", "add", "--scope", "user", "phone", "--env"]), ("vscode", "code", ["--add-mcp"])],
 )
-def test_a_clients_own_command(lonely: Shelf, client: str, program: str, begins: list[str]) -> None:
+def test_a_clients_own_command(lonely: CommandHome, client: str, program: str, begins: list[str]) -> None:
     absent = install(lonely, client)
     assert absent.code == 0
     assert absent.out.startswith(f"{program} is not on this host's path. Where it is:\n  {program} {begins[0]}")

@@ -7,7 +7,7 @@ import json
 import re
 from urllib.parse import urlencode
 
-from tests.clients.commands.command_process import Shelf, finish
+from tests.clients.commands.command_process import CommandHome, finish
 from tests.servers.program_process import TIMEOUT
 
 REDIRECT = "http://127.0.0.1:4000/cb"
@@ -44,7 +44,7 @@ class Browser:
         return page, word[1]
 
 
-def test_the_owner_answers(desk: Shelf) -> None:
+def test_the_owner_answers(desk: CommandHome) -> None:
     browser = Browser(desk.port)
     page, word = browser.wait()
     done = desk.run("svc", "mcp", "allow", word.lower(), "--read-only", "--days", "2", "--yes")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from clients.commands import mcp
-from tests.clients.commands.command_process import Shelf
+from tests.clients.commands.command_process import CommandHome
 from tests.servers.program_process import ROOT, TIMEOUT, call, running
 
 PAGES = {page.stem: page.read_text() for page in (ROOT / "docs/howto/mcp").glob("*.md")}
@@ -76,7 +76,7 @@ def test_each_page_says_all_of_it() -> None:
 
 
 @pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
-def test_the_programs_run(desk: Shelf, tmp_path: Path) -> None:
+def test_the_programs_run(desk: CommandHome, tmp_path: Path) -> None:
     first, second = blocks("script", "python")
     tools = tmp_path / "tools"
     tools.mkdir()

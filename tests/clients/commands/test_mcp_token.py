@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.clients.commands.command_process import Shelf, finish
+from tests.clients.commands.command_process import CommandHome, finish
 from tests.mcp.http_harness import HANDSHAKE, TYPES, message
 from tests.servers.program_process import call
 
 
-def status(desk: Shelf, token: str) -> int:
+def status(desk: CommandHome, token: str) -> int:
     about = message("initialize", protocolVersion=HANDSHAKE, capabilities={})
     return call(desk.port, "POST", "/mcp", about, token=token, headers=TYPES).status
 
 
-def test_a_token_opens_mcp_until_its_session_is_revoked(desk: Shelf) -> None:
+def test_a_token_opens_mcp_until_its_session_is_revoked(desk: CommandHome) -> None:
     told = desk.run("svc", "mcp", "token", "Open WebUI", "--days", "2", "--json").json
     assert (told["url"], told["name"], told["days"]) == (
         f"{desk.url.replace('ws', 'http', 1)}/mcp",
@@ -32,7 +32,7 @@ def test_a_token_opens_mcp_until_its_session_is_revoked(desk: Shelf) -> None:
     assert status(desk, told["token"]) == 401
 
 
-def test_a_token_that_may_only_look(desk: Shelf) -> None:
+def test_a_token_that_may_only_look(desk: CommandHome) -> None:
     token = desk.run("svc", "mcp", "token", "watcher", "--read-only", "--json").json["token"]
     (session,) = call(desk.port, "GET", "/sessions").body["sessions"]
     assert (session["device_name"], [*session["grants"]]) == ("MCP: watcher", ["bridge:read"])
@@ -52,7 +52,7 @@ def test_a_token_that_may_only_look(desk: Shelf) -> None:
     assert status(desk, token) == 401
 
 
-def test_it_is_shown_at_a_terminal_alone(desk: Shelf) -> None:
+def test_it_is_shown_at_a_terminal_alone(desk: CommandHome) -> None:
     hidden = desk.run("svc", "mcp", "token")
     assert (hidden.code, hidden.out) == (2, "")
     assert hidden.problem == "a token is shown at a terminal alone; --json writes it elsewhere"
@@ -62,7 +62,7 @@ def test_it_is_shown_at_a_terminal_alone(desk: Shelf) -> None:
     assert (code, status(desk, found[0])) == (0, 200)
 
 
-def test_without_a_relay(lonely: Shelf) -> None:
+def test_without_a_relay(lonely: CommandHome) -> None:
     failed = lonely.run("svc", "mcp", "token", "--json")
     assert failed.code == 1
     assert "is it running? svc up, svc doctor" in failed.problem

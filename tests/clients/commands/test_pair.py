@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
-from tests.clients.commands.command_process import Shelf, finish, module
+from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.servers.program_process import ROOT, call, sign_in, websocket
 
 
-def test_a_code_that_works(desk: Shelf, runtime: str) -> None:
+def test_a_code_that_works(desk: CommandHome, runtime: str) -> None:
     desk.runtime = runtime
     done = desk.run("svc-pair", "--ttl", "7d", "--grants", "bridge=1h", "--no-qr", "--show")
     assert (done.code, done.err) == (0, "")
@@ -26,7 +26,7 @@ def test_a_code_that_works(desk: Shelf, runtime: str) -> None:
     assert session["grants"]["bridge"] - record["created_at"] == pytest.approx(3600, abs=1)
 
 
-def test_channels_are_withheld(desk: Shelf) -> None:
+def test_channels_are_withheld(desk: CommandHome) -> None:
     done = desk.run("svc", "pair", "--only", "chat,bridge", "--grants", "bridge=1d", "--ttl", "90d", "--show")
     assert (
         "  Session   90 days\n"
@@ -44,7 +44,7 @@ def test_channels_are_withheld(desk: Shelf) -> None:
     assert "terminal" not in sign_in(desk.port, pairing_code="Q7M2ZK")["grants"]
 
 
-def test_what_lets_others_in_goes_to_a_terminal_alone(desk: Shelf) -> None:
+def test_what_lets_others_in_goes_to_a_terminal_alone(desk: CommandHome) -> None:
     done = desk.run("svc", "pair", "--no-qr", env={"API_SERVER_KEY": "abcdefghijklmnop"})
     assert (done.code, done.err) == (0, "")
     assert "\n  Code      not shown\n" in done.out
@@ -53,7 +53,7 @@ def test_what_lets_others_in_goes_to_a_terminal_alone(desk: Shelf) -> None:
     assert "--show shows it" in done.out
 
 
-def test_json_and_the_signature(desk: Shelf) -> None:
+def test_json_and_the_signature(desk: CommandHome) -> None:
     done = desk.run("svc", "pair", "--json", "--public-url", "https://home.example/relay", "--prefer", "public")
     found = done.json
     assert list(found) == ["api", "relay", "routes", "qr_payload", "pairing_url", "notes", "png"]
@@ -63,7 +63,7 @@ def test_json_and_the_signature(desk: Shelf) -> None:
     assert verify_payload(payload, (desk.home / "svc" / "svc-relay-qr-secret").read_bytes())
 
 
-def test_a_role_that_is_not_there_is_warned_of_and_changes_nothing(desk: Shelf) -> None:
+def test_a_role_that_is_not_there_is_warned_of_and_changes_nothing(desk: CommandHome) -> None:
     done = desk.run("svc", "pair", "--no-qr", "--prefer", "zork")
     assert (done.code, done.err) == (0, "warning: --prefer 'zork' changes nothing: the routes are lan\n")
     assert "Routes, best first\n  lan " in done.out
@@ -71,7 +71,7 @@ def test_a_role_that_is_not_there_is_warned_of_and_changes_nothing(desk: Shelf) 
     assert done.json["notes"][1:] == [done.err.removeprefix("warning: ").strip()]
 
 
-def test_a_terminal_shows_a_qr_and_a_file(desk: Shelf) -> None:
+def test_a_terminal_shows_a_qr_and_a_file(desk: CommandHome) -> None:
     terminal = desk.spawn("svc", "pair", env={"TMPDIR": str(desk.home)}, size=(60, 100))
     terminal.expect_exact("Invite URL (holds credentials)")
     terminal.expect("[\u2580\u2584\u2588]+")
@@ -89,7 +89,7 @@ def test_a_terminal_shows_a_qr_and_a_file(desk: Shelf) -> None:
     assert not file.exists()
 
 
-def test_a_qr_that_does_not_fit_is_not_drawn(desk: Shelf) -> None:
+def test_a_qr_that_does_not_fit_is_not_drawn(desk: CommandHome) -> None:
     told = {"TMPDIR": str(desk.home)}
     terminal = desk.spawn("svc", "pair", "--no-wait", "--brand", "hermes", env=told, size=(60, 60))
     status, shown = finish(terminal)
@@ -101,7 +101,7 @@ def test_a_qr_that_does_not_fit_is_not_drawn(desk: Shelf) -> None:
     assert "hermes-relay://pair" in shown
 
 
-def test_it_ends_with_the_phone_that_has_paired(desk: Shelf) -> None:
+def test_it_ends_with_the_phone_that_has_paired(desk: CommandHome) -> None:
     call(desk.port, "POST", "/pairing/register", {"code": "AAAAA1"})
     sign_in(desk.port, pairing_code="AAAAA1", device_name="Another one, a moment before")
     terminal = desk.spawn("svc", "pair", env={"TMPDIR": str(desk.home)}, size=(60, 100))
@@ -117,34 +117,34 @@ def test_it_ends_with_the_phone_that_has_paired(desk: Shelf) -> None:
     assert not [*desk.home.glob("svc-pair-*.png")]  # its credentials have done what they were for
 
 
-def test_no_qr_on_a_terminal(desk: Shelf) -> None:
+def test_no_qr_on_a_terminal(desk: CommandHome) -> None:
     terminal = desk.spawn("svc", "pair", "--no-qr", "--no-wait", env={"TMPDIR": str(desk.home)})
     shown = terminal.read()
     assert "\u2588" not in shown
     assert not list(desk.home.glob("*.png"))
 
 
-def test_a_relay_that_is_down_is_no_error(lonely: Shelf) -> None:
+def test_a_relay_that_is_down_is_no_error(lonely: CommandHome) -> None:
     done = lonely.run("svc", "pair", "--show")
     assert (done.code, done.err) == (0, "")
     assert "Note: the relay at http://127.0.0.1:9 cannot be reached (connection refused)" in done.out
     assert "relay" not in parse_invite(done.out)
 
 
-def test_keys_are_masked_but_for_typing(lonely: Shelf) -> None:
+def test_keys_are_masked_but_for_typing(lonely: CommandHome) -> None:
     done = lonely.run("svc", "pair", "--no-relay", "--show", env={"API_SERVER_KEY": "abcdefghijkl"})
     assert "  Key       abcd…jkl (12 characters)\n  To type   abcdefghijkl\n" in done.out
     assert parse_invite(done.out)["key"] == "abcdefghijkl"
 
 
-def test_the_configuration_file(lonely: Shelf) -> None:
+def test_the_configuration_file(lonely: CommandHome) -> None:
     (lonely.home / "svc").mkdir()
     (lonely.home / "svc" / "config.yaml").write_text("platforms: {api_server: {extra: {key: from-yaml, port: 99}}}")
     found = lonely.run("svc", "pair", "--json", "--host", "api.example").json
     assert found["api"] == {"url": "http://api.example:99", "key": "from-yaml", "own_key": False}
 
 
-def test_a_mesh(lonely: Shelf) -> None:
+def test_a_mesh(lonely: CommandHome) -> None:
     program = lonely.home / "tailscale"
     program.write_text('#!/bin/sh\necho \'{"Self": {"TailscaleIPs": ["100.64.0.7"], "DNSName": "box.ts.net."}}\'\n')
     program.chmod(0o755)
@@ -158,11 +158,11 @@ def test_over_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
 
     env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
     with running_relay(tmp_path, env=env) as (_, port):
-        done = Shelf(tmp_path, port).run("svc", "pair", "--json", env=env)
+        done = CommandHome(tmp_path, port).run("svc", "pair", "--json", env=env)
     assert done.json["relay"]["url"].startswith("wss://")
 
 
-def test_a_code_of_the_phone(desk: Shelf) -> None:
+def test_a_code_of_the_phone(desk: CommandHome) -> None:
     done = desk.run("svc-pair", "--register-code", " q7m2zk ", "--ttl", "never", "--transport-hint", "wss")
     assert done.out.startswith(f"Registered Q7M2ZK at http://127.0.0.1:{desk.port}: it works once, for 10 minutes.\n")
     answer = sign_in(desk.port, pairing_code="Q7M2ZK")
@@ -170,7 +170,7 @@ def test_a_code_of_the_phone(desk: Shelf) -> None:
     assert desk.run("svc-pair", "--register-code", "AAAAAA", "--json").json["ok"] is True
 
 
-def test_revoking(desk: Shelf) -> None:
+def test_revoking(desk: CommandHome) -> None:
     desk.run("svc", "pair", "--register-code", "Q7M2ZK")
     token = sign_in(desk.port, pairing_code="Q7M2ZK")["session_token"]
     assert desk.run("svc", "pair", "--revoke", token[:8]).out == f"Revoked {token[:8]}: its device has to pair again.\n"
@@ -181,7 +181,7 @@ def test_revoking(desk: Shelf) -> None:
     )
 
 
-def test_revoking_a_phone_that_knows_the_key(desk: Shelf) -> None:
+def test_revoking_a_phone_that_knows_the_key(desk: CommandHome) -> None:
     key = {"API_SERVER_KEY": "sk-abcdefghijklmnop"}
     for words in (["svc", "pair", "--revoke"], ["svc-relay", "devices", "revoke"]):
         made = desk.run("svc", "pair", "--json", env=key).json["relay"]["code"]
@@ -190,7 +190,7 @@ def test_revoking_a_phone_that_knows_the_key(desk: Shelf) -> None:
         assert desk.run(*words, token[:8], *more).out.endswith("Make a new key with: svc key rotate\n")
 
 
-def test_a_new_key(desk: Shelf, runtime: str) -> None:
+def test_a_new_key(desk: CommandHome, runtime: str) -> None:
     desk.runtime = runtime
     file = desk.home / "svc" / ".env"
     file.write_text("# mine\nAPI_SERVER_KEY=sk-old-old-old-old\n")
@@ -214,7 +214,7 @@ def test_a_new_key(desk: Shelf, runtime: str) -> None:
     assert key not in file.read_text()
 
 
-def test_the_switch(desk: Shelf) -> None:
+def test_the_switch(desk: CommandHome) -> None:
     assert desk.run("svc", "relay", "insecure-api-key").out == "API keys over plain HTTP from other hosts: refused\n"
     assert "until the relay restarts" in desk.run("svc-relay", "insecure-api-key", "enable").out
     assert desk.run("svc", "relay", "insecure-api-key", "status", "--json").json["allow_insecure_api_bearer"] is True
@@ -251,31 +251,31 @@ def test_the_switch(desk: Shelf) -> None:
         (["bogus"], 2, "No such command 'bogus'"),
     ],
 )
-def test_bad_input(lonely: Shelf, arguments: list[str], code: int, says: str) -> None:
+def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: str) -> None:
     done = lonely.run("svc", *arguments, env={"PATH": "/nowhere"})
     assert done.code == code
     assert says in done.problem
 
 
-def test_bad_settings(lonely: Shelf) -> None:
+def test_bad_settings(lonely: CommandHome) -> None:
     done = lonely.run("svc", "pair", env={"RELAY_PORT": "many"})
     assert (done.code, done.problem) == (2, "RELAY_PORT must be a whole number from 0 to 65535, not 'many'")
 
 
-def test_a_full_disk(desk: Shelf) -> None:
+def test_a_full_disk(desk: CommandHome) -> None:
     done = desk.run_full("svc", "pair")
     warning, error = done.err.splitlines()
     assert "the QR is not signed" in warning
     assert (done.code, error) == (1, "error: the output cannot be written: file too large")
 
 
-def test_a_reader_that_leaves(desk: Shelf) -> None:
+def test_a_reader_that_leaves(desk: CommandHome) -> None:
     words = " ".join([*module("svc"), "pair", "--help", "| true"])
     done = subprocess.run(["sh", "-c", words], cwd=ROOT, env=desk.env, capture_output=True, text=True, check=False)
     assert done.stderr == ""
 
 
-def test_pair_imports_no_server_and_no_database(desk: Shelf) -> None:
+def test_pair_imports_no_server_and_no_database(desk: CommandHome) -> None:
     words = [module("svc")[0], "-X", "importtime", "-m", "clients.commands.pair"]
     shown = subprocess.run(words, cwd=ROOT, env=desk.env, capture_output=True, text=True, check=True).stderr
     for heavy in ("servers", "sqlalchemy", "svc_proto.relay", "svc_proto.api", "yaml", "rich"):

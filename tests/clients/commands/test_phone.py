@@ -8,7 +8,7 @@ import signal
 from runtimes.running import claim
 from svc_proto.phone.screen_server import PHONE_SESSION
 from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
-from tests.clients.commands.command_process import Shelf
+from tests.clients.commands.command_process import CommandHome
 from tests.servers.program_process import call, running
 
 
@@ -23,7 +23,7 @@ def talk(dashboard: int) -> list[dict[str, str]]:
         tag = screen["tag"]
 
 
-def test_one_that_runs_is_seen_before_the_relay_is_asked(lonely: Shelf) -> None:
+def test_one_that_runs_is_seen_before_the_relay_is_asked(lonely: CommandHome) -> None:
     """There is no relay: who asked it for a code would say that."""
     held = claim(lonely.home / "svc", "phone", version="1")
     try:
@@ -33,7 +33,7 @@ def test_one_that_runs_is_seen_before_the_relay_is_asked(lonely: Shelf) -> None:
     assert "cannot be reached" in lonely.run("svc", "phone").problem
 
 
-def test_a_phone_of_this_host(lonely: Shelf) -> None:
+def test_a_phone_of_this_host(lonely: CommandHome) -> None:
     home = lonely.home / "svc"
     options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
     with running(lonely.home, "servers", *options) as servers:

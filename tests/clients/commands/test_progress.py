@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tests.clients.commands.command_process import Shelf, finish, module
+from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.clients.commands.test_terminal_guard_state import around, outcome
 from tests.servers.program_process import TIMEOUT
 
@@ -89,7 +89,7 @@ def slow() -> Iterator[tuple[type[Slow], str]]:
         thread.join()
 
 
-def test_a_file_that_takes_long(lonely: Shelf) -> None:
+def test_a_file_that_takes_long(lonely: CommandHome) -> None:
     target = lonely.home / "b.bin"
     with slow() as (server, where):
         words = ["media", "get", "abcdefgh", "-o", str(target), "--remote", f"ws://{where}", "--token", "t"]
@@ -102,7 +102,7 @@ def test_a_file_that_takes_long(lonely: Shelf) -> None:
     assert target.read_bytes() == Slow.body
 
 
-def test_ctrl_c_leaves_no_half_of_a_file(lonely: Shelf) -> None:
+def test_ctrl_c_leaves_no_half_of_a_file(lonely: CommandHome) -> None:
     target = lonely.home / "b.bin"
     with slow() as (_, where):
         words = ["media", "get", "abcdefgh", "-o", str(target), "--remote", f"ws://{where}", "--token", "t"]
@@ -113,7 +113,7 @@ def test_ctrl_c_leaves_no_half_of_a_file(lonely: Shelf) -> None:
     assert not [path for path in lonely.home.iterdir() if "b.bin" in path.name]
 
 
-def test_nobody_watches(lonely: Shelf) -> None:
+def test_nobody_watches(lonely: CommandHome) -> None:
     """Standard error is no terminal: nothing but errors goes there, however long it takes."""
     with slow() as (server, where):
         timer = threading.Timer(1.5, server.go.set)
@@ -124,7 +124,7 @@ def test_nobody_watches(lonely: Shelf) -> None:
     assert (done.code, done.err) == (0, "")
 
 
-def test_ctrl_c_stops_the_agent(lonely: Shelf, runtime: str) -> None:
+def test_ctrl_c_stops_the_agent(lonely: CommandHome, runtime: str) -> None:
     lonely.runtime = runtime
     with slow() as (server, where):
         terminal, _ = around(lonely, [*module("svc-relay"), "chat", "hello", "--api-url", f"http://{where}"])

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.beside import serving
-from tests.clients.commands.command_process import Shelf, finish, module
+from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.clients.commands.test_desktop_options import paired
 from tests.servers.program_process import ROOT, TIMEOUT, call, running, sign_in
 from tests.support.servers.api_server import Event, ScriptedApi, hello
 
 
 @pytest.fixture
-def home(desk: Shelf) -> Shelf:
+def home(desk: CommandHome) -> CommandHome:
     """Paired."""
     paired(desk)
     return desk
@@ -30,7 +30,7 @@ TOOLS: list[Event] = [
 ]
 
 
-def test_a_chat_over_tls_with_the_api_of_this_host(lonely: Shelf, certificate: tuple[Path, Path]) -> None:
+def test_a_chat_over_tls_with_the_api_of_this_host(lonely: CommandHome, certificate: tuple[Path, Path]) -> None:
     env = {"API_SERVER_SSL_CERT": str(certificate[0]), "API_SERVER_SSL_KEY": str(certificate[1])}
     with running(lonely.home, "servers.api", "--port", "0", env=env) as api:
         port = api.line(r"^api: https://127\.0\.0\.1:(\d+) ")[1]
@@ -46,7 +46,7 @@ def test_a_chat_over_tls_with_the_api_of_this_host(lonely: Shelf, certificate: t
     assert invite["api"]["url"] == "https://api.example:8642"
 
 
-def test_a_chat(lonely: Shelf) -> None:
+def test_a_chat(lonely: CommandHome) -> None:
     api = ScriptedApi("k3y")
     api.turns = [[*hello("Hi \u00e9\n")[:3], *TOOLS, *hello("Hi \u00e9\n")[3:]]]
     with serving(api) as url:
@@ -56,7 +56,7 @@ def test_a_chat(lonely: Shelf) -> None:
     assert api.seen[-1][2] == {"message": "hello"}
 
 
-def test_a_message_from_standard_input(lonely: Shelf) -> None:
+def test_a_message_from_standard_input(lonely: CommandHome) -> None:
     api = ScriptedApi()
     with serving(api) as url:
         first = lonely.run("svc-relay", "chat", env={"SVC_API_URL": url}, text="from a pipe\n")
@@ -66,7 +66,7 @@ def test_a_message_from_standard_input(lonely: Shelf) -> None:
     assert [body["message"] for _, path, body in api.seen if path.endswith("stream")] == ["from a pipe\n", "and on"]
 
 
-def test_json_lines(lonely: Shelf) -> None:
+def test_json_lines(lonely: CommandHome) -> None:
     with serving(ScriptedApi()) as url:
         done = lonely.run("svc-relay", "chat", "x", "--json", "--api-url", url)
     events = [json.loads(line) for line in done.out.splitlines()]
@@ -75,7 +75,7 @@ def test_json_lines(lonely: Shelf) -> None:
     assert done.err == ""
 
 
-def test_a_reader_that_leaves(lonely: Shelf) -> None:
+def test_a_reader_that_leaves(lonely: CommandHome) -> None:
     api = ScriptedApi()
     api.turns = [hello("x" * 50_000)]
     with serving(api) as url:
@@ -88,13 +88,13 @@ def test_a_reader_that_leaves(lonely: Shelf) -> None:
     assert (full.code, full.problem) == (1, "the output cannot be written: file too large")
 
 
-def test_a_wrong_key(lonely: Shelf) -> None:
+def test_a_wrong_key(lonely: CommandHome) -> None:
     with serving(ScriptedApi("k3y")) as url:
         done = lonely.run("svc-relay", "chat", "x", "--api-url", url, "--api-key", "no")
     assert (done.code, done.problem) == (1, "the API server refuses: wrong key (status 401)")
 
 
-def test_colour_only_where_it_is_wanted(lonely: Shelf) -> None:
+def test_colour_only_where_it_is_wanted(lonely: CommandHome) -> None:
     api = ScriptedApi()
     with serving(api) as url:
         for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
@@ -107,7 +107,7 @@ def test_colour_only_where_it_is_wanted(lonely: Shelf) -> None:
 # --- the rest -----------------------------------------------------------------------------------------------------
 
 
-def test_a_phone(home: Shelf) -> None:
+def test_a_phone(home: CommandHome) -> None:
     call(home.port, "POST", "/pairing/register", {"code": "AAAAA1"})
     assert home.run("svc-relay", "bridge", "GET", "/ping").err == "error: no phone is connected (status 503)\n"
     with running(
@@ -126,12 +126,12 @@ def test_a_phone(home: Shelf) -> None:
     assert Path(done.json["file"]).read_bytes().startswith(b"\x89PNG")
 
 
-def test_notifications(home: Shelf) -> None:
+def test_notifications(home: CommandHome) -> None:
     assert home.run("svc-relay", "notifications").out.startswith("No notifications: ")
     assert home.run("svc-relay", "notifications", "--json").json == []
 
 
-def test_a_file(home: Shelf) -> None:
+def test_a_file(home: CommandHome) -> None:
     data = os.urandom(5_000_000)
     (home.home / "big.bin").write_bytes(data)
     there, here = str(home.home / "big.bin"), home.home / "copy.bin"
@@ -163,7 +163,7 @@ def test_a_file(home: Shelf) -> None:
     assert not list(home.home.glob(".*.part"))
 
 
-def test_doctor(home: Shelf) -> None:
+def test_doctor(home: CommandHome) -> None:
     done = home.run("svc-relay", "doctor")
     assert done.code == 0
     assert done.out.splitlines()[-1] == f"✓ {home.url}: the relay knows this session"
@@ -197,18 +197,18 @@ def test_doctor(home: Shelf) -> None:
         (["insecure-api-key", "on"], 1, "the relay at http://127.0.0.1:9 cannot be reached"),
     ],
 )
-def test_bad_input(lonely: Shelf, arguments: list[str], code: int, says: str) -> None:
+def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: str) -> None:
     done = lonely.run("svc-relay", *arguments)
     assert done.code == code
     assert says in done.problem
 
 
-def test_completion(lonely: Shelf) -> None:
+def test_completion(lonely: CommandHome) -> None:
     env = {"_SVC_RELAY_COMPLETE": "bash_complete", "COMP_WORDS": "svc-relay dev", "COMP_CWORD": "1"}
     assert lonely.run("svc-relay", env=env).out == "plain,devices\n"
 
 
-def test_a_phones_session_is_no_secret_here(home: Shelf) -> None:
+def test_a_phones_session_is_no_secret_here(home: CommandHome) -> None:
     call(home.port, "POST", "/pairing/register", {"code": "AAAAA1"})
     token = sign_in(home.port, pairing_code="AAAAA1")["session_token"]
     env = {"SVC_RELAY_URL": home.url, "SVC_RELAY_TOKEN": token}
@@ -217,7 +217,7 @@ def test_a_phones_session_is_no_secret_here(home: Shelf) -> None:
     assert token not in done.out + done.err
 
 
-def test_a_question_at_a_terminal(lonely: Shelf) -> None:
+def test_a_question_at_a_terminal(lonely: CommandHome) -> None:
     with running(lonely.home, "servers.api", "--port", "0") as api:
         port = api.line(r"^api: http://127\.0\.0\.1:(\d+) ")[1]
         terminal = lonely.spawn("svc-relay", "chat", "/approve", "--api-url", f"http://127.0.0.1:{port}")

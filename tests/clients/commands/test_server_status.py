@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from clients.commands.quick_probe import SECRET_FIELD, SECRET_FILE, glance
+from clients.commands.quick_probe import SECRET_FIELD, SECRET_FILE, probe_json
 from clients.commands.svc import main
 from runtimes.running import claim
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
-from tests.clients.commands.command_process import Shelf, finish
+from tests.clients.commands.command_process import CommandHome, finish
 from tests.servers.program_process import call, running, websocket
 
 
-def test_status_logs_and_down(lonely: Shelf) -> None:
+def test_status_logs_and_down(lonely: CommandHome) -> None:
     idle = lonely.run("svc", "status")
     assert (idle.code, idle.out) == (1, f"Nothing runs on {lonely.home}/svc: svc up\n")
     assert lonely.run("svc", "top").problem == f"nothing runs on {lonely.home}/svc: svc up"
@@ -54,7 +54,7 @@ def test_status_logs_and_down(lonely: Shelf) -> None:
     assert (lonely.home / "svc" / "log" / "relay.log").stat().st_mode & 0o777 == 0o600
 
 
-def top_of(shelf: Shelf) -> None:
+def top_of(shelf: CommandHome) -> None:
     """`svc top` of servers that run, one phone is paired."""
     shown = shelf.run("svc", "top", "--json", "--every", "0.1").json
     assert (shown["servers"], shown["sessions"], shown["requests"]) == (["relay", "api", "dashboard"], 1, 0)
@@ -74,7 +74,7 @@ def top_of(shelf: Shelf) -> None:
     assert finish(terminal)[0] == 130
 
 
-def test_logs_follow(lonely: Shelf) -> None:
+def test_logs_follow(lonely: CommandHome) -> None:
     folder = lonely.home / "svc" / "log"
     folder.mkdir(parents=True)
     (folder / "relay.log").write_text("2026-01-01T00:00:02.000Z INFO svc two\nTraceback\n")
@@ -129,7 +129,7 @@ def test_one_that_does_not_stop(
     held = claim(home, "api", version="1")
     held.tell({"host": "::", "port": 1, "inside": "http://[::1]:1"})
     monkeypatch.setattr("clients.commands.server_status.os.kill", lambda pid, signum: None)
-    monkeypatch.setattr("clients.commands.server_status.STOP_WITHIN", 0.0)
+    monkeypatch.setattr("clients.commands.server_status.STOP_TIMEOUT", 0.0)
     with pytest.raises(SystemExit) as caught:
         main.main(["down"])
     assert caught.value.code == 1
@@ -171,5 +171,5 @@ def test_what_counts_as_an_answer(tmp_path: Path, answer: bytes, found: dict[str
 
         thread = threading.Thread(target=serve)
         thread.start()
-        assert glance(f"http://127.0.0.1:{server.getsockname()[1]}", "/x", tmp_path) == found
+        assert probe_json(f"http://127.0.0.1:{server.getsockname()[1]}", "/x", tmp_path) == found
         thread.join()

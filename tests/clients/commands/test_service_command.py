@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.commands.service_units import MARK, UnitOrder, launchd_agent, systemd_service, systemd_socket
-from tests.clients.commands.command_process import Outcome, Shelf
+from clients.commands.service_units import MARK, UnitSpec, launchd_agent, systemd_service, systemd_socket
+from tests.clients.commands.command_process import CommandHome, CommandRun
 
 WORDS = ["/opt/my svc/bin/python", "-m", "servers", "--brand", 'a "b" \\ $HOME %h']
-WANTED = UnitOrder(
+WANTED = UnitSpec(
     command=["/bin/true"], environment={"SVC_HOME": "/home/me/my svc", "A": 'b"$c%d\\'}, home=Path("/srv/svc")
 )
 
@@ -25,7 +25,7 @@ WANTED = UnitOrder(
 class Desk:
     """A user's folders, and a `systemctl` that notes how it was called."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: CommandHome) -> None:
         self.shelf = shelf
         self.folder = shelf.home / "config" / "systemd" / "user"
         self.unit = self.folder / "svc.service"
@@ -40,7 +40,7 @@ class Desk:
         (tools / "systemctl").chmod(0o755)
         self.env = {"XDG_CONFIG_HOME": str(shelf.home / "config"), "PATH": f"{tools}:{os.environ['PATH']}"}
 
-    def run(self, *words: str) -> Outcome:
+    def run(self, *words: str) -> CommandRun:
         return self.shelf.run("svc", "service", *words, env=self.env)
 
     def called(self) -> list[str]:
@@ -50,7 +50,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(lonely: Shelf) -> Desk:
+def desk(lonely: CommandHome) -> Desk:
     return Desk(lonely)
 
 
@@ -123,7 +123,7 @@ def test_print_does_nothing(desk: Desk) -> None:
 @pytest.mark.skipif(which("systemd-analyze") is None, reason="systemd is not here")
 @pytest.mark.parametrize("user", [None, "root"])
 def test_systemd_takes_it(tmp_path: Path, user: str | None) -> None:
-    wanted = UnitOrder(
+    wanted = UnitSpec(
         command=["/bin/true", *WORDS[1:]],
         environment=WANTED.environment,
         home=Path("/srv/my svc"),
@@ -143,7 +143,7 @@ def test_systemd_takes_it(tmp_path: Path, user: str | None) -> None:
     st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\r", exclude_categories=["Cc"]), min_size=1))
 )
 def test_every_word_stands_in_the_unit_as_it_is(words: list[str]) -> None:
-    wanted = UnitOrder(command=["/bin/true", *words], environment={}, home=Path("/"))
+    wanted = UnitSpec(command=["/bin/true", *words], environment={}, home=Path("/"))
     (line,) = [line for line in systemd_service(wanted).split("\n") if line.startswith("ExecStart=")]
     meant = line.removeprefix("ExecStart=").replace("%%", "%").replace("$$", "$")
     assert shlex.split(meant, posix=True) == ["/bin/true", *words]

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from clients.commands.service_runner import Progress, perform
-from svc_proto.cli.errors import Problem
+from clients.commands.service_runner import ProgressLine, run_flow
+from svc_proto.cli.errors import CliError
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
@@ -13,17 +13,17 @@ WAITING = Notify("waiting", {"seconds": 1})
 
 def test_what_takes_long_is_said_until_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     heard: list[Notify] = []
-    progress = Progress(heard.append)
-    progress.tell(Notify("doing", {"text": "calling"}))
-    progress.tell(WAITING)
-    progress.tell(WAITING)
+    progress = ProgressLine(heard.append)
+    progress.on_notify(Notify("doing", {"text": "calling"}))
+    progress.on_notify(WAITING)
+    progress.on_notify(WAITING)
     assert capsys.readouterr().err == "\r\x1b[Kcalling … 1 s\r\x1b[Kcalling … 2 s"
-    progress.tell(Notify("text", {"text": "x"}))
+    progress.on_notify(Notify("text", {"text": "x"}))
     assert capsys.readouterr().err == "\r\x1b[K"
-    progress.tell(WAITING)  # an answer comes: nothing is to be written into it
+    progress.on_notify(WAITING)  # an answer comes: nothing is to be written into it
     assert capsys.readouterr().err == ""
-    progress.tell(Notify("doing", {"text": "calling again"}))
-    progress.tell(WAITING)
+    progress.on_notify(Notify("doing", {"text": "calling again"}))
+    progress.on_notify(WAITING)
     assert capsys.readouterr().err == "\r\x1b[Kcalling again … 1 s"
     progress.clear()
     progress.clear()
@@ -38,7 +38,7 @@ def plan(engine: Engine) -> Flow[str]:
 
 
 def test_a_result() -> None:
-    assert perform(plan, "anyio") == "done"
+    assert run_flow(plan, "anyio") == "done"
 
 
 def test_a_bug_is_told_by_its_reference() -> None:
@@ -46,8 +46,8 @@ def test_a_bug_is_told_by_its_reference() -> None:
         yield from sleep(engine, 0.0)
         raise RuntimeError("a secret")
 
-    with pytest.raises(Problem, match="internal error, reference bug-1") as caught:
-        perform(broken, "anyio")
+    with pytest.raises(CliError, match="internal error, reference bug-1") as caught:
+        run_flow(broken, "anyio")
     assert caught.value.code == 70
 
 
@@ -64,5 +64,5 @@ def test_output_that_takes_no_more_ends_the_run() -> None:
             yield from sleep(engine, 0.001)
 
     with pytest.raises(BrokenPipeError):
-        perform(endless, "anyio", on_tell=show)
+        run_flow(endless, "anyio", on_tell=show)
     assert len(told) == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.clients.commands.command_process import Shelf, module
+from tests.clients.commands.command_process import CommandHome, module
 from tests.clients.commands.test_desktop_options import paired
 from tests.runtimes.children import wait_gone
 from tests.servers.program_process import ROOT, TIMEOUT, call, running_relay
@@ -22,18 +22,18 @@ HAS_TMUX = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not 
 
 
 @pytest.fixture
-def home(desk: Shelf) -> Shelf:
+def home(desk: CommandHome) -> CommandHome:
     """Paired."""
     paired(desk)
     return desk
 
 
 @pytest.fixture
-def tmux(tmp_path: Path) -> Iterator[Shelf]:
+def tmux(tmp_path: Path) -> Iterator[CommandHome]:
     """Paired with a relay that keeps terminals in tmux; commands there know its process as $RELAY."""
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "TMUX_TMPDIR": str(tmp_path)}
     with running_relay(tmp_path, env=env) as (relay, port):
-        desk = Shelf(tmp_path, port, more={"RELAY": str(relay.process.pid)})
+        desk = CommandHome(tmp_path, port, more={"RELAY": str(relay.process.pid)})
         paired(desk)
         yield desk
     subprocess.run(
@@ -41,7 +41,7 @@ def tmux(tmp_path: Path) -> Iterator[Shelf]:
     )
 
 
-def wait_no_sessions(tmux: Shelf) -> None:
+def wait_no_sessions(tmux: CommandHome) -> None:
     """Wait until tmux has ended the last session, which it does some time after the program in it has ended."""
     until(lambda: tmux.run("svc-relay", "sessions", "--json").json == [], "the session ends")
 
@@ -53,7 +53,7 @@ def ended(terminal: pexpect.spawn[str]) -> int | None:
     return status
 
 
-def test_at_a_terminal(home: Shelf, runtime: str) -> None:
+def test_at_a_terminal(home: CommandHome, runtime: str) -> None:
     home.runtime = runtime
     terminal = home.spawn("svc-relay", "shell")
     before = termios.tcgetattr(terminal.child_fd)
@@ -80,11 +80,11 @@ def test_at_a_terminal(home: Shelf, runtime: str) -> None:
     assert ended(terminal) == 0
 
 
-def test_no_sessions(home: Shelf) -> None:
+def test_no_sessions(home: CommandHome) -> None:
     assert home.run("svc-relay", "sessions").out.startswith("No terminal sessions: svc-relay shell opens one")
 
 
-def test_detaching_from_a_bare_shell(home: Shelf) -> None:
+def test_detaching_from_a_bare_shell(home: CommandHome) -> None:
     terminal = home.spawn("svc-relay", "shell", "--session", "work", "--escape", "^\\")
     terminal.expect(PROMPT)
     terminal.send("\x1d")  # is not the key now
@@ -94,7 +94,7 @@ def test_detaching_from_a_bare_shell(home: Shelf) -> None:
 
 
 @HAS_TMUX
-def test_detach_and_come_back(tmux: Shelf) -> None:
+def test_detach_and_come_back(tmux: CommandHome) -> None:
     terminal = tmux.spawn("svc-relay", "shell")
     terminal.expect(PROMPT)
     terminal.sendline("echo left-$((1 + 1))")
@@ -115,13 +115,13 @@ def test_detach_and_come_back(tmux: Shelf) -> None:
 
 
 @HAS_TMUX
-def test_one_command_under_tmux(tmux: Shelf) -> None:
+def test_one_command_under_tmux(tmux: CommandHome) -> None:
     done = tmux.run("svc-relay", "shell", "--exec", "seq 1 5000; exit 7")
     assert (done.code, done.out) == (7, "".join(f"{n}\n" for n in range(1, 5001)))
 
 
 @HAS_TMUX
-def test_one_command_under_tmux_and_a_relay_that_is_slow_to_read(tmux: Shelf) -> None:
+def test_one_command_under_tmux_and_a_relay_that_is_slow_to_read(tmux: CommandHome) -> None:
     """When the command is over tmux takes the terminal back, and throws away what nobody has read of it (TCOFLUSH)."""
     stopped = f"kill -STOP {tmux.more['RELAY']}; (sleep 0.5; kill -CONT {tmux.more['RELAY']}) >/dev/null 2>&1 &"
     done = tmux.run("svc-relay", "shell", "--exec", f"{stopped} echo last words; exit 7")
@@ -138,12 +138,12 @@ def test_one_command_under_tmux_and_a_relay_that_is_slow_to_read(tmux: Shelf) ->
         ("cat; exit 5", 5, ""),  # it reads, and nobody types
     ],
 )
-def test_one_command(home: Shelf, command: str, code: int, out: str) -> None:
+def test_one_command(home: CommandHome, command: str, code: int, out: str) -> None:
     done = home.run("svc-relay", "shell", "--exec", command)
     assert (done.code, done.out, done.err) == (code, out, "")
 
 
-def test_one_command_at_a_terminal(home: Shelf) -> None:
+def test_one_command_at_a_terminal(home: CommandHome) -> None:
     terminal = home.spawn("svc-relay", "shell", "--exec", "read line; echo got-$line; exit 4")
     terminal.sendline("this")
     terminal.expect("got-this\r\n")
@@ -161,12 +161,12 @@ def interrupted(terminal: pexpect.spawn[str]) -> None:
     assert "done" not in str(terminal.before)
 
 
-def test_ctrl_c_ends_a_command(home: Shelf) -> None:
+def test_ctrl_c_ends_a_command(home: CommandHome) -> None:
     interrupted(home.spawn("svc-relay", "shell", "--exec", LASTS))
 
 
 @HAS_TMUX
-def test_ctrl_c_ends_a_command_under_tmux_and_leaves_nothing(tmux: Shelf) -> None:
+def test_ctrl_c_ends_a_command_under_tmux_and_leaves_nothing(tmux: CommandHome) -> None:
     interrupted(tmux.spawn("svc-relay", "shell", "--exec", LASTS))
     wait_no_sessions(tmux)
     terminal = tmux.spawn("svc-relay", "shell", "--exec", "trap '' INT; echo rea''dy; sleep 60")
@@ -178,7 +178,7 @@ def test_ctrl_c_ends_a_command_under_tmux_and_leaves_nothing(tmux: Shelf) -> Non
 
 
 @HAS_TMUX
-def test_a_command_that_nobody_waits_for_leaves_nothing(tmux: Shelf) -> None:
+def test_a_command_that_nobody_waits_for_leaves_nothing(tmux: CommandHome) -> None:
     command = subprocess.Popen(
         [*module("svc-relay"), "shell", "--exec", "echo $$; sleep 60; true"],
         cwd=ROOT, env=tmux.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -192,14 +192,14 @@ def test_a_command_that_nobody_waits_for_leaves_nothing(tmux: Shelf) -> None:
     wait_gone(pid)
 
 
-def test_what_standard_input_holds_is_typed(home: Shelf) -> None:
+def test_what_standard_input_holds_is_typed(home: CommandHome) -> None:
     done = home.run("svc-relay", "shell", text="echo typed-$((2 + 2))\n")
     assert done.code == 0
     assert "typed-4" in done.out
 
 
 @HAS_TMUX
-def test_what_standard_input_holds_is_typed_under_tmux_too(tmux: Shelf) -> None:
+def test_what_standard_input_holds_is_typed_under_tmux_too(tmux: CommandHome) -> None:
     """Where nobody sits at it, it has an end: it painted its screen into the pipe for ever."""
     done = tmux.run("svc-relay", "shell", text="echo typed-$((2 + 2))\n")
     assert done.code == 0
@@ -210,7 +210,7 @@ def test_what_standard_input_holds_is_typed_under_tmux_too(tmux: Shelf) -> None:
 
 def test_the_relay_goes_away_and_comes_back(tmp_path: Path) -> None:
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
-    desk = Shelf(tmp_path)
+    desk = CommandHome(tmp_path)
     with running_relay(tmp_path, env=env) as (_, desk.port):
         paired(desk)
         terminal = desk.spawn("svc-relay", "shell")
@@ -226,7 +226,7 @@ def test_the_relay_goes_away_and_comes_back(tmp_path: Path) -> None:
     assert ended(terminal) == 130
 
 
-def test_a_revoked_session(home: Shelf) -> None:
+def test_a_revoked_session(home: CommandHome) -> None:
     terminal = home.spawn("svc-relay", "shell")
     before = termios.tcgetattr(terminal.child_fd)
     terminal.expect(PROMPT)
@@ -237,7 +237,7 @@ def test_a_revoked_session(home: Shelf) -> None:
     assert ended(terminal) == 1
 
 
-def test_a_reader_that_leaves(home: Shelf) -> None:
+def test_a_reader_that_leaves(home: CommandHome) -> None:
     words = " ".join([*module("svc-relay"), "shell", "--exec", "'yes | head -100000'", "| head -2"])
     done = subprocess.run(
         ["sh", "-c", words], cwd=ROOT, env=home.env, capture_output=True, text=True, timeout=TIMEOUT, check=False
@@ -257,7 +257,7 @@ def test_a_reader_that_leaves(home: Shelf) -> None:
         (["sessions"], 1, "no session is stored"),
     ],
 )
-def test_bad_input(lonely: Shelf, arguments: list[str], code: int, says: str) -> None:
+def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: str) -> None:
     if "--exec" in arguments:
         arguments = [*arguments, "--remote", "ws://127.0.0.1:9", "--token", "t"]
     done = lonely.run("svc-relay", *arguments)

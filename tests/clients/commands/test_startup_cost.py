@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tests.clients.commands.command_process import Shelf
+from tests.clients.commands.command_process import CommandHome
 from tests.servers.program_process import ROOT
 
 DEAR = ["asyncio", "attr", "encodings.idna", "http.client", "logging", "rich", "socket", "ssl", "subprocess"]
@@ -37,7 +37,7 @@ print(sum(show(importlib.import_module(name).main) for name in modules))
 """
 
 
-def test_no_help_loads_what_runs(lonely: Shelf) -> None:
+def test_no_help_loads_what_runs(lonely: CommandHome) -> None:
     """So that the help of every command costs as little as that of those above."""
     run = [sys.executable, "-c", EVERY_HELP, *DEAR, "servers.launch", "runtimes.host"]
     done = subprocess.run(run, cwd=ROOT, env=lonely.env, capture_output=True, text=True, check=False)
@@ -71,7 +71,7 @@ except SystemExit:
         ("servers.__main__ --help", 10),
     ],
 )
-def test_how_much_is_loaded(desk: Shelf, words: str, most: int) -> None:
+def test_how_much_is_loaded(desk: CommandHome, words: str, most: int) -> None:
     """Of our modules, and nothing dear: it says on any machine what the time says on a quiet one."""
     dear = [name for name in DEAR if name != "socket" or "status" not in words]
     completion = {} if " " in words else COMPLETION

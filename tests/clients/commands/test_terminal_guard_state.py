@@ -13,7 +13,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.clients.commands.command_process import Shelf, finish, module
+from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.clients.commands.test_desktop_options import paired
 from tests.clients.commands.test_shell import PROMPT
 from tests.forkserver import Terminal, python, run
@@ -22,7 +22,7 @@ from tests.servers.program_process import ROOT, TIMEOUT, running_relay
 SHELL = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
 
 
-def around(desk: Shelf, words: list[str]) -> tuple[pexpect.spawn[str], int]:
+def around(desk: CommandHome, words: list[str]) -> tuple[pexpect.spawn[str], int]:
     """The command as a shell sees it, on a terminal, and its process id."""
     command, *arguments = python("tests.support.terminal_observer", *words)
     terminal = Terminal(command, arguments, cwd=str(ROOT), env=desk.env, encoding="utf-8", timeout=TIMEOUT)
@@ -32,7 +32,7 @@ def around(desk: Shelf, words: list[str]) -> tuple[pexpect.spawn[str], int]:
     return terminal, int(terminal.match[1])
 
 
-def shell(desk: Shelf) -> tuple[pexpect.spawn[str], int]:
+def shell(desk: CommandHome) -> tuple[pexpect.spawn[str], int]:
     """An open shell."""
     terminal, pid = around(desk, [*module("svc-relay"), "shell"])
     terminal.expect(PROMPT)
@@ -51,33 +51,33 @@ def outcome(terminal: pexpect.spawn[str]) -> int:
 
 
 @pytest.fixture
-def home(desk: Shelf) -> Shelf:
+def home(desk: CommandHome) -> CommandHome:
     """Paired."""
     paired(desk)
     return desk
 
 
-def test_the_shell_ends(home: Shelf) -> None:
+def test_the_shell_ends(home: CommandHome) -> None:
     terminal, _ = shell(home)
     terminal.sendline("exit 7")
     terminal.expect_exact("[the shell has ended with status 7]")
     assert outcome(terminal) == 7
 
 
-def test_detaching(home: Shelf) -> None:
+def test_detaching(home: CommandHome) -> None:
     terminal, _ = shell(home)
     terminal.send("\x1d")
     assert outcome(terminal) == 0
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
-def test_one_signal(home: Shelf, signum: signal.Signals) -> None:
+def test_one_signal(home: CommandHome, signum: signal.Signals) -> None:
     terminal, pid = shell(home)
     os.kill(pid, signum)
     assert outcome(terminal) == 130
 
 
-def test_two_signals(home: Shelf, runtime: str) -> None:
+def test_two_signals(home: CommandHome, runtime: str) -> None:
     home.runtime = runtime
     home.more = {"SVC_DEBUG": "1"}
     terminal, pid = shell(home)
@@ -87,14 +87,14 @@ def test_two_signals(home: Shelf, runtime: str) -> None:
 
 
 @pytest.mark.parametrize("signum", [signal.SIGHUP, signal.SIGQUIT])
-def test_signals_that_kill(home: Shelf, signum: signal.Signals) -> None:
+def test_signals_that_kill(home: CommandHome, signum: signal.Signals) -> None:
     terminal, pid = shell(home)
     os.kill(pid, signum)
     assert outcome(terminal) == -signum
 
 
 def test_the_relay_is_killed(tmp_path: Path) -> None:
-    desk = Shelf(tmp_path)
+    desk = CommandHome(tmp_path)
     with running_relay(tmp_path, env=SHELL) as (relay, desk.port):
         paired(desk)
         terminal, _ = shell(desk)
@@ -124,7 +124,7 @@ main(args=["shell"], prog_name="svc-relay")
         ("shell.ShellChore._ended = crash", 70),
     ],
 )
-def test_a_crash(home: Shelf, line: str, status: int) -> None:
+def test_a_crash(home: CommandHome, line: str, status: int) -> None:
     terminal, _ = around(home, [sys.executable, "-c", CRASH.format(line=line)])
     terminal.sendline("exit")
     terminal.expect("error: ")
@@ -139,7 +139,7 @@ def test_a_crash(home: Shelf, line: str, status: int) -> None:
 @pytest.mark.parametrize(
     ("stop", "status"), [(pexpect.spawn.sendintr, 130), (pexpect.spawn.sendeof, 2)], ids=["Ctrl-C", "Ctrl-D"]
 )
-def test_at_a_prompt(desk: Shelf, stop: Callable[[pexpect.spawn[str]], None], status: int) -> None:
+def test_at_a_prompt(desk: CommandHome, stop: Callable[[pexpect.spawn[str]], None], status: int) -> None:
     terminal, pid = around(desk, [*module("svc-relay"), "pair", "--remote", desk.url])
     terminal.expect_exact("Pairing code: ")
     while is_awake(pid):  # a signal just before Python's `read` is seen only when that has returned
@@ -154,7 +154,7 @@ def is_awake(pid: int) -> bool:
     return state != "S"
 
 
-def test_a_chain_of_commands_goes_on(home: Shelf) -> None:
+def test_a_chain_of_commands_goes_on(home: CommandHome) -> None:
     """A shell script reads on after us: its standard input is still of the kind that waits."""
     words = " ".join(module("svc-relay"))
     script = f'{words} shell; IFS= read -r line && echo "got=$line"'
@@ -167,7 +167,7 @@ def test_a_chain_of_commands_goes_on(home: Shelf) -> None:
     assert finish(terminal)[0] == 0
 
 
-def test_without_a_terminal_nothing_is_changed(home: Shelf) -> None:
+def test_without_a_terminal_nothing_is_changed(home: CommandHome) -> None:
     done = run(
         [*module("svc-relay"), "shell"], cwd=ROOT, env=home.env, input="exit 5\n", text=True, capture_output=True,
         timeout=TIMEOUT,

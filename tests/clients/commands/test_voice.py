@@ -12,11 +12,11 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from clients.commands.cli import shown
+from clients.commands.cli import terminal_safe
 from clients.commands.voice import MAX_PIPED, player, recorder
 from svc_proto.basics.resampler import Resampler
 from svc_proto.cli.voice_chat import RECORDER_RATE
-from tests.clients.commands.command_process import Shelf, finish
+from tests.clients.commands.command_process import CommandHome, finish
 from tests.clients.commands.test_desktop_options import paired
 from tests.servers.program_process import running, running_relay
 from tests.voice.recordings import CLEAR_VOICE, SENTENCE, needs_engines, spoken, understood
@@ -26,19 +26,19 @@ CONFIG = f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n"
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandHome]:
     """A paired desktop, and a relay whose voice is clear."""
     home = tmp_path_factory.mktemp("voice")
     (home / "svc").mkdir(mode=0o700)
     (home / "svc" / "config.yaml").write_text(CONFIG)
     with running_relay(home) as (_, port):
-        shelf = Shelf(home, port)
+        shelf = CommandHome(home, port)
         paired(shelf)
         yield shelf
 
 
 @needs_engines
-def test_say_and_transcribe(desk: Shelf, tmp_path: Path) -> None:
+def test_say_and_transcribe(desk: CommandHome, tmp_path: Path) -> None:
     file = str(tmp_path / "speech.mp3")
     done = desk.run(*VOICE, "say", SENTENCE, "-o", file)
     assert (done.code, done.out, done.err) == (0, f"{file}: audio/mpeg\n", "")
@@ -53,7 +53,7 @@ def test_say_and_transcribe(desk: Shelf, tmp_path: Path) -> None:
 
 
 @needs_engines
-def test_recordings_that_are_none(desk: Shelf, tmp_path: Path) -> None:
+def test_recordings_that_are_none(desk: CommandHome, tmp_path: Path) -> None:
     (tmp_path / "cut.wav").write_bytes(spoken()[:-100])
     (tmp_path / "silent.wav").write_bytes(spoken()[:44] + bytes(len(spoken()) - 44))
     for name, code, problem in (
@@ -66,7 +66,7 @@ def test_recordings_that_are_none(desk: Shelf, tmp_path: Path) -> None:
         assert (done.code, done.problem) == (code, problem)
 
 
-def test_config(desk: Shelf) -> None:
+def test_config(desk: CommandHome) -> None:
     done = desk.run(*VOICE, "config")
     assert done.code == 0
     assert done.out.startswith(f"speaks:         local, {CLEAR_VOICE}\n")
@@ -81,20 +81,20 @@ def test_config(desk: Shelf) -> None:
         (("-",), " " * (MAX_PIPED + 10), f"standard input has more than {MAX_PIPED} bytes"),
     ],
 )
-def test_texts_that_are_none(desk: Shelf, words: tuple[str, ...], text: str, problem: str) -> None:
+def test_texts_that_are_none(desk: CommandHome, words: tuple[str, ...], text: str, problem: str) -> None:
     done = desk.run(*VOICE, "say", *words, text=text)
     assert (done.code, done.problem) == (2, problem)
 
 
-def test_no_sound_onto_a_terminal(desk: Shelf) -> None:
+def test_no_sound_onto_a_terminal(desk: CommandHome) -> None:
     status, told = finish(desk.spawn(*VOICE, "say", "Hi", "-o", "-"))
     assert (status, told.strip()) == (2, "error: sound is nothing for a terminal: pipe it, or name a file with -o")
 
 
 def test_what_was_said_does_not_command_the_terminal() -> None:
     said = "a\x1b]0;title\x07\x1b[31mred\tü\nnext\u202e"
-    assert shown(said, on_terminal=True) == "a]0;title[31mred\tü\nnext"
-    assert shown(said, on_terminal=False) == said
+    assert terminal_safe(said, on_terminal=True) == "a]0;title[31mred\tü\nnext"
+    assert terminal_safe(said, on_terminal=False) == said
 
 
 # --- talking ------------------------------------------------------------------------------------------------------
@@ -124,16 +124,16 @@ def sounds(folder: Path, said: bytes, seconds: float) -> dict[str, str]:
 
 
 @pytest.fixture
-def talking(tmp_path: Path) -> Iterator[Shelf]:
+def talking(tmp_path: Path) -> Iterator[CommandHome]:
     """The same with a stub that answers, and programs for microphone and loudspeaker."""
     env = {"RELAY_REALTIME_VOICE_PROVIDER": "stub", "RELAY_WEBAPI_URL": "http://127.0.0.1:9"}
     with running_relay(tmp_path, env=env) as (_, port):
-        shelf = Shelf(tmp_path, port, more=sounds(tmp_path, bytes(32_000), 30))
+        shelf = CommandHome(tmp_path, port, more=sounds(tmp_path, bytes(32_000), 30))
         paired(shelf)
         yield shelf
 
 
-def test_talk_without_an_api_server_says_so(talking: Shelf) -> None:
+def test_talk_without_an_api_server_says_so(talking: CommandHome) -> None:
     done = talking.run(*VOICE, "talk", text="Hello there\n")
     assert done.code == 0
     assert "you: Hello there\n" in done.err
@@ -141,7 +141,7 @@ def test_talk_without_an_api_server_says_so(talking: Shelf) -> None:
     assert done.out == ""
 
 
-def test_talk_at_a_terminal(talking: Shelf) -> None:
+def test_talk_at_a_terminal(talking: CommandHome) -> None:
     terminal: pexpect.spawn[str] = talking.spawn(*VOICE, "talk", "--mute")
     terminal.expect("Enter to speak, or type")
     terminal.sendline("")
@@ -160,7 +160,7 @@ def test_a_person_speaks_and_hears_the_answer(tmp_path: Path) -> None:
     options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
     with running(tmp_path, "servers", *options, env={"API_SERVER_KEY": "sk-voice-1"}) as servers:
         port = int(servers.line(r"^relay: http://127\.0\.0\.1:(\d+) ")[1])
-        shelf = Shelf(tmp_path, port, more=sounds(tmp_path, said, 0))
+        shelf = CommandHome(tmp_path, port, more=sounds(tmp_path, said, 0))
         paired(shelf)
         terminal: pexpect.spawn[str] = shelf.spawn(*VOICE, "talk", env={"NO_COLOR": "1"})
         terminal.expect("Enter to speak, or type")

@@ -5,30 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from clients.phone.emulator.backend import SimulatedHandset
+from clients.phone.emulator.backend import EmulatedPhone
 from clients.phone.emulator.layout import App
 from clients.phone.emulator.sample_apps import SAMPLE_APPS
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.backend import HandsetCommand, Later, NeedsUpload, Performed, Reply
+from svc_proto.phone.backend import CommandReply, CommandResponse, DelayedReply, PhoneCommand, UploadReply
 
 STATUSES = (200, 400, 403, 404, 405, 423, 500, 503)  # 1.2
 
 
-class Driver:
+class EmulatorDriver:
     """Each command comes one second after the one before."""
 
     def __init__(self, apps: Iterable[App] = SAMPLE_APPS) -> None:
-        self.handset = SimulatedHandset(seed_apps=apps)
+        self.handset = EmulatedPhone(seed_apps=apps)
         self.device = self.handset.device
         self.now = Moment(100.0, 1_795_310_560.0)
 
-    def perform(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Performed:
+    def perform(self, method: str, path: str, body: Mapping[str, object] | None = None) -> CommandResponse:
         self.now = self.now.at(self.now.mono + 1.0)
-        return self.handset.perform(HandsetCommand(method, path, body or {}, "r1"), self.now)
+        return self.handset.execute(PhoneCommand(method, path, body or {}, "r1"), self.now)
 
-    def reply(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Reply:
+    def reply(self, method: str, path: str, body: Mapping[str, object] | None = None) -> CommandReply:
         outcome = self.perform(method, path, body)
-        assert isinstance(outcome, Reply)
+        assert isinstance(outcome, CommandReply)
         check(outcome)
         return outcome
 
@@ -67,12 +67,12 @@ class Driver:
         raise AssertionError(f"no node with {wanted}")
 
 
-def check(outcome: Performed) -> None:
+def check(outcome: CommandResponse) -> None:
     """What holds for every answer: an allowed status and an object that survives JSON in UTF-8."""
-    if isinstance(outcome, NeedsUpload):
+    if isinstance(outcome, UploadReply):
         assert outcome.file_name.endswith(".png")
         return
-    if isinstance(outcome, Later):
+    if isinstance(outcome, DelayedReply):
         assert 0 <= outcome.seconds <= 15
         outcome = outcome.reply
     assert outcome.status in STATUSES

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clients.phone.emulator.backend import SimulatedHandset
+from clients.phone.emulator.backend import EmulatedPhone
 from clients.phone.emulator.routes import ROUTES
 from clients.phone.emulator.sample_apps import BANK, MAIL
-from clients.phone.emulator.view_tree import walk
+from clients.phone.emulator.view_tree import traverse
 from svc_proto.basics.brand import HERMES, SVC, Brand
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.backend import Handset, HandsetCommand, Reply
-from tests.clients.emulator.driver import Driver, check
+from svc_proto.phone.backend import CommandReply, PhoneBackend, PhoneCommand
+from tests.clients.emulator.driver import EmulatorDriver, check
 
 NOW = Moment(1.0, 1_795_310_560.0)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=12)
@@ -83,12 +83,12 @@ def test_the_table_covers_the_surface() -> None:
 
 
 def test_it_is_a_handset() -> None:
-    handset: Handset = SimulatedHandset()
-    assert handset.uploaded("tok", "svc-relay") == Reply(200, {"media": "MEDIA:svc-relay://tok"})
+    handset: PhoneBackend = EmulatedPhone()
+    assert handset.on_uploaded("tok", "svc-relay") == CommandReply(200, {"media": "MEDIA:svc-relay://tok"})
 
 
 def test_an_unknown_path_is_404_and_another_method_405() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.refused("/nothing", 404)
     driver.refused("/ping\ud800", 404)
     assert driver.refused("/screen", 405)["error"] == "method: /screen takes GET"
@@ -98,7 +98,7 @@ def test_an_unknown_path_is_404_and_another_method_405() -> None:
 @settings(max_examples=50, deadline=None)
 @given(commands=st.lists(st.tuples(st.sampled_from(sorted(ROUTES)), BODIES), min_size=1, max_size=12))
 def test_any_body_gets_a_proper_answer(commands: list[tuple[tuple[str, str], dict[str, object]]]) -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     for (method, path), body in commands:
         check(driver.perform(method, path, body))
         driver.device.wake(driver.now)
@@ -107,7 +107,7 @@ def test_any_body_gets_a_proper_answer(commands: list[tuple[tuple[str, str], dic
 @settings(max_examples=25, deadline=None)
 @given(method=st.text(max_size=6), path=st.text(st.characters(), max_size=12), body=BODIES)
 def test_any_method_and_path_get_a_proper_answer(method: str, path: str, body: dict[str, object]) -> None:
-    check(Driver().perform(method, path, body))
+    check(EmulatorDriver().perform(method, path, body))
 
 
 @pytest.mark.parametrize(
@@ -146,12 +146,12 @@ def test_any_method_and_path_get_a_proper_answer(method: str, path: str, body: d
 )
 @pytest.mark.parametrize("value", [[], {"a": 1}])
 def test_a_list_or_object_in_place_of_a_scalar_is_named(method: str, path: str, field: str, value: object) -> None:
-    error = Driver().refused(f"{method} {path}", **{field: value})["error"]
+    error = EmulatorDriver().refused(f"{method} {path}", **{field: value})["error"]
     assert field in str(error)
 
 
 def test_the_status_has_every_member() -> None:
-    handset = SimulatedHandset(name="Pixel 7a")
+    handset = EmulatedPhone(name="Pixel 7a")
     assert handset.status(NOW) == {
         "device": {
             "name": "Pixel 7a",
@@ -200,11 +200,11 @@ def test_the_status_has_every_member() -> None:
 
 
 def test_the_status_of_a_store_build_and_without_accessibility() -> None:
-    status = SimulatedHandset(build="googlePlay").status(NOW)
+    status = EmulatedPhone(build="googlePlay").status(NOW)
     bridge = status["bridge"]
     assert isinstance(bridge, dict)
     assert not any(value for key, value in bridge.items() if key != "notification_listener_granted")
-    handset = SimulatedHandset()
+    handset = EmulatedPhone()
     handset.device.permissions.accessibility = False
     assert handset.status(NOW)["accessibility_enabled"] is False
     assert handset.status(NOW)["current_app"] == "unknown"
@@ -212,7 +212,7 @@ def test_the_status_of_a_store_build_and_without_accessibility() -> None:
 
 
 def test_what_gates_look_at() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     assert driver.handset.foreground == MAIL
     assert driver.handset.text_of(driver.node_id(contentDescription="Compose")) == "Compose"
@@ -222,18 +222,18 @@ def test_what_gates_look_at() -> None:
 
 
 def test_a_command_needs_no_request_id() -> None:
-    reply = SimulatedHandset().perform(HandsetCommand("GET", "/ping", {}), NOW)
-    assert reply == Reply(200, {"pong": True, "ts": 1_795_310_560_000})
+    reply = EmulatedPhone().execute(PhoneCommand("GET", "/ping", {}), NOW)
+    assert reply == CommandReply(200, {"pong": True, "ts": 1_795_310_560_000})
 
 
 @pytest.mark.parametrize("brand", [SVC, HERMES])
 def test_the_marker_of_an_uploaded_screenshot(brand: Brand) -> None:
     marker = {"svc": "MEDIA:svc-relay://tok", "hermes": "MEDIA:hermes-relay://tok"}[brand.name]
-    assert SimulatedHandset().uploaded("tok", brand.scheme) == Reply(200, {"media": marker})
+    assert EmulatedPhone().on_uploaded("tok", brand.scheme) == CommandReply(200, {"media": marker})
 
 
 def test_a_story_read_a_mail_and_answer_it() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     assert driver.post("/tap_text", text="Mail")["via"] == "parent click (1 levels up)"
     assert driver.get("/current_app") == {"package": MAIL}
     driver.post("/tap_text", text="lunch on")
@@ -260,7 +260,7 @@ def test_a_story_read_a_mail_and_answer_it() -> None:
 
 
 def test_a_story_read_a_mail_and_put_it_away() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     driver.post("/tap_text", text="Library")
     driver.post("/tap_text", text="Archive")
@@ -274,10 +274,10 @@ def test_a_story_read_a_mail_and_put_it_away() -> None:
 
 
 def test_a_disabled_node_does_nothing() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     driver.post("/tap_text", text="Compose")
     before = driver.nodes()
-    (send,) = [seen.node for seen in walk(driver.device.windows()) if seen.node.text == "Send"]
+    (send,) = [seen.node for seen in traverse(driver.device.windows()) if seen.node.text == "Send"]
     driver.device.click(send, MAIL, driver.now)
     assert driver.nodes() == before

@@ -8,15 +8,15 @@ from clients.phone.emulator.environment import Gesture
 from clients.phone.emulator.layout import App, Screen, button, entry, label
 from clients.phone.emulator.sample_apps import BANK, BROWSER, DIALER, MAIL, MAPS, MESSAGES, MUSIC, SETTINGS
 from clients.phone.emulator.system_screens import Notice
-from clients.phone.emulator.view_tree import Leave, Show
-from svc_proto.phone.backend import Later, Reply
-from tests.clients.emulator.driver import Driver
+from clients.phone.emulator.view_tree import GoBack, ShowScreen
+from svc_proto.phone.backend import CommandReply, DelayedReply
+from tests.clients.emulator.driver import EmulatorDriver
 
 STROKE: dict[str, object] = {"start_x": 500, "start_y": 1800, "end_x": 500, "end_y": 800}
 
 
-def opened(package: str) -> Driver:
-    driver = Driver()
+def opened(package: str) -> EmulatorDriver:
+    driver = EmulatorDriver()
     assert driver.post("/open_app", package=package) == {"ok": True, "package": package}
     return driver
 
@@ -38,7 +38,7 @@ def test_tap_a_node_or_a_point() -> None:
 
 
 def test_tap_refused() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.refused("/tap")
     driver.refused("/tap", x=1)
     driver.refused("/tap", x=1.0, y=2)
@@ -54,7 +54,7 @@ def test_tap_refused() -> None:
 
 
 def test_the_lock_screen_is_in_the_way_until_woken() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/press_key", key="lock_screen")
     assert driver.texts() == ["Locked"]
     assert driver.handset.status(driver.now)["screen_on"] is False
@@ -100,9 +100,9 @@ def test_tap_text_clicks_an_ancestor() -> None:
 
 
 def test_tap_text_prefers_the_whole_text_to_a_part() -> None:
-    rows = (button("Resend", "resend", Show("wrong")), label("Send"), button("Send", "send", Show("right")))
+    rows = (button("Resend", "resend", ShowScreen("wrong")), label("Send"), button("Send", "send", ShowScreen("right")))
     screens = {"main": Screen(title="M", rows=rows), "wrong": Screen(title="wrong"), "right": Screen(title="right")}
-    driver = Driver([App(package="p", label="P", screens=screens)])
+    driver = EmulatorDriver([App(package="p", label="P", screens=screens)])
     driver.post("/open_app", package="p")
     assert driver.post("/tap_text", text="send")["via"] == "direct click"
     assert "right" in driver.texts()
@@ -114,8 +114,8 @@ def test_tap_text_prefers_the_whole_text_to_a_part() -> None:
 
 
 def test_tap_text_matches_a_part_below_an_ancestor() -> None:
-    driver = Driver(
-        [App(package="p", label="P", screens={"a": Screen(title="A", rows=(entry("Go on", None, Leave()),))})]
+    driver = EmulatorDriver(
+        [App(package="p", label="P", screens={"a": Screen(title="A", rows=(entry("Go on", None, GoBack()),))})]
     )
     driver.post("/open_app", package="p")
     assert driver.post("/tap_text", text="go")["via"] == "parent click (1 levels up)"
@@ -137,7 +137,7 @@ def test_tap_text_falls_back_to_the_coordinates() -> None:
 
 
 def test_tap_text_refused() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.refused("/tap_text")
     driver.refused("/tap_text", text=" ")
     driver.refused("/tap_text", text="no such text")
@@ -187,7 +187,7 @@ def test_swipe_between_points_moves_the_list() -> None:
 
 
 def test_swipe_where_nothing_scrolls() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     before = driver.nodes()
     driver.post("/swipe", **STROKE)
     assert driver.nodes() == before
@@ -210,7 +210,7 @@ def test_swipe_in_a_direction() -> None:
 
 
 def test_swipe_refused() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     assert "end_y" in str(driver.refused("/swipe", start_x=1, start_y=1, end_x=1)["error"])
     driver.refused("/swipe", **STROKE, duration_ms=0)
     driver.refused("/swipe", direction="sideways")
@@ -237,7 +237,7 @@ def test_scroll() -> None:
 
 def test_a_long_system_list_scrolls_too() -> None:
     apps = [App(package=f"p{n}", label=f"App {n}", screens={"a": Screen(title="A")}) for n in range(20)]
-    driver = Driver(apps)
+    driver = EmulatorDriver(apps)
     for app in apps:
         driver.post("/open_app", package=app.package)
     driver.post("/press_key", key="recents")
@@ -302,7 +302,7 @@ def test_press_key() -> None:
 
 
 def test_quick_settings_are_the_settings() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/press_key", key="quick_settings")
     driver.post("/tap", nodeId=driver.node_id(contentDescription="Airplane mode"))
     driver.post("/tap_text", text="Close")
@@ -314,7 +314,7 @@ def test_quick_settings_are_the_settings() -> None:
 
 
 def test_notifications_open_their_app() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/press_key", key="notifications")
     assert "No notifications" in driver.texts()
     driver.device.notify(Notice(MESSAGES, "Ada", "See you"), driver.now)
@@ -325,25 +325,27 @@ def test_notifications_open_their_app() -> None:
 
 
 def test_recents_are_empty_at_first() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/press_key", key="recents")
     assert driver.texts()[:2] == ["Recent apps", "No items"]
 
 
 def test_wait_is_held_by_the_caller() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     for ms, slept in [(2000, 2000), ("250", 250), (None, 0), (-5, 0), (99_999, 15_000), (1.5, 0)]:
-        assert driver.perform("POST", "/wait", {"ms": ms}) == Later(slept / 1000, Reply(200, {"slept_ms": slept}))
+        assert driver.perform("POST", "/wait", {"ms": ms}) == DelayedReply(
+            slept / 1000, CommandReply(200, {"slept_ms": slept})
+        )
 
 
 def test_open_app_refused() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.refused("/open_app")
     driver.refused("/open_app", 404, package="com.example.none")
 
 
 def test_clipboard() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     assert driver.get("/clipboard") == {"text": ""}
     assert driver.post("/clipboard", text="code") == {"success": True, "length": 4}
     assert driver.get("/clipboard") == {"text": "code"}
@@ -356,7 +358,7 @@ def test_clipboard() -> None:
     ("action", "keycode"), [("play", 126), ("PAUSE", 127), ("toggle", 85), ("next", 87), ("previous", 88)]
 )
 def test_media_keys(action: str, keycode: int) -> None:
-    assert Driver().post("/media", action=action) == {"action": action.lower(), "keycode": keycode}
+    assert EmulatorDriver().post("/media", action=action) == {"action": action.lower(), "keycode": keycode}
 
 
 def test_media_plays_and_sets_the_volume() -> None:
@@ -393,7 +395,7 @@ VIEW = "android.intent.action.VIEW"
     ],
 )
 def test_send_intent_by_its_data(data: str, package: str, text: str) -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     assert driver.post("/send_intent", action=VIEW, data=data) == {
         "action": VIEW,
         "package": "",
@@ -405,7 +407,7 @@ def test_send_intent_by_its_data(data: str, package: str, text: str) -> None:
 
 
 def test_send_intent_to_a_target() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     extras = {"s": "a", "n": 1, "b": True, "f": 1.5, "none": None, "list": [1], "object": {}}
     result = driver.post(
         "/send_intent", action="x.Y", component=f"{MAIL}/.Main", category="c", extras=extras, package=MAPS
@@ -426,20 +428,20 @@ def test_send_intent_to_a_target() -> None:
 
 
 def test_send_intent_refused() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.refused("/send_intent")
     driver.refused("/send_intent", action="x.Y")
     driver.refused("/send_intent", action="x.Y", package="com.example.none")
     driver.refused("/send_intent", action="x.Y", component="no-slash")
     driver.refused("/send_intent", action="x.Y", extras="text")
     assert "extras.n" in str(driver.refused("/send_intent", action="x.Y", extras={"n": 1 << 9999})["error"])
-    bare = Driver([])
+    bare = EmulatorDriver([])
     bare.refused("/send_intent", action=VIEW, data="https://example.com")
     assert not driver.handset.outbox
 
 
 def test_broadcast() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     result = driver.post("/broadcast", action="x.PING", data="d:1", package="p", extras={"a": 1})
     assert result == {"action": "x.PING", "package": "p", "data": "d:1"}
     (item,) = driver.handset.outbox

@@ -7,14 +7,14 @@ import pytest
 from clients.phone.emulator.environment import Fix, Radio
 from clients.phone.emulator.routes_comms import sms_parts
 from clients.phone.emulator.sample_apps import DIALER, MAIL, MAPS, MESSAGES
-from svc_proto.phone.backend import Later
-from tests.clients.emulator.driver import Driver, check
+from svc_proto.phone.backend import DelayedReply
+from tests.clients.emulator.driver import EmulatorDriver, check
 
 SCHEMA = {"to": "string, required", "body": "string, required"}
 
 
 def test_location_is_the_most_accurate_fix() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     assert driver.get("/location") == {
         "latitude": 52.0116,
         "longitude": 4.3571,
@@ -27,7 +27,7 @@ def test_location_is_the_most_accurate_fix() -> None:
 
 
 def test_an_old_location_has_a_warning() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     wall = driver.now.wall - 599.0
     driver.device.fixes = (Fix(latitude=1.0, longitude=2.0, accuracy=5.0, wall=wall),)
     result = driver.get("/location")
@@ -37,7 +37,7 @@ def test_an_old_location_has_a_warning() -> None:
 
 
 def test_location_refused() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.device.fixes = (Fix(latitude=1.0, longitude=2.0, accuracy=0.0),)
     driver.refused("GET /location")
     driver.device.location_on = False
@@ -47,7 +47,7 @@ def test_location_refused() -> None:
 
 
 def test_search_contacts() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     assert driver.post("/search_contacts", query="ADA") == {
         "count": 1,
         "query": "ADA",
@@ -77,7 +77,7 @@ def test_search_contacts() -> None:
 
 
 def test_call() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     assert driver.post("/call", number="+1 (555) 0100") == {"number": "+1 (555) 0100", "mode": "auto_dial"}
     assert driver.get("/current_app") == {"package": DIALER}
     assert driver.handset.outbox[-1].kind == "call"
@@ -91,11 +91,11 @@ def test_call() -> None:
     assert "112" in driver.texts()
     driver.post("/tap_text", text="Call")
     assert [item.kind for item in driver.handset.outbox] == ["call", "dialer", "call"]
-    Driver([]).refused("/call", number="112")
+    EmulatorDriver([]).refused("/call", number="112")
 
 
 def test_send_sms() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     result = driver.post("/send_sms", to="+15550100", body="hi")
     assert isinstance(result.pop("summary"), str)
     assert result == {"status": "sent", "android_result": "RESULT_OK", "parts": 1, "to": "+15550100", "length": 2}
@@ -106,13 +106,13 @@ def test_send_sms() -> None:
 
 @pytest.mark.parametrize("body", [{}, {"to": "1"}, {"body": "x"}, {"to": "1", "body": ""}, {"to": [], "body": "x"}])
 def test_send_sms_without_its_arguments(body: dict[str, object]) -> None:
-    refused = Driver().refused("/send_sms", **body)
+    refused = EmulatorDriver().refused("/send_sms", **body)
     assert (refused["status"], refused["reason"]) == ("failed", "invalid_schema")
     assert refused["expected_schema"] == SCHEMA
 
 
 def test_send_sms_fails_as_phones_do() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     refused = driver.refused("/send_sms", to="Ada", body="hi")
     assert (refused["status"], refused["reason"]) == ("failed", "invalid_recipient")
     driver.device.radio = Radio.NO_SERVICE
@@ -122,7 +122,7 @@ def test_send_sms_fails_as_phones_do() -> None:
     driver.device.radio = Radio.NO_ANSWER
     outcome = driver.perform("POST", "/send_sms", {"to": "12", "body": "hi"})
     check(outcome)
-    assert isinstance(outcome, Later)
+    assert isinstance(outcome, DelayedReply)
     assert (outcome.seconds, outcome.reply.status) == (15.0, 400)
     result = outcome.reply.result
     assert (result["status"], result["reason"]) == ("timeout", "carrier_ack_timeout")
@@ -146,7 +146,7 @@ def test_sms_parts(text: str, parts: int) -> None:
 
 
 def test_a_message_sent_by_touch() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/open_app", package=MESSAGES)
     driver.post("/tap_text", text="Bo")
     driver.post("/type", text="Coming")
@@ -156,7 +156,7 @@ def test_a_message_sent_by_touch() -> None:
 
 
 def test_share_media_opens_the_share_sheet() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     result = driver.post("/share_media", media="tok", file_name="a.PNG", text="Look", title="Share with")
     assert isinstance(result.pop("summary"), str)
     assert result == {
@@ -177,7 +177,7 @@ def test_share_media_opens_the_share_sheet() -> None:
 
 
 def test_share_media_takes_every_form_of_reference() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     result = driver.post(
         "/share_media",
         attachments=[
@@ -207,7 +207,7 @@ def test_share_media_takes_every_form_of_reference() -> None:
 
 
 def test_share_text_into_an_app() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     result = driver.post("/share_media", text="first", body="second", package=MAIL)
     assert (result["package"], result["attachments"], result["content_types"]) == (MAIL, 0, [])
     assert "first" in driver.texts()
@@ -230,14 +230,14 @@ def test_share_text_into_an_app() -> None:
     ],
 )
 def test_share_media_refused(body: dict[str, object], reason: str) -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     refused = driver.refused("/share_media", **body)
     assert (refused["status"], refused["reason"]) == ("failed", reason)
     assert not driver.handset.outbox
 
 
 def test_send_mms() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     result = driver.post("/send_mms", to="+15550100", text="Look", attachments=[{"media": "a"}, {"media": "b"}])
     assert isinstance(result.pop("summary"), str)
     assert result == {
@@ -257,9 +257,9 @@ def test_send_mms() -> None:
 
 
 def test_send_mms_refused() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     bodies: list[dict[str, object]] = [{"text": "x"}, {"to": " ", "text": "x"}, {"to": "12"}]
     for body in bodies:
         assert driver.refused("/send_mms", **body)["reason"] == "invalid_schema"
-    refused = Driver([]).refused("/send_mms", to="12", text="x")
+    refused = EmulatorDriver([]).refused("/send_mms", to="12", text="x")
     assert refused["reason"] == "activity_not_found"

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from clients.phone.emulator.layout import App, Screen, label
 from clients.phone.emulator.sample_apps import BROWSER, MAIL, SETTINGS
-from svc_proto.phone.backend import NeedsUpload
-from tests.clients.emulator.driver import Driver
+from svc_proto.phone.backend import UploadReply
+from tests.clients.emulator.driver import EmulatorDriver
 from tests.clients.emulator.test_view_tree import decode
 
 FLAGS = ["clickable", "longClickable", "scrollable", "editable", "focused", "selected", "enabled"]
 NODE = ["nodeId", "text", "contentDescription", "className", "viewId", "bounds", *FLAGS]
 
 
-def deaf() -> Driver:
+def deaf() -> EmulatorDriver:
     """A phone whose accessibility service is off."""
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.device.permissions.accessibility = False
     return driver
 
 
 def test_ping_and_setup() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     assert driver.get("/ping") == {"pong": True, "ts": int(driver.now.wall * 1000)}
     result = driver.post("/setup", anything=[1])
     assert result["ok"] is True
@@ -28,12 +28,12 @@ def test_ping_and_setup() -> None:
 
 
 def test_current_app() -> None:
-    assert Driver().get("/current_app") == {"package": "com.example.launcher"}
+    assert EmulatorDriver().get("/current_app") == {"package": "com.example.launcher"}
     assert deaf().get("/current_app") == {"package": "unknown"}
 
 
 def test_return_to_the_client() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     package = driver.handset.application_id
     assert driver.post("/return_to_svc") == {"ok": True, "package": package}
     assert driver.post("/return_to_hermes") == {"ok": True, "package": package, "note": "already foreground"}
@@ -43,7 +43,7 @@ def test_return_to_the_client() -> None:
 
 
 def test_screen() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     result = driver.get("/screen")
     assert list(result) == ["packageName", "rootBounds", "nodes", "truncated", "nodeCount"]
@@ -66,7 +66,7 @@ def test_screen() -> None:
 
 
 def test_screen_without_bounds_has_the_same_nodes() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     with_bounds = driver.nodes()
     nodes = driver.get("/screen", include_bounds="false")["nodes"]
     assert nodes == [{key: value for key, value in node.items() if key != "bounds"} for node in with_bounds]
@@ -74,7 +74,7 @@ def test_screen_without_bounds_has_the_same_nodes() -> None:
 
 
 def test_screen_of_several_windows() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/press_key", key="notifications")
     assert driver.get("/screen")["packageName"] == "com.android.systemui"
     assert {str(node["nodeId"])[:3] for node in driver.nodes()} == {"w0:", "w1:"}
@@ -82,7 +82,7 @@ def test_screen_of_several_windows() -> None:
 
 def test_a_crowded_screen_is_truncated() -> None:
     rows = tuple(label(f"row {n}" + "x" * 3000) for n in range(600))
-    driver = Driver(
+    driver = EmulatorDriver(
         [App(package="crowd", label="Crowd", screens={"all": Screen(title="All", rows=rows, row_height=3)})]
     )
     driver.post("/open_app", package="crowd")
@@ -97,7 +97,7 @@ def test_a_crowded_screen_is_truncated() -> None:
 
 
 def test_screen_hash_and_diff() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     result = driver.get("/screen_hash")
     assert list(result) == ["hash", "node_count", "truncated"]
     digest = str(result["hash"])
@@ -111,7 +111,7 @@ def test_screen_hash_and_diff() -> None:
 
 
 def test_find_nodes() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     assert list(driver.post("/find_nodes")) == ["matches", "count"]
     assert driver.post("/find_nodes")["count"] == 20
@@ -128,7 +128,7 @@ def test_find_nodes() -> None:
 
 
 def test_describe_node() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/open_app", package=SETTINGS)
     driver.post("/tap_text", text="Network")
     node_id = driver.node_id(className="android.widget.Switch")
@@ -178,21 +178,21 @@ def test_no_readable_window_is_500() -> None:
 
 
 def test_screenshot() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     outcome = driver.perform("GET", "/screenshot")
-    assert isinstance(outcome, NeedsUpload)
+    assert isinstance(outcome, UploadReply)
     assert (outcome.file_name, outcome.content_type) == ("screenshot-1795310561000.png", "image/png")
     assert decode(outcome.data)[:2] == (108, 240)
     driver.post("/open_app", package=MAIL)
     other = driver.perform("GET", "/screenshot")
-    assert isinstance(other, NeedsUpload)
+    assert isinstance(other, UploadReply)
     assert other.data != outcome.data
     driver.device.permissions.screen_capture = False
     driver.refused("GET /screenshot", 500)
 
 
 def test_apps() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     result = driver.get("/get_apps")
     assert result == driver.get("/apps")
     apps = result["apps"]
@@ -202,7 +202,7 @@ def test_apps() -> None:
 
 
 def test_events() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     assert driver.get("/events") == {"entries": [], "count": 0, "streaming": False}
     for bad in (None, "yes", 1, "True"):
         driver.refused("/events/stream", enabled=bad)

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from clients.phone.emulator import SimulatedHandset
+from clients.phone.emulator import EmulatedPhone
 from clients.phone.emulator.sample_apps import BANK, MAIL
 from clients.phone.emulator.view_tree import find_node
-from svc_proto.phone.backend import HandsetCommand, Reply
-from svc_proto.phone.safety.confirmation import Awaiting
+from svc_proto.phone.backend import CommandReply, PhoneCommand
+from svc_proto.phone.safety.confirmation import AwaitingConfirmation
 from svc_proto.phone.safety.gate import SafetyGate
-from svc_proto.phone.safety.gate_interface import NamesTargets, PhoneHandset
-from tests.clients.emulator.driver import Driver
+from svc_proto.phone.safety.gate_interface import SystemBackend, TargetTextSource
+from tests.clients.emulator.driver import EmulatorDriver
 
 
-def pressed(driver: Driver, path: str, /, **body: object) -> tuple[str, ...]:
-    return driver.handset.texts_pressed(HandsetCommand("POST", path, body, "r1"))
+def pressed(driver: EmulatorDriver, path: str, /, **body: object) -> tuple[str, ...]:
+    return driver.handset.texts_pressed(PhoneCommand("POST", path, body, "r1"))
 
 
-def composing() -> Driver:
-    driver = Driver()
+def composing() -> EmulatorDriver:
+    driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     driver.post("/tap_text", text="Compose")
     return driver
 
 
 def test_it_is_what_a_phone_is_made_of() -> None:
-    handset: PhoneHandset = SimulatedHandset()
-    assert isinstance(handset, NamesTargets)
+    handset: SystemBackend = EmulatedPhone()
+    assert isinstance(handset, TargetTextSource)
     handset.consents.accessibility = False
     assert handset.foreground == "unknown"
 
@@ -42,7 +42,7 @@ def test_an_exact_text_is_no_part() -> None:
 
 
 def test_an_entry_is_named_with_all_that_is_in_it() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     assert pressed(driver, "/tap_text", text="lunch on") == ("Ada", "Lunch on Friday?")
 
@@ -64,7 +64,7 @@ def test_the_node_under_a_point() -> None:
 
 
 def test_a_node_that_something_covers() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/open_app", package=BANK)
     driver.post("/press_key", key="power_dialog")
     first = next(node for node in driver.nodes() if node["text"] == "Checking")
@@ -73,7 +73,7 @@ def test_a_node_that_something_covers() -> None:
 
 
 def test_a_long_press() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     entry = next(node for node in driver.nodes() if node["longClickable"])
     bounds = entry["bounds"]
@@ -90,7 +90,7 @@ def test_a_long_press() -> None:
     [("/tap_text", {}), ("/tap_text", {"text": ["x"]}), ("/tap_text", {"text": "no such thing"}), ("/swipe", {})],
 )
 def test_what_presses_nothing(path: str, body: dict[str, object]) -> None:
-    assert Driver().handset.texts_pressed(HandsetCommand("POST", path, body)) == ()
+    assert EmulatorDriver().handset.texts_pressed(PhoneCommand("POST", path, body)) == ()
 
 
 def test_without_a_screen_nothing_is_pressed() -> None:
@@ -100,7 +100,7 @@ def test_without_a_screen_nothing_is_pressed() -> None:
 
 
 def test_a_text_that_nothing_around_can_be_clicked_for() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     driver.post("/tap_text", text="Ada")
     body = "Shall we meet at noon at the harbour? Tell me by tomorrow."
@@ -109,19 +109,19 @@ def test_a_text_that_nothing_around_can_be_clicked_for() -> None:
 
 
 def test_a_part_of_a_destructive_text_does_not_slip_by() -> None:
-    driver = Driver()
+    driver = EmulatorDriver()
     handset = driver.handset
     gate = SafetyGate(handset, flavor=handset.build, wake=handset.wake, consents=handset.consents)
     gate.set_master(True, driver.now)
     driver.post("/open_app", package=MAIL)
     driver.post("/tap_text", text="Ada")
-    awaiting = gate.perform(HandsetCommand("POST", "/tap_text", {"text": "elet"}, "r1"), driver.now)
-    assert isinstance(awaiting, Awaiting)
+    awaiting = gate.execute(PhoneCommand("POST", "/tap_text", {"text": "elet"}, "r1"), driver.now)
+    assert isinstance(awaiting, AwaitingConfirmation)
     (confirmation,) = gate.confirmations()
     assert (confirmation.question.verb, confirmation.question.text) == ("delete", "Delete")
     assert not handset.outbox
     answer = gate.decide(awaiting.confirmation_id, allow=True, now=driver.now)
     assert answer is not None
-    assert isinstance(answer[1], Reply)
+    assert isinstance(answer[1], CommandReply)
     assert answer[1].status == 200
     assert [item.kind for item in handset.outbox] == ["delete"]

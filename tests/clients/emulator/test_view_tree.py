@@ -13,15 +13,15 @@ from clients.phone.emulator.png import draw
 from clients.phone.emulator.screen_hash import screen_hash
 from clients.phone.emulator.view_tree import (
     Bounds,
-    Leave,
-    Select,
+    GoBack,
+    SelectEntry,
     ViewNode,
     Window,
+    bounding_box,
     find_node,
-    hit,
-    listing,
-    union,
-    walk,
+    hit_test,
+    list_nodes,
+    traverse,
 )
 from svc_proto.basics.moment import Moment
 
@@ -46,7 +46,7 @@ def test_the_check_value_of_the_hash() -> None:
 def test_ids_count_interesting_nodes_over_all_windows() -> None:
     top = Window("a", node(None, node("one", node("two")), node("  "), node("x", bounds=Bounds(5, 5, 5, 9))))
     below = Window("b", node("three", node("four")))
-    assert [(seen.node_id, seen.node.text) for seen in walk((top, below)) if seen.node_id] == [
+    assert [(seen.node_id, seen.node.text) for seen in traverse((top, below)) if seen.node_id] == [
         ("w0:0", "one"),
         ("w0:1", "two"),
         ("w1:2", "three"),
@@ -64,8 +64,8 @@ def test_ids_count_interesting_nodes_over_all_windows() -> None:
     [
         (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1)), False),
         (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1), description="d"), True),
-        (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1), press=Leave()), True),
-        (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1), hold=Select("k")), True),
+        (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1), press=GoBack()), True),
+        (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1), hold=SelectEntry("k")), True),
         (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1), scrollable=True), True),
         (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1), field="k"), True),
         (ViewNode(class_name="v", bounds=Bounds(0, 0, 0, 1), field="k"), False),
@@ -77,9 +77,9 @@ def test_interesting_nodes(each: ViewNode, expected: bool) -> None:
 
 def test_a_list_ends_at_512_nodes() -> None:
     exactly = Window("a", node(None, *(node(str(n)) for n in range(512))))
-    assert (len(listing((exactly,))[0]), listing((exactly,))[1]) == (512, False)
+    assert (len(list_nodes((exactly,))[0]), list_nodes((exactly,))[1]) == (512, False)
     more = Window("a", node("more"))
-    assert (len(listing((exactly, more))[0]), listing((exactly, more))[1]) == (512, True)
+    assert (len(list_nodes((exactly, more))[0]), list_nodes((exactly, more))[1]) == (512, True)
 
 
 def test_bounds() -> None:
@@ -89,17 +89,19 @@ def test_bounds() -> None:
     assert not bounds.contains(30, 60)
     assert bounds.clip(Bounds(50, 50, 90, 90)).empty
     other = Window("b", node(bounds=Bounds(0, 30, 20, 90)))
-    assert union((Window("a", node(bounds=bounds)), other)) == Bounds(0, 20, 30, 90)
+    assert bounding_box((Window("a", node(bounds=bounds)), other)) == Bounds(0, 20, 30, 90)
 
 
 def test_a_touch_reaches_the_innermost_node_that_reacts() -> None:
-    inner = ViewNode(class_name="i", bounds=Bounds(0, 0, 5, 5), press=Leave(), enabled=False)
-    outer = ViewNode(class_name="o", bounds=Bounds(0, 0, 10, 10), press=Leave(), hold=Select("k"), children=(inner,))
+    inner = ViewNode(class_name="i", bounds=Bounds(0, 0, 5, 5), press=GoBack(), enabled=False)
+    outer = ViewNode(
+        class_name="o", bounds=Bounds(0, 0, 10, 10), press=GoBack(), hold=SelectEntry("k"), children=(inner,)
+    )
     window = Window("a", node(None, outer))
-    assert hit(window, 1, 1) is outer
-    assert hit(window, 1, 1, hold=True) is outer
-    assert hit(window, 1, 1, scrollable=True) is None
-    assert hit(window, 11, 1) is None
+    assert hit_test(window, 1, 1) is outer
+    assert hit_test(window, 1, 1, hold=True) is outer
+    assert hit_test(window, 1, 1, scrollable=True) is None
+    assert hit_test(window, 11, 1) is None
 
 
 def test_the_first_screen_of_an_app_is_its_home() -> None:
@@ -136,7 +138,7 @@ def test_the_picture_is_a_png_of_the_nodes() -> None:
         ViewNode(class_name="s", bounds=Bounds(0, 100, 200, 200), text="on", checked=True),
         ViewNode(class_name="s", bounds=Bounds(0, 200, 200, 300), text="off", checked=False),
         ViewNode(class_name="l", bounds=Bounds(0, 300, 200, 400), scrollable=True),
-        ViewNode(class_name="b", bounds=Bounds(0, 400, 200, 500), press=Leave()),
+        ViewNode(class_name="b", bounds=Bounds(0, 400, 200, 500), press=GoBack()),
         ViewNode(class_name="g", bounds=Bounds(0, 500, 200, 600), text="group", children=(node(),)),
         ViewNode(class_name="t", bounds=Bounds(0, 600, 1000, 700), description="text"),
         ViewNode(class_name="t", bounds=Bounds(2000, 600, 2004, 700), text="outside"),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from clients.gateway.api_connection import ApiSettings
+from clients.gateway.api_connection import GatewayApiSettings
 from clients.gateway.service import Gateway
 from svc_proto.commands import Connect
 from svc_proto.facts import Address, ChannelId, Received, Started
@@ -17,12 +17,12 @@ LINES = ChannelId(2)  # of the client at the gateway
 STDIO = Address("stdio", 0)
 
 
-class GatewayBook(Book):
+class GatewayHarness(Book):
     """See the module."""
 
-    def __init__(self, *, settings: ApiSettings | None = None, key: str = "", resume: str = "") -> None:
+    def __init__(self, *, settings: GatewayApiSettings | None = None, key: str = "", resume: str = "") -> None:
         self.api = ScriptedApi(key)
-        self.gateway = Gateway(settings or ApiSettings(key=key), resume=resume)
+        self.gateway = Gateway(settings or GatewayApiSettings(key=key), resume=resume)
         super().__init__(self.gateway)
         self.up = True  # the API server
         self._seen = 0
@@ -37,13 +37,13 @@ class GatewayBook(Book):
         message = {"jsonrpc": "2.0", "id": identity, "method": method}
         if params is not None:
             message["params"] = params
-        return self.say(json.dumps(message).encode() + b"\n")
+        return self.send(json.dumps(message).encode() + b"\n")
 
-    def say(self, data: bytes) -> list[dict[str, Any]]:
+    def send(self, data: bytes) -> list[dict[str, Any]]:
         self.feed(Received(LINES, data))
-        return self.heard()
+        return self.new_messages()
 
-    def heard(self) -> list[dict[str, Any]]:
+    def new_messages(self) -> list[dict[str, Any]]:
         """What was said since the last look."""
         lines = self.screen.heard.splitlines()
         fresh, self._seen = lines[self._seen :], len(lines)

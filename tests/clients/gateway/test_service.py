@@ -6,31 +6,31 @@ from typing import Any
 
 import pytest
 
-from clients.gateway.api_connection import ApiSettings
+from clients.gateway.api_connection import GatewayApiSettings
 from clients.gateway.service import MAX_IMAGE, MAX_SESSIONS
 from svc_proto.commands import Abort, Exit, PauseReading
 from svc_proto.facts import Accepted, ChannelId, Closed, ReadClosed
 from svc_proto.machines.line_buffer import MAX_LINE
 from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.version import VERSION
-from tests.clients.gateway.harness import LINES, STDIO, GatewayBook, kinds
+from tests.clients.gateway.harness import LINES, STDIO, GatewayHarness, kinds
 
 
-def greeted(**options: Any) -> GatewayBook:
-    book = GatewayBook(**options)
-    (ready,) = book.heard()
+def greeted(**options: Any) -> GatewayHarness:
+    book = GatewayHarness(**options)
+    (ready,) = book.new_messages()
     assert ready["params"] == {"type": "gateway.ready", "payload": {"skin": {}, "version": VERSION}}
     return book
 
 
-def opened(**options: Any) -> GatewayBook:
+def opened(**options: Any) -> GatewayHarness:
     """With a session, s-1."""
     book = greeted(**options)
     assert book.result("session.create", {"cols": 80})["session_id"] == "s-1"
     return book
 
 
-def submit(book: GatewayBook, text: str = "Hi", session: str = "s-1") -> list[dict[str, Any]]:
+def submit(book: GatewayHarness, text: str = "Hi", session: str = "s-1") -> list[dict[str, Any]]:
     return book.call("prompt.submit", {"session_id": session, "text": text})
 
 
@@ -43,7 +43,7 @@ def said(messages: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 def test_a_session_is_created_at_the_api_server() -> None:
-    book = greeted(settings=ApiSettings(profile="work"))
+    book = greeted(settings=GatewayApiSettings(profile="work"))
     result = book.result("session.create", {"cols": 80, "title": "Trip"})
     assert result == {
         "session_id": "s-1",
@@ -142,17 +142,17 @@ def test_a_turn() -> None:
 def test_the_key_goes_along_and_is_never_shown() -> None:
     book = opened(key="s3cret")
     assert kinds(submit(book))[-1] == "message.complete"
-    assert "s3cret" not in repr(book.logs) + repr(ApiSettings(key="s3cret")) + book.screen.heard.decode()
+    assert "s3cret" not in repr(book.logs) + repr(GatewayApiSettings(key="s3cret")) + book.screen.heard.decode()
 
 
 def test_a_wrong_key() -> None:
-    book = greeted(key="right", settings=ApiSettings(key="wrong"))
+    book = greeted(key="right", settings=GatewayApiSettings(key="wrong"))
     code, message = book.error("session.list")
     assert (code, "API_SERVER_KEY" in message) == (5001, True)
 
 
 def test_a_key_that_was_replaced_is_read_anew_and_kept() -> None:
-    book = greeted(key="new", settings=ApiSettings(key="old", files=("/h/config.yaml", "/h")))
+    book = greeted(key="new", settings=GatewayApiSettings(key="old", files=("/h/config.yaml", "/h")))
     assert book.error("session.list")[0] == 5001
     book.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
     assert "sessions" in book.result("session.list")
@@ -162,10 +162,10 @@ def test_a_key_that_was_replaced_is_read_anew_and_kept() -> None:
 
 def test_a_key_that_only_the_files_have_is_found() -> None:
     """The relay knows none then: `~/.svc/.env` is the API's."""
-    book = greeted(key="new", settings=ApiSettings(files=("/h/config.yaml", "/h")))
+    book = greeted(key="new", settings=GatewayApiSettings(files=("/h/config.yaml", "/h")))
     book.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
     assert "sessions" in book.result("session.list")
-    elsewhere = greeted(key="new", settings=ApiSettings())
+    elsewhere = greeted(key="new", settings=GatewayApiSettings())
     elsewhere.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
     assert elsewhere.error("session.list")[0] == 5001
 
@@ -178,7 +178,7 @@ def test_one_turn_at_a_time() -> None:
     assert busy["error"]["code"] == 4009
     book.api.release()
     book.wake(book.now.mono)
-    assert kinds(book.heard())[-1] == "message.complete"
+    assert kinds(book.new_messages())[-1] == "message.complete"
 
 
 def test_an_interrupt() -> None:
@@ -335,14 +335,14 @@ def test_a_turn_that_is_refused() -> None:
     ],
 )
 def test_calls_that_cannot_be(line: bytes, code: int, identity: object) -> None:
-    (answer,) = greeted().say(line + b"\n")
+    (answer,) = greeted().send(line + b"\n")
     assert (answer["id"], answer["error"]["code"]) == (identity, code)
 
 
 def test_notifications_and_empty_lines_are_not_answered() -> None:
     book = greeted()
-    assert book.say(b'\n \n{"method": "tools.list"}\n') == []
-    (event,) = book.say(b'{"method": "session.interrupt", "params": {"session_id": "s-9"}}\n')
+    assert book.send(b'\n \n{"method": "tools.list"}\n') == []
+    (event,) = book.send(b'{"method": "session.interrupt", "params": {"session_id": "s-9"}}\n')
     assert event["params"]["type"] == "error"
 
 
@@ -372,7 +372,7 @@ def test_it_ends_with_its_input_when_the_turns_are_over() -> None:
     assert book.exits == []
     book.api.release()
     book.wake(book.now.mono)
-    assert kinds(book.heard())[-1] == "message.complete"
+    assert kinds(book.new_messages())[-1] == "message.complete"
     assert book.exits == [Exit(0)]
 
 
@@ -402,7 +402,7 @@ def test_a_signal_ends_it() -> None:
 
 def test_a_line_without_an_end() -> None:
     book = greeted()
-    (event,) = book.say(b"x" * (MAX_LINE + 1))
+    (event,) = book.send(b"x" * (MAX_LINE + 1))
     assert event["params"]["type"] == "error"
     assert book.exits == [Exit(0)]
 
@@ -420,9 +420,9 @@ def test_a_client_that_does_not_read_holds_the_turn() -> None:
     messages = submit(book)
     assert any(isinstance(command, PauseReading) for command in book.commands)
     book.screen.read()
-    assert kinds([*messages, *book.heard()])[-1] == "message.complete"
+    assert kinds([*messages, *book.new_messages()])[-1] == "message.complete"
 
 
 def test_the_session_to_resume_is_passed_on() -> None:
-    (ready,) = GatewayBook(resume="s-7").heard()
+    (ready,) = GatewayHarness(resume="s-7").new_messages()
     assert ready["params"]["payload"]["resume_session_id"] == "s-7"

@@ -21,7 +21,7 @@ class Told:
     def take(self, kind: str, data: object) -> list[tuple[str, Any]]:
         """Take an event; what was said since."""
         before = len(self.said)
-        self.turn.take(ServerSentEvent(json.dumps(data), kind))
+        self.turn.add_event(ServerSentEvent(json.dumps(data), kind))
         return self.said[before:]
 
 
@@ -97,7 +97,7 @@ def test_what_an_event_becomes(kind: str, data: object, said: list[tuple[str, An
 
 def test_what_is_no_json_is_passed_over() -> None:
     told = Told()
-    told.turn.take(ServerSentEvent("[DONE]", "message"))
+    told.turn.add_event(ServerSentEvent("[DONE]", "message"))
     assert told.said == []
 
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from attrs import Factory, define
 
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.backend import HandsetCommand, NeedsUpload, Performed, Reply
-from svc_proto.phone.safety.confirmation import Awaiting
+from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand, UploadReply
+from svc_proto.phone.safety.confirmation import AwaitingConfirmation
 from svc_proto.phone.safety.gate import SafetyGate
-from svc_proto.phone.safety.permissions import Consents
+from svc_proto.phone.safety.permissions import SystemPermissions
 
 NOW = Moment(1_000.0, 1_800_000_000.0)
 BANK = "com.chase.sig.android"
-OK = Reply(200, {"ok": True})
+OK = CommandReply(200, {"ok": True})
 DENIED = {
     "error_code": "user_denied",
     "status": "blocked",
@@ -22,7 +22,7 @@ DENIED = {
     "reason": "confirmation_denied_or_timeout",
     "final": True,
 }
-PICTURE = NeedsUpload("screen.png", "image/png", b"\x89PNG")
+PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 PROBES = ["/ping", "/setup", "/current_app", "/return_to_svc", "/return_to_hermes"]
 READING = [
     "/screen",
@@ -55,40 +55,42 @@ def later(seconds: float) -> Moment:
     return NOW.at(NOW.mono + seconds)
 
 
-def command(path: str, request_id: str = "r1", /, **body: object) -> HandsetCommand:
+def command(path: str, request_id: str = "r1", /, **body: object) -> PhoneCommand:
     """A command; without arguments it gets those that its route cannot do without."""
-    return HandsetCommand("POST", path, body or SENDABLE.get(path, {}), request_id)
+    return PhoneCommand("POST", path, body or SENDABLE.get(path, {}), request_id)
 
 
 @define
-class ScriptedHandset:
+class ScriptedBackend:
     """Performs what was written down for a path; remembers what it was asked. Everything is granted on it."""
 
     build: str = "sideload"
-    consents: Consents = Factory(lambda: Consents(accessibility=True, screen_capture=True, overlay=True))
+    consents: SystemPermissions = Factory(
+        lambda: SystemPermissions(accessibility=True, screen_capture=True, overlay=True)
+    )
     foreground: str = "com.example.mail"
     texts: dict[str, str] = Factory(dict)
-    answers: dict[str, Performed | Exception] = Factory(dict)
-    asked: list[HandsetCommand] = Factory(list)
+    answers: dict[str, CommandResponse | Exception] = Factory(dict)
+    asked: list[PhoneCommand] = Factory(list)
     uploads: list[tuple[str, str]] = Factory(list)
     base_status: dict[str, object] = Factory(lambda: {"battery": 64})
-    fault: Exception | None = None  # of `status` and `uploaded`
+    fault: Exception | None = None  # of `status` and `on_uploaded`
     usable: bool = True  # what waking the phone comes to
     behind: str | None = None  # the app that a dismissed lock uncovers
     woken: int = 0
 
-    def perform(self, command: HandsetCommand, now: Moment) -> Performed:
+    def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
         self.asked.append(command)
         answer = self.answers.get(command.path, OK)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    def uploaded(self, token: str, scheme: str) -> Reply:
+    def on_uploaded(self, token: str, scheme: str) -> CommandReply:
         if self.fault is not None:
             raise self.fault
         self.uploads.append((token, scheme))
-        return Reply(200, {"media": f"MEDIA:{scheme}://{token}"})
+        return CommandReply(200, {"media": f"MEDIA:{scheme}://{token}"})
 
     def status(self, now: Moment) -> Mapping[str, object]:
         if self.fault is not None:
@@ -105,7 +107,7 @@ class ScriptedHandset:
         return self.usable
 
 
-def gate_of(handset: ScriptedHandset, *, flavor: str = "sideload", master: bool = True) -> SafetyGate:
+def gate_of(handset: ScriptedBackend, *, flavor: str = "sideload", master: bool = True) -> SafetyGate:
     """A gate with accessibility, overlay permission, capture consent and the master toggle."""
     gate = SafetyGate(handset, flavor=flavor, wake=handset.wake)
     gate.set_accessibility(True)
@@ -116,20 +118,20 @@ def gate_of(handset: ScriptedHandset, *, flavor: str = "sideload", master: bool 
     return gate
 
 
-def gated(*, flavor: str = "sideload", master: bool = True) -> tuple[ScriptedHandset, SafetyGate]:
+def gated(*, flavor: str = "sideload", master: bool = True) -> tuple[ScriptedBackend, SafetyGate]:
     """A handset, and the gate around it."""
-    handset = ScriptedHandset()
+    handset = ScriptedBackend()
     return handset, gate_of(handset, flavor=flavor, master=master)
 
 
-def refused(gate: SafetyGate, handset: ScriptedHandset, asked: HandsetCommand) -> Reply:
-    reply = gate.perform(asked, NOW)
-    assert isinstance(reply, Reply)
+def refused(gate: SafetyGate, handset: ScriptedBackend, asked: PhoneCommand) -> CommandReply:
+    reply = gate.execute(asked, NOW)
+    assert isinstance(reply, CommandReply)
     assert handset.asked == []
     return reply
 
 
-def ask(gate: SafetyGate, asked: HandsetCommand) -> str:
-    awaiting = gate.perform(asked, NOW)
-    assert isinstance(awaiting, Awaiting)
+def check_gate(gate: SafetyGate, asked: PhoneCommand) -> str:
+    awaiting = gate.execute(asked, NOW)
+    assert isinstance(awaiting, AwaitingConfirmation)
     return awaiting.confirmation_id

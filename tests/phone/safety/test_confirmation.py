@@ -6,23 +6,23 @@ import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.backend import HandsetCommand
+from svc_proto.phone.backend import PhoneCommand
 from svc_proto.phone.safety.bounds import DEFAULT_TIMEOUT
 from svc_proto.phone.safety.confirmation import (
     CONFIRMATION_TABLE,
-    Confirmation,
+    ConfirmationRequest,
     ConfirmationState,
     ConfirmationTrigger,
-    PhoneQuestion,
-    Trust,
+    SafetyConfirmation,
+    TrustedActions,
     clamp_timeout,
 )
 from tests.machines.specified_tables import check_table
 
 NOW = Moment(100.0, 1_800_000_000.0)
-TAP_SEND = PhoneQuestion(action="tap", verb="send", text="Send")
-TYPE_PAY = PhoneQuestion(action="type", verb="pay", text="pay it")
-SMS = PhoneQuestion(action="send_sms", verb=None, text="send it")
+TAP_SEND = ConfirmationRequest(action="tap", verb="send", text="Send")
+TYPE_PAY = ConfirmationRequest(action="type", verb="pay", text="pay it")
+SMS = ConfirmationRequest(action="send_sms", verb=None, text="send it")
 
 
 def test_the_table() -> None:
@@ -43,8 +43,8 @@ def test_the_table() -> None:
 
 
 def test_an_overlay_is_answered_once() -> None:
-    command = HandsetCommand("POST", "/tap_text", {"text": "Send"}, "r1")
-    overlay = Confirmation(confirmation_id="c1", command=command, question=TAP_SEND, context=(), deadline=125.0)
+    command = PhoneCommand("POST", "/tap_text", {"text": "Send"}, "r1")
+    overlay = SafetyConfirmation(confirmation_id="c1", command=command, question=TAP_SEND, context=(), deadline=125.0)
     overlay.step(ConfirmationTrigger.ASK)
     assert not overlay.due(NOW.at(124.999))
     assert overlay.due(NOW.at(125.0))
@@ -65,20 +65,20 @@ def test_the_default_ends_before_the_relay_gives_up() -> None:
 
 
 def test_trust_is_by_verb_and_by_action() -> None:
-    trust = Trust()
+    trust = TrustedActions()
     trust.remember(TAP_SEND)
     assert trust.covers(TAP_SEND)
-    assert trust.covers(PhoneQuestion(action="tap_text", verb="send", text="send all"))
+    assert trust.covers(ConfirmationRequest(action="tap_text", verb="send", text="send all"))
     assert not trust.covers(TYPE_PAY)
     assert not trust.covers(SMS)
     trust.remember(SMS)
     assert trust.covers(SMS)
-    assert not trust.covers(PhoneQuestion(action="send_mms", verb=None, text="send it"))
+    assert not trust.covers(ConfirmationRequest(action="send_mms", verb=None, text="send it"))
     assert (trust.verbs, trust.actions) == (("send",), ("send_sms",))
 
 
 def test_trust_comes_back_from_a_store_and_is_reset_at_once() -> None:
-    trust = Trust(verbs=["pay"], actions=["call", "send_sms"])
+    trust = TrustedActions(verbs=["pay"], actions=["call", "send_sms"])
     assert trust.covers(TYPE_PAY)
     assert trust.covers(SMS)
     trust.reset()

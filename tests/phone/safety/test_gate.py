@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.phone.backend import Handset, HandsetCommand, Later, Reply
+from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneBackend, PhoneCommand
 from svc_proto.phone.safety.blocklist import Blocklist
-from svc_proto.phone.safety.confirmation import Awaiting, Trust
+from svc_proto.phone.safety.confirmation import AwaitingConfirmation, TrustedActions
 from svc_proto.phone.safety.destructive_verbs import DestructiveVerbs
 from svc_proto.phone.safety.gate import MAX_UPLOADS, SafetyGate
 from svc_proto.phone.safety.master_toggle import MasterState, MasterTrigger
@@ -20,8 +20,8 @@ from tests.phone.safety.scripted_backend import (
     NOW,
     OK,
     PICTURE,
-    ScriptedHandset,
-    ask,
+    ScriptedBackend,
+    check_gate,
     command,
     gate_of,
     gated,
@@ -34,9 +34,9 @@ from tests.phone.safety.scripted_backend import (
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
 def test_with_everything_granted_only_four_routes_ask(path: str) -> None:
-    handset = ScriptedHandset()
-    outcome = gate_of(handset).perform(command(path), NOW)
-    assert (outcome, len(handset.asked)) == ((Awaiting("c1"), 0) if path in ASKING else (OK, 1))
+    handset = ScriptedBackend()
+    outcome = gate_of(handset).execute(command(path), NOW)
+    assert (outcome, len(handset.asked)) == ((AwaitingConfirmation("c1"), 0) if path in ASKING else (OK, 1))
 
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
@@ -62,7 +62,7 @@ def test_a_gate_lets_through_what_is_free_of_it(
     handset, gate = gated(flavor=flavor, master=master)
     gate.set_accessibility(accessible)
     if path in free:
-        assert gate.perform(command(path), NOW) == OK
+        assert gate.execute(command(path), NOW) == OK
         return
     reply = refused(gate, handset, command(path))
     assert reply.status == status
@@ -73,29 +73,29 @@ def test_a_gate_lets_through_what_is_free_of_it(
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
 def test_with_a_blocked_app_in_front(path: str) -> None:
-    handset = ScriptedHandset(foreground=BANK)
+    handset = ScriptedBackend(foreground=BANK)
     gate = gate_of(handset)
     if path in FREE:
-        assert gate.perform(command(path), NOW) == OK
+        assert gate.execute(command(path), NOW) == OK
         return
     reply = refused(gate, handset, command(path))
     more = {"status": "blocked", "reason": "blocked_package"} if path in ("/share_media", "/send_mms") else {}
-    assert reply == Reply(403, {"error": f"blocked package {BANK}", **more})
+    assert reply == CommandReply(403, {"error": f"blocked package {BANK}", **more})
 
 
 def test_an_unknown_app_in_front_passes() -> None:
-    assert gate_of(ScriptedHandset(foreground="unknown")).perform(command("/screen"), NOW) == OK
+    assert gate_of(ScriptedBackend(foreground="unknown")).execute(command("/screen"), NOW) == OK
 
 
 @pytest.mark.parametrize("path", ["/open_app", "/send_intent", "/broadcast", "/share_media", "/send_mms"])
 def test_a_blocked_target(path: str) -> None:
-    handset = ScriptedHandset()
+    handset = ScriptedBackend()
     reply = refused(gate_of(handset), handset, command(path, package=BANK))
     assert (reply.status, reply.result["error"]) == (403, f"blocked package {BANK}")
 
 
 def test_the_first_gate_that_refuses_is_the_one_named() -> None:
-    handset = ScriptedHandset(foreground=BANK)
+    handset = ScriptedBackend(foreground=BANK)
     gate = gate_of(handset)
     gate.set_capture_consent(False)
     gate.set_accessibility(False)
@@ -114,7 +114,7 @@ def test_the_first_gate_that_refuses_is_the_one_named() -> None:
 
 @pytest.mark.parametrize("path", ["/nothing", "/tap/", "/TAP", "tap", "", "/events/", "/return_to_me"])
 def test_a_route_that_has_no_gates_is_not_performed(path: str) -> None:
-    handset = ScriptedHandset()
+    handset = ScriptedBackend()
     assert refused(gate_of(handset, master=False), handset, command(path)).status == 403
     assert refused(gate_of(handset), handset, command(path)).status == 404
 
@@ -133,30 +133,32 @@ def test_a_route_that_has_no_gates_is_not_performed(path: str) -> None:
         command("/call", number="+1"),
     ],
 )
-def test_allowed_once(asked: HandsetCommand) -> None:
-    handset = ScriptedHandset(texts={"w0:1": "Delete"})
+def test_allowed_once(asked: PhoneCommand) -> None:
+    handset = ScriptedBackend(texts={"w0:1": "Delete"})
     gate = gate_of(handset)
-    key = ask(gate, asked)
+    key = check_gate(gate, asked)
     assert handset.asked == []
     assert [each.command for each in gate.confirmations()] == [asked]
     assert gate.next_deadline() == NOW.mono + 25
-    assert gate.decide(key, allow=True, now=later(1)) == ("r1", Reply(200, {"ok": True, "confirmed": True}))
+    assert gate.decide(key, allow=True, now=later(1)) == ("r1", CommandReply(200, {"ok": True, "confirmed": True}))
     assert gate.decide(key, allow=True, now=later(1)) is None
     assert handset.asked == [asked]
-    assert gate.perform(HandsetCommand(asked.method, asked.path, asked.body, "r2"), later(2)) == Awaiting("c2")
+    assert gate.execute(PhoneCommand(asked.method, asked.path, asked.body, "r2"), later(2)) == AwaitingConfirmation(
+        "c2"
+    )
 
 
 @pytest.mark.parametrize("text", ["Resend", "sender", "PayPal", "send_now", "posting", "OK"])
 def test_harmless_texts_do_not_ask(text: str) -> None:
-    assert gate_of(ScriptedHandset()).perform(command("/tap_text", text=text), NOW) == OK
+    assert gate_of(ScriptedBackend()).execute(command("/tap_text", text=text), NOW) == OK
 
 
 def test_denied() -> None:
     handset, gate = gated()
-    key = ask(gate, command("/tap_text", text="Send"))
+    key = check_gate(gate, command("/tap_text", text="Send"))
     answer = gate.decide(key, allow=False, remember=True, now=NOW)
     assert answer is not None
-    assert isinstance(answer[1], Reply)
+    assert isinstance(answer[1], CommandReply)
     assert (answer[0], answer[1].status) == ("r1", 403)
     assert DENIED.items() <= answer[1].result.items()
     assert gate.trust.verbs == ()
@@ -167,13 +169,13 @@ def test_denied() -> None:
 def test_timed_out() -> None:
     handset, gate = gated()
     gate.set_confirmation_timeout(1)
-    key = ask(gate, command("/call", number="+1"))
-    ask(gate, command("/call", "r2", number="+2"))
+    key = check_gate(gate, command("/call", number="+1"))
+    check_gate(gate, command("/call", "r2", number="+2"))
     assert gate.advance(later(9.9)) == []
     assert gate.decide(key, allow=True, now=later(10)) is None
     assert gate.next_deadline() == later(10).mono
     (first, reply), (second, _) = gate.advance(later(11))
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, CommandReply)
     assert (first, second, reply.status) == ("r1", "r2", 403)
     assert DENIED.items() <= reply.result.items()
     assert gate.advance(later(12)) == []
@@ -182,7 +184,7 @@ def test_timed_out() -> None:
 
 def test_without_overlay_permission_it_is_denied_at_once() -> None:
     handset, gate = gated()
-    key = ask(gate, command("/call", "r0"))
+    key = check_gate(gate, command("/call", "r0"))
     gate.set_overlay_permission(False, NOW)
     assert [request_id for request_id, _ in gate.advance(NOW)] == ["r0"]
     assert gate.decide(key, allow=True, now=NOW) is None
@@ -192,19 +194,19 @@ def test_without_overlay_permission_it_is_denied_at_once() -> None:
 
 def test_do_not_ask_again_by_verb() -> None:
     _, gate = gated()
-    gate.decide(ask(gate, command("/tap_text", text="Send")), allow=True, remember=True, now=NOW)
-    assert gate.perform(command("/type", text="send it"), NOW) == OK
-    ask(gate, command("/type", text="send and delete"))  # another verb beside a trusted one
-    ask(gate, command("/send_sms", "r2", to="+1", body="send it"))  # an action is no verb
+    gate.decide(check_gate(gate, command("/tap_text", text="Send")), allow=True, remember=True, now=NOW)
+    assert gate.execute(command("/type", text="send it"), NOW) == OK
+    check_gate(gate, command("/type", text="send and delete"))  # another verb beside a trusted one
+    check_gate(gate, command("/send_sms", "r2", to="+1", body="send it"))  # an action is no verb
     gate.trust.reset()
-    ask(gate, command("/type", "r3", text="send it"))
+    check_gate(gate, command("/type", "r3", text="send it"))
 
 
 def test_do_not_ask_again_by_action_and_the_other_gates_still_apply() -> None:
     handset, gate = gated()
-    gate.decide(ask(gate, command("/call", number="+1")), allow=True, remember=True, now=NOW)
-    assert gate.perform(command("/call", number="+2"), NOW) == OK
-    ask(gate, command("/send_sms", "r2"))
+    gate.decide(check_gate(gate, command("/call", number="+1")), allow=True, remember=True, now=NOW)
+    assert gate.execute(command("/call", number="+2"), NOW) == OK
+    check_gate(gate, command("/send_sms", "r2"))
     handset.asked.clear()
     handset.foreground = BANK
     assert refused(gate, handset, command("/call")).status == 403
@@ -222,10 +224,10 @@ def test_do_not_ask_again_by_action_and_the_other_gates_still_apply() -> None:
     ],
 )
 def test_an_allow_passes_every_gate_again(change: str, status: int, code: str | None) -> None:
-    handset = ScriptedHandset(texts={"w0:1": "Send"})
+    handset = ScriptedBackend(texts={"w0:1": "Send"})
     gate = gate_of(handset)
     gate.set_unattended(True)
-    key = ask(gate, command("/tap", nodeId="w0:1"))
+    key = check_gate(gate, command("/tap", nodeId="w0:1"))
     match change:
         case "accessibility":
             gate.set_accessibility(False)
@@ -241,7 +243,7 @@ def test_an_allow_passes_every_gate_again(change: str, status: int, code: str | 
             handset.foreground = "com.example.other"
     answer = gate.decide(key, allow=True, now=NOW)
     assert answer is not None
-    assert isinstance(answer[1], Reply)
+    assert isinstance(answer[1], CommandReply)
     assert (answer[1].status, answer[1].result.get("error_code")) == (status, code)
     assert "confirmed" not in answer[1].result
     assert handset.asked == []
@@ -249,39 +251,39 @@ def test_an_allow_passes_every_gate_again(change: str, status: int, code: str | 
 
 def test_turning_the_master_off_withdraws_what_waits_for_good() -> None:
     handset, gate = gated()
-    key = ask(gate, command("/call"))
+    key = check_gate(gate, command("/call"))
     gate.set_master(False, NOW)
     gate.set_master(True, NOW)
     assert gate.decide(key, allow=True, now=NOW) is None
     ((request_id, reply),) = gate.advance(NOW)
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, CommandReply)
     assert (request_id, reply.result["error_code"]) == ("r1", "bridge_disabled")
     assert handset.asked == []
 
 
 def test_the_same_command_again_is_not_asked_about_twice() -> None:
     handset, gate = gated()
-    key = ask(gate, command("/call", number="+1"))
-    assert ask(gate, command("/call", number="+1")) == key
+    key = check_gate(gate, command("/call", number="+1"))
+    assert check_gate(gate, command("/call", number="+1")) == key
     reply = refused(gate, handset, command("/call", number="+2"))
     assert reply.status == 400
     assert len(gate.confirmations()) == 1
-    assert ask(gate, command("/call", "", number="+1")) != ask(gate, command("/call", "", number="+1"))
+    assert check_gate(gate, command("/call", "", number="+1")) != check_gate(gate, command("/call", "", number="+1"))
 
 
 def test_overlays_are_bounded() -> None:
     handset, gate = gated()
     for number in range(16):
-        ask(gate, command("/call", f"r{number}"))
+        check_gate(gate, command("/call", f"r{number}"))
     assert refused(gate, handset, command("/call", "more")).status == 503
 
 
 def test_confirmed_is_added_to_a_later_reply_and_not_to_a_file() -> None:
-    handset = ScriptedHandset(answers={"/call": Later(2.0, Reply(200, {"a": 1})), "/send_sms": PICTURE})
+    handset = ScriptedBackend(answers={"/call": DelayedReply(2.0, CommandReply(200, {"a": 1})), "/send_sms": PICTURE})
     gate = gate_of(handset)
-    answer = gate.decide(ask(gate, command("/call")), allow=True, now=NOW)
-    assert answer == ("r1", Later(2.0, Reply(200, {"a": 1, "confirmed": True})))
-    assert gate.decide(ask(gate, command("/send_sms")), allow=True, now=NOW) == ("r1", PICTURE)
+    answer = gate.decide(check_gate(gate, command("/call")), allow=True, now=NOW)
+    assert answer == ("r1", DelayedReply(2.0, CommandReply(200, {"a": 1, "confirmed": True})))
+    assert gate.decide(check_gate(gate, command("/send_sms")), allow=True, now=NOW) == ("r1", PICTURE)
 
 
 # --- idle time, the connection, the log -----------------------------------------------------------------------------
@@ -290,27 +292,27 @@ def test_confirmed_is_added_to_a_later_reply_and_not_to_a_file() -> None:
 def test_idle_time_ends_it_before_the_next_command_is_judged() -> None:
     handset, gate = gated()
     gate.set_auto_disable_minutes(5, NOW)
-    assert gate.perform(command("/screen"), later(299)) == OK
+    assert gate.execute(command("/screen"), later(299)) == OK
     assert gate.next_deadline() == later(599).mono
     handset.asked.clear()
-    reply = gate.perform(command("/screen"), later(599))
-    assert isinstance(reply, Reply)
+    reply = gate.execute(command("/screen"), later(599))
+    assert isinstance(reply, CommandReply)
     assert reply.result["error_code"] == "bridge_disabled"
-    assert (gate.armed, gate.next_deadline(), handset.asked) == (False, None, [])
+    assert (gate.is_armed, gate.next_deadline(), handset.asked) == (False, None, [])
 
 
 def test_a_shorter_interval_can_end_it_at_once() -> None:
-    gate = gate_of(ScriptedHandset())
+    gate = gate_of(ScriptedBackend())
     gate.set_auto_disable_minutes(5, later(400))
-    assert not gate.armed
+    assert not gate.is_armed
 
 
 def test_a_lost_connection_ends_everything_that_waits() -> None:
-    handset = ScriptedHandset(answers={"/screenshot": PICTURE})
+    handset = ScriptedBackend(answers={"/screenshot": PICTURE})
     gate = gate_of(handset)
-    key = ask(gate, command("/call"))
-    ask(gate, command("/call", "r2"))
-    gate.perform(command("/screenshot", "r3"), NOW)
+    key = check_gate(gate, command("/call"))
+    check_gate(gate, command("/call", "r2"))
+    gate.execute(command("/screenshot", "r3"), NOW)
     gate.connection_lost()
     assert gate.decide(key, allow=True, now=NOW) is None
     assert gate.advance(later(100)) == []
@@ -324,7 +326,7 @@ def test_a_lost_connection_ends_everything_that_waits() -> None:
 
 def test_a_command_that_nobody_waits_for_is_not_performed() -> None:
     handset, gate = gated()
-    first, second = ask(gate, command("/call")), ask(gate, command("/call", "r2"))
+    first, second = check_gate(gate, command("/call")), check_gate(gate, command("/call", "r2"))
     assert gate.forget("r2")
     assert not gate.forget("r2")
     assert gate.decide(second, allow=True, now=NOW) is None
@@ -337,7 +339,7 @@ def test_a_command_that_nobody_waits_for_is_not_performed() -> None:
 def test_the_end_of_the_process_is_the_end_of_all_but_the_settings() -> None:
     handset, gate = gated()
     gate.set_unattended(True)
-    key = ask(gate, command("/call"))
+    key = check_gate(gate, command("/call"))
     gate.process_died()
     view = gate.view(NOW)
     assert (view.master, view.turned_off_by) == (MasterState.OFF, MasterTrigger.PROCESS_DEATH)
@@ -349,11 +351,11 @@ def test_the_end_of_the_process_is_the_end_of_all_but_the_settings() -> None:
 
 
 def test_an_upload_that_fails_is_logged() -> None:
-    gate = gate_of(ScriptedHandset(answers={"/screenshot": PICTURE}))
-    gate.perform(command("/screenshot"), NOW)
+    gate = gate_of(ScriptedBackend(answers={"/screenshot": PICTURE}))
+    gate.execute(command("/screenshot"), NOW)
     for _ in range(2):
-        gate.upload_failed("r1", Reply(500, {"error": "no token"}))
-    gate.uploaded("t", "svc-relay")
+        gate.upload_failed("r1", CommandReply(500, {"error": "no token"}))
+    gate.on_uploaded("t", "svc-relay")
     (entry,) = gate.log.entries()
     assert (entry.status.value, entry.result_text, entry.thumbnail_token) == ("Failed", "no token", None)
 
@@ -367,9 +369,9 @@ def test_what_a_question_could_not_show_is_refused_unasked_and_logged() -> None:
 
 
 def test_every_command_is_logged() -> None:
-    gate = gate_of(ScriptedHandset(answers={"/wait": Later(1.0, OK)}))
+    gate = gate_of(ScriptedBackend(answers={"/wait": DelayedReply(1.0, OK)}))
     for path in ALL_ROUTES:
-        gate.perform(command(path, path), NOW)
+        gate.execute(command(path, path), NOW)
     logged = [(f"/{entry.method}", entry.status.value) for entry in reversed(gate.log.entries())]
     assert logged == [(path, "Pending" if path in ASKING else "Success") for path in ALL_ROUTES]
     gate.advance(later(25))
@@ -379,21 +381,21 @@ def test_every_command_is_logged() -> None:
 
 
 def test_a_screenshot_is_logged_with_its_token() -> None:
-    gate = gate_of(ScriptedHandset(answers={"/screenshot": PICTURE}))
+    gate = gate_of(ScriptedBackend(answers={"/screenshot": PICTURE}))
     for request_id in ("r1", "r2"):
-        assert gate.perform(command("/screenshot", request_id), NOW) == PICTURE
-    reply = Reply(200, {"media": "MEDIA:svc-relay://t2"})
-    assert gate.uploaded("t2", "svc-relay", request_id="r2") == reply
-    gate.uploaded("t1", "svc-relay")
-    gate.uploaded("t0", "svc-relay")
+        assert gate.execute(command("/screenshot", request_id), NOW) == PICTURE
+    reply = CommandReply(200, {"media": "MEDIA:svc-relay://t2"})
+    assert gate.on_uploaded("t2", "svc-relay", request_id="r2") == reply
+    gate.on_uploaded("t1", "svc-relay")
+    gate.on_uploaded("t0", "svc-relay")
     assert [(each.activity_id, each.thumbnail_token) for each in gate.log.entries()] == [("r2", "t2"), ("r1", "t1")]
 
 
 def test_uploads_that_never_end_are_forgotten() -> None:
-    gate = gate_of(ScriptedHandset(answers={"/screenshot": PICTURE}))
+    gate = gate_of(ScriptedBackend(answers={"/screenshot": PICTURE}))
     for number in range(MAX_UPLOADS + 1):
-        gate.perform(command("/screenshot", f"r{number}"), NOW)
-    gate.uploaded("t", "svc-relay")
+        gate.execute(command("/screenshot", f"r{number}"), NOW)
+    gate.on_uploaded("t", "svc-relay")
     assert [each.activity_id for each in gate.log.entries() if each.thumbnail_token] == ["r1"]
 
 
@@ -401,17 +403,17 @@ def test_uploads_that_never_end_are_forgotten() -> None:
 
 
 def test_the_users_own_lists_are_used_even_when_empty() -> None:
-    lists = Blocklist(()), DestructiveVerbs(()), Trust()
-    gate = SafetyGate(ScriptedHandset(foreground=BANK), blocklist=lists[0], verbs=lists[1], trust=lists[2])
+    lists = Blocklist(()), DestructiveVerbs(()), TrustedActions()
+    gate = SafetyGate(ScriptedBackend(foreground=BANK), blocklist=lists[0], verbs=lists[1], trust=lists[2])
     assert (gate.blocklist, gate.verbs, gate.trust) == lists
     gate.set_accessibility(True)
     gate.set_master(True, NOW)
-    assert gate.perform(command("/tap_text", text="Send"), NOW) == OK
+    assert gate.execute(command("/tap_text", text="Send"), NOW) == OK
 
 
 def test_a_handset_without_gates_has_the_same_reply_for_a_file() -> None:
-    plain: Handset = ScriptedHandset()
-    assert gate_of(ScriptedHandset()).uploaded("t", "s") == plain.uploaded("t", "s")
+    plain: PhoneBackend = ScriptedBackend()
+    assert gate_of(ScriptedBackend()).on_uploaded("t", "s") == plain.on_uploaded("t", "s")
 
 
 def test_all_routes_are_here() -> None:

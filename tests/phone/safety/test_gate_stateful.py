@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.backend import HandsetCommand, Performed, Reply
-from svc_proto.phone.safety.confirmation import Awaiting
+from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
+from svc_proto.phone.safety.confirmation import AwaitingConfirmation
 from svc_proto.phone.safety.gate import SafetyGate
-from tests.phone.safety.scripted_backend import BANK, ScriptedHandset, later
+from tests.phone.safety.scripted_backend import BANK, ScriptedBackend, later
 
 MAIL = "com.example.mail"
 NODES = {"w0:1": "Send", "w0:2": "Cancel"}
@@ -56,7 +56,7 @@ READING = ("/current_app", "/screen", "/screenshot")
 class Performance:
     """What the handset was asked to do, while the model knew this of the world."""
 
-    command: HandsetCommand
+    command: PhoneCommand
     forbidden: str = field(default="")
 
 
@@ -70,7 +70,7 @@ class Gates(RuleBasedStateMachine):
         self.time = 0.0
         self.armed = self.accessible = self.consent = self.overlay = self.unattended = False
         self.last_command = 0.0
-        self.waiting: dict[str, tuple[HandsetCommand, float]] = {}  # by confirmation id, with its deadline
+        self.waiting: dict[str, tuple[PhoneCommand, float]] = {}  # by confirmation id, with its deadline
         self.seen: dict[str, tuple[str, str]] = {}  # by request id: the app and the text the user was shown
         self.trusted: list[str] = []  # verbs, and routes that always ask
         self.allowed: str | None = None  # the request the user is allowing right now
@@ -85,7 +85,7 @@ class Gates(RuleBasedStateMachine):
     def now(self) -> Moment:
         return later(self.time)
 
-    def why_not(self, command: HandsetCommand) -> str:
+    def why_not(self, command: PhoneCommand) -> str:
         """Why this must not be performed now; empty when it may."""
         if command.request_id in self.dead:
             return "answered already"
@@ -105,23 +105,23 @@ class Gates(RuleBasedStateMachine):
         }
         return ", ".join(name for name, holds in verdicts.items() if holds)
 
-    def needs_user(self, command: HandsetCommand) -> bool:
+    def needs_user(self, command: PhoneCommand) -> bool:
         if command.path in ALWAYS_ASK:
             return command.path not in self.trusted
         verb = self.verb(command)
         return verb is not None and verb not in self.trusted
 
-    def has_changed(self, command: HandsetCommand) -> bool:
+    def has_changed(self, command: PhoneCommand) -> bool:
         """Whether a touch that the user was asked about would now go to something else."""
         if command.path in ALWAYS_ASK or command.request_id not in self.seen:
             return False
         return self.seen[command.request_id] != (self.handset.foreground, self.text(command))
 
-    def text(self, command: HandsetCommand) -> str:
+    def text(self, command: PhoneCommand) -> str:
         node = command.body.get("nodeId") or command.body.get("node_id")
         return self.handset.texts[str(node)] if node else str(command.body.get("text"))
 
-    def verb(self, command: HandsetCommand) -> str | None:
+    def verb(self, command: PhoneCommand) -> str | None:
         return VERBS.get(self.text(command))
 
     def pass_time(self, seconds: float) -> None:
@@ -137,7 +137,7 @@ class Gates(RuleBasedStateMachine):
         for key, (command, _) in list(self.waiting.items()):
             self.forget(key, command)
 
-    def forget(self, key: str, command: HandsetCommand) -> None:
+    def forget(self, key: str, command: PhoneCommand) -> None:
         del self.waiting[key]
         self.over.append(key)
         self.dead.append(command.request_id)
@@ -209,12 +209,12 @@ class Gates(RuleBasedStateMachine):
 
     def command(self, case: tuple[str, dict[str, object]]) -> None:
         self.count += 1
-        asked = HandsetCommand("POST", case[0], case[1], f"r{self.count}")
+        asked = PhoneCommand("POST", case[0], case[1], f"r{self.count}")
         self.last_command = self.time
         expected = self.why_not(asked)
         before = len(self.performances)
-        outcome = self.gate.perform(asked, self.now)
-        if isinstance(outcome, Awaiting):
+        outcome = self.gate.execute(asked, self.now)
+        if isinstance(outcome, AwaitingConfirmation):
             assert expected == "user"
             assert self.overlay
             self.waiting[outcome.confirmation_id] = (asked, self.time + 25.0)
@@ -295,7 +295,7 @@ class Gates(RuleBasedStateMachine):
     def advance(self, seconds: float) -> None:
         self.pass_time(seconds)
         for request_id, performed in self.gate.advance(self.now):
-            assert isinstance(performed, Reply)
+            assert isinstance(performed, CommandReply)
             assert performed.status == 403
             assert request_id in self.dead
 
@@ -374,7 +374,7 @@ class Gates(RuleBasedStateMachine):
     def process_dies(self) -> None:
         self.disarm()
         self.gate.process_died()
-        assert not self.gate.armed
+        assert not self.gate.is_armed
         assert self.gate.advance(self.now) == []
 
     @rule()
@@ -400,16 +400,16 @@ class Gates(RuleBasedStateMachine):
         assert len(self.gate.log) <= 100
 
 
-class Watched(ScriptedHandset):
+class Watched(ScriptedBackend):
     """Tells the model of every performance at the moment it happens."""
 
     def __init__(self, model: Gates) -> None:
         super().__init__(foreground=MAIL, texts=dict(NODES))
         self.model = model
 
-    def perform(self, command: HandsetCommand, now: Moment) -> Performed:
+    def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
         self.model.performances.append(Performance(command, self.model.why_not(command)))
-        return super().perform(command, now)
+        return super().execute(command, now)
 
 
 Gates.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)

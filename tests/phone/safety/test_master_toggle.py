@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.safety.master_toggle import MASTER_TABLE, Master, MasterState, MasterTrigger
+from svc_proto.phone.safety.master_toggle import MASTER_TABLE, MasterState, MasterToggle, MasterTrigger
 from tests.machines.specified_tables import check_table
 
 NOW = Moment(100.0, 1_800_000_000.0)
 DEFAULT = 30 * 60.0
 
 
-def armed(minutes: int = 30) -> Master:
-    master = Master(idle_minutes=minutes)
+def armed(minutes: int = 30) -> MasterToggle:
+    master = MasterToggle(idle_minutes=minutes)
     assert master.turn_on(NOW, accessible=True)
     return master
 
@@ -36,15 +36,15 @@ def test_the_table_is_the_specification() -> None:
 
 
 def test_it_is_off_at_first() -> None:
-    master = Master()
-    assert (master.state, master.armed, master.next_deadline()) == (MasterState.OFF, False, None)
+    master = MasterToggle()
+    assert (master.state, master.is_armed, master.next_deadline()) == (MasterState.OFF, False, None)
     assert not master.advance(NOW.at(1e9))
 
 
 def test_without_accessibility_it_stays_off() -> None:
-    master = Master()
+    master = MasterToggle()
     assert not master.turn_on(NOW, accessible=False)
-    assert not master.armed
+    assert not master.is_armed
     assert master.next_deadline() is None
 
 
@@ -65,9 +65,9 @@ def test_a_command_resets_the_timer_and_turning_it_on_again_does_not() -> None:
 
 
 def test_a_command_does_not_arm() -> None:
-    master = Master()
+    master = MasterToggle()
     master.command(NOW)
-    assert not master.armed
+    assert not master.is_armed
 
 
 def test_the_user_and_the_end_of_the_process_turn_it_off() -> None:
@@ -77,12 +77,12 @@ def test_the_user_and_the_end_of_the_process_turn_it_off() -> None:
     master = armed()
     assert master.process_death()
     assert not master.process_death()
-    assert not master.armed
+    assert not master.is_armed
 
 
 @pytest.mark.parametrize(("asked", "kept"), [(-1, 5), (0, 5), (4, 5), (5, 5), (30, 30), (120, 120), (121, 120)])
 def test_the_interval_is_clamped(asked: int, kept: int) -> None:
-    assert Master(idle_minutes=asked).idle_minutes == kept
+    assert MasterToggle(idle_minutes=asked).idle_minutes == kept
     master = armed()
     master.set_idle_minutes(asked)
     assert master.idle_minutes == kept

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.phone.backend import Reply
+from svc_proto.phone.backend import CommandReply
 from svc_proto.phone.safety.gate import SafetyGate
-from svc_proto.phone.safety.permissions import Consents
+from svc_proto.phone.safety.permissions import SystemPermissions
 from tests.phone.safety.scripted_backend import (
     NOW,
     OK,
-    ScriptedHandset,
-    ask,
+    ScriptedBackend,
+    check_gate,
     command,
     gated,
     later,
@@ -23,24 +23,24 @@ def test_a_screenshot_needs_consent() -> None:
     handset, gate = gated()
     gate.set_capture_consent(False)
     told = {"error": "screen capture has not been allowed on the phone"}
-    assert refused(gate, handset, command("/screenshot")) == Reply(500, told)
+    assert refused(gate, handset, command("/screenshot")) == CommandReply(500, told)
     gate.set_capture_consent(True)
-    assert gate.perform(command("/screenshot"), NOW) == OK
+    assert gate.execute(command("/screenshot"), NOW) == OK
     gate.set_master(False, NOW)
     gate.set_master(True, NOW)
-    assert gate.perform(command("/screenshot"), NOW) != OK
+    assert gate.execute(command("/screenshot"), NOW) != OK
 
 
 def test_nothing_is_granted_at_first() -> None:
-    consents = Consents()
+    consents = SystemPermissions()
     assert (consents.accessibility, consents.screen_capture, consents.overlay) == (False, False, False)
     assert consents.notification_listener is None
 
 
 def test_only_the_consent_to_capture_ends_with_the_session() -> None:
-    consents = Consents(accessibility=True, screen_capture=True, overlay=True, notification_listener=True)
+    consents = SystemPermissions(accessibility=True, screen_capture=True, overlay=True, notification_listener=True)
     consents.end_capture_session()
-    assert consents == Consents(accessibility=True, overlay=True, notification_listener=True)
+    assert consents == SystemPermissions(accessibility=True, overlay=True, notification_listener=True)
 
 
 @pytest.mark.parametrize("how", ["user", "idle", "process"])
@@ -56,37 +56,37 @@ def test_every_way_of_turning_off_ends_it(how: str) -> None:
         case "process":
             gate.process_died()
     gate.set_master(True, now)
-    reply = gate.perform(command("/screenshot"), now)
-    assert isinstance(reply, Reply)
+    reply = gate.execute(command("/screenshot"), now)
+    assert isinstance(reply, CommandReply)
     assert (reply.status, handset.asked) == (500, [])
 
 
 def test_the_gates_work_on_the_system_s_own_grants() -> None:
-    handset = ScriptedHandset()
-    system = Consents(accessibility=True, overlay=True)
+    handset = ScriptedBackend()
+    system = SystemPermissions(accessibility=True, overlay=True)
     gate = SafetyGate(handset, consents=system)
     assert gate.set_master(True, NOW)
-    assert gate.perform(command("/tap"), NOW) == OK
+    assert gate.execute(command("/tap"), NOW) == OK
     system.accessibility = False
-    reply = gate.perform(command("/tap"), NOW)
-    assert isinstance(reply, Reply)
+    reply = gate.execute(command("/tap"), NOW)
+    assert isinstance(reply, CommandReply)
     assert reply.status == 503
     gate.set_capture_consent(True)
     assert system.screen_capture
     gate.process_died()
-    assert system == Consents(overlay=True)
+    assert system == SystemPermissions(overlay=True)
 
 
 def test_an_overlay_that_the_system_took_away() -> None:
-    handset = ScriptedHandset()
-    system = Consents(accessibility=True, overlay=True)
+    handset = ScriptedBackend()
+    system = SystemPermissions(accessibility=True, overlay=True)
     gate = SafetyGate(handset, consents=system)
     gate.set_master(True, NOW)
-    key = ask(gate, command("/call", number="112"))
+    key = check_gate(gate, command("/call", number="112"))
     system.overlay = False
     assert gate.decide(key, allow=True, now=NOW) is None
     ((request_id, reply),) = gate.advance(NOW)
     assert request_id == "r1"
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, CommandReply)
     assert reply.result["error_code"] == "user_denied"
     assert handset.asked == []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.phone.backend import HandsetCommand, Reply
-from svc_proto.phone.command_refused import Refusal
+from svc_proto.phone.backend import CommandReply, PhoneCommand
+from svc_proto.phone.command_refused import CommandRefused
 from svc_proto.phone.safety import route_rules
-from svc_proto.phone.safety.confirmation import PhoneQuestion
+from svc_proto.phone.safety.confirmation import ConfirmationRequest
 from tests.phone.safety.scripted_backend import command
 
 TEXTS = {"w0:1": "Send", "w0:2": "Cancel", "5": "Five"}
@@ -56,7 +56,7 @@ def test_the_texts_that_count(path: str, body: dict[str, object], expected: tupl
     ],
 )
 def test_the_packages_that_count(path: str, body: dict[str, object], expected: tuple[str, ...]) -> None:
-    assert route_rules.targets(command(path, **body)) == expected
+    assert route_rules.target_packages(command(path, **body)) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_packages_that_count(path: str, body: dict[str, object], expected: t
     ],
 )
 def test_the_prompt_shows_what_would_leave_the_phone(path: str, body: dict[str, object], text: str) -> None:
-    question = route_rules.prompt(command(path, **body))
+    question = route_rules.confirmation_request_of(command(path, **body))
     assert (question.action, question.verb, question.text) == (path[1:], None, text)
 
 
@@ -82,30 +82,30 @@ def test_the_prompt_shows_what_would_leave_the_phone(path: str, body: dict[str, 
         (route_rules.SCREEN_CHANGED, "the screen changed", "Read the screen again"),
     ],
 )
-def test_a_refusal_says_what_is_so_and_what_to_do(reply: Reply, error: str, action: str) -> None:
+def test_a_refusal_says_what_is_so_and_what_to_do(reply: CommandReply, error: str, action: str) -> None:
     assert str(reply.result["error"]).startswith(error)
     assert str(reply.result["required_action"]).startswith(action)
 
 
 @pytest.mark.parametrize("path", route_rules.ALWAYS_ASK)
 def test_nobody_is_asked_about_what_cannot_be_done(path: str) -> None:
-    with pytest.raises(Refusal):
-        route_rules.prompt(HandsetCommand("POST", path, {}))
+    with pytest.raises(CommandRefused):
+        route_rules.confirmation_request_of(PhoneCommand("POST", path, {}))
 
 
 def test_the_denial_names_the_action_and_says_it_is_final() -> None:
-    reply = route_rules.denied(route_rules.prompt(command("/call", number="+1")))
+    reply = route_rules.denied_reply(route_rules.confirmation_request_of(command("/call", number="+1")))
     assert reply.status == 403
     assert reply.result["error"] == "user denied destructive action"  # the spec's words
     assert reply.result["final"] is True
     assert str(reply.result["instruction"]).startswith("The user did not allow call: +1\n")
     assert "Do not retry" in str(reply.result["instruction"])
-    nothing = route_rules.denied(PhoneQuestion(action="call", verb=None, text="")).result["instruction"]
+    nothing = route_rules.denied_reply(ConfirmationRequest(action="call", verb=None, text="")).result["instruction"]
     assert str(nothing).startswith("The user did not allow call\n")
 
 
 def test_what_a_handset_says_is_pressed_counts_as_well() -> None:
-    def pressed(_: HandsetCommand) -> list[str]:
+    def pressed(_: PhoneCommand) -> list[str]:
         return ["Send money", " "]
 
     asked = command("/tap_text", text="en")

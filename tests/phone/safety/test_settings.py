@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from svc_proto.phone.safety.blocklist import DEFAULT_BLOCKLIST
-from svc_proto.phone.safety.settings import Answerer, SafetySettings, Switch
+from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings, Switch
 
 
 def test_careful_by_default() -> None:
     settings = SafetySettings()
     assert not settings.armed  # wire bridge 5.1: "Default: master off"
-    assert settings.answers is Answerer.ASK
+    assert settings.answers is ConfirmationPolicy.ASK
     assert not settings.unattended
     assert settings.confirmation_timeout < 30.0  # the caller is still there
     assert (settings.idle_minutes, settings.blocklist) == (30, DEFAULT_BLOCKLIST)

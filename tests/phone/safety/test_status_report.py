@@ -6,7 +6,7 @@ from svc_proto.phone.safety.gate import SafetyGate
 from tests.phone.safety.scripted_backend import (
     NOW,
     OK,
-    ScriptedHandset,
+    ScriptedBackend,
     command,
     gate_of,
     later,
@@ -14,7 +14,7 @@ from tests.phone.safety.scripted_backend import (
 
 
 def test_status() -> None:
-    handset = ScriptedHandset(
+    handset = ScriptedBackend(
         base_status={
             "device": {"name": "x"},
             "bridge": {"notification_listener_granted": True, "master_enabled": True},
@@ -45,7 +45,7 @@ def test_status() -> None:
 
 
 def test_status_without_accessibility_does_not_say_what_is_in_front() -> None:
-    handset = ScriptedHandset(base_status={"device": {"name": "x", "current_app": "com.a"}, "current_app": "com.a"})
+    handset = ScriptedBackend(base_status={"device": {"name": "x", "current_app": "com.a"}, "current_app": "com.a"})
     gate = gate_of(handset)
     assert gate.status(NOW)["current_app"] == "com.a"
     gate.set_accessibility(False)
@@ -61,7 +61,7 @@ def test_status_without_accessibility_does_not_say_what_is_in_front() -> None:
 
 
 def test_status_of_a_store_build() -> None:
-    gate = gate_of(ScriptedHandset(), flavor="googlePlay")
+    gate = gate_of(ScriptedBackend(), flavor="googlePlay")
     gate.set_unattended(True)
     status = gate.status(NOW)
     bridge, safety, unattended = status["bridge"], status["safety"], status["unattended"]
@@ -74,7 +74,7 @@ def test_status_of_a_store_build() -> None:
 
 
 def test_without_accessibility_the_master_cannot_be_turned_on_and_reads_as_off() -> None:
-    handset = ScriptedHandset()
+    handset = ScriptedBackend()
     gate = SafetyGate(handset)
     assert not gate.set_master(True, NOW)
     assert not gate.set_master(False, NOW)
@@ -84,4 +84,4 @@ def test_without_accessibility_the_master_cannot_be_turned_on_and_reads_as_off()
     assert isinstance(bridge, dict)
     assert bridge["master_enabled"] is False
     gate.set_accessibility(True)
-    assert gate.perform(command("/screen"), NOW) == OK
+    assert gate.execute(command("/screen"), NOW) == OK

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.phone.backend import Reply
-from svc_proto.phone.safety.confirmation import Awaiting
+from svc_proto.phone.backend import CommandReply
+from svc_proto.phone.safety.confirmation import AwaitingConfirmation
 from svc_proto.phone.safety.gate import SafetyGate
-from svc_proto.phone.safety.unattended import Unattended
+from svc_proto.phone.safety.unattended import UnattendedAccess
 from tests.phone.safety.scripted_backend import (
     ACTING,
     ALL_ROUTES,
     BANK,
     NOW,
     OK,
-    ScriptedHandset,
+    ScriptedBackend,
     command,
     gate_of,
     refused,
@@ -23,42 +23,42 @@ from tests.phone.safety.scripted_backend import (
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
 def test_unattended_access_and_a_locked_phone(path: str) -> None:
-    handset = ScriptedHandset(usable=False)
+    handset = ScriptedBackend(usable=False)
     gate = gate_of(handset)
     gate.set_unattended(True)
     if path not in ACTING:
-        assert gate.perform(command(path), NOW) == OK
+        assert gate.execute(command(path), NOW) == OK
         assert handset.woken == 0
         return
     reply = refused(gate, handset, command(path))
     assert (reply.status, reply.result["error_code"], reply.result["final"]) == (423, "keyguard_blocked", True)
     handset.usable = True
-    assert gate.perform(command(path), NOW) in (OK, Awaiting("c1"))
+    assert gate.execute(command(path), NOW) in (OK, AwaitingConfirmation("c1"))
     gate.set_unattended(False)
-    gate.perform(command(path, "r2"), NOW)
+    gate.execute(command(path, "r2"), NOW)
     assert handset.woken == 2
 
 
 def test_unattended_access_without_a_way_to_wake_leaves_it_to_the_handset() -> None:
-    gate = SafetyGate(ScriptedHandset())
+    gate = SafetyGate(ScriptedBackend())
     gate.set_accessibility(True)
     gate.set_master(True, NOW)
     gate.set_unattended(True)
-    assert gate.perform(command("/tap", x=1, y=2), NOW) == OK
+    assert gate.execute(command("/tap", x=1, y=2), NOW) == OK
 
 
 def test_the_app_behind_a_dismissed_lock_is_checked() -> None:
-    handset = ScriptedHandset(behind=BANK)
+    handset = ScriptedBackend(behind=BANK)
     gate = gate_of(handset)
     gate.set_unattended(True)
-    assert refused(gate, handset, command("/tap", x=1, y=2)) == Reply(403, {"error": f"blocked package {BANK}"})
+    assert refused(gate, handset, command("/tap", x=1, y=2)) == CommandReply(403, {"error": f"blocked package {BANK}"})
     assert handset.woken == 1
 
 
 def test_it_is_off_at_first_and_wakes_nothing() -> None:
-    handset = ScriptedHandset(usable=False)
-    unattended = Unattended(handset.wake)
+    handset = ScriptedBackend(usable=False)
+    unattended = UnattendedAccess(handset.wake)
     assert (unattended.wakes, unattended.make_ready(NOW), handset.woken) == (False, True, 0)
     unattended.enabled = True
     assert (unattended.wakes, unattended.make_ready(NOW), handset.woken) == (True, False, 1)
-    assert (Unattended(enabled=True).wakes, Unattended(enabled=True).make_ready(NOW)) == (False, True)
+    assert (UnattendedAccess(enabled=True).wakes, UnattendedAccess(enabled=True).make_ready(NOW)) == (False, True)

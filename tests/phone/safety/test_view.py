@@ -6,11 +6,11 @@ import pytest
 
 from svc_proto.phone.safety.gate import SafetyGate
 from svc_proto.phone.safety.master_toggle import MasterState, MasterTrigger
-from svc_proto.phone.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, Chip, ConfirmationView, SafetyView
+from svc_proto.phone.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, ConfirmationView, SafetyView, StatusChip
 from tests.phone.safety.scripted_backend import (
     NOW,
-    ScriptedHandset,
-    ask,
+    ScriptedBackend,
+    check_gate,
     command,
     gate_of,
     later,
@@ -22,28 +22,28 @@ from tests.phone.safety.scripted_backend import (
 @pytest.mark.parametrize("wanted", [False, True])
 @pytest.mark.parametrize("in_background", [False, True])
 def test_what_the_user_sees(master: bool, unattended: bool, wanted: bool, in_background: bool) -> None:
-    gate = gate_of(ScriptedHandset(), master=master)
+    gate = gate_of(ScriptedBackend(), master=master)
     gate.set_unattended(unattended)
     gate.set_status_overlay(wanted)
     assert gate.foreground_notification is master
     assert gate.banner is (master and unattended)
     assert gate.chip(in_background=in_background) is (master and in_background and (wanted or unattended))
     view = gate.view(NOW, in_background=in_background)
-    forced = Chip.FORCED if unattended else Chip.SHOWN if wanted else Chip.HIDDEN
-    assert view.chip is (forced if master and in_background else Chip.HIDDEN)
+    forced = StatusChip.FORCED if unattended else StatusChip.SHOWN if wanted else StatusChip.HIDDEN
+    assert view.chip is (forced if master and in_background else StatusChip.HIDDEN)
     assert view.notification == (NOTIFICATION if master else None)
     assert view.banner is (master and unattended)
     assert (NOTIFICATION.dismissible, "Disable" in NOTIFICATION.actions) == (False, True)
 
 
 def test_the_view() -> None:
-    gate = gate_of(ScriptedHandset())
+    gate = gate_of(ScriptedBackend())
     gate.set_notification_listener(False)
     gate.blocklist.remove("com.venmo")
     gate.verbs.add("call")
-    gate.decide(ask(gate, command("/call", "r0")), allow=True, remember=True, now=NOW)
-    gate.decide(ask(gate, command("/type", "r0", text="pay")), allow=True, remember=True, now=NOW)
-    ask(gate, command("/tap_text", text="Send it"))
+    gate.decide(check_gate(gate, command("/call", "r0")), allow=True, remember=True, now=NOW)
+    gate.decide(check_gate(gate, command("/type", "r0", text="pay")), allow=True, remember=True, now=NOW)
+    check_gate(gate, command("/tap_text", text="Send it"))
     view = gate.view(later(5))
     assert view == SafetyView(
         flavor="sideload",
@@ -58,7 +58,7 @@ def test_the_view() -> None:
         notification_listener_granted=False,
         unattended=False,
         notification=NOTIFICATION,
-        chip=Chip.HIDDEN,
+        chip=StatusChip.HIDDEN,
         banner=False,
         confirmation_timeout=25.0,
         blocklist=gate.blocklist.packages,
@@ -84,7 +84,7 @@ def test_the_view() -> None:
 
 
 def test_the_view_says_why_it_is_off_and_what_to_do() -> None:
-    gate = gate_of(ScriptedHandset())
+    gate = gate_of(ScriptedBackend())
     assert gate.view(later(1800)).turned_off_by is MasterTrigger.IDLE
     gate.set_master(True, later(1800))
     assert gate.view(later(1800)).turned_off_by is None
@@ -94,4 +94,4 @@ def test_the_view_says_why_it_is_off_and_what_to_do() -> None:
     assert not gate.set_master(True, later(1800))
     view = gate.view(later(1800))
     assert (view.hint, view.auto_disable_at_ms) == (ACCESSIBILITY_HINT, None)
-    assert SafetyGate(ScriptedHandset(), flavor="googlePlay").view(NOW).hint is None
+    assert SafetyGate(ScriptedBackend(), flavor="googlePlay").view(NOW).hint is None
