@@ -17,8 +17,8 @@ from bench.measure import Progress, Scale, percentile, rotated
 from bench.report import Column, Row, Table
 from bench.rounds import Rounds, notes_on, take_round
 from bench.wire import request
-from runtimes.chat_tables import CHAT_SESSIONS
-from runtimes.store import open_store
+from runtimes.store.chat_tables import CHAT_SESSIONS
+from runtimes.store.store_factory import open_store
 from svc_proto.api.chat.records import ChatSession
 
 __all__ = ["lists_table"]

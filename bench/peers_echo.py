@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from runtimes.host import Program
-from runtimes.listen import bind
+from runtimes.host.host import Program
+from runtimes.net.listener import bind
 from runtimes.run import run
 from svc_proto.engine.core import Engine
 from tests.conformance.echo_service import EchoService

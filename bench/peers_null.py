@@ -10,8 +10,8 @@ import json
 import sys
 
 from bench.peers import HEALTH
-from runtimes.host import Program
-from runtimes.listen import bind
+from runtimes.host.host import Program
+from runtimes.net.listener import bind
 from runtimes.run import run
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Ready, Send

@@ -15,8 +15,8 @@ from resource import RUSAGE_CHILDREN, getrusage
 
 from bench.measure import BenchError, Progress, Scale
 from bench.report import Column, Row, Table
-from runtimes import voice_listen
-from runtimes.voice_work import find_engines
+from runtimes.speech import transcribe_program
+from runtimes.speech.local_speech import find_engines
 
 __all__ = ["mistakes", "words_section"]
 
@@ -104,7 +104,7 @@ def _listeners() -> dict[str, list[str]]:
     found: list[str] = list(find_engines()["listen"])  # type: ignore[call-overload]  # a list of words
     listeners = {"Whisper": found} if "--whisper" in found else {}
     if find_spec("pocketsphinx") is not None:
-        listeners["pocketsphinx"] = [sys.executable, "-I", voice_listen.__file__]
+        listeners["pocketsphinx"] = [sys.executable, "-I", transcribe_program.__file__]
     return listeners
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 from servers.options import HELP, ProgramCommand
 
 __all__ = ["main"]
@@ -25,7 +25,7 @@ def main(runtime: str) -> None:
     from pathlib import Path
 
     from clients.demo_program import demo_programs
-    from runtimes.waker import Handle
+    from runtimes.loops.waker import Handle
     from servers.launch import launch
 
     handle = Handle()

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from clients.phone.emulator import EmulatedPhone
-from runtimes.host import Program, Services
-from runtimes.logs import setup
-from runtimes.store import open_store
-from runtimes.waker import Handle
+from runtimes.host.host import Program, Services
+from runtimes.host.logs import setup
+from runtimes.loops.waker import Handle
+from runtimes.store.store_factory import open_store
 from servers.api_program import api_program
 from servers.launch import print_exit_reason
 from servers.relay_program import relay_program

@@ -6,8 +6,8 @@ import os
 from functools import partial
 
 from clients.commands.host_settings import service_home
-from runtimes.host import Program, Services
-from runtimes.logs import setup
+from runtimes.host.host import Program, Services
+from runtimes.host.logs import setup
 from servers.launch import CannotStartError, print_exit_reason
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.cli.mcp_stdio_server import McpStdioServer

@@ -6,7 +6,7 @@ Give a runtime of yours `Checked(core)` in place of the core while you test it: 
 
 from __future__ import annotations
 
-from runtimes.sim.check import Contract
+from runtimes.sim.contract import Contract
 from svc_proto import Command, Core, Fact, Moment
 
 
@@ -18,7 +18,7 @@ class Checked:
         self._contract = Contract(name)
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
-        """As `Core.handle`. Raises `runtimes.sim.check.ContractError`."""
+        """As `Core.handle`. Raises `runtimes.sim.contract.ContractError`."""
         self._contract.fact(fact)
         commands = self._core.handle(fact, now)
         for command in commands:

@@ -14,8 +14,8 @@ import os
 import sys
 from enum import Enum
 
-from runtimes.host import Program
-from runtimes.listen import bind
+from runtimes.host.host import Program
+from runtimes.net.listener import bind
 from runtimes.run import run
 from svc_proto import Accepted, Ready, Refused
 from svc_proto.engine import (

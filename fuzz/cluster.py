@@ -25,12 +25,12 @@ from runtimes.sim.cost import HandleCost
 from runtimes.sim.host import Host
 from runtimes.sim.network import Network
 from runtimes.sim.process import Process
-from runtimes.sim.redis import RedisService
-from runtimes.sim.s3 import S3Service
-from runtimes.sim.sentinel import sentinel_core
+from runtimes.sim.redis_server import RedisService
+from runtimes.sim.s3_server import S3Service
+from runtimes.sim.sentinel_server import sentinel_core
+from runtimes.sim.simulation import START_WALL
+from runtimes.sim.simulation import World as Simulation
 from runtimes.sim.store import STORE_TIME, Store
-from runtimes.sim.world import START_WALL
-from runtimes.sim.world import World as Simulation
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.core import Engine

@@ -40,9 +40,9 @@ from fuzz.steps import Fault, PostNotification, Step
 from fuzz.story import place_of, sentence, story
 from fuzz.trouble import Trouble
 from fuzz.world import LIMITS, World
-from runtimes.sim.check import ContractError
+from runtimes.sim.contract import ContractError
 from runtimes.sim.process import Process
-from runtimes.sim.world import LimitPassed
+from runtimes.sim.simulation import LimitPassed
 
 LAST_STEPS, LAST_EVENTS = 15, 30  # that a failure tells of, and of each program
 INVOLVED = 60.0  # s in which a program has had something to do

@@ -30,8 +30,8 @@ from runtimes.sim.faults import Faults
 from runtimes.sim.host import Host
 from runtimes.sim.network import Network
 from runtimes.sim.process import LogLine, Process
-from runtimes.sim.world import START_WALL
-from runtimes.sim.world import World as Simulation
+from runtimes.sim.simulation import START_WALL
+from runtimes.sim.simulation import World as Simulation
 from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.runs.subscriber import MAX_BACKLOG_BYTES, MAX_BACKLOG_EVENTS, MAX_UNREAD, SubscriberState

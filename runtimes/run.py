@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 if TYPE_CHECKING:
-    from runtimes.host import Program
-    from runtimes.waker import Handle
+    from runtimes.host.host import Program
+    from runtimes.loops.waker import Handle
     from svc_proto.commands import Exit
 
 __all__ = ["RUNTIMES", "Adapter", "Runtime", "RuntimeMissingError", "find_runtime", "need_package", "run"]
@@ -28,12 +28,12 @@ class Adapter(NamedTuple):
 
 
 RUNTIMES = {
-    "anyio": Adapter("anyio", "runtimes.anyio_loop:run_asyncio"),
-    "asyncio": Adapter("anyio", "runtimes.anyio_loop:run_asyncio"),
-    "uvloop": Adapter("uvloop", "runtimes.anyio_loop:run_uvloop"),
-    "trio": Adapter("trio", "runtimes.trio_loop:run"),
-    "curio": Adapter("curio", "runtimes.curio_loop:run"),
-    "threads": Adapter("selectors", "runtimes.threads_loop:run"),  # of Python itself
+    "anyio": Adapter("anyio", "runtimes.loops.anyio_loop:run_asyncio"),
+    "asyncio": Adapter("anyio", "runtimes.loops.anyio_loop:run_asyncio"),
+    "uvloop": Adapter("uvloop", "runtimes.loops.anyio_loop:run_uvloop"),
+    "trio": Adapter("trio", "runtimes.loops.trio_loop:run"),
+    "curio": Adapter("curio", "runtimes.loops.curio_loop:run"),
+    "threads": Adapter("selectors", "runtimes.loops.threads_loop:run"),  # of Python itself
 }
 _CHOICES = f"choose one of {', '.join(RUNTIMES)}, or name a function as package.module:function"
 
@@ -45,7 +45,8 @@ class RuntimeMissingError(Exception):
 class Runtime(Protocol):
     """What the name of a loop leads to: a function that runs cores in the calling thread until all have exited.
 
-    It makes a `runtimes.host.Host` of exactly these arguments and a `runtimes.loop.Loop` of its own, calls the host's
+    It makes a `runtimes.host.host.Host` of exactly these arguments and a `runtimes.loops.loop.Loop` of its own, calls
+    the host's
     `start`, waits until the loop is told to `finish`, calls the host's `close` whatever happened, and returns its
     `outcomes`. What escapes from a callback is a bug and goes on to the caller.
 
@@ -77,9 +78,9 @@ def run(
     """
     listed = list(programs) if isinstance(programs, Sequence) else [programs]
     runner = find_runtime(runtime)
-    from runtimes.signals import Signals  # noqa: PLC0415, RUF100 - only when there is a loop to run
-    from runtimes.tls import ServerContext  # noqa: PLC0415, RUF100
-    from runtimes.waker import Handle  # noqa: PLC0415, RUF100
+    from runtimes.host.signals import Signals  # noqa: PLC0415, RUF100 - only when there is a loop to run
+    from runtimes.loops.waker import Handle  # noqa: PLC0415, RUF100
+    from runtimes.tls.contexts import ServerContext  # noqa: PLC0415, RUF100
 
     handle = Handle() if handle is None else handle
     signals = threading.current_thread() is threading.main_thread() if signals is None else signals

@@ -1,5 +1,5 @@
 """The programs: a core plus a socket loop, started from a command line."""
 
-from runtimes.extra import need_programs
+from runtimes.cli.serve_extra import need_programs
 
 need_programs()

@@ -15,9 +15,9 @@ from functools import partial
 
 from attrs import evolve, frozen
 
-from runtimes.host import Program, Services
-from runtimes.listen import Listener
-from runtimes.running import HomeClaim
+from runtimes.host.host import Program, Services
+from runtimes.net.listener import Listener
+from runtimes.service_home.server_registry import HomeClaim
 from servers.api_program import announce_disabled, api_program, configured_model, read_api_config
 from servers.ask_brand import ask_brand
 from servers.dashboard_program import (

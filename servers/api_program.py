@@ -11,15 +11,15 @@ from pathlib import Path
 
 from attrs import evolve
 
-from runtimes.compute import load_yaml
-from runtimes.descriptors import limits_beside
 from runtimes.failures import HostError
-from runtimes.host import Program, Services
-from runtimes.listen import Listener
-from runtimes.logs import LogMessage, setup
-from runtimes.running import HomeClaim, find_running
-from runtimes.service_home import ENV_FILE
-from runtimes.store_service import Store
+from runtimes.host.compute import load_yaml
+from runtimes.host.file_descriptors import limits_beside
+from runtimes.host.host import Program, Services
+from runtimes.host.logs import LogMessage, setup
+from runtimes.net.listener import Listener
+from runtimes.service_home.home import ENV_FILE
+from runtimes.service_home.server_registry import HomeClaim, find_running
+from runtimes.store.store_service import Store
 from servers.env_file import create_api_key
 from servers.launch import (
     CannotStartError,

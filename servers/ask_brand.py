@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from runtimes.service_home import find_home
+from runtimes.service_home.home import find_home
 from servers.env_file import set_env_variable
 from servers.launch import private_home, read_environment
 from svc_proto.basics.brand import HERMES, SVC

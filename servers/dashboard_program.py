@@ -10,12 +10,12 @@ from pathlib import Path
 
 from attrs import evolve
 
-from runtimes.beside import beside_running
-from runtimes.descriptors import limits_beside
-from runtimes.host import Program, Services
-from runtimes.listen import Listener
-from runtimes.logs import setup
-from runtimes.running import HomeClaim
+from runtimes.host.file_descriptors import limits_beside
+from runtimes.host.host import Program, Services
+from runtimes.host.logs import setup
+from runtimes.net.listener import Listener
+from runtimes.service_home.running_relay import beside_running
+from runtimes.service_home.server_registry import HomeClaim
 from servers.api_program import read_api_config
 from servers.launch import (
     CannotStartError,

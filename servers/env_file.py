@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from runtimes.failures import HostError
-from runtimes.service_home import ENV_FILE
-from runtimes.state import StateFolder
+from runtimes.files.state_folder import StateFolder
+from runtimes.service_home.home import ENV_FILE
 from servers.launch import CannotStartError
 from svc_proto.basics.dotenv import set_dotenv
 from svc_proto.basics.entropy import new_api_key

@@ -12,16 +12,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from runtimes.folders import private_folder
-from runtimes.leave import leave
-from runtimes.listen import BindError, Listener, adopt, bind
-from runtimes.log_file import keep_log
+from runtimes.files.private_files import private_folder
+from runtimes.host.exit_process import leave
+from runtimes.net.listener import BindError, Listener, adopt, bind
 from runtimes.run import run
-from runtimes.running import HomeClaim, TakenError, claim
-from runtimes.service_home import find_home, with_env_file
-from runtimes.store import named_store, open_store
-from runtimes.store_service import Store, StoreError
-from runtimes.tls import ServerContext, TlsFileError, own_context, server_context
+from runtimes.service_home.home import find_home, with_env_file
+from runtimes.service_home.log_file import keep_log
+from runtimes.service_home.server_registry import HomeClaim, TakenError, claim
+from runtimes.store.store_factory import named_store, open_store
+from runtimes.store.store_service import Store, StoreError
+from runtimes.tls.contexts import ServerContext, TlsFileError, own_context, server_context
 from servers.options import INTERRUPTED, exit_with_error
 from servers.supervision import inherited_socket, readiness_programs
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
@@ -31,8 +31,8 @@ from svc_proto.version import VERSION
 if TYPE_CHECKING:
     import ssl
 
-    from runtimes.host import Program
-    from runtimes.waker import Handle
+    from runtimes.host.host import Program
+    from runtimes.loops.waker import Handle
     from svc_proto.api.config import ApiConfig
     from svc_proto.commands import Exit
     from svc_proto.dashboard.config import DashboardConfig
@@ -166,7 +166,7 @@ def publish_running_server(
     inner: Listener | None = None,
     **more: str,
 ) -> None:
-    """Say in the home where a server is that accepts now: see `runtimes.running.Running`."""
+    """Say in the home where a server is that accepts now: see `runtimes.service_home.server_registry.Running`."""
     if claimed is None:
         return
     tls = {"certificate": config.ssl_cert, "certificate_key": config.ssl_key, "root_path": config.root_path}

@@ -9,8 +9,8 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from runtimes.help import Help
-from runtimes.option import runtime_option
+from runtimes.cli.click_help import Help
+from runtimes.cli.runtime_option import runtime_option
 
 __all__ = [
     "HELP",

@@ -9,7 +9,7 @@ import click
 from servers.options import HELP, ProgramCommand, relay_options, workers_option
 
 if TYPE_CHECKING:
-    from runtimes.host import Program
+    from runtimes.host.host import Program
 
 __all__ = ["main"]
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from attrs import evolve
 
-from runtimes.descriptors import limits_beside
-from runtimes.host import Program, Services
-from runtimes.listen import Listener
-from runtimes.logs import setup
-from runtimes.running import HomeClaim
-from runtimes.store import store_files
-from runtimes.store_service import Store
-from runtimes.tls import PinnedTls
+from runtimes.host.file_descriptors import limits_beside
+from runtimes.host.host import Program, Services
+from runtimes.host.logs import setup
+from runtimes.net.listener import Listener
+from runtimes.service_home.server_registry import HomeClaim
+from runtimes.store.store_factory import store_files
+from runtimes.store.store_service import Store
+from runtimes.tls.contexts import PinnedTls
 from servers.launch import (
     CannotStartError,
     bind_server,

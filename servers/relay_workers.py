@@ -17,10 +17,10 @@ from urllib.parse import quote
 
 from attrs import evolve
 
-from runtimes.host import Program, Services
-from runtimes.listen import BindError, bind
-from runtimes.logs import pass_on, setup
-from runtimes.steer import steer
+from runtimes.host.host import Program, Services
+from runtimes.host.logs import pass_on, setup
+from runtimes.net.listener import BindError, bind
+from runtimes.net.reuseport_bpf import steer
 from servers.launch import (
     CannotStartError,
     bind_server,

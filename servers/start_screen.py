@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from runtimes.terminal_lines import fit
-from runtimes.terminal_qr import draw_qr
+from runtimes.cli.terminal_qr import draw_qr
+from runtimes.cli.word_wrap import fit
 from servers.launch import format_authority
 from svc_proto.machines.pairing_codes import CODE_LIFETIME
 

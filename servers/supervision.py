@@ -10,9 +10,9 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 
-from runtimes.host import Program
-from runtimes.listen import Listener, plain_address
-from runtimes.running import ROLES
+from runtimes.host.host import Program
+from runtimes.net.listener import Listener, plain_address
+from runtimes.service_home.server_registry import ROLES
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 

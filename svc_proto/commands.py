@@ -494,7 +494,8 @@ class Query(Operation[T_co]):
 
 @fast_frozen
 class Compute(Operation[object]):
-    """Run blocking host work by name, in a worker thread. The runtime's table of names is in `runtimes.compute`."""
+    """Run blocking host work by name, in a worker thread. The runtime's table of names is in
+    `runtimes.host.compute`."""
 
     name: str
     args: tuple[object, ...] = ()

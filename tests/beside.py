@@ -8,10 +8,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from runtimes.host import Program, Services
-from runtimes.listen import bind
+from runtimes.host.host import Program, Services
+from runtimes.loops.waker import Handle
+from runtimes.net.listener import bind
 from runtimes.run import run
-from runtimes.waker import Handle
 from svc_proto.engine.core import Engine, Service
 
 TIMEOUT = 60.0  # s for anything a test waits for; only a busy machine takes long

@@ -5,7 +5,7 @@
     book.after(30.0)                          # time passes, the cores woken at each deadline
 
 Nothing takes time by itself: what is ordered is done at once, and told in its turn. `hold` names the types of what is
-kept waiting in `held` until `release()`, `refuse` of what fails. Each node is watched by `runtimes.sim.check`.
+kept waiting in `held` until `release()`, `refuse` of what fails. Each node is watched by `runtimes.sim.contract`.
 """
 
 from __future__ import annotations

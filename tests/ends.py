@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attrs import define, field
 
-from runtimes.sim.check import Contract
 from runtimes.sim.connection import FileItem
+from runtimes.sim.contract import Contract
 from runtimes.sim.host import Host
 from runtimes.sim.operations import Operations
 from svc_proto.basics.strict_json import escaped

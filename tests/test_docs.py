@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from fuzz.doors import CALLERS, CHANNEL_DOORS, IN, RELAY_DOORS
-from runtimes import threads_loop
+from runtimes.loops import threads_loop
 from svc_proto import boundary
 from svc_proto.api.config import parse_api_config
 from svc_proto.basics.dotenv import parse_dotenv

@@ -65,7 +65,7 @@ OWNERS = {  # what a module's parts name for type checkers alone, since they are
     "runtimes.sim.host": ("CoreFactory", "Host", "Port"),
     "runtimes.sim.network": ("Network",),
     "runtimes.sim.process": ("Process",),
-    "runtimes.sim.world": ("World",),
+    "runtimes.sim.simulation": ("World",),
     "svc_proto.api.service": ("Api",),
     "svc_proto.dashboard.service": ("Dashboard",),
     "svc_proto.engine.core": ("Engine",),

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
 EVERYTHING = """
 import importlib, sys
-import runtimes.run, runtimes.host, runtimes.sim.check, runtimes.sim.world
+import runtimes.run, runtimes.host.host, runtimes.sim.contract, runtimes.sim.simulation
 from examples import checked, codecs, event_stream, in_memory, own_loop, own_service
 for package in ("", ".wire", ".machines", ".engine", ".relay", ".api", ".device"):
     module = importlib.import_module("svc_proto" + package)

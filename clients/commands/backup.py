@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
-from runtimes.service_home import find_home
+from runtimes.service_home.home import find_home
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.cli.errors import CliError
 
@@ -51,7 +51,7 @@ Exit codes: 0; 1 when the restore fails, and then nothing has changed; 2 for bad
 def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
     """Back up the service home to FILE: devices, chats, keys, memory, media."""
     from clients.commands.host_settings import store_named_in
-    from runtimes.backup import BackupError, back_up
+    from runtimes.files.backup import BackupError, back_up
 
     home = find_home(os.environ)
     target = (file or Path(time.strftime("svc-backup-%Y-%m-%d.tar.gz"))).absolute()
@@ -79,8 +79,8 @@ def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
 def restore(*, file: Path, replace: bool, as_json: bool) -> None:
     """Restore the service home from FILE."""
     from clients.commands.host_settings import store_named_in
-    from runtimes.backup import BackupError
-    from runtimes.backup import restore as restored
+    from runtimes.files.backup import BackupError
+    from runtimes.files.backup import restore as restored
 
     home = find_home(os.environ)
 

@@ -8,7 +8,7 @@ import click
 
 from clients.commands.cli import SETTINGS, print_json
 from clients.commands.desktop_options import relay_selection, run_on_relay, session_options
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 
 __all__ = ["main"]
 

@@ -10,7 +10,7 @@ import click
 
 from clients.commands.answer_writer import AnswerWriter
 from clients.commands.cli import SETTINGS, json_text
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:

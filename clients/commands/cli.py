@@ -14,8 +14,8 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from runtimes.help import Help
-from runtimes.leave import leave
+from runtimes.cli.click_help import Help
+from runtimes.host.exit_process import leave
 from svc_proto.cli.errors import CliError
 
 __all__ = [
@@ -44,7 +44,7 @@ def json_option(command: Command) -> Command:
 
 def print_lines(lines: list[str]) -> None:
     """To standard output; a terminal gets them broken between words."""
-    from runtimes.terminal_lines import fit
+    from runtimes.cli.word_wrap import fit
 
     for line in lines:
         print(fit(line))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS, LazyGroup, json_option, print_json
-from runtimes.service_home import find_home
+from runtimes.service_home.home import find_home
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def main() -> None:
 def upgrade(*, dry_run: bool, as_json: bool) -> None:
     """Upgrade the schema of the database."""
     from clients.commands.host_settings import store_named_in
-    from runtimes.schema import upgrade as upgraded
-    from runtimes.store_service import StoreError
+    from runtimes.store.sql_store import upgrade as upgraded
+    from runtimes.store.store_service import StoreError
 
     home = find_home(os.environ)
     named, file = store_named_in(home, home)
@@ -96,8 +96,8 @@ def copy(*, source: str, target: str, as_json: bool) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from runtimes.store_copy import copy_store
-    from runtimes.store_service import StoreError
+    from runtimes.store.store_copy import copy_store
+    from runtimes.store.store_service import StoreError
 
     found = _named(source)
     if isinstance(found, Path) and not found.exists():

@@ -128,7 +128,7 @@ def run_desktop_service(
     from clients.commands.host_settings import service_home
     from clients.commands.service_runner import run_service
     from clients.commands.session_file import SessionFile
-    from runtimes.tls import PinnedTls
+    from runtimes.tls.contexts import PinnedTls
 
     home, pins = service_home(), PinnedTls()
     file = SessionFile(home)

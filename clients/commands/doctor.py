@@ -9,7 +9,7 @@ import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from clients.commands.desktop_options import relay_option, run_on_desktop
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 
 if TYPE_CHECKING:
     from svc_proto.cli.doctor import Finding

@@ -6,7 +6,7 @@ import click
 
 from clients.commands.cli import SETTINGS, json_option
 from clients.commands.doctor import report
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 
 __all__ = ["main"]
 
@@ -32,7 +32,7 @@ def main(public_url: str | None, *, as_json: bool, runtime: str) -> int:
     """Look at the servers of this host, and with --public-url at what a stranger gets there."""
     from clients.commands.host_settings import read_relay_config, service_home
     from clients.commands.service_runner import run_flow
-    from runtimes.running import find_running
+    from runtimes.service_home.server_registry import find_running
     from svc_proto.cli.doctor import Finding, check_reachable
     from svc_proto.cli.operator_requests import local_relay
     from svc_proto.cli.pairing_candidates import public_candidate

@@ -7,10 +7,10 @@ import ssl
 import tempfile
 from pathlib import Path
 
-from runtimes.beside import beside_running
-from runtimes.service_home import find_home, with_env_file
-from runtimes.store import named_store, store_files
-from runtimes.store_service import StoreError
+from runtimes.service_home.home import find_home, with_env_file
+from runtimes.service_home.running_relay import beside_running
+from runtimes.store.store_factory import named_store, store_files
+from runtimes.store.store_service import StoreError
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 from svc_proto.relay_config import ConfigError, RelayConfig, parse_relay_config
 
@@ -79,7 +79,7 @@ def trust_for_api() -> ssl.SSLContext | None:
 def _trust_in(variable: str, path: str | None) -> ssl.SSLContext | None:
     if path is None:
         return None
-    from runtimes.tls import TlsFileError, own_context
+    from runtimes.tls.contexts import TlsFileError, own_context
 
     try:
         return own_context(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from clients.commands.cli import SETTINGS, LazyGroup, json_option, print_json, print_lines
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 
 __all__ = ["main", "rotate"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from clients.commands.cli import SETTINGS, terminal_safe
-from runtimes.service_home import find_home
+from runtimes.service_home.home import find_home
 from svc_proto.cli.errors import CliError
 
 __all__ = ["main"]
@@ -44,7 +44,7 @@ POLL = 0.25  # s between two looks for more
 )
 def main(*, follow: bool, lines: int) -> None:
     """Show the logs of the servers on this host."""
-    from runtimes.log_file import LOG_FOLDER, log_files
+    from runtimes.service_home.log_file import LOG_FOLDER, log_files
 
     home = find_home(os.environ)
     files = log_files(home)

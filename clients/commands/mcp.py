@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from clients.commands.cli import SETTINGS, LazyGroup, error_reason
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 from svc_proto.cli.errors import CliError
 
 __all__ = ["install", "main"]
@@ -132,7 +132,7 @@ def _run_client_command(*words: str) -> None:
 def _merge(path: Path, entry: dict[str, Any]) -> None:
     """Put the server into a client's file, which is written whole or not at all."""
     from clients.commands.host_settings import service_home
-    from runtimes.state import StateFolder
+    from runtimes.files.state_folder import StateFolder
     from svc_proto.schema.json_object import JsonObject, NotJsonObjectError
 
     try:

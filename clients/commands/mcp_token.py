@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS, SingleCommand, json_option, print_json
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 from svc_proto.cli.errors import CliError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import click
 from clients.commands.cli import SETTINGS, json_option, print_json
 from clients.commands.desktop_options import relay_selection, run_on_relay, session_options
 from clients.commands.saved_file import SavedFile
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 __all__ = ["main"]

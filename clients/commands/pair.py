@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS, SingleCommand, error_reason, json_option, print_json, print_lines
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, 
 
 
 def _draw(text: str) -> str | None:
-    from runtimes.terminal_qr import draw_qr
+    from runtimes.cli.terminal_qr import draw_qr
 
     print()
     return draw_qr(text, below=LINES_BELOW)
@@ -267,7 +267,7 @@ def _write_png(text: str) -> str:
 
 def _is_keyed(config: RelayConfig) -> bool:
     """Whether the API that runs on this host asks for a key."""
-    from runtimes.running import find_running
+    from runtimes.service_home.server_registry import find_running
 
     api = find_running(_home(config), "api")
     return api is not None and api.key != ""

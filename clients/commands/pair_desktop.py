@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:

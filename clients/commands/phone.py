@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 
 if TYPE_CHECKING:
-    from runtimes.host import Program
-    from runtimes.running import HomeClaim
+    from runtimes.host.host import Program
+    from runtimes.service_home.server_registry import HomeClaim
     from svc_proto.commands import Notify
     from svc_proto.relay_config import RelayConfig
 
@@ -71,9 +71,9 @@ def _program(
 
     from clients.commands.host_settings import trust_for
     from clients.phone.emulator import EmulatedPhone
-    from runtimes.host import Program, Services
-    from runtimes.listen import bind
-    from runtimes.logs import setup
+    from runtimes.host.host import Program, Services
+    from runtimes.host.logs import setup
+    from runtimes.net.listener import bind
     from servers.launch import print_exit_reason
     from svc_proto.commands import Level
     from svc_proto.engine.core import Engine
@@ -123,7 +123,7 @@ def _token(home: Path) -> str | None:
 
 
 def _say_where(home: Path) -> None:
-    from runtimes.running import find_running
+    from runtimes.service_home.server_registry import find_running
 
     dashboard = find_running(home, "dashboard")
     where = "in the dashboard, which does not run: svc up" if dashboard is None else f"{dashboard.inside}/#phone"

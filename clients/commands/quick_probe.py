@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from runtimes.service_home import with_env_file
+from runtimes.service_home.home import with_env_file
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from clients.commands.cli import error_reason
-from runtimes.folders import temporary_name
+from runtimes.files.private_files import temporary_name
 from svc_proto.cli.errors import CliError
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import click
 
 from clients.commands.cli import SETTINGS, error_reason, json_option, print_json, print_lines
 from clients.commands.quick_probe import nodes_at, probe, probe_json
-from runtimes.running import ROLES, Running, find_all, is_held
-from runtimes.service_home import find_home
+from runtimes.service_home.home import find_home
+from runtimes.service_home.server_registry import ROLES, Running, find_all, is_held
 from svc_proto.basics.duration_text import short_duration
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.cli.errors import CliError

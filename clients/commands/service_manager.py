@@ -14,8 +14,8 @@ from shutil import which
 
 from clients.commands.cli import error_reason
 from clients.commands.service_units import LABEL, MARK, UNIT, UnitSpec, launchd_agent, systemd_service, systemd_socket
-from runtimes.log_file import LOG_FOLDER
-from runtimes.service_home import ENV_FILE, find_home
+from runtimes.service_home.home import ENV_FILE, find_home
+from runtimes.service_home.log_file import LOG_FOLDER
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 __all__ = ["install", "remove"]

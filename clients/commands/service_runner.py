@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from runtimes.compute import COMPUTE
-from runtimes.host import Program, Services
-from runtimes.logs import setup
+from runtimes.host.compute import COMPUTE
+from runtimes.host.host import Program, Services
+from runtimes.host.logs import setup
+from runtimes.loops.waker import Handle
 from runtimes.run import run
-from runtimes.tls import PinnedTls
-from runtimes.waker import Handle
+from runtimes.tls.contexts import PinnedTls
 from svc_proto.cli.errors import CliError
 from svc_proto.cli.one_shot_service import INTERRUPTED, OneShotService
 from svc_proto.commands import Exit, Level, Notify

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runtimes.failures import HostError
-from runtimes.folders import private_folder
-from runtimes.state import StateFolder
+from runtimes.files.private_files import private_folder
+from runtimes.files.state_folder import StateFolder
 from svc_proto.cli.session_store import FILE_NAME, SessionStoreChange, apply_change, is_damaged
 from svc_proto.facts import FailureKind
 

@@ -8,7 +8,7 @@ import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_table
 from clients.commands.desktop_options import relay_selection, run_on_session, session_options
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 
 __all__ = ["main"]
 

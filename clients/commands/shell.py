@@ -9,7 +9,7 @@ import click
 
 from clients.commands.cli import SETTINGS
 from clients.commands.desktop_options import relay_selection, run_desktop_service, run_on_desktop, session_options
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 __all__ = ["main"]

@@ -13,7 +13,7 @@ import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, print_table
 from clients.commands.quick_probe import metrics_headers
-from runtimes.service_home import find_home
+from runtimes.service_home.home import find_home
 from svc_proto.cli.errors import CliError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from runtimes.running import Running
+    from runtimes.service_home.server_registry import Running
     from svc_proto.cli.cluster_nodes import ServiceNodes
     from svc_proto.service_clients.server_stats import MetricsReading, ServerStats, StatsHistory
 
@@ -82,7 +82,7 @@ class _StatsPoller:
     def poll(self, *, needed: bool = False) -> MetricsReading:
         """What they say now. With `needed` raises `CliError` where that is nothing."""
         from clients.commands.quick_probe import probe
-        from runtimes.running import find_all
+        from runtimes.service_home.server_registry import find_all
         from svc_proto.basics.moment import Moment
         from svc_proto.cli.cluster_nodes import parse_nodes
         from svc_proto.cli.top_view import explain_missing

@@ -16,7 +16,7 @@ from clients.commands.answer_writer import AnswerWriter
 from clients.commands.cli import SETTINGS, error_reason, json_option, print_json, print_lines, terminal_safe
 from clients.commands.desktop_options import relay_selection, run_desktop_service, run_on_relay, session_options
 from clients.commands.saved_file import SavedFile
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:

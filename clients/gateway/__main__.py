@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 from servers.options import HELP, ProgramCommand
 
 __all__ = ["main"]

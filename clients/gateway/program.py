@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from clients.gateway.api_connection import GatewayApiSettings
 from clients.gateway.service import Gateway
-from runtimes.host import Program, Services
-from runtimes.logs import setup
-from runtimes.running import find_running
-from runtimes.service_home import find_home
-from runtimes.tls import PinnedTls
+from runtimes.host.host import Program, Services
+from runtimes.host.logs import setup
+from runtimes.service_home.home import find_home
+from runtimes.service_home.server_registry import find_running
+from runtimes.tls.contexts import PinnedTls
 from servers.launch import CannotStartError, print_exit_reason
 from svc_proto.basics.certificate_pins import is_pin
 from svc_proto.basics.errors import RemoteProtocolError

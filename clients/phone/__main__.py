@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
 from servers.options import HELP, ProgramCommand
 from svc_proto.phone.safety.bounds import (
     DEFAULT_IDLE_MINUTES,

@@ -12,10 +12,10 @@ from attrs import frozen
 from clients.phone.emulator import EmulatedPhone
 from clients.phone.terminal_display import BlockingStream, PhoneDisplay
 from clients.phone.wav_file import read_speech
-from runtimes.compute import COMPUTE
-from runtimes.host import Program, Services
-from runtimes.logs import setup
-from runtimes.tls import PinnedTls
+from runtimes.host.compute import COMPUTE
+from runtimes.host.host import Program, Services
+from runtimes.host.logs import setup
+from runtimes.tls.contexts import PinnedTls
 from servers.launch import CannotStartError, print_exit_reason
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.certificate_pins import is_pin

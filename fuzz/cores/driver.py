@@ -1,7 +1,7 @@
 """A `Book` that does nothing at once: any fact that the contract allows, in any order, answers when it pleases.
 
 Held to, after every fact
-  `handle` does not raise, and every command is one that the contract of `runtimes.sim.check` allows
+  `handle` does not raise, and every command is one that the contract of `runtimes.sim.contract` allows
   no bug is logged, and no secret is in a log
   what waits at a channel is within its limit, and so is the number of operations under way
   time does not stand still: a deadline that was met is followed by a later one

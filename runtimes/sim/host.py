@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from runtimes.compute import edit_yaml, load_yaml, qr_rows
 from runtimes.failures import HostError
-from runtimes.metrics import metrics_text
+from runtimes.host.compute import edit_yaml, load_yaml, qr_rows
+from runtimes.host.metrics_text import metrics_text
 from runtimes.sim.child import Child, ProgramFactory
 from runtimes.sim.disk import Disk
 from runtimes.sim.process import Process
-from runtimes.sim.s3 import sign
+from runtimes.sim.s3_server import sign
 from runtimes.sim.store import Store
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
@@ -22,7 +22,7 @@ from svc_proto.boundary import Core
 from svc_proto.facts import FailureKind
 
 if TYPE_CHECKING:
-    from runtimes.sim.world import World
+    from runtimes.sim.simulation import World
 
 __all__ = ["CoreFactory", "Host", "Port"]
 

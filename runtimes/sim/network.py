@@ -16,7 +16,7 @@ from svc_proto.facts import Address, Failure, FailureKind
 
 if TYPE_CHECKING:
     from runtimes.sim.host import Host
-    from runtimes.sim.world import World
+    from runtimes.sim.simulation import World
 
 __all__ = ["Attempt", "Link", "Listener", "Network"]
 

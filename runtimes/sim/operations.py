@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import define
 
 from runtimes.failures import HostError, failure_of
-from runtimes.files import READ_LIMIT
-from runtimes.reaper import MAX_CHILDREN
+from runtimes.files.file_service import READ_LIMIT
+from runtimes.processes.reaper import MAX_CHILDREN
 from runtimes.sim.child import Child, ChildEnd
 from runtimes.sim.connection import End, FileItem
 from runtimes.sim.disk import File, Folder, Node, as_file
@@ -57,7 +57,7 @@ __all__ = ["Operations"]
 
 FILE_TIME = 0.0002  # s for one file operation
 SPAWN_TIME = 0.01  # s until a child runs
-SUFFIX = re.compile(r"[A-Za-z0-9._-]{0,64}")  # of an upload, as in `runtimes.files`
+SUFFIX = re.compile(r"[A-Za-z0-9._-]{0,64}")  # of an upload, as in `runtimes.files.file_service`
 MIN_SECRET = 16  # bytes, `EnsureSecret`
 
 

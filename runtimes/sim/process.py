@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import frozen
 
-from runtimes.sim.check import Contract, ContractError
 from runtimes.sim.child import ChildEnd
 from runtimes.sim.connection import End
+from runtimes.sim.contract import Contract, ContractError
 from runtimes.sim.cost import HandleCost, MeteredRows
 from runtimes.sim.operations import Operations
 from svc_proto.basics.entropy import Entropy

@@ -7,8 +7,8 @@ from copy import deepcopy
 from typing import Any
 
 from runtimes.failures import HostError
-from runtimes.store import open_store
-from runtimes.store_service import Store as SqlStore
+from runtimes.store.store_factory import open_store
+from runtimes.store.store_service import Store as SqlStore
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession

@@ -2,7 +2,7 @@
 
 Host work by name, which the program that runs this provides:
 `sessions.read` () -> text; `sessions.change` (Change) -> None; `host.identity` () -> (hostname, platform);
-`tls.expect` (host, port, pin or None) -> None; `tls.seen` (host, port) -> pin or None.
+`contexts.expect` (host, port, pin or None) -> None; `contexts.seen` (host, port) -> pin or None.
 """
 
 from __future__ import annotations

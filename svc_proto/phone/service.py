@@ -12,8 +12,8 @@
 | GIVEN_UP   | STOP     | GIVEN_UP   | the reason of the refusal stays the last word                  |
 | any other  | STOP     | STOPPED    | the process will end                                           |
 
-Over TLS the relay's key is pinned at the first connection, for as long as the process lives (`tls.expect`, `tls.seen`:
-host work that the program provides).
+Over TLS the relay's key is pinned at the first connection, for as long as the process lives (`contexts.expect`,
+`contexts.seen`: host work that the program provides).
 
 Credentials: the first `system/auth` carries all there are, and the relay takes the token before the code (wire
 core 1.3), so a token that is refused falls back to the code. With the first `auth.ok` the code is forgotten, since it

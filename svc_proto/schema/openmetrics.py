@@ -1,4 +1,5 @@
-"""What a server says at `/metrics`, read back: its samples, by name. prometheus-client writes it (`runtimes.metrics`).
+"""What a server says at `/metrics`, read back: its samples, by name. prometheus-client writes it
+(`runtimes.host.metrics_text`).
 
 Of OpenMetrics that is what this system's servers make use of: samples without time stamps, exemplars and comments of
 their own. A line that is none is passed over.

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from clients.phone.emulator import EmulatedPhone
 from runtimes.sim.host import Host
 from runtimes.sim.process import Process
-from runtimes.sim.world import World
+from runtimes.sim.simulation import World
 from svc_proto.agent.agent_factory import AgentConfig, AgentParts, build_agent
 from svc_proto.agent.interface import (
     ApprovalRequested,

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import evolve
 
-from runtimes.sim.redis import RedisService
+from runtimes.sim.redis_server import RedisService
 from svc_proto.api.cluster.session_ownership import ClusterSessionOwnership
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api

@@ -19,7 +19,7 @@ from typing import Any, cast
 from attrs import evolve
 
 from runtimes.sim.store import STORE_TIME
-from runtimes.store import open_store
+from runtimes.store.store_factory import open_store
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.commands import Query

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from runtimes.sim.process import Process
-from runtimes.sim.world import World
+from runtimes.sim.simulation import World
 from svc_proto.cli.readiness_watch import RESPONSE_TIMEOUT, SOON, ReadinessWatch
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine

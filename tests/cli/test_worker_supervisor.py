@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from runtimes.sim.child import Child, Script
 from runtimes.sim.process import Process
-from runtimes.sim.world import World
+from runtimes.sim.simulation import World
 from svc_proto.cli.worker_supervisor import (
     LONGEST,
     MAX_PAUSE,

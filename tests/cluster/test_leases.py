@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from runtimes.sim.redis import RedisService
+from runtimes.sim.redis_server import RedisService
 from svc_proto.cluster import leases
 from svc_proto.cluster.leases import DROP, LEASE, RENEW, RENEW_INTERVAL, TAKE, LeaseManager
 from svc_proto.cluster.node import Node

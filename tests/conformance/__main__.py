@@ -9,7 +9,7 @@ from functools import partial
 import click
 from attrs import frozen
 
-from runtimes.option import check_runtime
+from runtimes.cli.runtime_option import check_runtime
 from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
 from tests.conformance.chromium_suite import chromium
 from tests.conformance.mcp_phone_suite import mcp_inspector, mcp_oauth, mcp_python, mcp_typescript

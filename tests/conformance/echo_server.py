@@ -11,11 +11,11 @@ from pathlib import Path
 
 import click
 
-from runtimes.host import Program
-from runtimes.listen import BindError, bind
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
+from runtimes.host.host import Program
+from runtimes.net.listener import BindError, bind
 from runtimes.run import run
-from runtimes.tls import TlsFileError, server_context
+from runtimes.tls.contexts import TlsFileError, server_context
 from svc_proto.engine.core import Engine
 from tests.conformance.echo_service import EchoService
 from tests.conformance.mcp_shop import Shop

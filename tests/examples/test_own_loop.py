@@ -16,7 +16,7 @@ from examples import own_loop
 from examples.checked import Checked
 from examples.codecs import ask
 from examples.own_loop import OwnLoop
-from runtimes.sim.check import ContractError
+from runtimes.sim.contract import ContractError
 from svc_proto import Moment, Started
 from svc_proto.engine import Engine
 from svc_proto.relay import Relay, RelayConfig

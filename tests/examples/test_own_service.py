@@ -13,10 +13,10 @@ import pytest
 
 from examples.codecs import ask
 from examples.own_service import PAUSE, Notes
-from runtimes.host import Program
-from runtimes.listen import bind
+from runtimes.host.host import Program
+from runtimes.loops.waker import Handle
+from runtimes.net.listener import bind
 from runtimes.run import run
-from runtimes.waker import Handle
 from svc_proto import Accepted, Address, ChannelId, Moment, Received, Send, Started
 from svc_proto.engine import Engine
 

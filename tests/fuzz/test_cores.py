@@ -11,7 +11,7 @@ import pytest
 from fuzz.cores.clients import Client
 from fuzz.cores.script import DEEDS, SPEECH, Kind, Play, perform
 from fuzz.places import corpus
-from runtimes.sim.check import ContractError
+from runtimes.sim.contract import ContractError
 from svc_proto.basics.entropy import uuid_stream
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import CloseWrite, Level, Send

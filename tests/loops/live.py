@@ -18,11 +18,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from runtimes.host import Program, Services
-from runtimes.listen import bind
-from runtimes.logs import LogMessage
-from runtimes.store import open_store
-from runtimes.tls import client_context, server_context
+from runtimes.host.host import Program, Services
+from runtimes.host.logs import LogMessage
+from runtimes.net.listener import bind
+from runtimes.store.store_factory import open_store
+from runtimes.tls.contexts import client_context, server_context
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.phone.service import PhoneConfig

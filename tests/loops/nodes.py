@@ -13,7 +13,7 @@ from typing import Any
 from attrs import evolve
 
 from runtimes.sim.connection import End
-from runtimes.sim.redis import redis_core
+from runtimes.sim.redis_server import redis_core
 from svc_proto.api.config import ApiConfig
 from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import RedisAddress

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.tls import client_context
+from runtimes.tls.contexts import client_context
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from runtimes.sim.s3 import S3Service
+from runtimes.sim.s3_server import S3Service
 from svc_proto.engine.message import Response
 from svc_proto.settings import S3Bucket
 from svc_proto.wire.events import Headers

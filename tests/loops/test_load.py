@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 
-from runtimes.channel import Channel
-from runtimes.filebody import FileBody
-from runtimes.tls_channel import TlsChannel
+from runtimes.net.file_body import FileBody
+from runtimes.net.tcp_channel import Channel
+from runtimes.tls.tls_channel import TlsChannel
 from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.flow import Task
 from svc_proto.engine.server_channel import ServerChannel

@@ -127,8 +127,8 @@ def test_a_crowd_that_trickles_is_cut_and_nobody_waits(
 
 def test_tls_handshakes_that_trickle(live: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than there may be: the oldest make room, the others run out of time, and who shakes hands is served."""
-    monkeypatch.setattr("runtimes.listen.HANDSHAKE_TIMEOUT", 2 * SHORT)
-    monkeypatch.setattr("runtimes.listen.MAX_HANDSHAKES", CROWD // 2)
+    monkeypatch.setattr("runtimes.net.listener.HANDSHAKE_TIMEOUT", 2 * SHORT)
+    monkeypatch.setattr("runtimes.net.listener.MAX_HANDSHAKES", CROWD // 2)
     live.start_relay(tls=True)
     caller = live.client(tls=True)
     assert caller.ask("GET", "/health").status == 200  # its handshake is over, so that it makes room for nobody

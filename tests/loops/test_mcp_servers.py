@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.host import Program
+from runtimes.host.host import Program
 from runtimes.run import run
 from svc_proto.cli.one_shot_service import OneShotService
 from svc_proto.engine.core import Engine

@@ -17,7 +17,7 @@ from tests.servers import test_all_servers, test_relay
 
 pytestmark = pytest.mark.full  # it starts whole programs
 
-OUTSIDE = "runtimes.threads_loop:run"  # one of ours, by the door for those that are not
+OUTSIDE = "runtimes.loops.threads_loop:run"  # one of ours, by the door for those that are not
 
 
 def collected(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -58,7 +58,7 @@ def test_a_story_of_a_relay(story: Callable[[World], None], tmp_path: Path, requ
 
 @pytest.mark.parametrize("story", [test_relay.test_serve_and_stop, test_all_servers.test_relay_and_api_in_one_process])
 def test_a_program(story: Callable[[str, Path], None], tmp_path: Path) -> None:
-    """A process of its own: `python -m servers.relay --runtime runtimes.threads_loop:run`."""
+    """A process of its own: `python -m servers.relay --runtime runtimes.loops.threads_loop:run`."""
     story(OUTSIDE, tmp_path)
 
 
@@ -66,7 +66,9 @@ def test_a_program(story: Callable[[str, Path], None], tmp_path: Path) -> None:
 
 
 def test_loops_are_chosen() -> None:
-    chosen = collected("tests/loops/test_life.py", "tests/runtimes/test_stdio.py", "--loop", OUTSIDE, "--loop", "sim")
+    chosen = collected(
+        "tests/loops/test_life.py", "tests/runtimes/net/test_stdio_channel.py", "--loop", OUTSIDE, "--loop", "sim"
+    )
     names = [line.rpartition("::")[2] for line in chosen.stdout.splitlines() if "::" in line]
     assert "test_sockets_are_told_1001[sim]" in names
     assert f"test_sockets_are_told_1001[{OUTSIDE}]" in names

@@ -7,10 +7,10 @@ from random import Random
 
 from runtimes.sim.host import Host, Port
 from runtimes.sim.process import Process
-from runtimes.sim.wire import ConnectFailed
-from runtimes.sim.wire import Wire as SimWire
-from runtimes.sim.world import LimitPassed
-from runtimes.sim.world import World as Simulation
+from runtimes.sim.raw_peer import ConnectFailed
+from runtimes.sim.raw_peer import Wire as SimWire
+from runtimes.sim.simulation import LimitPassed
+from runtimes.sim.simulation import World as Simulation
 from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment

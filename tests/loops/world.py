@@ -67,7 +67,7 @@ class Launch:
     ipv6: bool = False
     durable: bool = False  # what it stores outlives it
     apart: bool = False  # it has a host of its own, where only a simulation has another than the relay's
-    rooms: tuple[str, ...] = ()  # see `runtimes.host.Services`
+    rooms: tuple[str, ...] = ()  # see `runtimes.host.host.Services`
 
 
 class ProgramHandle(ABC):

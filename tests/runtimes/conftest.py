@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.runtimes.certificates import make_certificate
-from tests.runtimes.children import children
-from tests.runtimes.support import running
+from tests.runtimes.processes.spawned_child import children
+from tests.runtimes.scripted_core import running
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import pytest
 
 from svc_proto.settings import RedisAddress
 from tests.ports import free_port
-from tests.runtimes.support import TIMEOUT
+from tests.runtimes.scripted_core import TIMEOUT
 
 _SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
 needs_redis = pytest.mark.needs("redis-server", _SERVER is None)

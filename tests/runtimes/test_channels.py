@@ -7,11 +7,11 @@ import struct
 
 import pytest
 
-from runtimes import channel as channel_module
-from runtimes import pump
+from runtimes.host import pump
+from runtimes.net import tcp_channel as channel_module
 from svc_proto.commands import Abort, CloseWrite, Command, Exit, PauseReading, ResumeReading, Send
 from svc_proto.facts import Accepted, ChannelId, Closed, Fact, ReadClosed, Received, Sent
-from tests.runtimes.support import TIMEOUT, read_all, read_exactly, running
+from tests.runtimes.scripted_core import TIMEOUT, read_all, read_exactly, running
 
 
 def echo(fact: Fact) -> list[Command]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from runtimes import child_output, outbox
+from runtimes.net import outbox
+from runtimes.processes import child_output
 from svc_proto.commands import (
     Abort,
     CloseWrite,
@@ -32,8 +33,8 @@ from svc_proto.facts import (
     Received,
     Sent,
 )
-from tests.runtimes.children import CH, ERR, SIZE, Child, wait_gone
-from tests.runtimes.support import running
+from tests.runtimes.processes.spawned_child import CH, ERR, SIZE, Child, wait_gone
+from tests.runtimes.scripted_core import running
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from runtimes import files as files_module
-from runtimes.folders import private_folder
-from runtimes.host import Services
-from runtimes.state import FILE_LIMIT
-from runtimes.store import open_store
+from runtimes.files import file_service as files_module
+from runtimes.files.private_files import private_folder
+from runtimes.files.state_folder import FILE_LIMIT
+from runtimes.host.host import Services
+from runtimes.store.store_factory import open_store
 from svc_proto.commands import (
     AppendFile,
     Cancel,
@@ -42,7 +42,7 @@ from svc_proto.commands import (
 )
 from svc_proto.facts import Failed, FailureKind, OperationId
 from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
-from tests.runtimes.support import TIMEOUT, Live, ops, running
+from tests.runtimes.scripted_core import TIMEOUT, Live, ops, running
 
 
 def mode(path: Path) -> int:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-from runtimes.tls import PinnedTls
+from runtimes.tls.contexts import PinnedTls
 from svc_proto.basics.certificate_pins import pin_of
 
 OTHER = "sha256/" + "A" * 43 + "="

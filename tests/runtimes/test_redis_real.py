@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.sim.redis import redis_core
-from runtimes.sim.world import World
+from runtimes.sim.redis_server import redis_core
+from runtimes.sim.simulation import World
 from svc_proto.cluster.leases import DROP, RENEW, TAKE
 from svc_proto.cluster.semaphore import ACQUIRE_SCRIPT, RELEASE_SCRIPT, RENEW_SCRIPT
 from svc_proto.wire.resp import Push, RespError, RespReader, encode_command
 from tests.runtimes.redis_server import PASSWORD, RedisServer, needs_redis
-from tests.runtimes.support import TIMEOUT
+from tests.runtimes.scripted_core import TIMEOUT
 
 SCRIPT: list[tuple[str | int | bytes, ...]] = [
     ("PING",),

@@ -11,13 +11,13 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from runtimes import threads_loop
-from runtimes.host import Program
-from runtimes.option import runtime_option
+from runtimes.cli.runtime_option import runtime_option
+from runtimes.host.host import Program
+from runtimes.loops import threads_loop
+from runtimes.loops.waker import Handle
 from runtimes.run import RUNTIMES, Runtime, RuntimeMissingError, find_runtime, run
-from runtimes.waker import Handle
 from svc_proto.commands import Exit
-from tests.runtimes.support import ScriptCore
+from tests.runtimes.scripted_core import ScriptCore
 
 ROOT = Path(__file__).parents[2]
 HERE = __name__
@@ -42,7 +42,7 @@ def failing(programs: Sequence[Program], *, handle: Handle, grace: float, signal
 
 
 def test_a_function_of_anybody_is_found() -> None:
-    found: Runtime = find_runtime("runtimes.threads_loop:run")
+    found: Runtime = find_runtime("runtimes.loops.threads_loop:run")
     assert found is threads_loop.run is find_runtime("threads")
 
 
@@ -57,7 +57,7 @@ def test_ours_are_found_by_their_names(name: str) -> None:
     [
         ("twisted", "no runtime 'twisted': "),
         ("", "no runtime '': "),
-        ("runtimes.threads_loop", "no runtime 'runtimes.threads_loop': "),
+        ("runtimes.loops.threads_loop", "no runtime 'runtimes.loops.threads_loop': "),
         ("nope.loop:run", "cannot load the runtime 'nope.loop:run' (ModuleNotFoundError: No module named 'nope'): "),
         (f"{HERE}:nope", f"cannot load the runtime '{HERE}:nope' (AttributeError: module '{HERE}' has no attribute "),
         (f"{HERE}:NOT_CALLABLE", f"the runtime '{HERE}:NOT_CALLABLE' is no function: "),
@@ -119,7 +119,15 @@ def test_help_loads_no_loop(program: str) -> None:
     shown = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stderr
     loaded = {line.rpartition("|")[2].strip() for line in shown.splitlines()}
     assert "runtimes.run" in loaded
-    assert not loaded & {"anyio", "asyncio", "trio", "curio", "uvloop", "runtimes.anyio_loop", "runtimes.curio_loop"}
+    assert not loaded & {
+        "anyio",
+        "asyncio",
+        "trio",
+        "curio",
+        "uvloop",
+        "runtimes.loops.anyio_loop",
+        "runtimes.loops.curio_loop",
+    }
 
 
 def test_completion_names_ours_and_loads_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +135,7 @@ def test_completion_names_ours_and_loads_none(monkeypatch: pytest.MonkeyPatch) -
     @runtime_option
     def program(runtime: str) -> None: ...
 
-    monkeypatch.setattr("runtimes.option.find_runtime", lambda name: pytest.fail("loaded"))
+    monkeypatch.setattr("runtimes.cli.runtime_option.find_runtime", lambda name: pytest.fail("loaded"))
     shell = ShellComplete(program, {}, "program", "_PROGRAM_COMPLETE")
     assert [item.value for item in shell.get_completions(["--runtime"], "a")] == ["anyio", "asyncio"]
     assert [item.value for item in shell.get_completions(["--runtime", "trio"], "--")] == ["--help"]

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.tls import server_context
+from runtimes.tls.contexts import server_context
 from svc_proto.commands import Abort, Cancel, CloseWrite, OpenFile, ReleaseFile, Send, SendFile
 from svc_proto.facts import ChannelId, Closed, Done, Failed, FailureKind, OperationId, Sent
-from tests.runtimes.support import TIMEOUT, Live, ops, read_all, read_exactly, running
+from tests.runtimes.scripted_core import TIMEOUT, Live, ops, read_all, read_exactly, running
 from tests.runtimes.test_operations import refusal
-from tests.runtimes.test_tls import Files, secured
+from tests.runtimes.tls.test_contexts import Files, secured
 
 SIZE = 10 * 1024 * 1024
 AHEAD = 2 * 1024 * 1024  # bytes: the kernel would take more by itself

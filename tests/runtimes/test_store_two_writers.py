@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from runtimes.failures import HostError
-from runtimes.store import open_store
-from runtimes.store_service import Store, outcome_of
+from runtimes.store.store_factory import open_store
+from runtimes.store.store_service import Store, outcome_of
 from svc_proto.api.chat.records import ChatSession, Usage
 from svc_proto.api.chat.store_requests import (
     AddMessages,
@@ -28,9 +28,9 @@ from svc_proto.api.chat.store_requests import (
 )
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from tests.runtimes.chat_stores import ask, chat, create, message
-from tests.runtimes.postgresql import needs_postgresql, server
-from tests.runtimes.support import TIMEOUT
+from tests.runtimes.scripted_core import TIMEOUT
+from tests.runtimes.store.chat_stores import ask, chat, create, message
+from tests.runtimes.store.postgresql_server import needs_postgresql, server
 
 pytestmark = needs_postgresql
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from runtimes.metrics import metrics_text
+from runtimes.host.metrics_text import metrics_text
 from svc_proto.basics.metrics import EngineMetrics, counter, gauge
 from svc_proto.schema.openmetrics import MetricSamples
 

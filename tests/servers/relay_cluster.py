@@ -18,8 +18,8 @@ import pytest
 from svc_proto.basics.errors import RemoteProtocolError
 from tests.loops.wires import Declined, Ws
 from tests.ports import free_port
-from tests.runtimes.postgresql import needs_postgresql, server
 from tests.runtimes.redis_server import RedisServer, needs_redis
+from tests.runtimes.store.postgresql_server import needs_postgresql, server
 from tests.servers.program_process import SYSTEM_PATH, TIMEOUT, ProgramProcess, call, running_relay, websocket
 from tests.servers.proxies import in_front
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from runtimes.running import claim, find_all, is_held
-from runtimes.tls import client_context
+from runtimes.service_home.server_registry import claim, find_all, is_held
+from runtimes.tls.contexts import client_context
 from servers import __main__ as everything
 from servers.env_file import create_api_key
 from servers.launch import CannotStartError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.tls import client_context
+from runtimes.tls.contexts import client_context
 from servers.api import main
 from servers.api_program import read_api_config
 from tests.runtimes.certificates import make_certificate

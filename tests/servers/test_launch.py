@@ -11,8 +11,8 @@ from typing import Any
 import click
 import pytest
 
-from runtimes.host import Program, Services
-from runtimes.listen import bind
+from runtimes.host.host import Program, Services
+from runtimes.net.listener import bind
 from servers.launch import CannotStartError, format_authority, launch, print_exit_reason
 from servers.options import ProgramCommand
 from svc_proto.basics.moment import Moment

@@ -17,8 +17,8 @@ from shutil import which
 
 import pytest
 
-from runtimes.bucket import sign
-from runtimes.sim.s3 import S3Service
+from runtimes.host.s3_signing import sign
+from runtimes.sim.s3_server import S3Service
 from servers.launch import CannotStartError
 from servers.relay_program import read_relay_config
 from svc_proto.settings import S3Bucket

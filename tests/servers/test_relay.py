@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.tls import client_context
+from runtimes.tls.contexts import client_context
 from servers.relay import main
 from servers.relay_program import read_relay_config
 from svc_proto.wire.events import WebSocketClosed

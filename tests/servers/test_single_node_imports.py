@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.ports import free_port
-from tests.runtimes.postgresql import needs_postgresql
 from tests.runtimes.redis_server import RedisServer, needs_redis
+from tests.runtimes.store.postgresql_server import needs_postgresql
 from tests.servers.program_process import ProgramProcess, call, running, websocket
 
 TELLS = {"PYTHONPROFILEIMPORTTIME": "1"}  # of each module that is loaded, in a new interpreter

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.host import Program
-from runtimes.listen import BindError, Listener, adopt, bind
+from runtimes.host.host import Program
+from runtimes.net.listener import BindError, Listener, adopt, bind
 from servers import supervision
 from servers.api_program import read_api_config
 from servers.dashboard_program import read_dashboard_config

@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 
-from runtimes.listen import bind
-from runtimes.running import find_running, is_held
-from runtimes.tls import client_context
+from runtimes.net.listener import bind
+from runtimes.service_home.server_registry import find_running, is_held
+from runtimes.tls.contexts import client_context
 from svc_proto.cli.worker_supervisor import PAUSE
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.forkserver import python, run

@@ -11,7 +11,7 @@ from io import BytesIO
 
 import pytest
 
-from runtimes import voice_speak
+from runtimes.speech import speak_program
 from svc_proto.basics.pcm import wav_head
 
 CLEAR_VOICE = "en-us+robosoft2"  # the one that pocketsphinx understands best
@@ -32,7 +32,7 @@ needs_decoder = pytest.mark.needs("PyAV", find_spec("av") is None)
 def spoken(text: str = SENTENCE, voice: str = CLEAR_VOICE) -> bytes:
     """A WAV file of somebody saying so."""
     program = shutil.which("espeak-ng")
-    argv = [program, "--stdin", "--stdout"] if program else [sys.executable, "-I", voice_speak.__file__]
+    argv = [program, "--stdin", "--stdout"] if program else [sys.executable, "-I", speak_program.__file__]
     done = subprocess.run([*argv, "-v", voice, "-s", "140"], input=text.encode(), capture_output=True, check=True)
     pcm = done.stdout[44:]
     return wav_head(len(pcm), 22_050) + pcm

@@ -7,7 +7,7 @@ import stat
 from contextlib import closing
 
 from tests.clients.commands.command_process import CommandHome
-from tests.runtimes.old_databases import NEWEST, unpacked
+from tests.runtimes.store.old_databases import NEWEST, unpacked
 
 
 def test_upgrade(lonely: CommandHome) -> None:

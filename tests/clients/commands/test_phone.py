@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 
-from runtimes.running import claim
+from runtimes.service_home.server_registry import claim
 from svc_proto.phone.screen_server import PHONE_SESSION
 from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
 from tests.clients.commands.command_process import CommandHome

@@ -12,7 +12,7 @@ import pytest
 
 from clients.commands.quick_probe import SECRET_FIELD, SECRET_FILE, probe_json
 from clients.commands.svc import main
-from runtimes.running import claim
+from runtimes.service_home.server_registry import claim
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.clients.commands.command_process import CommandHome, finish
 from tests.servers.program_process import call, running, websocket

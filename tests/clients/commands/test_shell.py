@@ -13,7 +13,7 @@ import pytest
 
 from tests.clients.commands.command_process import CommandHome, module
 from tests.clients.commands.test_desktop_options import paired
-from tests.runtimes.children import wait_gone
+from tests.runtimes.processes.spawned_child import wait_gone
 from tests.servers.program_process import ROOT, TIMEOUT, call, running_relay
 from tests.servers.relay_cluster import until
 

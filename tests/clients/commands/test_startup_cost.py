@@ -39,7 +39,7 @@ print(sum(show(importlib.import_module(name).main) for name in modules))
 
 def test_no_help_loads_what_runs(lonely: CommandHome) -> None:
     """So that the help of every command costs as little as that of those above."""
-    run = [sys.executable, "-c", EVERY_HELP, *DEAR, "servers.launch", "runtimes.host"]
+    run = [sys.executable, "-c", EVERY_HELP, *DEAR, "servers.launch", "runtimes.host.host"]
     done = subprocess.run(run, cwd=ROOT, env=lonely.env, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert int(done.stdout) > 45

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from runtimes.sim.child import WINDOW, Child, Script
-from runtimes.sim.world import World
+from runtimes.sim.simulation import World
 from svc_proto.commands import (
     Abort,
     CloseWrite,
@@ -26,7 +26,7 @@ from svc_proto.commands import (
     TerminalSize,
 )
 from svc_proto.facts import ChannelId, Closed, Failure, FailureKind, ReadClosed, Received, Sent
-from tests.runtimes.sim.toys import Bench
+from tests.runtimes.sim.toy_cores import Bench
 
 CH, ERR = ChannelId(101), ChannelId(103)
 SIZE = TerminalSize(80, 24)

@@ -9,13 +9,13 @@ import pytest
 
 from runtimes.sim.cost import HandleCost, MeteredRows
 from runtimes.sim.process import KILLED
-from runtimes.sim.world import START_MONO, START_WALL, World
+from runtimes.sim.simulation import START_MONO, START_WALL, World
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import AppendFile, Command, Exit, Query, Ready, Send
 from svc_proto.facts import Accepted, ChannelId, Done, Fact, OperationId, Received, Started
 from svc_proto.store_requests import CheckStore, LoadSessions
-from tests.runtimes.sim.test_world import story
-from tests.runtimes.sim.toys import Bench, Toy, connected, echo
+from tests.runtimes.sim.test_simulation import story
+from tests.runtimes.sim.toy_cores import Bench, Toy, connected, echo
 
 SECOND = HandleCost(per_call=1.0)
 CHANNEL, OPERATION = ChannelId(2), OperationId(1)

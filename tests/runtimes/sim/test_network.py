@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from runtimes.sim.check import ContractError
 from runtimes.sim.connection import READ_SIZE, split
+from runtimes.sim.contract import ContractError
 from runtimes.sim.faults import Faults
 from runtimes.sim.host import Port
 from runtimes.sim.network import Network
-from runtimes.sim.wire import ConnectFailed
-from runtimes.sim.world import LimitPassed, World
+from runtimes.sim.raw_peer import ConnectFailed
+from runtimes.sim.simulation import LimitPassed, World
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, PauseReading, ResumeReading, Send
 from svc_proto.facts import (
     Accepted,
@@ -27,7 +27,7 @@ from svc_proto.facts import (
     Received,
     Sent,
 )
-from tests.runtimes.sim.toys import OUT, Bench, Toy, connect, connected, echo
+from tests.runtimes.sim.toy_cores import OUT, Bench, Toy, connect, connected, echo
 
 CH = ChannelId(2)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runtimes.sim.faults import Faults
 from runtimes.sim.network import Network
-from runtimes.sim.world import World
+from runtimes.sim.simulation import World
 from svc_proto.commands import Abort, CloseWrite, Connect, Exit, PauseReading, ResumeReading, Send
 from svc_proto.facts import (
     ChannelId,
@@ -18,7 +18,7 @@ from svc_proto.facts import (
     Received,
     Sent,
 )
-from tests.runtimes.sim.toys import OUT, Bench, connected, echo
+from tests.runtimes.sim.toy_cores import OUT, Bench, connected, echo
 
 CH = ChannelId(2)
 

@@ -9,10 +9,10 @@ import pytest
 from attrs import frozen
 
 from runtimes.failures import HostError
-from runtimes.sim.check import ContractError
+from runtimes.sim.contract import ContractError
 from runtimes.sim.faults import Faults
-from runtimes.sim.wire import Wire
-from runtimes.sim.world import World
+from runtimes.sim.raw_peer import Wire
+from runtimes.sim.simulation import World
 from svc_proto.commands import (
     Abort,
     AppendFile,
@@ -42,7 +42,7 @@ from svc_proto.commands import (
 )
 from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, OperationId, Sent
 from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
-from tests.runtimes.sim.toys import Bench, Toy
+from tests.runtimes.sim.toy_cores import Bench, Toy
 
 CH = ChannelId(2)
 EIO = Failure(FailureKind.INTERNAL, "input/output error")

@@ -10,15 +10,15 @@ from attrs import frozen
 
 from runtimes.failures import HostError
 from runtimes.sim.faults import Faults
+from runtimes.sim.simulation import World
 from runtimes.sim.store import Store
-from runtimes.sim.world import World
 from svc_proto.api.chat.records import ChatPage
 from svc_proto.api.chat.store_requests import AddMessages, CreateChat, GetChat, ListChats, ListMessages, SearchMessages
 from svc_proto.commands import Query, StoreRequest
 from svc_proto.facts import Done, Failed, FailureKind, OperationId
 from svc_proto.store_requests import SaveSession
-from tests.runtimes.chat_stores import chat, message
-from tests.runtimes.sim.toys import Bench
+from tests.runtimes.sim.toy_cores import Bench
+from tests.runtimes.store.chat_stores import chat, message
 
 
 def op(number: int) -> OperationId:

@@ -16,7 +16,7 @@ import pytest
 
 from runtimes.sim.child import Child, Script
 from runtimes.sim.host import Host
-from runtimes.sim.world import World
+from runtimes.sim.simulation import World
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine, Service
 from svc_proto.engine.flow import Flow, sleep

@@ -1,0 +1,1 @@
+"""File operations, private folders, backups."""

@@ -1,0 +1,302 @@
+"""Backups of a service home: one archive of all that lasts, made while servers run, and the way back.
+
+An archive is a gzipped tar: the files of the home under `home/`, the database as it was at one instant as `svc.db`, and
+last `backup.json` with the SHA-256 of each, so whatever was cut short or changed is told from what is whole. Neither
+way does anything halfway: an archive gets its name once it is on the disk, and a home is replaced once all of an
+archive was read and found right. What stood there before is kept beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import sqlite3
+import stat
+import tarfile
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any, cast
+
+from attrs import asdict, field, frozen
+
+from runtimes.files.private_files import make_private, private_folder, sync_folder, synced_file, temporary_name
+from runtimes.service_home.log_file import LOG_FOLDER
+from runtimes.service_home.server_registry import FOLDER, ROLES, TakenError, claim
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.version import VERSION
+
+__all__ = ["BackupError", "Summary", "back_up", "restore"]
+
+FORMAT = 1
+ABOUT = "backup.json"
+DATABASE = "svc.db"
+HOME = "home/"
+KEPT = "before-restore-"  # a folder of a home, with what a restore has replaced
+STAGED = ".restore-"
+SIDE_FILES = ("-wal", "-shm", "-journal")
+LARGEST_ABOUT = 64 * 1024 * 1024  # bytes
+PIECE = 1024 * 1024
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class BackupError(Exception):
+    """It was not done, and nothing has changed; the text says why, in one line."""
+
+
+@frozen
+class Summary:
+    """What is in an archive; `kept` is where a restore has put what was there before."""
+
+    version: str
+    made: float  # epoch seconds
+    files: dict[str, str] = field(factory=dict)  # SHA-256 by name
+    size: int = 0  # bytes of them
+    links: tuple[str, ...] = ()  # what was passed over: links, sockets and the like
+    kept: str = ""
+
+
+def back_up(home: Path, target: Path, *, database: Path | None, replace: bool = False) -> Summary:
+    """Write the archive `target`, mode 0600. `database` is an SQLite file, wherever it is. Raises `BackupError`."""
+    if target.exists() and not replace:
+        raise BackupError(f"{target} is there already")
+    if not home.is_dir():
+        raise BackupError(f"there is no service home {home}")
+    with _explained(target), temporary_name(target) as temporary, temporary_name(target) as snapshot:
+        with synced_file(temporary) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+            summary = _fill(archive, home, database, snapshot, passed={temporary, snapshot, target})
+        os.replace(temporary, target)
+        sync_folder(target.parent)
+    return summary
+
+
+def restore(archive: Path, home: Path, *, database_of: Callable[[Path], Path], replace: bool = False) -> Summary:
+    """Make `home` what it was, and with it the SQLite file that files in a folder like it name. Raises `BackupError`.
+
+    Refused while servers run on the home, and, unless `replace`, where it or the database holds something.
+    """
+    with _explained(archive), ExitStack() as undo:
+        private_folder(home)
+        for role in ROLES:
+            try:
+                undo.callback(claim(home, role, version=VERSION).release)
+            except TakenError as error:
+                raise BackupError(f"the {role} of {home} runs (process {error.pid}): svc down stops it") from None
+        here = [entry for entry in home.iterdir() if _lasts(entry)]
+        if here and not replace:
+            raise BackupError(f"{home} holds something already")
+        staged = private_folder(home / f"{STAGED}{secrets.token_hex(8)}")
+        undo.callback(shutil.rmtree, staged, ignore_errors=True)
+        summary = _unpack(archive, staged)
+        database = database_of(staged / HOME)
+        outside = [path for path in _with_side_files(database) if not path.is_relative_to(home) and path.exists()]
+        if outside and not replace:
+            raise BackupError(f"{outside[0]} is there already")
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime()) + f"-{secrets.token_hex(2)}"
+        kept = private_folder(home / f"{KEPT}{stamp}") if here or outside else None
+        new = staged / HOME
+        moves = [] if kept is None else [(path, kept / path.name) for path in [*here, *outside]]
+        moves += [(path, home / path.name) for path in (new.iterdir() if new.is_dir() else [])]
+        if (staged / DATABASE).exists():
+            make_private(database.parent)
+            moves.append((staged / DATABASE, database))
+        _move_all(moves)
+        sync_folder(database.parent)
+        sync_folder(home)
+    return Summary(**{**asdict(summary), "kept": "" if kept is None else str(kept)})
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+def _fill(archive: tarfile.TarFile, home: Path, database: Path | None, snapshot: Path, *, passed: set[Path]) -> Summary:
+    digests, links, size = dict[str, str](), list[str](), 0
+    if database is not None and database.exists():
+        _copy_database(database, snapshot)
+        digests[DATABASE] = _add(archive, DATABASE, snapshot)
+        size += snapshot.stat().st_size
+    passed |= set() if database is None else set(_with_side_files(database))
+    for path in _files_of(home, passed):
+        name = f"{HOME}{path.relative_to(home)}"
+        try:
+            digests[name] = _add(archive, name, path)
+        except FileNotFoundError:
+            continue  # it has gone meanwhile
+        except _NoFileError:
+            links.append(str(path))
+            continue
+        size += archive.getmember(name).size
+    summary = Summary(VERSION, time.time(), digests, size, tuple(links))
+    about = {"format": FORMAT, **asdict(summary)}
+    del about["kept"]
+    data = json.dumps(about, indent=1).encode()
+    archive.addfile(_member(ABOUT, len(data), 0o600, summary.made), BytesIO(data))
+    return summary
+
+
+class _NoFileError(Exception):
+    """A link, a socket, a device."""
+
+
+def _add(archive: tarfile.TarFile, name: str, path: Path) -> str:
+    """One file as it is now, and its SHA-256. Ours are replaced whole, or grow: what is open keeps what it had."""
+    if path.is_symlink() or not path.is_file():
+        raise _NoFileError
+    fd = os.open(path, _OPEN)
+    with open(fd, "rb") as file:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise _NoFileError
+        reader = _Hashing(file, hashlib.sha256())
+        try:
+            archive.addfile(_member(name, status.st_size, status.st_mode & 0o700, status.st_mtime), reader)
+        except OSError as error:
+            if error.args == ("unexpected end of data",):
+                raise BackupError(f"{path} became shorter while it was read: try again") from None
+            raise
+        return reader.digest()
+
+
+def _member(name: str, size: int, mode: int, changed: float) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode, member.mtime = size, mode, int(changed)
+    return member
+
+
+class _Hashing:
+    """A file whose bytes are digested as they are read."""
+
+    def __init__(self, file: IO[bytes], digest: hashlib._Hash) -> None:
+        self._file = file
+        self._digest = digest
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._digest.update(data)
+        return data
+
+    def digest(self) -> str:
+        return self._digest.hexdigest()
+
+
+def _copy_database(path: Path, to: Path) -> None:
+    """Copy the database as it is at one instant, whoever writes meanwhile."""
+    to.touch(0o600, exist_ok=False)
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True)) as source, closing(sqlite3.connect(to)) as target:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
+
+
+def _files_of(home: Path, passed: set[Path]) -> Iterator[Path]:
+    for folder, folders, files in os.walk(home):
+        here = Path(folder)
+        if here == home:
+            folders[:] = [name for name in folders if _lasts(here / name)]
+        folders.sort()
+        for name in sorted(files + [name for name in folders if (here / name).is_symlink()]):
+            if here / name not in passed:
+                yield here / name
+
+
+def _lasts(entry: Path) -> bool:
+    """Whether a part of a home is kept: neither who runs, nor logs, nor what a restore has put aside."""
+    return entry.name not in (FOLDER, LOG_FOLDER) and not entry.name.startswith((KEPT, STAGED))
+
+
+def _with_side_files(database: Path) -> list[Path]:
+    return [database, *(database.with_name(database.name + end) for end in SIDE_FILES)]
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def _unpack(archive: Path, staged: Path) -> Summary:
+    """All files of an archive in a folder, compared with what it says about itself."""
+    digests, about = dict[str, str](), None
+    with tarfile.open(archive, "r:gz") as members:
+        for member in members:
+            file = members.extractfile(member) if member.isreg() else None
+            if file is None or about is not None or member.name in digests:
+                raise BackupError(f"{archive} is no backup: {member.name!r} has no place in it")
+            if member.name == ABOUT:
+                about = _summary(file.read(LARGEST_ABOUT), archive)
+                continue
+            digests[member.name] = _extract(file, _place(staged, member.name, archive), member.mode)
+    if about is None:
+        raise BackupError(f"{archive} is not whole: its end is missing")
+    if digests != about.files:
+        wrong = min(dict(digests.items() ^ about.files.items()))
+        raise BackupError(f"{archive} is damaged: {wrong!r} is not what it was")
+    if DATABASE in digests and not _is_sound(staged / DATABASE):
+        raise BackupError(f"{archive} is damaged: its database is not sound")
+    return about
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(path)) as database:
+            return bool(database.execute("PRAGMA integrity_check").fetchone() == ("ok",))
+    except sqlite3.Error:
+        return False
+
+
+def _move_all(moves: list[tuple[Path, Path]]) -> None:
+    """All of them or none."""
+    with ExitStack() as undo:
+        for path, to in moves:
+            shutil.move(path, to)
+            undo.callback(shutil.move, to, path)
+        undo.pop_all()
+
+
+def _place(staged: Path, name: str, archive: Path) -> Path:
+    parts = name.split("/")
+    ours = name == DATABASE or (parts[0] == "home" and len(parts) > 1 and _lasts(Path(parts[1])))
+    if not ours or {"", ".", ".."} & set(parts):
+        raise BackupError(f"{archive} is no backup: {name!r} has no place in it")
+    return staged.joinpath(*parts)
+
+
+def _extract(file: IO[bytes], to: Path, mode: int) -> str:
+    private_folder(to.parent)
+    digest = hashlib.sha256()
+    with synced_file(to, mode=0o600 | mode & 0o100) as new:
+        while piece := file.read(PIECE):
+            digest.update(piece)
+            new.write(piece)
+    return digest.hexdigest()
+
+
+def _summary(data: bytes, archive: Path) -> Summary:
+    try:
+        about = JsonObject.load(data, ours=True)
+        if about.pop("format") != FORMAT:
+            raise BackupError(f"{archive} is of a newer version: restore it with that one")
+        found = Summary(**cast("dict[str, Any]", about))
+        if about.object_or_none("files") is None:
+            raise TypeError
+    except (ValueError, TypeError, KeyError):
+        raise BackupError(f"{archive} is no backup: it does not say what it holds") from None
+    return found
+
+
+@contextmanager
+def _explained(archive: Path) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, zlib.error, tarfile.TarError) as error:
+        raise BackupError(f"{archive} is not whole, or no backup: {str(error).lower()}") from None
+    except sqlite3.Error as error:
+        raise BackupError(f"the database cannot be copied: {error}") from None
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        if error.filename is not None and Path(error.filename).name.startswith(f".{archive.name}."):
+            raise BackupError(f"{archive} cannot be written: {why}") from None  # the name is that until it is whole
+        raise BackupError(why if error.filename is None else f"{why} ({error.filename})") from None

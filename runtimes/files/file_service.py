@@ -1,0 +1,287 @@
+"""Files of the host: reading by handle, uploads into the spool folder.
+
+A file is opened first and judged afterwards by the real path of what was opened, so that no rename or link in between
+can change the answer. Handles are counted: a file is closed when it is released and no thread is reading it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+from attrs import define
+
+from runtimes.failures import HostError
+from runtimes.files.private_files import private_folder
+from runtimes.host.pump import Pump
+from runtimes.host.thread_pool import Workers
+from svc_proto.commands import (
+    CreateBlob,
+    DeleteBlob,
+    DiscardBlob,
+    FinishBlob,
+    OpenedFile,
+    OpenFile,
+    ReadFile,
+    ReleaseFile,
+    WriteBlob,
+)
+from svc_proto.facts import FailureKind, OperationId
+
+__all__ = ["READ_LIMIT", "Files", "OpenHandle"]
+
+READ_LIMIT = 64 * 1024 * 1024  # bytes of one `ReadFile`: answered by TOO_LARGE
+_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # O_NONBLOCK: a FIFO must not hang the thread
+_SUFFIX = re.compile(r"[A-Za-z0-9._-]{0,64}")
+
+
+class OpenHandle:
+    """An open file and how many are using it."""
+
+    __slots__ = ("_closed", "_users", "fd")
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._users = 0
+        self._closed = False
+
+    def hold(self) -> None:
+        """A thread or a transfer begins to use it."""
+        self._users += 1
+
+    def let_go(self) -> None:
+        """One user of the open file fewer; the last one closes it."""
+        self._users -= 1
+        self._close_unused()
+
+    def release(self) -> None:
+        """Close it as soon as nobody uses it."""
+        self._closed = True
+        self._close_unused()
+
+    def _close_unused(self) -> None:
+        if self._closed and not self._users and self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+@define
+class _Blob:
+    """An upload on its way; written by one thread at a time."""
+
+    fd: int
+    path: str
+    spare: int  # bytes of the disk to be left free
+    written: int = 0
+    ended: bool = False  # `FinishBlob` was ordered
+
+    def close(self) -> None:
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+class Files:
+    """The service for reading files and for uploads."""
+
+    def __init__(self, pump: Pump, *, readers: Workers, writer: Workers, spool: Path | None) -> None:
+        self._pump = pump
+        self._readers = readers
+        self._writer = writer
+        self._spool = spool
+        self._next = 0
+        self._open: dict[int, OpenHandle] = {}
+        self._blobs: dict[int, _Blob] = {}
+        pump.serve(
+            {
+                OpenFile: self._open_file,
+                ReadFile: self._read,
+                ReleaseFile: self._release,
+                CreateBlob: self._create,
+                WriteBlob: self._write,
+                FinishBlob: self._finish,
+                DiscardBlob: self._discard,
+                DeleteBlob: self._delete,
+            }
+        )
+
+    def handle(self, number: int) -> OpenHandle | None:
+        """The open file of that number."""
+        return self._open.get(number)
+
+    def drop(self) -> None:
+        """Close every file and delete unfinished uploads. Threads that are at one finish first."""
+        for handle in self._open.values():
+            handle.release()
+        self._open.clear()
+        for number in list(self._blobs):
+            self._discard(DiscardBlob(number))
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def _open_file(self, command: OpenFile) -> None:
+        def keep(found: tuple[int, OpenedFile]) -> OpenedFile:
+            number = self._number()
+            self._open[number] = OpenHandle(found[0])
+            opened = found[1]
+            return OpenedFile(number, opened.real_path, opened.size, opened.modified, opened.regular)
+
+        self._pump.work(
+            command.op, self._readers, lambda: _open(command.path), keep=keep, release=lambda found: os.close(found[0])
+        )
+
+    def _read(self, command: ReadFile) -> None:
+        handle = self._open.get(command.handle)
+        if handle is None:
+            self._unknown(command.op)
+            return
+        if command.n > READ_LIMIT:
+            self._pump.refuse(command.op, FailureKind.TOO_LARGE, f"over {READ_LIMIT} bytes in one read")
+            return
+        fd, offset, n = handle.fd, command.offset, command.n
+        handle.hold()
+        self._pump.work(command.op, self._readers, lambda: _read_exactly(fd, offset, n), after=handle.let_go)
+
+    def _release(self, command: ReleaseFile) -> None:
+        handle = self._open.pop(command.handle, None)
+        if handle is not None:
+            handle.release()
+
+    # --- uploads -------------------------------------------------------------------------------------------------
+
+    def _create(self, command: CreateBlob) -> None:
+        spool = self._spool
+        if spool is None:
+            self._pump.refuse(command.op, FailureKind.UNSUPPORTED, "no spool folder")
+            return
+
+        def keep(blob: _Blob) -> int:
+            number = self._number()
+            self._blobs[number] = blob
+            return number
+
+        self._pump.work(command.op, self._writer, lambda: _create(spool, command), keep=keep, release=_discard_blob)
+
+    def _write(self, command: WriteBlob) -> None:
+        blob = self._blobs.get(command.handle)
+        if blob is None or blob.ended:
+            self._unknown(command.op)
+            return
+        self._pump.work(command.op, self._writer, lambda: _append(blob, command.data))
+
+    def _finish(self, command: FinishBlob) -> None:
+        """Until it is answered, `DiscardBlob` still deletes the file; so does giving it up."""
+        blob = self._blobs.get(command.handle)
+        if blob is None or blob.ended:
+            self._unknown(command.op)
+            return
+        blob.ended = True
+
+        def work() -> str:
+            os.fsync(blob.fd)
+            blob.close()
+            return blob.path
+
+        def keep(path: str) -> str:
+            self._blobs.pop(command.handle, None)
+            return path
+
+        def after() -> None:
+            if command.op not in self._pump.operations:  # given up
+                self._discard(DiscardBlob(command.handle))
+
+        self._pump.work(command.op, self._writer, work, keep=keep, after=after)
+
+    def _discard(self, command: DiscardBlob) -> None:
+        blob = self._blobs.pop(command.handle, None)
+        if blob is not None:
+            self._writer.submit(lambda: _discard_blob(blob), _nothing)
+
+    def _delete(self, command: DeleteBlob) -> None:
+        spool = self._spool
+        if spool is not None:
+            self._writer.submit(lambda: _delete_upload(spool, command.path), _nothing)
+
+    # --- below ---------------------------------------------------------------------------------------------------
+
+    def _number(self) -> int:
+        self._next += 1
+        return self._next
+
+    def _unknown(self, op: OperationId) -> None:
+        self._pump.refuse(op, FailureKind.INVALID, "no such handle")
+
+
+def _nothing(result: Any, error: BaseException | None) -> None:
+    """Nobody waits for this."""
+
+
+def _open(path: str) -> tuple[int, OpenedFile]:
+    fd = os.open(path, _OPEN_FLAGS)
+    try:
+        status = os.fstat(fd)
+        regular = stat.S_ISREG(status.st_mode)
+        return fd, OpenedFile(0, _real_path(fd, path), status.st_size, status.st_mtime, regular)
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def _real_path(fd: int, path: str) -> str:
+    """Where an open file really is."""
+    if sys.platform == "darwin":
+        return os.fsdecode(fcntl.fcntl(fd, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")
+    except FileNotFoundError:  # a system without /proc
+        return os.path.realpath(path)
+
+
+def _read_exactly(fd: int, offset: int, n: int) -> bytes:
+    parts: list[bytes] = []
+    while n > 0 and (part := os.pread(fd, n, offset)):
+        parts.append(part)
+        offset += len(part)
+        n -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _create(spool: Path, command: CreateBlob) -> _Blob:
+    if not _SUFFIX.fullmatch(command.suffix):
+        raise HostError(FailureKind.INVALID, "suffix of an upload")
+    path = private_folder(spool).absolute() / (secrets.token_hex(16) + command.suffix)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    return _Blob(fd, str(path), command.min_free_bytes)
+
+
+def _append(blob: _Blob, data: bytes) -> int:
+    if blob.fd < 0:
+        raise HostError(FailureKind.INVALID, "the upload was ended")
+    if blob.spare:
+        disk = os.fstatvfs(blob.fd)
+        if disk.f_bavail * disk.f_frsize < blob.spare + len(data):
+            raise HostError(FailureKind.NO_SPACE, "the disk is nearly full")
+    view = memoryview(data)
+    while view:
+        n = os.write(blob.fd, view)
+        blob.written += n
+        view = view[n:]
+    return blob.written
+
+
+def _delete_upload(spool: Path, name: str) -> None:
+    """Delete a regular file that really is in the spool folder: no folder on the way is a link to elsewhere."""
+    path = Path(name)
+    if path.is_absolute() and path.parent.resolve() == spool.resolve() and stat.S_ISREG(path.lstat().st_mode):
+        path.unlink()
+
+
+def _discard_blob(blob: _Blob) -> None:
+    blob.close()
+    Path(blob.path).unlink(missing_ok=True)

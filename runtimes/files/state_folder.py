@@ -1,0 +1,212 @@
+"""The state folder: small files and secrets, private, replaced atomically; and rooms, folders beside it, by full name.
+
+A file is written under another name in the same folder, synced, renamed, and the folder synced, so after a crash
+there is either the old text or the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from runtimes.failures import HostError
+from runtimes.files.private_files import make_private, private_folder, sync_folder, synced_file, temporary_name
+from runtimes.host.pump import Pump
+from runtimes.host.thread_pool import Workers
+from svc_proto.commands import AppendFile, EnsureSecret, ReadConfig, SweepFolder, WriteConfig, WriteFile
+from svc_proto.facts import FailureKind, OperationId
+
+__all__ = ["FILE_LIMIT", "SECRET_MIN", "StateFolder", "StateService"]
+
+FILE_LIMIT = 16 * 1024 * 1024  # bytes of one file of the state folder: answered by TOO_LARGE
+SECRET_MIN = 16  # bytes: a shorter secret is replaced
+# A link is not followed, and a FIFO without a reader is refused: neither is a file that we have made.
+_APPEND_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_RACES = 3  # attempts to create a file that another process may create or remove at the same time
+
+
+class StateService:
+    """The service for what concerns the state folder, one thing after the other on one thread."""
+
+    def __init__(self, pump: Pump, *, writer: Workers, folder: Path | None, rooms: Sequence[Path] = ()) -> None:
+        self._pump = pump
+        self._writer = writer
+        self._folder = None if folder is None else StateFolder(folder, rooms)
+        pump.serve(
+            {
+                ReadConfig: self._read,
+                WriteConfig: self._write,
+                WriteFile: self._write_file,
+                AppendFile: self._append,
+                SweepFolder: self._sweep,
+                EnsureSecret: self._secret,
+            }
+        )
+
+    def _read(self, command: ReadConfig) -> None:
+        folder = self._there_is(command.op)
+        if folder is not None:
+            self._pump.work(command.op, self._writer, lambda: folder.read(command.name).decode("utf-8"))
+
+    def _write(self, command: WriteConfig) -> None:
+        folder = self._there_is(command.op)
+        if folder is not None:
+
+            def work() -> None:
+                folder.write(command.name, command.text.encode("utf-8"), follow=True)
+
+            self._pump.work(command.op, self._writer, work)
+
+    def _write_file(self, command: WriteFile) -> None:
+        folder = self._there_is(command.op)
+        if folder is not None:
+            self._pump.work(command.op, self._writer, lambda: folder.write(command.name, command.data))
+
+    def _append(self, command: AppendFile) -> None:
+        folder = self._there_is(command.op)
+        if folder is not None:
+            work = partial(folder.append, command.name, command.data, command.head)
+            self._pump.work(command.op, self._writer, work)
+
+    def _sweep(self, command: SweepFolder) -> None:
+        folder = self._there_is(command.op)
+        if folder is not None:
+            work = partial(folder.sweep, command.name, command.before, command.prefix)
+            self._pump.work(command.op, self._writer, work)
+
+    def _secret(self, command: EnsureSecret) -> None:
+        folder = self._there_is(command.op)
+        if folder is not None:
+            self._pump.work(command.op, self._writer, lambda: folder.ensure_secret(command.name, command.default))
+
+    def _there_is(self, op: OperationId) -> StateFolder | None:
+        if self._folder is None:
+            self._pump.refuse(op, FailureKind.UNSUPPORTED, "no state folder")
+        return self._folder
+
+
+class StateFolder:
+    """Files by plain names, relative to the root or absolute and in a room. All calls block; `OSError`, `HostError`."""
+
+    def __init__(self, root: Path, rooms: Sequence[Path] = ()) -> None:
+        self._root = root
+        self._rooms = tuple(str(room) for room in rooms)
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file."""
+        with open(self._path(name), "rb") as file:
+            data = file.read(FILE_LIMIT + 1)
+        if len(data) > FILE_LIMIT:
+            raise HostError(FailureKind.TOO_LARGE, f"over {FILE_LIMIT} bytes")
+        return data
+
+    def write(self, name: str, data: bytes, *, follow: bool = False) -> str:
+        """Replace a file, or with `follow` the one that a link in its place stands for; its absolute path."""
+        path = self._path(name)
+        if follow and path.is_symlink():
+            path = Path(os.path.realpath(path))
+        with self._temporary(path, data) as temporary:
+            os.replace(temporary, path)
+        sync_folder(path.parent)
+        return str(path.absolute())
+
+    def append(self, name: str, data: bytes, head: bytes = b"") -> int:
+        """Write at the end of a file, all or nothing, then `head` over its beginning; its size."""
+        path = self._path(name)
+        self._make_folder(path)
+        fd = os.open(path, _APPEND_FLAGS, 0o600)
+        try:
+            size = os.lseek(fd, 0, os.SEEK_END)
+            try:
+                _write_all(fd, data, size)
+            except OSError:
+                os.ftruncate(fd, size)  # half a line would spoil the next one
+                raise
+            _write_all(fd, head, 0)
+            return size + len(data)
+        finally:
+            os.close(fd)
+
+    def sweep(self, name: str, before: float, prefix: str = "") -> int:
+        """Delete the regular files of a folder, not of those in it, last changed before an epoch second; how many.
+
+        Only those whose names begin with `prefix`.
+        """
+        deleted = 0
+        try:
+            entries = os.scandir(self._path(name))
+        except FileNotFoundError:
+            return 0
+        with entries:
+            for entry in entries:
+                if not entry.name.startswith(prefix):
+                    continue
+                with contextlib.suppress(FileNotFoundError):  # somebody was faster
+                    if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < before:
+                        os.unlink(entry.path)
+                        deleted += 1
+        return deleted
+
+    def ensure_secret(self, name: str, fresh: bytes) -> bytes:
+        """What the file holds; `fresh` if there is none or too little. Of two processes that do this, one wins."""
+        if len(fresh) < SECRET_MIN:
+            raise HostError(FailureKind.INVALID, f"a fresh secret of under {SECRET_MIN} bytes")
+        path = self._path(name)
+        for _ in range(_RACES):
+            try:
+                found = self.read(name)
+            except FileNotFoundError:
+                found = None
+            if found is not None and len(found) >= SECRET_MIN:
+                return found
+            if found is not None:
+                self.write(name, fresh)
+                return fresh
+            with self._temporary(path, fresh) as temporary:
+                try:
+                    os.link(temporary, path)  # unlike a rename it never replaces another's
+                except FileExistsError:
+                    continue
+            sync_folder(path.parent)
+            return fresh
+        raise HostError(FailureKind.INVALID, "something that is not a file stands in its place")
+
+    def _path(self, name: str) -> Path:
+        root = self._root
+        for room in self._rooms:
+            if name == room:
+                return Path(room)
+            if name.startswith(f"{room}/"):
+                root, name = Path(room), name[len(room) + 1 :]
+                break
+        parts = name.split("/")
+        if (os.sep != "/" and os.sep in name) or "\0" in name or any(part in {"", ".", ".."} for part in parts):
+            raise HostError(FailureKind.INVALID, "name of a state file")
+        return root.joinpath(*parts)
+
+    def _make_folder(self, path: Path) -> None:
+        """The folder of a file that is to be written."""
+        if path.is_relative_to(self._root):
+            private_folder(self._root)
+            private_folder(path.parent)
+        else:  # somebody else's folder perhaps: what is missing is made private, what is there stays as it is
+            make_private(path.parent)
+
+    @contextlib.contextmanager
+    def _temporary(self, path: Path, data: bytes) -> Iterator[Path]:
+        self._make_folder(path)
+        with temporary_name(path) as temporary:
+            with synced_file(temporary) as file:
+                file.write(data)
+            yield temporary
+
+
+def _write_all(fd: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        n = os.pwrite(fd, view, offset)
+        offset += n
+        view = view[n:]

@@ -1,0 +1,1 @@
+"""Runs cores: pump, logs, metrics, signals, thread pool."""

@@ -1,0 +1,224 @@
+"""Blocking host work by name: what a core can order with `Compute`.
+
+A function gets the arguments of the command and returns plain values; what it raises becomes a `Failure`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+import re
+import shutil
+import socket
+from collections.abc import Callable, Mapping, MutableMapping
+from datetime import date
+from typing import Any
+
+from runtimes.failures import HostError
+from runtimes.host.metrics_text import metrics_text
+from runtimes.host.pump import Pump
+from runtimes.host.s3_signing import sign
+from runtimes.host.thread_pool import Workers
+from runtimes.speech.local_speech import VOICE_WORK
+from svc_proto.commands import Compute
+from svc_proto.facts import FailureKind
+
+__all__ = [
+    "COMPUTE",
+    "ComputeService",
+    "edit_yaml",
+    "executable",
+    "give_back_memory",
+    "lan_address",
+    "list_folders",
+    "load_yaml",
+    "qr_rows",
+    "real_paths",
+    "which",
+]
+
+YAML_NODES = 100_000  # values in one document, aliases counted each time: INVALID
+FOLDERS = 1_000  # names that `list_folders` gives at the most
+YAML_DEPTH = 64  # levels of one document: INVALID
+_NESTED = re.compile(r"^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*#[^\n]*\n)*( *)(?:(- )|[^\s#-])", re.MULTILINE)
+MAX_LINE = 1 << 20  # characters: lines of an edited document are not folded
+
+
+class ComputeService:
+    """The service for `Compute`."""
+
+    def __init__(self, pump: Pump, workers: Workers, table: Mapping[str, Callable[..., object]]) -> None:
+        self._pump = pump
+        self._workers = workers
+        self._table = table
+        pump.serve({Compute: self._compute})
+
+    def _compute(self, command: Compute) -> None:
+        function = self._table.get(command.name)
+        if function is None:
+            self._pump.refuse(command.op, FailureKind.UNSUPPORTED, f"no host work named {command.name}")
+            return
+        self._pump.work(command.op, self._workers, lambda: function(*command.args))
+
+
+def load_yaml(text: str) -> dict[str, object]:
+    """A YAML document whose top is a mapping (or empty) as plain JSON types; dates become ISO text."""
+    import yaml  # noqa: PLC0415, RUF100 - loaded when first wanted: start-up is a user's time
+
+    try:
+        loaded = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}" if mark is not None else ""
+        raise HostError(FailureKind.INVALID, f"not YAML{where}") from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise HostError(FailureKind.INVALID, "the top of the YAML document is not a mapping")
+    plain: dict[str, object] = _Plain().value(loaded, YAML_DEPTH)
+    return plain
+
+
+def edit_yaml(text: str, changes: Mapping[str, object]) -> str:
+    """A YAML document with members set, nested mappings member by member; its comments and its order stay."""
+    from ruamel.yaml import YAML  # noqa: PLC0415, RUF100 - loaded when first wanted
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415, RUF100 - the same
+
+    wanted = load_yaml(text)
+    _merge(wanted, changes, str)
+    editor = YAML()
+    editor.preserve_quotes = True
+    editor.width = MAX_LINE
+    for found in _NESTED.finditer(text):
+        if found[2] is None:
+            editor.map_indent = len(found[1]) or editor.map_indent
+        else:
+            editor.sequence_dash_offset = len(found[1])
+            editor.sequence_indent = len(found[1]) + 2
+    out = io.StringIO()
+    try:
+        document = editor.load(text)
+        if document is None:  # nothing but comments
+            document = editor.map()
+            out.write(text if not text or text.endswith("\n") else f"{text}\n")
+        _merge(document, changes, _scalar)
+        editor.dump(document, out)
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise HostError(FailureKind.INVALID, "a YAML document that cannot be edited") from error
+    edited = out.getvalue()
+    if load_yaml(edited) != wanted:  # the editor speaks YAML 1.2, the reader 1.1
+        raise HostError(FailureKind.INVALID, "a YAML document that cannot be edited")
+    return edited
+
+
+def lan_address() -> str:
+    """This host's address on its network, as its default route has it; 127.0.0.1 when there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        try:
+            sock.connect(("192.0.2.1", 9))  # RFC 5737 TEST-NET-1; connecting a datagram socket sends nothing
+            host: str = sock.getsockname()[0]
+        except OSError:
+            return "127.0.0.1"
+    return "127.0.0.1" if host == "0.0.0.0" else host
+
+
+def which(name: str) -> str | None:
+    """The path of a program by its name, as this process's PATH has it."""
+    return shutil.which(name)
+
+
+def executable(path: str) -> bool:
+    """Whether a path leads to a file that may be run."""
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def list_folders(path: str) -> tuple[str, ...]:
+    """The names of the folders in a folder, sorted, the first `FOLDERS` of them; none when there is no such folder."""
+    try:
+        with os.scandir(os.path.expanduser(path)) as entries:
+            return tuple(sorted(entry.name for entry in entries if entry.is_dir())[:FOLDERS])
+    except FileNotFoundError:
+        return ()
+
+
+def real_paths(*paths: str) -> tuple[str, ...]:
+    """Where paths really lead: links are followed as far as there is something, what is not there is taken by name."""
+    return tuple(map(os.path.realpath, paths))
+
+
+def give_back_memory() -> None:
+    """Give the system what this process has freed, where the allocator has a call for it (glibc)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def qr_rows(text: str) -> list[str]:
+    """A text as a QR code without its margin: a row of 0 and 1 (dark) for each line of modules."""
+    import segno  # noqa: PLC0415, RUF100 - loaded when first wanted
+
+    try:
+        code = segno.make(text, error="l", micro=False)
+    except ValueError as error:
+        raise HostError(FailureKind.TOO_LARGE, "more than a QR holds") from error
+    return ["".join("1" if module & 1 else "0" for module in row) for row in code.matrix]
+
+
+COMPUTE: Mapping[str, Callable[..., object]] = {
+    "yaml.load": load_yaml,
+    "yaml.edit": edit_yaml,
+    "lan_address": lan_address,
+    "which": which,
+    "executable": executable,
+    "list_folders": list_folders,
+    "real_paths": real_paths,
+    "memory.give_back": give_back_memory,
+    "qr.rows": qr_rows,
+    "metrics.text": metrics_text,
+    "s3.sign": sign,
+    **VOICE_WORK,
+}
+
+
+def _merge(target: MutableMapping[str, Any], changes: Mapping[str, object], scalar: Callable[[str], object]) -> None:
+    for name, value in changes.items():
+        if isinstance(value, Mapping):
+            if not isinstance(target.get(name), MutableMapping):
+                target[name] = {}
+            _merge(target[name], value, scalar)
+        else:
+            target[name] = scalar(value) if isinstance(value, str) else value
+
+
+def _scalar(text: str) -> object:
+    """Text as an editor writes it: in quotes if a reader of YAML 1.1 could take it for something else."""
+    import yaml  # noqa: PLC0415, RUF100 - loaded when first wanted
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString  # noqa: PLC0415, RUF100 - the same
+
+    try:
+        plain = yaml.safe_load(text) == text
+    except yaml.YAMLError:
+        plain = False
+    return text if plain else DoubleQuotedScalarString(text)
+
+
+class _Plain:
+    """Turns loaded YAML into JSON types, within limits that aliases cannot get around."""
+
+    def __init__(self) -> None:
+        self._nodes = 0
+
+    def value(self, value: Any, depth: int) -> Any:
+        self._nodes += 1
+        if not depth or self._nodes > YAML_NODES:
+            raise HostError(FailureKind.INVALID, "the YAML document is too large or too deep")
+        if isinstance(value, dict):
+            return {str(key): self.value(inner, depth - 1) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self.value(inner, depth - 1) for inner in value]
+        if value is None or isinstance(value, str | bool | int | float):
+            return value
+        if isinstance(value, date):
+            return value.isoformat()
+        raise HostError(FailureKind.INVALID, f"the YAML document holds a {type(value).__name__}")

@@ -1,0 +1,342 @@
+"""Drives one core: a fact goes in, its commands are carried out in order, then the next fact goes in.
+
+Synchronous, and the same on every loop. Facts that arise while commands are carried out wait in a queue, so the core
+is never re-entered. What has an answer of its own (files, store, connecting) is done by the services, each of which
+brings a table from command type to handler.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from math import inf
+from typing import Any, Protocol
+
+from runtimes.failures import failure_of
+from runtimes.host.logs import LogWriter
+from runtimes.host.thread_pool import ThreadCall, Workers
+from runtimes.loops.loop import Loop
+from svc_proto.basics.moment import Moment
+from svc_proto.basics.timers import Timers
+from svc_proto.boundary import Core
+from svc_proto.commands import (
+    Abort,
+    Cancel,
+    CloseWrite,
+    Command,
+    Exit,
+    Log,
+    PauseReading,
+    Ready,
+    ResumeReading,
+    Send,
+)
+from svc_proto.facts import ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, OperationId, Sent
+
+__all__ = ["BUG_EXIT", "Core", "Live", "PumpOwner", "Pump"]
+
+LATE = 0.1  # s behind which a `Sent` is told at the latest, before anything else is
+MOST_LATE = 16 * 1024  # bytes of a channel from which on it is told at once
+BUG_EXIT = 70  # EX_SOFTWARE of sysexits.h: the core or the runtime has a bug
+
+Handler = Callable[[Any], None]
+
+
+class Live(Protocol):
+    """An open channel, as the pump commands it."""
+
+    ch: ChannelId
+    unreported: int  # bytes that have left for the kernel and that no `Sent` has told of yet
+
+    def send(self, data: bytes) -> None:
+        """Write after what was sent before."""
+
+    def close_write(self) -> None:
+        """Send a FIN after that."""
+
+    def pause(self) -> None:
+        """Read no more."""
+
+    def resume(self) -> None:
+        """Read again."""
+
+    def end(self, reason: str, *, reset: bool = False) -> None:
+        """Close it and tell the core."""
+
+    def drop(self) -> None:
+        """Close it and tell nobody."""
+
+
+class PumpOwner(Protocol):
+    """What a pump asks of the host that it lives in."""
+
+    loop: Loop
+    clock: Callable[[], Moment]
+    armed: float  # when the pumps' `tick` will be called at the latest, monotonic seconds
+
+    def arm(self, when: float) -> None:
+        """Have the pumps' `tick` called by `when`, monotonic seconds."""
+
+    def ready(self, pump: Pump) -> None:
+        """The core wants connections."""
+
+    def exited(self, pump: Pump) -> None:
+        """The core has ended."""
+
+
+class Pump:
+    """One core, its channels and its operations."""
+
+    def __init__(self, core: Core, owner: PumpOwner, log: LogWriter) -> None:
+        self.core = core
+        self.owner = owner
+        self.loop = owner.loop
+        self.log = log
+        self.channels: dict[ChannelId, Live] = {}
+        self.operations: dict[OperationId, Callable[[], None]] = {}  # what gives each of them up
+        self.chores = Timers()  # the runtime's own: TLS handshakes, rest after descriptors ran out
+        self.outcome: Exit | None = None
+        self.mono = 0.0  # when the core was last given something, monotonic s
+        self._facts: deque[Fact | None] = deque()
+        self._busy = False
+        self._sent: list[Live] = []  # to be told of when nothing else is to be told
+        self._late: dict[Live, None] = {}  # to be told of some time
+        self._late_since = 0.0
+        self._patient = False  # what leaves now may be told of late
+        self._now = owner.clock()
+        self._accepted = ChannelId(0)
+        self._handlers: dict[type, Handler] = {
+            CloseWrite: self._close_write,
+            Abort: self._abort,
+            PauseReading: self._pause,
+            ResumeReading: self._resume,
+            Cancel: self._cancel,
+            Log: log.write,
+            Ready: self._ready,
+            Exit: self._exit,
+        }
+
+    def serve(self, handlers: Mapping[type, Handler]) -> None:
+        """Let a service carry out these types of command."""
+        self._handlers.update(handlers)
+
+    # --- facts ---------------------------------------------------------------------------------------------------
+
+    def feed(self, fact: Fact | None) -> None:
+        """Give the core a fact and carry out what it orders, until it orders nothing more."""
+        if self.outcome is not None:
+            return
+        if self._busy:
+            self._facts.append(fact)
+            return
+        self._busy = True
+        try:
+            now = self.owner.clock()  # one instant for what happens without a wait in between
+            if self._late and now.mono - self._late_since >= LATE:
+                self._facts += [self._report(channel) for channel in [*self._late]]
+                self._carry_out(self._facts.popleft(), self._now)  # they had left by then: no timer is to be due before
+            self._now, self.mono = now, now.mono
+            self._carry_out(fact, now)
+        except Exception as error:  # noqa: BLE001, RUF100 - the core catches its own: a bug, so end loudly
+            self.log.bug("core.bug", error)
+            self._exit(Exit(BUG_EXIT, f"internal error: {type(error).__name__}"))
+        finally:
+            self._busy = False
+        when = self.core.next_deadline()
+        if when is not None and when < self.owner.armed:  # as it is for each chore: whoever sets one sees to that
+            self.owner.arm(when)
+
+    def next_deadline(self) -> float | None:
+        """When `tick` is due (monotonic seconds): the core's deadline, or an earlier chore of the runtime."""
+        if self.outcome is not None:
+            return None
+        when, chore = self.core.next_deadline(), self.chores.first
+        return when if chore == inf or (when is not None and when <= chore) else chore
+
+    def tick(self, mono: float) -> None:
+        """Time has passed: do the chores that are due, and tell the core if it asked to be told."""
+        while (timer := self.chores.pop_due(mono)) is not None:
+            timer.fire()
+        if self.outcome is not None:
+            return
+        when = self.core.next_deadline()
+        if when is not None and when <= mono:
+            self.feed(None)
+        when = self.next_deadline()
+        if when is not None:
+            self.owner.arm(when)
+
+    def chore_added(self) -> None:
+        """A chore was set outside of `feed`: see that the loop wakes for it."""
+        chore = self.chores.next()
+        if chore is not None:
+            self.owner.arm(chore)
+
+    def sent(self, channel: Live, n: int) -> None:
+        """`n` bytes of a channel have left; told to the core once per drain, or later if that will do."""
+        channel.unreported += n
+        if self._patient and channel.unreported < MOST_LATE:
+            if not self._late:
+                self._late_since = self.mono
+            self._late[channel] = None
+        elif not self._busy:
+            self.feed(self._report(channel))
+        elif channel not in self._sent:
+            self._sent.append(channel)
+
+    def closed(self, channel: Live, reason: str, exit_status: int | None = None) -> None:
+        """A channel is gone: its last facts. `exit_status` is that of the child behind it."""
+        if self.channels.pop(channel.ch, None) is None:
+            return
+        if channel.unreported:
+            self.feed(self._report(channel))
+        self.feed(Closed(channel.ch, reason, exit_status))
+
+    def next_accepted(self) -> ChannelId:
+        """A new number for a channel that a peer opened: even."""
+        self._accepted = ChannelId(self._accepted + 2)
+        return self._accepted
+
+    # --- operations ----------------------------------------------------------------------------------------------
+
+    def begin(self, op: OperationId, give_up: Callable[[], None]) -> None:
+        """An operation is under way; `exit_with_error` stops the work when it is cancelled."""
+        if op in self.operations:
+            raise ValueError(f"operation {op} is under way already")
+        self.operations[op] = give_up
+
+    def answer(self, op: OperationId, result: object) -> bool:
+        """Tell the result, unless the operation has had its answer: then False."""
+        if self.operations.pop(op, None) is None:
+            return False
+        self.feed(Done(op, result))
+        return True
+
+    def fail(self, op: OperationId, failure: Failure) -> None:
+        """Tell the failure, unless the operation has had its answer."""
+        if self.operations.pop(op, None) is not None:
+            self.feed(Failed(op, failure))
+
+    def refuse(self, op: OperationId, kind: FailureKind, detail: str) -> None:
+        """Answer an operation that cannot even begin."""
+        self.feed(Failed(op, Failure(kind, detail)))
+
+    def work(
+        self,
+        op: OperationId,
+        workers: Workers,
+        work: Callable[[], object],
+        *,
+        keep: Callable[[Any], object] | None = None,
+        release: Callable[[Any], None] | None = None,
+        after: Callable[[], None] | None = None,
+    ) -> None:
+        """Do an operation on a thread.
+
+        `keep` turns the thread's result into the answer; `release` undoes a result that comes too late to be told;
+        `after` runs on the loop's thread when the thread is done, whatever came of it.
+        """
+
+        def done(result: object, error: BaseException | None) -> None:
+            if after is not None:
+                after()
+            live = op in self.operations and self.outcome is None
+            if error is not None:
+                self.fail(op, failure_of(error))
+            elif live:
+                self.answer(op, result if keep is None else keep(result))
+            elif release is not None:
+                release(result)
+
+        job: ThreadCall | None = None
+
+        def give_up() -> None:
+            if job is not None:
+                job.withdraw()
+
+        self.begin(op, give_up)
+        job = workers.submit(work, done)
+
+    # --- ends ----------------------------------------------------------------------------------------------------
+
+    def drop(self) -> None:
+        """Close what is left, telling nobody."""
+        for give_up in list(self.operations.values()):
+            give_up()
+        self.operations.clear()
+        for channel in list(self.channels.values()):
+            channel.drop()
+        self.channels.clear()
+
+    # --- below: the parts of the above, and the commands ---------------------------------------------------------
+
+    def _carry_out(self, fact: Fact | None, now: Moment) -> None:
+        facts, sent, handle, channels = self._facts, self._sent, self.core.handle, self.channels
+        while self.outcome is None:
+            for command in handle(fact, now):
+                if type(command) is Send:  # as most are
+                    channel = channels.get(command.ch)
+                    if channel is not None:  # else it is gone, and the core is about to hear of it
+                        self._patient = command.low_priority
+                        channel.send(command.data)
+                        self._patient = False
+                else:
+                    self._handlers.get(type(command), self._unserved)(command)
+            if facts:
+                fact = facts.popleft()
+            elif sent:
+                fact = self._report(sent[0])
+            else:
+                return
+        facts.clear()
+
+    def _report(self, channel: Live) -> Sent:
+        """What of a channel has left and was not told of."""
+        self._late.pop(channel, None)
+        if channel in self._sent:
+            self._sent.remove(channel)
+        n, channel.unreported = channel.unreported, 0
+        return Sent(channel.ch, n)
+
+    def _unserved(self, command: Command) -> None:
+        op = getattr(command, "op", None)
+        if op is None:
+            raise TypeError(f"not a command: {type(command).__name__}")
+        self.refuse(op, FailureKind.UNSUPPORTED, f"this runtime has no {type(command).__name__}")
+
+    def _close_write(self, command: CloseWrite) -> None:
+        channel = self.channels.get(command.ch)
+        if channel is not None:
+            channel.close_write()
+            if channel.unreported and channel not in self._sent:
+                self._sent.append(channel)
+
+    def _abort(self, command: Abort) -> None:
+        channel = self.channels.get(command.ch)
+        if channel is not None:
+            channel.end("aborted", reset=True)
+
+    def _pause(self, command: PauseReading) -> None:
+        channel = self.channels.get(command.ch)
+        if channel is not None:
+            channel.pause()
+
+    def _resume(self, command: ResumeReading) -> None:
+        channel = self.channels.get(command.ch)
+        if channel is not None:
+            channel.resume()
+
+    def _cancel(self, command: Cancel) -> None:
+        give_up = self.operations.pop(command.op, None)
+        if give_up is None:
+            return  # answered before
+        give_up()
+        self.feed(Failed(command.op, Failure(FailureKind.CANCELLED)))
+
+    def _ready(self, command: Ready) -> None:
+        self.owner.ready(self)
+
+    def _exit(self, command: Exit) -> None:
+        if self.outcome is None:
+            self.outcome = command
+            self.owner.exited(self)

@@ -1,0 +1,1 @@
+"""The event loops: asyncio, uvloop, Trio, Curio, our own."""

@@ -1,0 +1,35 @@
+"""curio, which waits in a selector that it is given: there `SharedLoop` does what is ours (decision 172)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import curio
+
+from runtimes.host.host import Host, Program
+from runtimes.loops.shared_loop import Selector, SharedLoop
+from runtimes.loops.waker import Handle
+from svc_proto.commands import Exit
+
+__all__ = ["run"]
+
+
+def run(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+    """See `runtimes.run.Runtime`."""
+    selector = Selector()
+    outcomes: tuple[Exit, ...] = curio.run(_main, selector, programs, handle, grace, signals, selector=selector)
+    return outcomes
+
+
+async def _main(
+    selector: Selector, programs: Sequence[Program], handle: Handle, grace: float, signals: bool
+) -> tuple[Exit, ...]:
+    loop = SharedLoop(selector, curio.UniversalEvent())
+    loop.host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
+    try:
+        loop.host.start()
+        await loop.serve()
+    finally:
+        loop.host.close()
+        loop.end()
+    return loop.host.outcomes

@@ -1,0 +1,44 @@
+"""trio: a guest of our own loop, which has its turns whenever it has something to do (decision 172)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import trio
+from trio.lowlevel import start_guest_run
+
+from runtimes.host.host import Host, Program
+from runtimes.loops.threads_loop import ThreadsLoop
+from runtimes.loops.waker import Handle
+from svc_proto.commands import Exit
+
+if TYPE_CHECKING:
+    from outcome import Outcome
+
+__all__ = ["run"]
+
+
+def run(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+    """See `runtimes.run.Runtime`."""
+    loop = ThreadsLoop()
+    loop.host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
+    over, ended = trio.Event(), list["Outcome[None]"]()
+    start_guest_run(
+        over.wait,
+        run_sync_soon_threadsafe=handle.waker.post,
+        done_callback=ended.append,
+        host_uses_signal_set_wakeup_fd=True,
+    )
+    try:
+        loop.host.start()
+        loop.run()
+    finally:
+        over.set()
+        handle.waker.sock.setblocking(True)
+        while not ended:
+            handle.waker.on_readable()
+        loop.host.close()
+        loop.end()
+    ended[0].unwrap()
+    return loop.host.outcomes

@@ -1,0 +1,98 @@
+"""The door into the loop from threads and signal handlers: a queue of calls and a socket pair to tell of them."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections import deque
+from collections.abc import Callable
+
+from runtimes.loops.loop import Source
+
+__all__ = ["Handle", "Waker"]
+
+Call = Callable[[], object]
+
+
+class Waker(Source):
+    """Calls posted from anywhere, made on the loop's thread in the order of posting."""
+
+    sock: socket.socket
+    __slots__ = ("_calls", "_is_wakeup_fd", "_poked", "last_words", "poke_sock")
+
+    def __init__(self) -> None:
+        reader, self.poke_sock = socket.socketpair()
+        reader.setblocking(False)
+        self.poke_sock.setblocking(False)
+        super().__init__(reader)
+        self._calls: deque[Call] = deque()
+        self._poked = False
+        self._is_wakeup_fd = False
+        self.last_words: list[Call] = []  # made before a second signal ends the process: they must be short
+
+    def post(self, call: Call) -> None:
+        """Have `call` made on the loop's thread, soon. Safe in threads and in signal handlers."""
+        self._calls.append(call)
+        if not self._poked:  # cleared before the queue is emptied, so no call is left behind
+            self._poked = True
+            try:
+                self.poke_sock.send(b"\0")
+            except OSError:
+                return  # full: it wakes anyway; closed: nobody is left to call
+
+    def on_readable(self) -> None:
+        """Make the calls that were posted."""
+        try:
+            self.sock.recv(4096)
+        except BlockingIOError:
+            return
+        self.drain()
+
+    def drain(self) -> None:
+        """Make the calls that are queued now."""
+        self._poked = False
+        for _ in range(len(self._calls)):
+            self._calls.popleft()()
+
+    def watch_signals(self) -> None:
+        """Have signals wake the loop, which runs on this, the main thread.
+
+        Python runs signal handlers on the main thread between two instructions, so a loop that sleeps in the kernel
+        must be woken for a signal that another thread took. uvloop and trio see to that themselves.
+        """
+        previous = signal.set_wakeup_fd(self.poke_sock.fileno(), warn_on_full_buffer=False)
+        self._is_wakeup_fd = previous == -1
+        if previous != -1:
+            signal.set_wakeup_fd(previous)  # the loop has its own
+
+    def unwatch_signals(self) -> None:
+        """Have signals wake this loop no more."""
+        if self._is_wakeup_fd:
+            signal.set_wakeup_fd(-1)
+            self._is_wakeup_fd = False
+
+    def dispose(self) -> None:
+        """Close both ends; the loop has let go of the source."""
+        self.sock.close()
+        self.poke_sock.close()
+
+
+class Handle:
+    """Stops a running host from another thread, or has it reload; make one, give it to `run`, keep it."""
+
+    def __init__(self) -> None:
+        self.waker = Waker()
+        self.on_stop: Callable[[float | None], None] | None = None
+        self.on_reload: Call | None = None
+
+    def stop(self, grace: float | None = None) -> None:
+        """Ask every core to finish within `grace` seconds (the host's own when None). Safe from any thread."""
+        self.waker.post(lambda: self._stop(grace))
+
+    def reload(self) -> None:
+        """Have every core read its certificates again, as SIGHUP does. Safe from any thread."""
+        self.waker.post(lambda: self.on_reload() if self.on_reload is not None else None)
+
+    def _stop(self, grace: float | None) -> None:
+        if self.on_stop is not None:
+            self.on_stop(grace)

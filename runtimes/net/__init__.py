@@ -1,0 +1,1 @@
+"""TCP sockets, listeners, outgoing connections, standard input and output."""

@@ -1,0 +1,251 @@
+"""Bound sockets, made before any loop runs, and accepting from them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import socket
+import ssl
+from collections import deque
+from typing import Any
+
+from runtimes.failures import why
+from runtimes.host.pump import Pump
+from runtimes.loops.loop import Source
+from runtimes.net.tcp_channel import Channel
+from runtimes.tls.contexts import HANDSHAKE_TIMEOUT, MAX_HANDSHAKES
+from runtimes.tls.tls_channel import TlsChannel
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.facts import Accepted, Address, ChannelId, Failure
+
+__all__ = ["Acceptor", "MAX_PORT", "BindError", "Listener", "adopt", "bind", "plain_address", "tune"]
+
+BACKLOG = 2048  # connections the kernel keeps for us; it clips this to net.core.somaxconn
+MAX_PORT = 65535
+ACCEPTS = 64  # connections taken in one wake-up, so that a flood does not starve open channels
+MOST_AHEAD = 128 * 1024  # bytes that wait in the kernel before it takes more
+REST = 0.1  # s without accepting after descriptors ran out
+SAID_FOR = 60.0  # s for which one warning of that will do
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_MAPPED = "::ffff:"
+
+
+class BindError(Exception):
+    """An address cannot be listened on; the text names it and why."""
+
+
+@fast_frozen
+class Listener:
+    """A bound, listening socket and the TLS it speaks, if any; `ReloadTls` replaces that of a `ServerContext`."""
+
+    sock: socket.socket
+    address: Address
+    tls: ssl.SSLContext | None = None
+
+
+def bind(
+    host: str, port: int, *, tls: ssl.SSLContext | None = None, shared: bool = False, listen: bool = True
+) -> Listener:
+    """Listen on `host:port`; port 0 picks a free one, `::` takes IPv4 too. Raises `BindError`.
+
+    `shared`: beside other processes of ours. Without `listen` the address is only held for those.
+    """
+    if not 0 <= port <= MAX_PORT:  # the resolver would take it modulo 65536
+        raise BindError(f"cannot listen on {host}:{port}: no such port")
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise BindError(f"cannot listen on {host}:{port}: the name is not known") from error
+    first: OSError | None = None
+    for family, kind, proto, _, address in found:
+        try:
+            sock = _bound(socket.socket(family, kind, proto), address, shared=shared, listen=listen)
+        except OSError as caught:
+            first = first or caught
+        else:
+            return Listener(sock, plain_address(sock.getsockname()), tls)
+    raise BindError(f"cannot listen on {host}:{port}: {why(first or OSError())}") from first
+
+
+def adopt(sock: socket.socket, *, tls: ssl.SSLContext | None = None) -> Listener:
+    """A socket that somebody else has bound and has listening. Raises `BindError` if it does not."""
+    try:
+        if not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) or sock.family not in (
+            socket.AF_INET,
+            socket.AF_INET6,
+        ):
+            raise BindError(f"cannot listen on the socket {sock.fileno()}: it is none of TCP that listens")
+        sock.setblocking(False)
+        return Listener(sock, plain_address(sock.getsockname()), tls)
+    except BaseException:
+        sock.close()
+        raise
+
+
+def tune(sock: socket.socket) -> None:
+    """Small writes leave at once, and the kernel takes large ones as the peer does, not megabytes ahead of it.
+
+    It takes nothing more for minutes, else, while somebody slow reads those megabytes, and that looks like no progress.
+    """
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MOST_AHEAD)
+
+
+def plain_address(name: tuple[object, ...]) -> Address:
+    """A socket name as an address; an IPv4 peer on a dual-stack socket gets its IPv4 address back."""
+    host = str(name[0])
+    if host.startswith(_MAPPED) and "." in host:
+        host = host[len(_MAPPED) :]
+    return Address(host, int(str(name[1])))
+
+
+def _bound(sock: socket.socket, address: tuple[Any, ...], *, shared: bool, listen: bool) -> socket.socket:
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if sock.family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(address[0] != "::"))
+        sock.bind(address)
+        if listen:
+            sock.listen(BACKLOG)
+        sock.setblocking(False)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+class Acceptor(Source):
+    """Takes connections from one listener and gives them to a core."""
+
+    sock: socket.socket
+    __slots__ = ("_closed", "_openings", "_pump", "_rest", "_warn_at", "tls")
+
+    def __init__(self, pump: Pump, listener: Listener) -> None:
+        super().__init__(listener.sock)
+        self._pump = pump
+        self.tls = listener.tls  # of connections that are accepted from now on
+        self._closed = False
+        self._openings: deque[_Handshake] = deque()
+        self._rest = pump.chores.timer(self.start)
+        self._warn_at = 0.0  # not before that
+
+    def start(self) -> None:
+        """Accept from now on."""
+        if not self._closed:
+            self._pump.loop.watch_read(self)
+
+    def close(self) -> None:
+        """Accept no more: the port is free for others."""
+        if self._closed:
+            return
+        self._closed = True
+        self._rest.cancel()
+        with contextlib.suppress(OSError):  # refuse from this instant, even where closing waits for a task to end
+            self.sock.shutdown(socket.SHUT_RDWR)
+        self._pump.loop.close(self)
+
+    def drop(self) -> None:
+        """Close, with the handshakes that are under way."""
+        self.close()
+        for opening in list(self._openings):
+            opening.channel.drop()
+            opening.timer.cancel()
+        self._openings.clear()
+
+    def on_readable(self) -> None:
+        """Take some of the connections that wait."""
+        for _ in range(ACCEPTS):
+            if self._closed:
+                return
+            try:
+                sock, peer = self.sock.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._exhausted(error)
+                    return
+                continue  # the peer left before it was let in
+            self._take(sock, peer)
+
+    def _take(self, sock: socket.socket, peer: tuple[object, ...]) -> None:
+        try:
+            sock.setblocking(False)
+            tune(sock)
+            local = sock.getsockname()
+        except OSError:
+            sock.close()
+            return
+        addresses = plain_address(peer), plain_address(local)
+        if self.tls is not None:
+            if len(self._openings) >= MAX_HANDSHAKES:
+                self._openings[0].time_out()
+            opening = _Handshake(self, self._pump, sock, self.tls, addresses)
+            self._openings.append(opening)
+            opening.channel.open()
+            return
+        pump = self._pump
+        channel = Channel(pump, sock, pump.next_accepted())
+        pump.channels[channel.ch] = channel
+        pump.feed(Accepted(channel.ch, *addresses))
+        channel.start()
+
+    def over(self, opening: _Handshake) -> None:
+        """A handshake has ended."""
+        if opening in self._openings:
+            self._openings.remove(opening)
+
+    def _exhausted(self, error: OSError) -> None:
+        pump = self._pump
+        mono = pump.owner.clock().mono
+        pump.loop.unwatch_read(self)
+        if mono >= self._warn_at:  # ten tries a second, for as long as it lasts
+            self._warn_at = mono + SAID_FOR
+            pump.log.note(logging.WARNING, "accept.exhausted", why=why(error))
+        self._rest.set(mono + REST)
+        pump.chore_added()
+
+
+class _Handshake:
+    """An accepted connection of which the core does not know yet."""
+
+    def __init__(
+        self,
+        acceptor: Acceptor,
+        pump: Pump,
+        sock: socket.socket,
+        tls: ssl.SSLContext,
+        addresses: tuple[Address, Address],
+    ) -> None:
+        self._acceptor = acceptor
+        self._pump = pump
+        self._addresses = addresses
+        self.channel = TlsChannel(pump, sock, ChannelId(0), tls, opening=self)
+        self.timer = pump.chores.timer(self.time_out)
+        self.timer.set(pump.owner.clock().mono + HANDSHAKE_TIMEOUT)
+        pump.chore_added()
+
+    def time_out(self) -> None:
+        self._over("not done in time")
+        self.channel.drop()
+
+    def opened(self, channel: TlsChannel, alpn: str | None) -> None:
+        self.timer.cancel()
+        self._acceptor.over(self)
+        pump = self._pump
+        channel.ch = pump.next_accepted()
+        pump.channels[channel.ch] = channel
+        pump.feed(Accepted(channel.ch, *self._addresses, tls=True, alpn=alpn))
+        channel.start()
+
+    def failed(self, channel: TlsChannel, failure: Failure) -> None:
+        self._over(failure.detail)
+
+    def _over(self, reason: str) -> None:
+        self.timer.cancel()
+        self._acceptor.over(self)
+        self._pump.log.note(logging.DEBUG, "tls.handshake_failed", peer=self._addresses[0].host, why=reason)

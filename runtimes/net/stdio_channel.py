@@ -1,0 +1,160 @@
+"""Standard input and output of this process as one channel, accepted from the address `stdio`.
+
+Pipes and terminals are waited for like sockets. What the kernel cannot wait for, a file or the null device, is never
+busy: it is read piece by piece between other work.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+
+from runtimes.failures import why
+from runtimes.host.pump import Pump
+from runtimes.loops.loop import OneWay
+from runtimes.net.outbox import OUTBOX_LIMIT, Outbox
+from runtimes.net.tcp_channel import READ_SIZE
+from svc_proto.facts import Accepted, Address, ChannelId, ReadClosed, Received
+
+__all__ = ["STDIO", "Stdio"]
+
+STDIO = Address("stdio", 0)
+Post = Callable[[Callable[[], None]], None]  # makes a call on the loop's thread, later
+
+
+class Stdio:
+    """In the manner of an acceptor, of one channel. The descriptors stay open, and as blocking as they were."""
+
+    def __init__(self, pump: Pump, post: Post, *, fds: tuple[int, int] = (0, 1)) -> None:
+        self._pump = pump
+        self._post = post
+        self._fds = fds
+        self._closed = False
+
+    def start(self) -> None:
+        """Accept it."""
+        if self._closed:
+            return
+        self._closed = True
+        pump = self._pump
+        channel = _StdioChannel(pump, pump.next_accepted(), self._post, self._fds)
+        pump.channels[channel.ch] = channel
+        pump.feed(Accepted(channel.ch, STDIO, STDIO))
+        channel.start()
+
+    def close(self) -> None:
+        """Accept nothing any more."""
+        self._closed = True
+
+    def drop(self) -> None:
+        """Accept nothing any more; a channel that is there already is the pump's to drop."""
+        self.close()
+
+
+class _StdioChannel:
+    def __init__(self, pump: Pump, ch: ChannelId, post: Post, fds: tuple[int, int]) -> None:
+        self.pump = pump
+        self.ch = ch
+        self.unreported = 0
+        self._post = post
+        self._blocking = [(fd, os.get_blocking(fd)) for fd in fds]
+        ours = [os.dup(fd) for fd in fds]
+        self._input, self._output = OneWay(ours[0], self._read), OneWay(ours[1], self._flush)
+        self._waitable, _ = map(_waitable, ours)
+        self._outbox = Outbox(self._write)
+        self._paused = False
+        self._posted = False
+        self._ended = False
+        self._gone = False
+
+    def start(self) -> None:
+        """Read, unless told otherwise."""
+        if self._paused or self._ended or self._gone:
+            return
+        if self._waitable:
+            self.pump.loop.watch_read(self._input)
+        elif not self._posted:
+            self._posted = True
+            self._post(self._read_on)
+
+    def pause(self) -> None:
+        """Read no more."""
+        self._paused = True
+        self.pump.loop.unwatch_read(self._input)
+
+    def resume(self) -> None:
+        """Read again."""
+        self._paused = False
+        self.start()
+
+    def send(self, data: bytes) -> None:
+        """Write after what was sent before."""
+        if not self._outbox.send(data):
+            self.end(f"over {OUTBOX_LIMIT} unsent bytes")
+        elif self._outbox:
+            self.pump.loop.watch_write(self._output)
+
+    def close_write(self) -> None:
+        """Standard output has no end but that of the process."""
+
+    def end(self, reason: str, *, reset: bool = False) -> None:
+        """Let go of both and tell the core."""
+        if not self._gone:
+            self.drop()
+            self.pump.closed(self, reason)
+
+    def drop(self) -> None:
+        """Let go of both and tell nobody."""
+        if self._gone:
+            return
+        self._gone = True
+        self._outbox.close()
+        for end in (self._input, self._output):
+            self.pump.loop.close(end)
+        for fd, blocking in self._blocking:
+            os.set_blocking(fd, blocking)
+
+    def _read_on(self) -> None:
+        self._posted = False
+        if not self._paused and not self._gone:
+            self._read()
+            self.start()
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._input.sock.fileno(), READ_SIZE)
+        except BlockingIOError:
+            return
+        except OSError:  # EIO of a terminal that was hung up
+            data = b""
+        if data:
+            self.pump.feed(Received(self.ch, data))
+            return
+        self._ended = True
+        self.pump.loop.unwatch_read(self._input)
+        self.pump.feed(ReadClosed(self.ch))
+
+    def _flush(self) -> None:
+        if self._outbox.flush():
+            self.pump.loop.unwatch_write(self._output)
+
+    def _write(self, data: bytes | memoryview) -> int:
+        try:
+            n = os.write(self._output.sock.fileno(), data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            self.end(why(error))
+            return 0
+        self.pump.sent(self, n)
+        return n
+
+
+def _waitable(fd: int) -> bool:
+    """Whether the kernel can tell when it is ready; then it does not block from here on."""
+    mode = os.fstat(fd).st_mode
+    waitable = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
+    if waitable:
+        os.set_blocking(fd, False)
+    return waitable

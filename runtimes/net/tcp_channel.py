@@ -1,0 +1,319 @@
+"""One open socket: bytes in as facts, a bounded outbox, files sent past the core, half closing.
+
+`Send` is written at once when nothing waits before it; what the kernel does not take waits in the outbox until the
+socket is writable. So does a small one that comes right behind another: frames for one phone that many callers cause
+in the same turn of the loop leave in one write, at its end. `Closed` comes when both sides have said that they are
+done, or when the connection breaks.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeAlias
+
+from runtimes.failures import why
+from runtimes.host.pump import Pump
+from runtimes.loops.loop import Source
+from runtimes.net.file_body import FileBody
+from runtimes.net.outbox import OUTBOX_LIMIT
+from svc_proto.facts import ChannelId, ReadClosed, Received
+
+__all__ = ["READ_SIZE", "Channel"]
+
+READ_SIZE = 64 * 1024  # bytes asked for in one read
+TOGETHER = 0.0003  # s behind a write in which a further one waits for what else the loop has to do: callers at work
+SMALL = 16 * 1024  # bytes that are worth joining
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER for zero seconds: close() sends RST
+
+Item: TypeAlias = bytes | memoryview | FileBody
+
+
+class Channel(Source):
+    """A connected TCP socket without TLS."""
+
+    sock: socket.socket
+    __slots__ = (
+        "_body_running",
+        "_fin",
+        "_late",
+        "_outbox",
+        "_paused",
+        "_queued",
+        "_wrote_at",
+        "ch",
+        "gone",
+        "pump",
+        "read_closed",
+        "unreported",
+        "write_closed",
+    )
+
+    def __init__(self, pump: Pump, sock: socket.socket, ch: ChannelId) -> None:
+        super().__init__(sock)
+        self.pump = pump
+        self.ch = ch
+        self.unreported = 0
+        self.gone = False
+        self.read_closed = False
+        self.write_closed = False
+        self._paused = False
+        self._fin = False  # CloseWrite was ordered
+        self._outbox: deque[Item] | None = None  # while nothing waits: an empty deque takes 600 bytes
+        self._queued = 0
+        self._body_running = False
+        self._late = False  # what waits has not been shown to the kernel yet
+        self._wrote_at = 0.0  # monotonic s
+
+    def start(self) -> None:
+        """The core knows of the channel: read from it, unless it said otherwise."""
+        if not self._paused and not self.gone and not self.read_closed:
+            self.pump.loop.watch_read(self)
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def on_readable(self) -> None:
+        """Read once; the loop calls again while there is more, unless it may tell of an end only once."""
+        while True:
+            try:
+                data = self.sock.recv(READ_SIZE)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as error:
+                self.end(why(error))
+                return
+            if not data:
+                self.read_end()
+                return
+            self.pump.feed(Received(self.ch, data))
+            if not (self.pump.loop.tells_once and self.want_read):
+                return
+
+    def read_end(self) -> None:
+        """The peer has sent its last byte."""
+        self.read_closed = True
+        self.pump.loop.unwatch_read(self)
+        self.pump.feed(ReadClosed(self.ch))
+        if self.write_closed:
+            self.end("")
+
+    def pause(self) -> None:
+        """Read no more."""
+        self._paused = True
+        self.pump.loop.unwatch_read(self)
+
+    def resume(self) -> None:
+        """Read on from the socket."""
+        if self._paused:
+            self._paused = False
+            self.start()
+
+    # --- writing -------------------------------------------------------------------------------------------------
+
+    def send(self, data: bytes) -> None:
+        """Write after what was sent before."""
+        if self._fin or not data:
+            return
+        if self._outbox:
+            self._put(data)
+            return
+        now = self.pump.mono
+        if now - self._wrote_at < TOGETHER and len(data) <= SMALL:
+            self._late = True
+            self._put(data)
+            if not self.gone:
+                self.pump.loop.soon(self)
+            return
+        self._wrote_at = now
+        n = self.write(data)
+        if n < len(data) and not self.gone:
+            self._put(memoryview(data)[n:])
+            self.wait_writable()
+
+    def send_file(self, body: FileBody) -> None:
+        """Write a stretch of a file after what was sent before."""
+        if self._fin:
+            body.fail_closed()
+            return
+        outbox = self._outbox = self._outbox or deque()
+        outbox.append(body)
+        if len(outbox) == 1:
+            self.flush()
+
+    def drop_file(self, body: FileBody) -> None:
+        """A file is not to be sent any further."""
+        if self._outbox and body in self._outbox:
+            self._outbox.remove(body)
+        body.finish()
+        if not self._body_running:
+            self.wait_writable()  # something may wait behind it, a FIN perhaps
+
+    def close_write(self) -> None:
+        """Send FIN after what was sent before."""
+        if self._fin:
+            return
+        self._fin = True
+        if not self._outbox:
+            self.shut()
+
+    def on_writable(self) -> None:
+        """The kernel takes more."""
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what waits, until the kernel has had enough."""
+        self._late = False
+        while (outbox := self._outbox) and not self._body_running:
+            item = outbox[0]
+            if isinstance(item, FileBody):
+                if not self._next_of(outbox, item):
+                    return
+                continue
+            if len(outbox) > 1 and len(item) <= SMALL:
+                item = outbox[0] = _joined(outbox)
+            n = self.write(item)
+            if self.gone:
+                return
+            self._queued -= n
+            if n < len(item):
+                outbox[0] = memoryview(item)[n:]
+                self.wait_writable()
+                return
+            outbox.popleft()
+        if not self.settled():
+            return
+        if not outbox:
+            self._outbox = None
+        self.pump.loop.unwatch_write(self)
+        if self._fin and not outbox and not self.write_closed:
+            self.shut()
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Hand bytes to the kernel; how many it took."""
+        try:
+            n = self.sock.send(data)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except OSError as error:
+            self.end(why(error))
+            return 0
+        self.pump.sent(self, n)
+        return n
+
+    def settled(self) -> bool:
+        """Has everything that `write` took left for the kernel?"""
+        return True
+
+    def wait_writable(self) -> None:
+        """Be called when the kernel takes bytes again."""
+        if not self.gone:
+            self.pump.loop.watch_write(self)
+
+    def shut(self) -> None:
+        """End our half of the connection: FIN follows what waits."""
+        try:
+            self.sock.shutdown(socket.SHUT_WR)
+        except OSError as error:
+            self.end(why(error))
+            return
+        self.write_closed = True
+        if self.read_closed:
+            self.end("")
+
+    # --- files ---------------------------------------------------------------------------------------------------
+
+    def body_step(self, body: FileBody, done: Callable[[int, BaseException | None], None]) -> None:
+        """Have the next part of a file written on a worker; `done(bytes written, error)` follows."""
+        body.step_sendfile(self.sock, done)
+
+    def body_blocked(self) -> bool:
+        """Called after a step that wrote nothing: must the socket be waited for?"""
+        return True
+
+    def body_sent(self, n: int) -> None:
+        """Called after a step, so that the core sees the file get on."""
+        if n:
+            self.pump.sent(self, n)
+
+    def _next_of(self, outbox: deque[Item], body: FileBody) -> bool:
+        """Go on with the file at the head of the outbox; True when it is through."""
+        if not body.left:
+            outbox.popleft()
+            body.answer()
+            return not self.gone
+        self._body_running = True
+        self.pump.loop.unwatch_write(self)
+        self.body_step(body, lambda n, error: self._stepped(body, n, error))
+        return False
+
+    def _stepped(self, body: FileBody, n: int, error: BaseException | None) -> None:
+        self._body_running = False
+        if self.gone:
+            return
+        if error is not None and not body.over:
+            if self._outbox:
+                self._outbox.popleft()
+            body.fail(error)
+        elif not body.over:
+            body.advance(n)
+            self.body_sent(n)
+            if not n and self.body_blocked():
+                self.wait_writable()
+                return
+        if not self.gone:
+            self.flush()
+
+    # --- ends ----------------------------------------------------------------------------------------------------
+
+    def end(self, reason: str, *, reset: bool = False) -> None:
+        """Close the socket, answer the files that were on their way, and tell the core."""
+        if self._late:
+            self.flush()
+        if self.gone:
+            return
+        bodies = self._release(reset=reset)
+        for body in bodies:
+            body.fail_closed()
+        self.pump.closed(self, reason)
+
+    def drop(self) -> None:
+        """Close the socket and tell nobody."""
+        if self._late:
+            self.flush()
+        if not self.gone:
+            for body in self._release(reset=False):
+                body.finish()
+
+    def _release(self, *, reset: bool) -> list[FileBody]:
+        self.gone = True
+        if reset and not self.write_closed:  # behind a FIN the kernel goes on to deliver what it holds
+            with suppress(OSError):  # the peer was faster
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        bodies = [item for item in self._outbox or () if isinstance(item, FileBody)]
+        self._outbox = None
+        self.pump.loop.close(self)
+        return bodies
+
+    def _put(self, data: bytes | memoryview) -> None:
+        self._queued += len(data)
+        if self._queued > OUTBOX_LIMIT:
+            self.end(f"over {OUTBOX_LIMIT} unsent bytes", reset=True)
+            return
+        if self._outbox is None:
+            self._outbox = deque()
+        self._outbox.append(data)
+
+
+def _joined(outbox: deque[Item]) -> bytes:
+    """The bytes at the head of an outbox in one piece, up to `SMALL` or little more, taken out but for a place."""
+    pieces: list[bytes | memoryview] = []
+    size = 0
+    while outbox and size < SMALL and not isinstance(item := outbox[0], FileBody):
+        pieces.append(item)
+        size += len(item)
+        outbox.popleft()
+    outbox.appendleft(b"")
+    return b"".join(pieces)

@@ -1,0 +1,281 @@
+"""Child processes as channels, the same code on every loop: `Spawn`, `Signal` and `ResizeTerminal`.
+
+`Closed` follows the child's exit, never the end of its output alone. Its error output, if wanted, is a channel of its
+own that is closed right before. Nothing that goes wrong with a child's input ends the channel: the child has perhaps
+no use for it, and still has something to say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import termios
+from collections.abc import Callable
+
+from runtimes.host.pump import Pump
+from runtimes.host.thread_pool import Workers
+from runtimes.loops.loop import OneWay, Source
+from runtimes.net.outbox import OUTBOX_LIMIT, Outbox
+from runtimes.processes.child_output import Output
+from runtimes.processes.reaper import MAX_CHILDREN, Reaper
+from runtimes.processes.spawn import ChildProcess, start_process, window
+from svc_proto.commands import ResizeTerminal, Signal, Spawn, Spawned, TerminalSize
+from svc_proto.facts import ChannelId, FailureKind
+
+__all__ = ["ChildChannel", "Children", "ErrorChannel"]
+
+Post = Callable[[Callable[[], None]], None]
+
+
+class Children:
+    """The service for child processes of one core."""
+
+    def __init__(self, pump: Pump, workers: Workers, reaper: Reaper, post: Post) -> None:
+        self._pump = pump
+        self._workers = workers
+        self._reaper = reaper
+        self._post = post
+        pump.serve({Spawn: self._spawn, Signal: self._signal, ResizeTerminal: self._resize})
+
+    def _spawn(self, command: Spawn) -> None:
+        pump, reaper = self._pump, self._reaper
+        if not reaper.reserve():
+            pump.refuse(command.op, FailureKind.TOO_LARGE, f"over {MAX_CHILDREN} child processes")
+            return
+
+        def keep(process: ChildProcess) -> Spawned:
+            child = ChildChannel(pump, command.ch, process, errors=command.stderr, post=self._post)
+            reaper.watch(process, child.exited)
+            child.start()
+            return Spawned(process.pid)
+
+        def release(process: ChildProcess) -> None:
+            """Nobody has heard of it, and nobody will."""
+            process.close()
+            process.signal(signal.SIGKILL)
+            reaper.watch(process, lambda status: None)
+
+        pump.work(
+            command.op,
+            self._workers,
+            lambda: start_process(command),
+            keep=keep,
+            release=release,
+            after=reaper.starting_over,
+        )
+
+    def _signal(self, command: Signal) -> None:
+        child = self._pump.channels.get(command.ch)
+        if isinstance(child, ChildChannel):
+            child.process.signal(signal.Signals[command.signal.value])
+
+    def _resize(self, command: ResizeTerminal) -> None:
+        child = self._pump.channels.get(command.ch)
+        if isinstance(child, ChildChannel):
+            child.resize(command.size)
+
+
+class ChildChannel:
+    """A child's input and output, or its terminal. Its errors, if wanted, are in `errors`."""
+
+    def __init__(
+        self, pump: Pump, ch: ChannelId, process: ChildProcess, *, errors: ChannelId | None, post: Post
+    ) -> None:
+        self.pump = pump
+        self.ch = ch
+        self.process = process
+        self.unreported = 0
+        self.gone = False
+        self._output = Output(
+            pump,
+            ch,
+            process.output,
+            terminal=process.terminal,
+            escape=process.escaped,
+            settled=self.settled,
+            post=post,
+        )
+        self._input: Source = self._output if process.terminal else OneWay(process.input, self._flush)
+        self._output.flush = self._flush
+        self._errors: ErrorChannel | None = None
+        if errors is not None and process.errors is not None:
+            self._errors = ErrorChannel(self, errors, process.errors, post)
+        self._outbox = Outbox(self._write)
+        self._fin = False  # CloseWrite was ordered
+        self._deaf = False  # nobody will read any more input
+        self._status: int | None = None
+        pump.channels[ch] = self
+
+    def start(self) -> None:
+        """Begin to read the child's output."""
+        self._output.start()
+        if self._errors is not None:
+            self._errors.output.start()
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Read no more."""
+        self._output.pause()
+
+    def resume(self) -> None:
+        """Read on from the child's output."""
+        self._output.resume()
+
+    # --- writing -------------------------------------------------------------------------------------------------
+
+    def send(self, data: bytes) -> None:
+        """Write after what was sent before."""
+        if self._fin or not data:
+            return
+        if not self._outbox.send(data):
+            self.end(f"over {OUTBOX_LIMIT} unsent bytes")
+        elif self._outbox:
+            self.pump.loop.watch_write(self._input)
+
+    def close_write(self) -> None:
+        """Close the input after what was sent before."""
+        if not self._fin:
+            self._fin = True
+            if not self._outbox:
+                self._shut()
+
+    def resize(self, size: TerminalSize) -> None:
+        """Of the terminal; the kernel tells the child."""
+        fd = self._output.sock.fileno()
+        if self.process.terminal and fd >= 0:
+            with contextlib.suppress(OSError):
+                termios.tcsetwinsize(fd, window(size))
+
+    def _flush(self) -> None:
+        if not self._outbox.flush():
+            return
+        self.pump.loop.unwatch_write(self._input)
+        if self._fin:
+            self._shut()
+
+    def _write(self, data: bytes | memoryview) -> int:
+        """Hand bytes to the kernel; how many it took. Those that nobody will read count as taken."""
+        n = len(data)
+        if not self._deaf:
+            try:
+                n = os.write(self._input.sock.fileno(), data)
+            except BlockingIOError:
+                return 0
+            except OSError:  # EPIPE, or EIO of a terminal
+                self._deaf = True
+        self.pump.sent(self, n)
+        return n
+
+    def _shut(self) -> None:
+        """Close the input. A terminal cannot be closed by half: its end-of-file character says the same."""
+        if self._deaf:
+            return
+        if not self.process.terminal:
+            self._deaf = True
+            self.pump.loop.close(self._input)
+            return
+        try:
+            os.write(self._input.sock.fileno(), _end_of_file(self._input.sock.fileno()))
+        except BlockingIOError:
+            self.pump.loop.watch_write(self._input)
+            return
+        except (OSError, termios.error):
+            pass  # it has exited
+        self._deaf = True
+
+    # --- ends ----------------------------------------------------------------------------------------------------
+
+    def exited(self, status: int) -> None:
+        """The child has exited with a status, or by a signal if that is negative."""
+        self._status = status
+        if self._errors is not None and not self._errors.output.over:
+            self._errors.output.exited()
+        if not self.gone and not self._output.over:
+            self._output.exited()
+
+    def settled(self) -> None:
+        """One of the child's outputs has ended; with the last of them and its exit the channel closes."""
+        status, errors = self._status, self._errors
+        if status is not None and self._output.over and (errors is None or errors.output.over):
+            self._end(_how(status), status)
+
+    def end(self, reason: str, *, reset: bool = False) -> None:
+        """Let go of the child, without a signal, and tell the core."""
+        self._end(reason, None)
+
+    def drop(self) -> None:
+        """Let go of it and tell nobody: the core is gone. Without a terminal it would not notice, so it is killed."""
+        if self._release() and not self.process.terminal:
+            self.process.signal(signal.SIGKILL)
+
+    def _end(self, reason: str, status: int | None) -> None:
+        if self._release():
+            if self._errors is not None:
+                self.pump.closed(self._errors, reason)
+            self.pump.closed(self, reason, status)
+
+    def _release(self) -> bool:
+        if self.gone:
+            return False
+        self.gone = True
+        self._outbox.close()
+        self._output.close()
+        self.pump.loop.close(self._input)
+        if self._errors is not None:
+            self._errors.output.close()
+        return True
+
+
+class ErrorChannel:
+    """A child's error output: a channel to read from. It ends with its child's channel, or before when aborted."""
+
+    def __init__(self, child: ChildChannel, ch: ChannelId, fd: int, post: Post) -> None:
+        self._child = child
+        self.ch = ch
+        self.unreported = 0
+        self.output = Output(child.pump, ch, fd, terminal=False, settled=child.settled, post=post)
+        child.pump.channels[ch] = self
+
+    def send(self, data: bytes) -> None:
+        """Nothing can be sent to it."""
+
+    def close_write(self) -> None:
+        """It is never open for writing."""
+
+    def pause(self) -> None:
+        """Read no more."""
+        self.output.pause()
+
+    def resume(self) -> None:
+        """Read on from the child's output."""
+        self.output.resume()
+
+    def end(self, reason: str, *, reset: bool = False) -> None:
+        """Read it no further and tell the core."""
+        self.output.close()
+        self._child.pump.closed(self, reason)
+        self._child.settled()
+
+    def drop(self) -> None:
+        """Close it and tell nobody."""
+        self.output.close()
+
+
+def _end_of_file(fd: int) -> bytes:
+    """What to type for the end of the input: once for a line that has begun, once more for the end itself."""
+    attributes = termios.tcgetattr(fd)
+    if not attributes[3] & termios.ICANON:
+        return b""  # a program that reads raw keys knows no end
+    character: bytes = attributes[6][termios.VEOF]
+    return character * 2
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"ended by signal {-status}"

@@ -1,0 +1,1 @@
+"""The home folder of a service: log file, running servers."""

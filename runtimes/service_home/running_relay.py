@@ -1,0 +1,34 @@
+"""What programs of a host know of the servers that run on its service home: their word goes before every setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attrs import evolve
+
+from runtimes.service_home.server_registry import find_running
+from svc_proto.basics.brand import BRANDS
+from svc_proto.relay_config import RelayConfig
+
+__all__ = ["beside_running"]
+
+
+def beside_running(config: RelayConfig, *, branded: bool = False) -> RelayConfig:
+    """The settings of the relay as it runs, and of the API beside it; `branded`: its brand was said, too."""
+    home = Path(config.home).expanduser().absolute()
+    relay, api = find_running(home, "relay"), find_running(home, "api")
+    if relay is not None:
+        config = evolve(
+            config,
+            host=relay.host,
+            port=relay.port,
+            ssl_cert=relay.certificate,
+            ssl_key=relay.certificate_key,
+            root_path=relay.root_path,
+            inside=relay.inside,
+            brand=config.brand if branded else BRANDS.get(relay.brand, config.brand),
+        )
+    if api is None:
+        return config
+    named = config.key_in_environment and api.key == "environment"
+    return evolve(config, webapi_url=api.url, webapi_inside=api.inside, key_in_environment=named)

@@ -1,0 +1,160 @@
+"""Which servers run on a service home: a file of each, `run/relay.json`, which its server holds locked while it lives.
+
+The lock goes with its process, however that ends: a file that nobody holds is one that a crash left, whatever process
+has its number by now. It says where the server is and where its API key is kept, never the key itself.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runtimes.files.private_files import private_folder
+from svc_proto.schema.json_object import JsonObject
+
+__all__ = ["ROLES", "HomeClaim", "Running", "TakenError", "claim", "find_all", "find_running", "is_held"]
+
+ROLES = ("relay", "api", "dashboard", "phone")  # the last is simulated: `svc phone`
+FOLDER = "run"
+GLANCE = 0.5  # s in which a claim is tried again: somebody who looks holds the lock for an instant
+POLL = 0.01  # s between two tries
+LARGEST = 65_536  # bytes of a file
+
+
+class TakenError(Exception):
+    """A server of this kind runs on this home already."""
+
+    def __init__(self, role: str, pid: int | None) -> None:
+        super().__init__(role)
+        self.role = role
+        self.pid = pid  # None: it has not said yet
+
+
+class Running(NamedTuple):
+    """What a server says about itself, as soon as it accepts."""
+
+    role: str
+    pid: int
+    version: str
+    since: float  # epoch seconds
+    host: str  # where it listens
+    port: int
+    inside: str  # the http:// address for programs of this host
+    certificate: str | None = None  # paths, where it speaks TLS
+    certificate_key: str | None = None
+    root_path: str = ""  # under which a proxy serves it
+    brand: str = "svc"
+    key: str = ""  # of the API: where its key is kept, a path or "environment"; empty: it has none
+    model: str = ""  # of the API: what answers, as configured at the start
+
+    @property
+    def url(self) -> str:
+        """Where it listens, as a URL."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'http' if self.certificate is None else 'https'}://{host}:{self.port}"
+
+
+class HomeClaim:
+    """A home is ours for one kind of server, until `release`."""
+
+    def __init__(self, home: Path, fd: int, about: Mapping[str, object]) -> None:
+        self.home = home
+        self.role = str(about["role"])
+        self._fd = fd
+        self._about = about
+        self._write(about)
+
+    def tell(self, facts: Mapping[str, object]) -> None:
+        """Say what `Running` has beyond role, pid, version and since. Nothing is said once it was released."""
+        if self._fd >= 0:
+            self._write({**self._about, **facts})
+
+    def release(self) -> None:
+        """Let others have it."""
+        if self._fd >= 0:
+            os.ftruncate(self._fd, 0)
+            os.close(self._fd)
+            self._fd = -1
+
+    def _write(self, about: Mapping[str, object]) -> None:
+        data = json.dumps(about, indent=1).encode() + b"\n"
+        os.pwrite(self._fd, data, 0)
+        os.ftruncate(self._fd, len(data))
+
+
+def claim(home: Path, role: str, *, version: str) -> HomeClaim:
+    """Take a home for one kind of server. Raises `TakenError`, and `OSError` where nothing can be locked."""
+    folder = private_folder(home / FOLDER)
+    fd = os.open(folder / f"{role}.json", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        until = time.monotonic() + GLANCE
+        while not _lock(fd, fcntl.LOCK_EX):
+            if time.monotonic() > until:
+                raise TakenError(role, _pid(_read(fd)))
+            time.sleep(POLL)
+        return HomeClaim(home, fd, {"role": role, "pid": os.getpid(), "version": version, "since": time.time()})
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def find_running(home: Path, role: str) -> Running | None:
+    """The server of a kind that runs on a home and accepts; None if there is none, or it is not ours to see."""
+    held, text = _look(home, role)
+    return _parse(text) if held else None
+
+
+def find_all(home: Path) -> list[Running]:
+    """All that run, relay first."""
+    found = [find_running(home, role) for role in ROLES]
+    return [one for one in found if one is not None]
+
+
+def is_held(home: Path, role: str) -> bool:
+    """Whether a server has this home, be it before it accepts or while it stops."""
+    return _look(home, role)[0]
+
+
+def _look(home: Path, role: str) -> tuple[bool, bytes]:
+    try:
+        fd = os.open(home / FOLDER / f"{role}.json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False, b""
+    try:
+        return not _lock(fd, fcntl.LOCK_SH), _read(fd)
+    except OSError:
+        return False, b""
+    finally:
+        os.close(fd)  # and with it goes the lock
+
+
+def _lock(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise
+    return True
+
+
+def _read(fd: int) -> bytes:
+    return os.pread(fd, LARGEST, 0)
+
+
+def _pid(text: bytes) -> int | None:
+    return JsonObject.parse_or_empty(text).integer("pid")
+
+
+def _parse(text: bytes) -> Running | None:
+    members: dict[str, Any] = JsonObject.parse_or_empty(text)
+    try:
+        return Running(**{name: members[name] for name in Running._fields if name in members})
+    except TypeError:
+        return None  # it does not accept yet

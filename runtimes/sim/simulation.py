@@ -1,0 +1,175 @@
+"""The world: one agenda of events on a virtual clock, one generator of all chance, hosts and the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from random import Random
+
+from runtimes.sim.connection import Connection
+from runtimes.sim.cost import HandleCost
+from runtimes.sim.faults import Faults
+from runtimes.sim.host import Host
+from runtimes.sim.network import Network
+from runtimes.sim.raw_peer import Wire, WireListener, connect
+from runtimes.sim.trace import Record, Trace
+
+__all__ = ["LimitPassed", "World"]
+
+START_MONO = 1000.0  # s, monotonic clock at the beginning
+START_WALL = 1_800_000_000.0  # epoch s at the beginning: 2027-01-15T08:00:00Z
+LATENCY = 0.001  # s between two hosts, one way
+LIMIT = 60.0  # virtual s that `run_until` waits
+MAX_EVENTS = 100_000  # events at one instant after which the world is taken for a livelock
+
+
+class LimitPassed(AssertionError):  # noqa: N818 - the name says what happened
+    """What a test waited for did not come; the message has the last events."""
+
+
+class World:
+    """`latency` is one way, in seconds. With `trace` every fact and command is kept in `records`.
+
+    `cost` is that of hosts that are made from then on; each may have another (`Host.cost`).
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        latency: float = LATENCY,
+        network: Network | None = None,
+        faults: Faults = Faults.NONE,
+        cost: HandleCost = HandleCost.NONE,
+        trace: bool = False,
+    ) -> None:
+        self.seed = seed
+        self.cost = cost
+        self.rng = Random(seed)
+        self.faults = faults
+        self.now = START_MONO
+        self.events = 0  # that have happened
+        self.trace = Trace(keep=trace)
+        self.network = network or Network()
+        self.network.attach(self, latency)
+        self.hosts: dict[str, Host] = {}
+        self._addresses: dict[str, Host] = {}
+        self._agenda: list[tuple[float, int, bool, Callable[[], object]]] = []
+        self._filed = 0
+        self._moving = 0  # events on the agenda that are not timers
+
+    # --- the scene -----------------------------------------------------------------------------------------------
+
+    def host(
+        self,
+        name: str,
+        address: str = "10.0.0.1",
+        *,
+        state: str = "/home/user/.svc",
+        spool: str = "/tmp/svc-uploads",
+    ) -> Host:
+        """A new machine; its name is a DNS name too. ValueError when the name or the address is taken."""
+        if name in self.hosts or address in self._addresses:
+            raise ValueError(f"host {name} or address {address} is there already")
+        host = self.hosts[name] = self._addresses[address] = Host(self, name, address, state=state, spool=spool)
+        self.network.name(name, address)
+        return host
+
+    def host_at(self, address: str) -> Host | None:
+        """Who has an address."""
+        return self._addresses.get(address)
+
+    def connect(self, source: Host, address: str, port: int, *, tls: bool = False, limit: float = LIMIT) -> Wire:
+        """A raw connection from a host, in the hands of the test; `ConnectFailed` when it fails."""
+        return connect(self, source, (address, port), tls=tls, limit=limit)
+
+    def listen(self, host: Host, port: int, *, tls: bool = False, alpn: str | None = None) -> WireListener:
+        """A port where the test plays the server."""
+        return WireListener(self, host, port, tls=tls, alpn=alpn)
+
+    def cut(self, connection: Connection) -> None:
+        """Break a connection."""
+        connection.cut()
+
+    def calm(self) -> None:
+        """No more faults, and what they broke is mended, as far as it can be."""
+        self.faults = Faults.NONE
+        self.network.heal()
+
+    # --- time ----------------------------------------------------------------------------------------------------
+
+    def wall(self) -> float:
+        """Epoch seconds by a right clock."""
+        return START_WALL + (self.now - START_MONO)
+
+    def at(self, when: float, callback: Callable[[], object], *, timer: bool = False) -> None:
+        """Call back at a monotonic time. Timers do not count as movement in `run_idle`."""
+        self._filed += 1
+        if not timer:
+            self._moving += 1
+        heappush(self._agenda, (when, self._filed, timer, callback))
+
+    def after(self, seconds: float, callback: Callable[[], object], *, timer: bool = False) -> None:
+        """Call back in `seconds`."""
+        self.at(self.now + seconds, callback, timer=timer)
+
+    def step(self) -> bool:
+        """Let the next event happen, and the time that it happens at come. False when there is none."""
+        if not self._agenda:
+            return False
+        when, _, timer, callback = heappop(self._agenda)
+        self.events += 1
+        if when > self.now:
+            self.now = when
+        if not timer:
+            self._moving -= 1
+        callback()
+        return True
+
+    def run_for(self, seconds: float) -> None:
+        """Let `seconds` pass."""
+        until = self.now + seconds
+        self._run(until, None)
+        self.now = until
+
+    def run_until(self, predicate: Callable[[], bool], limit: float = LIMIT) -> None:
+        """Run until the predicate holds; `LimitPassed` after `limit` seconds. It is looked at after every event."""
+        until = self.now + limit
+        if predicate() or self._run(until, predicate):
+            return
+        self.now = until
+        raise LimitPassed(f"still not so after {limit} s (seed {self.seed}); the last events:\n{self.trace.tail()}")
+
+    def run_idle(self, limit: float = LIMIT) -> None:
+        """Run until nothing is on its way any more: nothing but timers are left."""
+        self.run_until(lambda: not self._moving, limit)
+
+    # --- chance and records --------------------------------------------------------------------------------------
+
+    def draw(self, probability: float) -> bool:
+        """Whether something of that probability happens. Nothing is drawn for 0."""
+        return probability > 0.0 and self.rng.random() < probability
+
+    @property
+    def records(self) -> list[Record]:
+        """Every fact and command so far, of all processes; ValueError unless the world was made with `trace=True`."""
+        if self.trace.records is None:
+            raise ValueError("make the world with trace=True to keep its records")
+        return self.trace.records
+
+    def trace_digest(self) -> str:
+        """Hex digest of every fact and command so far: equal for equal runs."""
+        return self.trace.digest()
+
+    def _run(self, until: float, stop: Callable[[], bool] | None) -> bool:
+        agenda = self._agenda
+        instant, events = self.now, self.events
+        while agenda and agenda[0][0] <= until:
+            self.step()
+            if self.now != instant:
+                instant, events = self.now, self.events
+            elif self.events - events > MAX_EVENTS:
+                raise LimitPassed(f"time stands still at {instant}; the last events:\n{self.trace.tail()}")
+            if stop is not None and stop():
+                return True
+        return False

@@ -1,0 +1,1 @@
+"""Local speech: espeak-ng and transcription."""

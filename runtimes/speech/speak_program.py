@@ -1,0 +1,87 @@
+"""Speaks with the espeak-ng library of a Python package, for hosts without the espeak-ng program; started as a child.
+
+    python -I speak_program.py -v VOICE -s WORDS_PER_MINUTE -p PITCH < TEXT > WAV
+
+The same as `espeak-ng --stdin --stdout`: a WAV head of unknown length, then sound as it is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import struct
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+OUTPUT = 1  # file descriptor
+SYNCHRONOUS = 2  # AUDIO_OUTPUT_SYNCHRONOUS of speak_lib.h
+BUFFER = 100  # ms of sound in one callback
+DONT_EXIT = 0x8000  # espeakINITIALIZE_DONT_EXIT
+UTF8 = 1  # espeakCHARS_UTF8
+CHARACTERS = 1  # POS_CHARACTER
+RATE, PITCH = 1, 3  # espeakRATE, espeakPITCH
+UNKNOWN = 0x7FFFF000  # bytes, where a WAV head wants a length that nobody knows yet
+OPTIONS = {"-v": "en", "-s": "175", "-p": "50"}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit status 1: no such voice, or no engine; 2: wrong arguments."""
+    options = dict(OPTIONS)
+    if len(arguments) % 2 or any(name not in OPTIONS for name in arguments[::2]):
+        return _fail("usage: speak_program.py [-v VOICE] [-s WORDS_PER_MINUTE] [-p PITCH]", 2)
+    options.update(zip(arguments[::2], arguments[1::2], strict=True))
+    text = sys.stdin.buffer.read()
+    import espeakng_loader  # noqa: PLC0415, RUF100 - only here
+
+    library = ctypes.CDLL(espeakng_loader.get_library_path())
+    rate = library.espeak_Initialize(SYNCHRONOUS, BUFFER, espeakng_loader.get_data_path().encode(), DONT_EXIT)
+    if rate <= 0:
+        return _fail("the espeak-ng library does not start", 1)
+    if library.espeak_SetVoiceByName(options["-v"].encode()) != 0:
+        return _fail("the specified espeak-ng voice does not exist", 1)
+    library.espeak_SetParameter(RATE, int(options["-s"]), 0)
+    library.espeak_SetParameter(PITCH, int(options["-p"]), 0)
+
+    callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(_heard)
+    if _write(_wav_head(rate)):
+        return 0
+    library.espeak_SetSynthCallback(callback)
+    size = ctypes.c_size_t(len(text) + 1)
+    library.espeak_Synth(ctypes.c_char_p(text), size, 0, CHARACTERS, 0, UTF8, None, None)
+    library.espeak_Synchronize()
+    return 0
+
+
+def _heard(samples: int | None, count: int, events: int | None) -> int:
+    """Write a piece; anything but 0 stops the synthesis."""
+    return _write(ctypes.string_at(samples, 2 * count)) if samples and count else 0
+
+
+def _wav_head(rate: int) -> bytes:
+    wave = struct.pack("<4sI4s", b"RIFF", UNKNOWN + 36, b"WAVE")
+    sound = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16)
+    return wave + sound + struct.pack("<4sI", b"data", UNKNOWN)
+
+
+def _write(data: bytes) -> int:
+    """0, or 1 when nobody listens any more."""
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[os.write(OUTPUT, rest) :]
+    except OSError:
+        return 1
+    return 0
+
+
+def _fail(words: str, status: int) -> int:
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{words}\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""SQL store of the cores."""

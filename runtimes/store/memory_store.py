@@ -1,0 +1,91 @@
+"""The store `memory:`: the relay's sessions in a dict; a database is opened with the first request that needs one.
+
+Loading SQLAlchemy takes 17 MiB and an eighth of a second, which a relay that keeps nothing should not pay for. Records
+are kept as the JSON text that a database would hold, so that what comes back is nobody else's to change, and packed:
+there is one for each idle phone, and nobody reads it but a relay that starts.
+"""
+
+from __future__ import annotations
+
+import json
+import weakref
+import zlib
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from runtimes.failures import HostError
+from runtimes.store.store_service import StoreError, outcome_of
+from svc_proto.basics.strict_json import loads_trusted
+from svc_proto.facts import FailureKind
+from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from runtimes.store.store_service import Store
+    from svc_proto.commands import StoreRequest
+
+__all__ = ["MemoryStore"]
+
+
+class MemoryStore:
+    """A store that nobody else sees and that ends with its process. Threads may share it: they take turns."""
+
+    def __init__(self) -> None:
+        self._turn = Lock()
+        self._records: dict[str, bytes] = {}  # JSON, packed, by token hash
+        self._alike = b""  # the first of them: what others have in common with it takes no room
+        self._sql: Store | None = None  # an SQLite database in memory, for everything else
+
+    def execute(self, request: StoreRequest[Any]) -> object:
+        """The request's answer."""
+        with self._turn:
+            match request:
+                case LoadSessions():
+                    wanted = request.token_hash
+                    records = sorted(item for item in self._records.items() if wanted in ("", item[0]))
+                    return tuple({**self._unpacked(packed), "token_hash": key} for key, packed in records)
+                case SaveSession(again=True) if request.token_hash not in self._records:
+                    raise HostError(FailureKind.NOT_FOUND, "the session is not stored any more")
+                case SaveSession():
+                    self._records[request.token_hash] = self._packed(request.record)
+                    return None
+                case DeleteSession():
+                    self._records.pop(request.token_hash, None)
+                    return None
+                case CheckStore():
+                    return None
+                case _:
+                    return self._database().execute(request)
+
+    def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
+        """The answer to each, or the exception."""
+        return [outcome_of(self, request) for request in requests]
+
+    def close(self) -> None:
+        """Forget everything."""
+        if self._sql is not None:
+            self._sql.close()
+
+    def _database(self) -> Store:
+        if self._sql is None:
+            from runtimes.store.sql_store import SqlStore  # noqa: PLC0415, RUF100 - loads SQLAlchemy
+
+            try:
+                self._sql = SqlStore("sqlite://")
+            except StoreError as error:
+                raise HostError(FailureKind.INTERNAL, str(error)) from error
+            weakref.finalize(self, self._sql.close)  # Python 3.13 warns of one that nobody closes
+        return self._sql
+
+    def _packed(self, record: Mapping[str, object]) -> bytes:
+        data = json.dumps(dict(record)).encode()
+        self._alike = self._alike or data
+        packer = zlib.compressobj(1, wbits=-zlib.MAX_WBITS, zdict=self._alike)
+        return packer.compress(data) + packer.flush()
+
+    def _unpacked(self, packed: bytes) -> Mapping[str, object]:
+        record: Mapping[str, object] = loads_trusted(
+            zlib.decompressobj(-zlib.MAX_WBITS, self._alike).decompress(packed)
+        )
+        return record

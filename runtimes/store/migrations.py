@@ -1,0 +1,161 @@
+"""The schema of every version, as text: what a database is given when it is opened.
+
+A schema change is one more function at the end of `MIGRATIONS`; functions already there never change, nor does a text
+that one of them runs. What the tables are asked by stands in `runtimes.store.session_requests` and
+`runtimes.store.chat_tables`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import string
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from runtimes.store.sql_executor import Hand
+from runtimes.store.store_service import StoreError
+
+__all__ = ["INDEXED", "MIGRATIONS", "Migration", "create_fts5", "migrate", "version_in"]
+
+Migration = Callable[[Hand], object]
+
+INDEXED = 250_000  # characters of a message: a `tsvector` takes 1 MiB, and each character up to four bytes
+
+_MINE = "component = 'svc'"
+_SCHEMA_LOCK = int.from_bytes(b"svc", "big")  # the number of an advisory lock
+_TYPES = {
+    # Text is ordered by its characters' numbers, and only an INTEGER numbers the rows of SQLite.
+    True: {"words": "TEXT", "count": "INTEGER", "double": "DOUBLE", "number": "INTEGER"},
+    False: {"words": 'VARCHAR COLLATE "C"', "count": "BIGINT", "double": "DOUBLE PRECISION", "number": "BIGSERIAL"},
+}
+_VERSIONS = """CREATE TABLE schema_version (
+    component VARCHAR(64) NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (component))"""
+_PAIRED_SESSIONS = (  # the record is JSON; the time is ISO 8601 UTC, for people who look
+    """CREATE TABLE paired_sessions (
+    token_hash VARCHAR(128) NOT NULL, record TEXT NOT NULL, updated_at VARCHAR(32) NOT NULL,
+    PRIMARY KEY (token_hash))""",
+)
+_CHATS = (
+    # All times are Unix seconds. No foreign key of a parent: it may have been deleted, or never have been.
+    """CREATE TABLE chat_sessions (
+    id {words} NOT NULL, started_at {double} NOT NULL, updated_at {double} NOT NULL, last_active {double} NOT NULL,
+    title {words}, source {words} NOT NULL, model {words}, system_prompt {words}, parent_id {words},
+    is_child BOOLEAN NOT NULL, ended_at {double}, end_reason {words}, pinned BOOLEAN NOT NULL,
+    archived BOOLEAN NOT NULL, preview {words}, message_count {count} NOT NULL, tool_call_count {count} NOT NULL,
+    input_tokens {count} NOT NULL, output_tokens {count} NOT NULL, PRIMARY KEY (id))""",
+    # One index orders every list; the filters are in it so that rows that are left out are never looked up.
+    """CREATE INDEX ix_chat_sessions_recent
+    ON chat_sessions (last_active, started_at, id, source, is_child, archived)""",
+    "CREATE INDEX ix_chat_sessions_parent_id ON chat_sessions (parent_id)",
+    """CREATE TABLE chat_messages (
+    seq {number} NOT NULL, session_id {words} NOT NULL, id {words} NOT NULL, role {words} NOT NULL,
+    text {words} NOT NULL, exact TEXT, words TEXT, timestamp {double} NOT NULL, run_id {words}, tool_calls TEXT,
+    tool_call_id {words}, tool_name {words}, finish_reason {words}, reasoning {words}, input_tokens {count},
+    output_tokens {count}, PRIMARY KEY (seq), UNIQUE (session_id, id),
+    FOREIGN KEY(session_id) REFERENCES chat_sessions (id) ON DELETE CASCADE)""",
+    "CREATE INDEX ix_chat_messages_order ON chat_messages (session_id, seq)",
+)
+_CHAT_FENCES = (
+    """CREATE TABLE chat_fences (
+    session_id {words} NOT NULL, fence {count} NOT NULL, PRIMARY KEY (session_id),
+    FOREIGN KEY(session_id) REFERENCES chat_sessions (id) ON DELETE CASCADE)""",
+)
+_CHAT_RESPONSES = (  # no foreign key: a response outlives its session
+    """CREATE TABLE chat_responses (
+    kind {words} NOT NULL, name {words} NOT NULL, session_id {words} NOT NULL, text {words} NOT NULL,
+    used_at {double} NOT NULL, PRIMARY KEY (kind, name))""",
+)
+_FTS5 = (
+    "CREATE VIEW chat_words AS SELECT seq, coalesce(words, text) AS words FROM chat_messages",
+    # `remove_diacritics 0`: accents have been dropped by us.
+    """CREATE VIRTUAL TABLE chat_search USING fts5(
+        words, content='chat_words', content_rowid='seq', tokenize='unicode61 remove_diacritics 0')""",
+    """CREATE TRIGGER chat_search_added AFTER INSERT ON chat_messages BEGIN
+        INSERT INTO chat_search(rowid, words) VALUES (new.seq, coalesce(new.words, new.text));
+    END""",
+    """CREATE TRIGGER chat_search_deleted AFTER DELETE ON chat_messages BEGIN
+        INSERT INTO chat_search(chat_search, rowid, words)
+            VALUES ('delete', old.seq, coalesce(old.words, old.text));
+    END""",
+    """CREATE TRIGGER chat_search_changed AFTER UPDATE OF seq, text, words ON chat_messages BEGIN
+        INSERT INTO chat_search(chat_search, rowid, words)
+            VALUES ('delete', old.seq, coalesce(old.words, old.text));
+        INSERT INTO chat_search(rowid, words) VALUES (new.seq, coalesce(new.words, new.text));
+    END""",
+    "INSERT INTO chat_search(chat_search) VALUES ('rebuild')",
+)
+# What is a word does not depend on the database's locale: signs of ASCII are blanks before PostgreSQL looks.
+_QUOTED = "'{}'".format(string.punctuation.replace("'", "''"))
+_TSVECTOR = (
+    f"""ALTER TABLE chat_messages ADD COLUMN search tsvector GENERATED ALWAYS AS (to_tsvector('simple',
+        translate(left(coalesce(words, text), {INDEXED}), {_QUOTED}, repeat(' ', {len(string.punctuation)}))
+    )) STORED""",
+    "CREATE INDEX chat_search ON chat_messages USING gin (search)",
+)
+
+
+def _create(statements: Sequence[str], hand: Hand) -> None:
+    types = _TYPES[hand.kind == "sqlite"]
+    for statement in statements:
+        hand.change(statement.format(**types))
+
+
+def _create_chat_search(hand: Hand) -> None:
+    """Index the messages there are and those to come, where this kind of database can."""
+    if hand.kind == "sqlite":
+        create_fts5(hand)
+    elif hand.kind == "postgresql":
+        for statement in _TSVECTOR:
+            hand.change(statement)
+
+
+def create_fts5(hand: Hand) -> None:
+    """SQLite's index of words; nothing where this one has no FTS5."""
+    try:
+        hand.change("CREATE VIRTUAL TABLE temp.chat_probe USING fts5(words)")
+    except sqlite3.OperationalError:
+        return
+    for statement in ("DROP TABLE temp.chat_probe", *_FTS5):
+        hand.change(statement)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    partial(_create, _PAIRED_SESSIONS),
+    partial(_create, _CHATS),
+    _create_chat_search,
+    partial(_create, _CHAT_FENCES),
+    partial(_create, _CHAT_RESPONSES),
+)
+
+
+def migrate(hand: Hand, migrations: Sequence[Migration] = MIGRATIONS, *, keep: bool = True) -> tuple[int, int]:
+    """Bring a schema up to date, or only see whether that goes well: from and to which version. Raises `StoreError`."""
+    newest = len(migrations)
+    if hand.kind == "postgresql":  # one after the other; of SQLite all is locked by then
+        hand.change(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
+    version = version_in(hand)
+    if version is None:
+        hand.change(_VERSIONS)
+    before = version or 0
+    if before > newest:
+        raise StoreError(f"the store has schema version {before}, newer than {newest} known here")
+    if before < newest:
+        for migration in migrations[before:]:
+            migration(hand)
+        if not hand.change(f"UPDATE schema_version SET version = :version WHERE {_MINE}", version=newest):
+            hand.change("INSERT INTO schema_version (component, version) VALUES ('svc', :version)", version=newest)
+    if not keep:
+        hand.undo()
+    return before, newest
+
+
+def version_in(hand: Hand) -> int | None:
+    """The version of a database's schema; None for one without."""
+    if hand.kind == "sqlite":
+        there = hand.rows("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'")
+    else:
+        there = hand.rows("SELECT 1 WHERE to_regclass('schema_version') IS NOT NULL")
+    if not there:
+        return None
+    found = hand.rows(f"SELECT version FROM schema_version WHERE {_MINE}")
+    return int(found[0][0]) if found else 0

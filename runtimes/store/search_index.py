@@ -1,0 +1,23 @@
+"""Which index of words a database has."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, inspect
+
+from runtimes.store.search import ChatSearch, PortableSearch
+
+__all__ = ["chat_search"]
+
+
+def chat_search(connection: Connection) -> ChatSearch:
+    """What finds messages in this database."""
+    kind, there = connection.dialect.name, inspect(connection)
+    if kind == "sqlite" and there.has_table("chat_search"):
+        from runtimes.store.search_sqlite import Fts5Search  # noqa: PLC0415, RUF100 - one kind, not both
+
+        return Fts5Search()
+    if kind == "postgresql" and any(index["name"] == "chat_search" for index in there.get_indexes("chat_messages")):
+        from runtimes.store.search_postgresql import TsvectorSearch  # noqa: PLC0415, RUF100 - the same
+
+        return TsvectorSearch()
+    return PortableSearch()

@@ -1,0 +1,40 @@
+"""SQLite's index of words, an FTS5 table beside `chat_messages` which triggers keep in step.
+
+A term finds the words that begin with it. The index holds no text of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, column, select, table
+
+from runtimes.store.chat_tables import CHAT_MESSAGES
+from runtimes.store.search import PortableSearch, holds
+from runtimes.store.search_text import has_letters
+
+__all__ = ["Fts5Search"]
+
+_INDEX = table("chat_search", column("rowid"), column("chat_search"), column("rank"))
+
+
+class Fts5Search:
+    """Asks the index; what it knows nothing of, such as an emoji, is looked for in the texts."""
+
+    def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
+        """The numbers of messages that hold all `terms`, best first by BM25, then newest first."""
+        indexed = [term for term in terms if has_letters(term)]
+        if not indexed:
+            return PortableSearch().find(connection, terms, limit=limit, offset=offset)
+        # In quotes nothing has a meaning but the quote itself.
+        asked = " AND ".join('"{}"*'.format(term.replace('"', '""')) for term in indexed)
+        found = select(_INDEX.c.rowid).where(_INDEX.c.chat_search.op("MATCH")(asked))
+        if len(indexed) < len(terms):
+            found = found.join(CHAT_MESSAGES, CHAT_MESSAGES.c.seq == _INDEX.c.rowid)
+            found = found.where(*[holds(term) for term in terms if not has_letters(term)])
+        found = found.order_by(_INDEX.c.rank, _INDEX.c.rowid.desc()).limit(limit).offset(offset)
+        return connection.execute(found).scalars().all()
+
+    def forget(self, connection: Connection) -> None:
+        """Deleted words stay in old segments, with their places, until these are merged."""
+        connection.exec_driver_sql("INSERT INTO chat_search(chat_search) VALUES ('optimize')")

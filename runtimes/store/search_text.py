@@ -1,0 +1,109 @@
+"""What a search compares: text without accents and case, with each character of a script without spaces apart.
+
+The same folding is done to what is stored and to what is asked for, so that every database finds the same words,
+whatever it knows of Unicode.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from runtimes.store.sql_executor import UNSTORABLE
+
+__all__ = ["has_letters", "searched", "snippet", "terms"]
+
+MAX_QUERY = 1_000  # characters of a query that count
+MAX_TERMS = 32  # words of a query that count: databases limit the depth of an expression
+BEFORE, AFTER = 60, 120  # characters of a snippet around the beginning of the first hit
+
+# Patterns that `re` compiles when they are first needed: most programs that open a store never search.
+_ACCENTS = "[\u0300-\u036f\u0591-\u05bd\u064b-\u0655\u0670]"  # Latin, Greek, Cyrillic; Hebrew; Arabic
+# Thai, Lao, Myanmar, Khmer, kana, Bopomofo, Han: written without spaces, so each character is a word of its own.
+_SPACELESS = (
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u312f\u31a0-\u31bf\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_LETTERS = r"[^\W_]+"
+
+
+def searched(text: str) -> str | None:
+    """What is searched instead of `text`; None if that is `text` itself, any case."""
+    return None if text.isascii() else _fold(text)
+
+
+def terms(query: str) -> tuple[str, ...]:
+    """The words that a query asks for, folded, without repeats."""
+    words = UNSTORABLE.sub(" ", query[:MAX_QUERY]).split()
+    return tuple(dict.fromkeys(filter(None, map(_fold, words))))[:MAX_TERMS]
+
+
+def has_letters(term: str) -> bool:
+    """Whether there is anything in it that a full-text index knows: a letter or a digit."""
+    return re.search(_LETTERS, term) is not None
+
+
+def snippet(text: str, wanted: tuple[str, ...]) -> str:
+    """A line from around the first hit, `>>>` and `<<<` around each; `...` where it was cut."""
+    text = unicodedata.normalize("NFC", text)
+    folded, places = _fold_with_places(text)
+    hits = _hits(folded, wanted)
+    start, end = 0, len(text)
+    if hits:
+        first = places[hits[0][0]]
+        start = max(0, first - BEFORE)
+        if start:
+            start = max(start, text.find(" ", start, first) + 1)  # no half of a word
+    end = min(end, start + BEFORE + AFTER)
+    parts = ["..."] if start else []
+    told = start
+    for begin, past in ((places[begin], min(places[past - 1] + 1, end)) for begin, past in hits):
+        if told <= begin < past:
+            parts += [text[told:begin], ">>>", text[begin:past], "<<<"]
+            told = past
+    if end < len(text):
+        cut = text.rfind(" ", told, end)
+        end = cut if cut != -1 else end
+        parts += [text[told:end], "..."]
+    else:
+        parts.append(text[told:])
+    return " ".join("".join(parts).split())
+
+
+def _fold(text: str) -> str:
+    return " ".join("".join(map(_fold_character, unicodedata.normalize("NFC", text))).split())
+
+
+@lru_cache(maxsize=20_000)
+def _fold_character(character: str) -> str:
+    folded = re.sub(_ACCENTS, "", unicodedata.normalize("NFKD", character)).casefold()
+    folded = unicodedata.normalize("NFKC", folded)
+    return f" {folded} " if re.search(_SPACELESS, folded) else folded
+
+
+def _fold_with_places(text: str) -> tuple[str, range | list[int]]:
+    """The folded text, and for each of its characters the place in `text` that it came from."""
+    if text.isascii():
+        return text.lower(), range(len(text))
+    folded = [_fold_character(character) for character in text]
+    return "".join(folded), [place for place, part in enumerate(folded) for _ in part]
+
+
+def _hits(folded: str, wanted: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Where words begin with what is wanted, or if none does, where it is inside of words; up to their ends."""
+    if not wanted:
+        return []
+    pattern = "|".join(map(_pattern, sorted(wanted, key=len, reverse=True)))
+    for anchored in (rf"(?<![^\W_])(?:{pattern})", pattern):
+        found = [hit.span() for hit in re.finditer(anchored, folded)]
+        if found:
+            return found
+    return []
+
+
+def _pattern(term: str) -> str:
+    parts = re.findall(_LETTERS, term)
+    if not parts:
+        return re.escape(term)
+    return r"[\W_]+".join(map(re.escape, parts)) + r"[^\W_]*"

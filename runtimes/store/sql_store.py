@@ -1,0 +1,184 @@
+"""The SQL store of any database that SQLAlchemy opens: what is asked often as text, and what is asked of chats by it.
+
+Its tables are made by `runtimes.store.migrations`, and asked in `runtimes.store.session_requests` and
+`runtimes.store.chat_requests`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+
+from runtimes.failures import HostError
+from runtimes.store.dialects import open_engine, reader_of, wipe_log
+from runtimes.store.migrations import MIGRATIONS, Migration, migrate, version_in
+from runtimes.store.prepared_statements import Prepared
+from runtimes.store.session_requests import SESSION_READS, SESSION_REQUESTS
+from runtimes.store.sql_executor import Hand, store_failure
+from runtimes.store.store_service import StoreError, outcome_of
+from svc_proto.commands import StoreRequest
+from svc_proto.facts import FailureKind
+
+__all__ = ["SqlStore", "first_line", "migrated", "opened", "schema_of", "upgrade"]
+
+_UNFIT = ("mysql", "mariadb")  # decision 22
+Handler = Callable[[Connection, Any], object]
+Quick = Callable[[Hand, Any], object]  # what is asked often: it runs prepared statements, together with others
+
+
+class SqlStore:
+    """A store in an SQL database; opening it brings its schema up to date, unless there are no `migrations`.
+
+    Threads may share it: they take turns.
+    """
+
+    def __init__(self, where: str | Path, migrations: Sequence[Migration] | None = MIGRATIONS) -> None:
+        self._turn = Lock()
+        self._quick: dict[type, Quick] = dict(SESSION_REQUESTS)
+        self._others: dict[type, Handler] = {}
+        self._reads: frozenset[type] = SESSION_READS
+        self._erases: frozenset[type] = frozenset()
+        self._chats = False  # whether the requests of chats are among them
+        self._engine = opened(where)
+        self._reader = reader_of(self._engine)
+        self._prepared = Prepared(self._engine)
+        if migrations is not None:
+            try:
+                migrated(self._engine, migrations)
+            except StoreError:
+                self._engine.dispose()
+                raise
+
+    def execute(self, request: StoreRequest[Any]) -> object:
+        """The request's answer, in one transaction."""
+        try:
+            with self._turn:
+                try:
+                    return self._execute(request)
+                except IntegrityError:  # another writer has just inserted this key: the second try finds its row
+                    return self._execute(request)
+        except SQLAlchemyError as error:
+            raise _failure_of(error) from error
+
+    def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
+        """The answer to each, in their order, or the exception. What can be is carried out in one transaction."""
+        answers: list[object] = []
+        for quick, group in self._groups(requests):
+            if quick and len(group) > 1:
+                with suppress(Exception), self._turn:  # one of them cannot be done: each by itself tells which
+                    answers += self._together(group)
+                    continue
+            answers += [outcome_of(self, request) for request in group]
+        return answers
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._prepared.close()
+        self._engine.dispose()
+
+    def _groups(self, requests: Sequence[StoreRequest[Any]]) -> list[tuple[bool, list[StoreRequest[Any]]]]:
+        """Those that follow one another and are alike: whether they are quick, and which they are."""
+        try:
+            with self._turn:
+                return [(quick, list(some)) for quick, some in groupby(requests, key=self._is_quick)]
+        except SQLAlchemyError:  # it could not be found out; each by itself tells why
+            return [(False, list(requests))]
+
+    def _execute(self, request: StoreRequest[Any]) -> object:
+        return self._together([request])[0] if self._is_quick(request) else self._alone(request)
+
+    def _together(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
+        with self._prepared.transaction(reads=self._reads.issuperset(map(type, requests))) as hand:
+            return [self._quick[type(request)](hand, request) for request in requests]
+
+    def _alone(self, request: StoreRequest[Any]) -> object:
+        handler = self._others.get(type(request))
+        if handler is None:
+            raise HostError(FailureKind.UNSUPPORTED, f"the store has no {type(request).__name__}")
+        with (self._reader if type(request) in self._reads else self._engine).begin() as connection:
+            answer = handler(connection, request)
+        if type(request) in self._erases:
+            wipe_log(self._engine)
+        return answer
+
+    def _is_quick(self, request: StoreRequest[Any]) -> bool:
+        if type(request) not in self._quick and not self._chats:
+            from runtimes.store.chat_requests import ERASES, READS, chat_handlers  # noqa: PLC0415, RUF100 - nor this
+            from runtimes.store.search_index import chat_search  # noqa: PLC0415, RUF100 - a relay never needs it
+
+            with self._reader.begin() as connection:
+                quick, self._others = chat_handlers(chat_search(connection))
+            self._quick |= quick
+            self._reads |= READS
+            self._erases |= ERASES
+            self._chats = True
+        return type(request) in self._quick
+
+
+def upgrade(where: str | Path, *, keep: bool = True) -> tuple[int, int]:
+    """Bring the schema of a database up to date, or with `keep` false only see whether that goes well.
+
+    Which version it had, and which it has or would have. Raises `StoreError`; nothing has changed then.
+    """
+    engine = opened(where)
+    try:
+        return migrated(engine, keep=keep)
+    finally:
+        engine.dispose()
+
+
+def opened(where: str | Path) -> Engine:
+    """An engine for a store; nothing has been asked of it. Raises `StoreError`."""
+    try:
+        url = URL.create("sqlite", database=str(where)) if isinstance(where, Path) else make_url(where)
+        if url.get_backend_name() in _UNFIT:
+            raise StoreError("cannot open the store: it can be SQLite or PostgreSQL, but not MariaDB or MySQL")
+        return open_engine(url)
+    except (SQLAlchemyError, ImportError) as error:
+        hint = "; pip install 'svc-relay[postgres]'" if getattr(error, "name", None) == "psycopg" else ""
+        raise StoreError(f"cannot open the store: {type(error).__name__}: {first_line(error)}{hint}") from error
+
+
+def migrated(engine: Engine, migrations: Sequence[Migration] = MIGRATIONS, *, keep: bool = True) -> tuple[int, int]:
+    """Bring its schema up to date in one transaction, which is taken back unless `keep`: from and to which version.
+
+    Raises `StoreError`.
+    """
+    prepared = Prepared(engine)
+    try:
+        with prepared.transaction(reads=False) as hand:
+            return migrate(hand, migrations, keep=keep)
+    except SQLAlchemyError as error:
+        raise StoreError(f"cannot open the store {engine.url.render_as_string()}: {first_line(error)}") from error
+    finally:
+        prepared.close()
+
+
+def schema_of(engine: Engine) -> tuple[int, int]:
+    """The version of its schema, 0 for a database without one, and the newest known."""
+    prepared = Prepared(engine)
+    try:
+        with prepared.transaction(reads=True) as hand:
+            return version_in(hand) or 0, len(MIGRATIONS)
+    finally:
+        prepared.close()
+
+
+def _failure_of(error: SQLAlchemyError) -> HostError:
+    if isinstance(error, DBAPIError):
+        return store_failure(error, error.orig, cut=error.connection_invalidated)
+    return store_failure(error, None)
+
+
+def first_line(error: Exception) -> str:
+    """What the database says is wrong, without the statement and its values."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return str(cause).partition("\n")[0]

@@ -1,0 +1,97 @@
+"""A file of SQLite, by Python's own driver as long as only a relay asks; SQLAlchemy opens it for whoever has chats.
+
+Loading SQLAlchemy takes 17 MiB and almost half of a start.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from runtimes.store.migrations import migrate
+from runtimes.store.session_requests import SESSION_READS, SESSION_REQUESTS
+from runtimes.store.sql_executor import BEGIN, Hand, prepare_sqlite, store_failure
+from runtimes.store.store_service import StoreError, outcome_of
+
+if TYPE_CHECKING:
+    from runtimes.store.store_service import Store
+    from svc_proto.commands import StoreRequest
+
+__all__ = ["SqliteStore"]
+
+
+class SqliteStore:
+    """A store in a file; opening it brings its schema up to date. Threads may share it: they take turns."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._turn = Lock()
+        self._sql: Store | None = None  # the same file, from the first request on that is not a relay's
+        try:
+            self._connection = sqlite3.connect(path, check_same_thread=False)
+            try:
+                prepare_sqlite(self._connection)
+                with self._transaction(reads=False) as hand:
+                    migrate(hand)
+            except BaseException:
+                self._connection.close()
+                raise
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot open the store {path}: {error}") from error
+
+    def execute(self, request: StoreRequest[Any]) -> object:
+        """The request's answer, in one transaction."""
+        with self._turn:
+            if self._is_ours(request):
+                try:
+                    return self._together([request])[0]
+                except sqlite3.Error as error:
+                    raise store_failure(error, error) from error
+            sql = self._database()
+        return sql.execute(request)
+
+    def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
+        """The answer to each, in their order, or the exception. What can be is carried out in one transaction."""
+        try:
+            with self._turn:
+                if all(map(self._is_ours, requests)):
+                    return self._together(requests)
+                sql = self._database()
+            return sql.execute_all(requests)
+        except Exception:  # noqa: BLE001, RUF100 - one of them cannot be done: each by itself tells which
+            return [outcome_of(self, request) for request in requests]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connection.close()
+        if self._sql is not None:
+            self._sql.close()
+
+    def _is_ours(self, request: StoreRequest[Any]) -> bool:
+        return self._sql is None and type(request) in SESSION_REQUESTS
+
+    def _together(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
+        with self._transaction(reads=SESSION_READS.issuperset(map(type, requests))) as hand:
+            return [SESSION_REQUESTS[type(request)](hand, request) for request in requests]
+
+    @contextmanager
+    def _transaction(self, *, reads: bool) -> Iterator[Hand]:
+        cursor = self._connection.execute(BEGIN[reads])
+        try:
+            yield Hand("sqlite", cursor)
+            self._connection.commit()
+        except BaseException:
+            self._connection.rollback()
+            raise
+
+    def _database(self) -> Store:
+        if self._sql is None:
+            from runtimes.store.sql_store import SqlStore  # noqa: PLC0415, RUF100 - loads SQLAlchemy
+
+            self._sql = SqlStore(self._path, None)
+            self._connection.close()
+        return self._sql

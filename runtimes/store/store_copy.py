@@ -1,0 +1,73 @@
+"""Everything that one database holds, copied into another, of whatever kind each is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Column, Connection, MetaData, String, Table, Text, func, insert, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from runtimes.store.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_RESPONSES, CHAT_SESSIONS
+from runtimes.store.dialects import number_on, reader_of, repeatable
+from runtimes.store.sql_store import first_line, migrated, opened, schema_of
+from runtimes.store.store_factory import made_private
+from runtimes.store.store_service import StoreError
+
+__all__ = ["copy_store"]
+
+PAIRED_SESSIONS = Table(
+    "paired_sessions",
+    MetaData(),
+    Column("token_hash", String, primary_key=True),
+    Column("record", Text),
+    Column("updated_at", String),
+)
+# A row comes after those that it refers to.
+TABLES = (PAIRED_SESSIONS, CHAT_SESSIONS, CHAT_MESSAGES, CHAT_FENCES, CHAT_RESPONSES)
+AT_ONCE = 500  # rows
+
+
+def copy_store(
+    source: str | Path, target: str | Path, told: Callable[[str, int, int], None] = lambda table, done, of: None
+) -> Mapping[str, int]:
+    """How many rows of each table were copied; `told` hears of each step: the table, the rows so far, and in all.
+
+    The source is seen as it is at one moment, and stays as it is. The target is brought up to date and has to be empty;
+    it has all of it afterwards, or nothing. Raises `StoreError`.
+    """
+    if isinstance(target, Path):
+        made_private(target)
+    before, after = opened(source), opened(target)
+    try:
+        had, newest = schema_of(before)
+        if had != newest:
+            raise StoreError(f"the store to copy has schema version {had}, not {newest}: svc db upgrade comes first")
+        migrated(after)
+        with repeatable(reader_of(before)).begin() as reader, after.begin() as writer:
+            for table in TABLES:
+                if writer.execute(select(func.count()).select_from(table)).scalar_one():
+                    raise StoreError(f"the store to copy to is not empty: there are rows in {table.name}")
+            counts = {table.name: _copy(table, reader, writer, told) for table in TABLES}
+            number_on(writer, CHAT_MESSAGES.c.seq)
+            return counts
+    except SQLAlchemyError as error:
+        raise StoreError(f"the store cannot be copied: {first_line(error)}") from error
+    finally:
+        before.dispose()
+        after.dispose()
+
+
+def _copy(table: Table, reader: Connection, writer: Connection, told: Callable[[str, int, int], None]) -> int:
+    count = reader.execute(select(func.count()).select_from(table)).scalar_one()
+    rows = reader.execute(select(table).order_by(*table.primary_key), execution_options={"yield_per": AT_ONCE})
+    done = 0
+    for some in rows.mappings().partitions(AT_ONCE):
+        values: list[dict[str, Any]] = [dict(row) for row in some]
+        writer.execute(insert(table), values)
+        done += len(values)
+        told(table.name, done, count)
+    if done != count:
+        raise StoreError(f"{table.name} has {count} rows, and {done} were read")
+    return done

@@ -1,0 +1,89 @@
+"""Which store there is, and how it is opened: in memory, or any SQL database.
+
+In memory means a dict for the relay's sessions and, for everything else, an SQLite database that nobody else sees.
+SQLAlchemy is loaded for another database than SQLite, and for chats. SQL lives in `runtimes.store.migrations`,
+`runtimes.store.session_requests` and `runtimes.store.chat_requests`, and what only one kind of database understands in
+`runtimes.store.dialects` and `runtimes.store.search_index`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from runtimes.files.private_files import private_folder
+from runtimes.store.memory_store import MemoryStore
+from runtimes.store.store_service import Store, StoreError
+
+__all__ = ["made_private", "named_store", "open_store", "store_files"]
+
+
+def open_store(where: str | Path) -> Store:
+    """Open a store: an SQLAlchemy URL, a path of an SQLite file, or `memory:`. Migrates it. Raises `StoreError`.
+
+    `memory:`, which is `sqlite://` as well, opens nothing yet, and so has nothing to migrate.
+    An SQLite file is created with mode 0600; a folder made for it gets mode 0700.
+    """
+    if where in ("memory:", "sqlite://"):
+        return MemoryStore()
+    if isinstance(where, str) and "://" in where:
+        return _open_sql(where)
+    path = Path(where).expanduser().absolute()
+    made_private(path)
+    return _open_file(path)
+
+
+def named_store(env: Mapping[str, str], settings: Mapping[str, str], home: Path) -> str | Path:
+    """Which store is wanted: `RELAY_SESSIONS_FILE` (wire core 4.5: set but empty is memory only), `SVC_DATABASE_URL`,
+    else a file of the home. `settings` are those of the environment `env` and what stands in the home.
+
+    Raises `StoreError`.
+    """
+    named = env.get("RELAY_SESSIONS_FILE", settings.get("RELAY_SESSIONS_FILE"))
+    if named is not None:
+        return named.strip() or "memory:"
+    url = settings.get("SVC_DATABASE_URL")
+    if url and "://" not in url and url != "memory:":
+        raise StoreError("SVC_DATABASE_URL must be an SQLAlchemy URL, such as sqlite:////srv/svc.db or postgresql://…")
+    return url or home / "svc.db"
+
+
+def store_files(where: str) -> list[str]:
+    """The files of a store that is named so, and those beside it that SQLite makes; none of a server's or in memory."""
+    path = where
+    if "://" in where:
+        scheme, _, rest = where.partition("://")
+        path = rest.partition("/")[2].partition("?")[0].removeprefix("file:") if scheme.startswith("sqlite") else ""
+    if path in ("", "memory:", ":memory:"):
+        return []
+    file = Path(path).expanduser().absolute()
+    return [f"{file}{end}" for end in ("", "-wal", "-shm", "-journal")]
+
+
+def made_private(path: Path) -> None:
+    """Have a database file be there, for its owner alone. Raises `StoreError`."""
+    try:
+        private_folder_for(path)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        path.chmod(0o600)
+    except OSError as error:
+        raise StoreError(f"cannot open the store {path}: {error.strerror}") from error
+
+
+def private_folder_for(path: Path) -> None:
+    """Make the folder of a database file, if it is missing."""
+    if not path.parent.is_dir():
+        private_folder(path.parent)
+
+
+def _open_file(path: Path) -> Store:
+    from runtimes.store.sqlite_store import SqliteStore  # noqa: PLC0415, RUF100 - loads SQLite
+
+    return SqliteStore(path)
+
+
+def _open_sql(where: str) -> Store:
+    from runtimes.store.sql_store import SqlStore  # noqa: PLC0415, RUF100 - loads SQLAlchemy
+
+    return SqlStore(where)

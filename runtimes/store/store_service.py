@@ -1,0 +1,89 @@
+"""What a store is, and the service that carries out the requests of a core with one, in order, on one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from attrs import frozen
+
+from runtimes.host.pump import Pump
+from runtimes.host.thread_pool import ThreadCall, Workers
+from svc_proto.commands import Query, StoreRequest
+from svc_proto.facts import FailureKind
+
+__all__ = ["Asked", "Store", "StoreError", "StoreService", "StoreWorker", "outcome_of"]
+
+TOGETHER = 64  # requests of one transaction: whoever else wants the file must not wait long
+
+
+class StoreError(Exception):
+    """A store cannot be opened; the text says which and why, without any password."""
+
+
+class Store(Protocol):
+    """Carries out requests. All calls block and come from one thread at a time."""
+
+    def execute(self, request: StoreRequest[Any]) -> object:
+        """The request's answer; raises `HostError`."""
+
+    def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
+        """The answer to each, in their order, or the exception in its place; what they change is on disk then."""
+
+    def close(self) -> None:
+        """Let go of the database."""
+
+
+@frozen(eq=False)
+class Asked:
+    """A request as work for the thread of its store."""
+
+    store: Store
+    request: StoreRequest[Any]
+
+    def __call__(self) -> object:
+        """Carry the request out on the store; its answer."""
+        return self.store.execute(self.request)
+
+
+class StoreWorker(Workers):
+    """The one thread of a store. What came while it was busy is carried out together, and waits for the disk once."""
+
+    def __init__(self, post: Callable[[Callable[[], None]], None]) -> None:
+        super().__init__("store", 1, post)
+
+    def _carry_out(self, job: ThreadCall) -> Sequence[ThreadCall]:
+        jobs = [job, *self._waiting(TOGETHER - 1)]
+        asked = [(each, each.work) for each in jobs if isinstance(each.work, Asked) and each.begin()]
+        if len(asked) == 1:
+            asked[0][0].run()
+        elif asked:
+            answers = asked[0][1].store.execute_all([work.request for _, work in asked])
+            for (each, _), answer in zip(asked, answers, strict=True):
+                each.settle(answer)
+        return jobs
+
+
+class StoreService:
+    """The service for `Query`."""
+
+    def __init__(self, pump: Pump, worker: StoreWorker, store: Store | None) -> None:
+        self._pump = pump
+        self._worker = worker
+        self._store = store
+        pump.serve({Query: self._query})
+
+    def _query(self, command: Query[Any]) -> None:
+        store = self._store
+        if store is None:
+            self._pump.refuse(command.op, FailureKind.UNSUPPORTED, "no store")
+            return
+        self._pump.work(command.op, self._worker, Asked(store, command.request))
+
+
+def outcome_of(store: Store, request: StoreRequest[Any]) -> object:
+    """The request's answer, or the exception."""
+    try:
+        return store.execute(request)
+    except Exception as error:  # noqa: BLE001, RUF100 - whatever it is, it is the answer to this request
+        return error

@@ -1,0 +1,50 @@
+"""`ReloadTls`: the certificates of a core's listeners are read again on a thread and swapped between two connections.
+
+A context is never changed, only replaced: what stands goes on with the one that it began with, and a certificate that
+does not fit its key has spoiled nothing. Tickets of sessions from before are not taken, so nobody resumes past it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtimes.failures import HostError
+from runtimes.host.pump import Pump
+from runtimes.host.thread_pool import Workers
+from runtimes.net.listener import Acceptor
+from runtimes.tls.contexts import ServerContext, TlsFileError
+from svc_proto.commands import ReloadTls, TlsReloaded
+from svc_proto.facts import FailureKind
+
+__all__ = ["TlsReload"]
+
+Loaded = list[tuple[Acceptor, ServerContext, str]]
+
+
+class TlsReload:
+    """The service for `ReloadTls`."""
+
+    def __init__(self, pump: Pump, workers: Workers, acceptors: Sequence[Acceptor]) -> None:
+        self._pump = pump
+        self._workers = workers
+        self._acceptors = acceptors
+        pump.serve({ReloadTls: self._reload})
+
+    def _reload(self, command: ReloadTls) -> None:
+        stale = [(acceptor, acceptor.tls) for acceptor in self._acceptors if isinstance(acceptor.tls, ServerContext)]
+
+        def load() -> Loaded:
+            try:
+                fresh = [(acceptor, context.again()) for acceptor, context in stale]
+            except TlsFileError as error:
+                raise HostError(FailureKind.TLS, str(error)) from error
+            return [(acceptor, context, context.pin()) for acceptor, context in fresh]
+
+        self._pump.work(command.op, self._workers, load, keep=_swap)
+
+
+def _swap(loaded: Loaded) -> TlsReloaded:
+    """On the loop's thread, all of them or, when one could not be read, none."""
+    for acceptor, context, _ in loaded:
+        acceptor.tls = context
+    return TlsReloaded(tuple(pin for _, _, pin in loaded))

@@ -1,0 +1,25 @@
+"""Programs without what they need say what to install."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runtimes.cli.serve_extra import need_programs
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_where_they_have_it_nothing_happens() -> None:
+    need_programs()
+
+
+@pytest.mark.parametrize("program", ["clients.commands.svc", "clients.gateway.__main__", "servers.relay"])
+def test_where_the_core_alone_is_installed(program: str) -> None:
+    code = f"import sys; sys.modules['click'] = None; import {program}"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr == ("the core of svc-relay is installed, but not its programs: pip install 'svc-relay[serve]'\n")

@@ -1,0 +1,34 @@
+"""Lines as a terminal takes them."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from runtimes.cli.word_wrap import fit
+
+URL = "svc-relay://pair?payload=" + "x" * 60
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        ("", [""]),
+        ("It fits, to a sign.", ["It fits, to a sign."]),
+        ("This is one that-does not fit.", ["This is one", "that-does not fit."]),
+        ("  with an indent of its own", ["  with an indent of", "  its own"]),
+        (f"  {URL}", [f"  {URL}"]),
+        (f"See {URL} there", ["See", URL, "there"]),
+        (" " * 30 + "x", [" " * 30 + "x"]),
+    ],
+)
+def test_it_breaks_between_words(monkeypatch: pytest.MonkeyPatch, line: str, lines: list[str]) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.fileno", lambda: 1)
+    monkeypatch.setattr(os, "get_terminal_size", lambda number: os.terminal_size((20, 24)))
+    assert fit(line) == "\n".join(lines)
+
+
+def test_a_file_keeps_them_as_they_are() -> None:
+    assert fit("x y " * 50) == "x y " * 50

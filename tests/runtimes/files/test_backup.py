@@ -1,0 +1,344 @@
+"""A backup and the way back: whole, or a clear error with nothing changed."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtimes.files.backup import BackupError, back_up, restore
+from runtimes.service_home.server_registry import claim
+from runtimes.store.store_factory import open_store
+from svc_proto.store_requests import LoadSessions, SaveSession
+from tests.servers.program_process import ROOT
+
+RECORD = {"device_name": "Pixel 8"}
+
+
+def fill(home: Path, database: Path) -> None:
+    """A home as servers leave it."""
+    for name, text in {
+        ".env": "API_SERVER_KEY=k",
+        "svc-relay-qr-secret": "s" * 32,
+        "memories/a/b.md": "likes tea",
+        "media/ü \n.png": "\x00\xff",
+        "run/relay.json": "{}",
+        "log/relay.log": "said",
+        "before-restore-2026/old": "old",
+    }.items():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text(text)
+        path.chmod(0o600)
+    (home / "skill.sh").write_text("#!/bin/sh")
+    (home / "skill.sh").chmod(0o755)
+    (home / "config.yaml").symlink_to("/etc/hostname")
+    os.mkfifo(home / "pipe")
+    store = open_store(database)
+    store.execute(SaveSession("h", RECORD))
+    store.close()
+
+
+def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """What lasts of it, by name."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mode & 0o777, path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file() and path.relative_to(folder).parts[0] not in ("run", "log")
+    }
+
+
+def texts(folder: Path) -> dict[str, bytes]:
+    return {name: text for name, (_, text) in tree(folder).items()}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def archive(tmp_path: Path, home: Path) -> Path:
+    fill(home, home / "svc.db")
+    back_up(home, tmp_path / "b.tar.gz", database=home / "svc.db")
+    return tmp_path / "b.tar.gz"
+
+
+def again(archive: Path, home: Path, *, replace: bool = False) -> str:
+    return restore(archive, home, database_of=lambda _: home / "svc.db", replace=replace).kept
+
+
+def sessions(database: Path) -> object:
+    with closing(open_store(database)) as store:
+        return store.execute(LoadSessions())
+
+
+def test_an_empty_host_becomes_what_it_was(tmp_path: Path, home: Path, archive: Path) -> None:
+    assert archive.stat().st_mode & 0o777 == 0o600
+    new = tmp_path / "new"
+    again(archive, new)
+    assert (new / "skill.sh").stat().st_mode & 0o777 == 0o700
+    assert (new / "memories/a").stat().st_mode & 0o777 == 0o700
+    names = {".env", "svc-relay-qr-secret", "memories/a/b.md", "media/ü \n.png", "skill.sh", "svc.db"}
+    assert tree(new).keys() == names
+    assert {**texts(new), "svc.db": b""} == {name: b"" if name == "svc.db" else texts(home)[name] for name in names}
+    assert sessions(new / "svc.db") == ({**RECORD, "token_hash": "h"},)
+
+
+def test_a_database_elsewhere_and_one_in_use(tmp_path: Path, home: Path) -> None:
+    other = tmp_path / "data" / "other.db"
+    fill(home, other)
+    target = tmp_path / "b.tar.gz"
+    with closing(sqlite3.connect(other, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("UPDATE paired_sessions SET record='half'")
+        done = back_up(home, target, database=other)
+        writer.execute("ROLLBACK")
+    assert done.links == (str(home / "config.yaml"), str(home / "pipe"))
+    new, place = tmp_path / "new", tmp_path / "there" / "x.db"
+    seen = list[bytes]()
+
+    def database_of(files: Path) -> Path:
+        seen.append((files / ".env").read_bytes())
+        return place
+
+    restore(target, new, database_of=database_of)
+    assert seen == [b"API_SERVER_KEY=k"]
+    assert sessions(place) == ({**RECORD, "token_hash": "h"},)
+    with pytest.raises(BackupError, match=r"x\.db is there already"):
+        restore(target, tmp_path / "third", database_of=database_of)
+    assert not any((tmp_path / "third").glob("*.db"))
+    kept = Path(restore(target, tmp_path / "third", database_of=database_of, replace=True).kept)
+    assert sessions(kept / "x.db") == ({**RECORD, "token_hash": "h"},)
+
+
+def test_a_file_that_becomes_a_link_while_it_is_looked_at(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(home, home / "svc.db")
+    monkeypatch.setattr(Path, "is_symlink", lambda path: False)  # `config.yaml` was a file a moment ago
+    with pytest.raises(BackupError, match="symbolic links"):
+        back_up(home, tmp_path / "b.tar.gz", database=home / "svc.db")
+
+
+def test_a_folder_that_is_not_there_is_named_as_it_was_typed(tmp_path: Path, home: Path, archive: Path) -> None:
+    assert archive.exists()
+    with pytest.raises(BackupError) as raised:
+        back_up(home, tmp_path / "none" / "all.tar.gz", database=None)
+    assert str(raised.value) == f"{tmp_path}/none/all.tar.gz cannot be written: no such file or directory"
+
+
+def test_nothing_is_written_over(tmp_path: Path, home: Path, archive: Path) -> None:
+    before = archive.read_bytes()
+    with pytest.raises(BackupError, match="is there already"):
+        back_up(home, archive, database=None)
+    assert archive.read_bytes() == before
+    back_up(home, archive, database=None, replace=True)
+    assert archive.read_bytes() != before
+    with pytest.raises(BackupError, match="holds something already"):
+        again(archive, home)
+    (home / "new").write_text("later")
+    was = tree(home)
+    kept = Path(again(archive, home, replace=True))
+    assert tree(kept).keys() == {name for name in was if not name.startswith("before-restore-")}
+    assert not (home / "new").exists()
+    assert (home / "before-restore-2026/old").read_text() == "old"
+
+
+def test_not_while_servers_run(tmp_path: Path, archive: Path) -> None:
+    running = claim(tmp_path / "new", "api", version="1")
+    with pytest.raises(BackupError, match=rf"the api of .*new runs \(process {os.getpid()}\): svc down stops it"):
+        again(archive, tmp_path / "new")
+    running.release()
+    again(archive, tmp_path / "new")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive of two files, one of which cannot be made smaller."""
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "home").mkdir()
+    (folder / "home" / "a").write_bytes(b"abc" * 100)
+    (folder / "home" / "b").write_bytes(os.urandom(2000))
+    back_up(folder / "home", folder / "b.tar.gz", database=None)
+    return folder
+
+
+@settings(max_examples=25)  # each waits for the disk
+@given(where=st.floats(0, 1, exclude_max=True), flip=st.integers(0, 255))
+def test_whatever_is_cut_or_changed_is_refused(small: Path, where: float, flip: int) -> None:
+    text = bytearray((small / "b.tar.gz").read_bytes())
+    at = int(where * len(text))
+    if flip:
+        text[at] ^= flip
+    else:
+        del text[at:]
+    (small / "changed.tar.gz").write_bytes(text)
+    new = small / "new"
+    try:
+        restore(small / "changed.tar.gz", new, database_of=lambda _: new / "svc.db")
+    except BackupError:
+        assert tree(new) == {}
+    else:  # the time of its making, and what follows its end, mean nothing
+        assert texts(new) == texts(small / "home")
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def changed(archive: Path, change: Callable[[dict[str, bytes]], object]) -> Path:
+    """Another archive, well-formed, with other members."""
+    with tarfile.open(archive) as file:
+        members = {each.name: file.extractfile(each).read() for each in file}  # type: ignore[union-attr]
+    change(members)
+    new = archive.with_name("changed.tar.gz")
+    with tarfile.open(new, "w:gz") as file:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            if data == b"->":
+                info.type, info.linkname, info.size = tarfile.SYMTYPE, "/etc/passwd", 0
+            file.addfile(info, io.BytesIO(data))
+    return new
+
+
+def about(members: dict[str, bytes], **new: object) -> None:
+    members["backup.json"] = json.dumps({**json.loads(members["backup.json"]), **new}).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda it: it.pop("backup.json"), "its end is missing"),
+        (lambda it: it.pop("home/.env"), r"'home/\.env' is not what it was"),
+        (lambda it: it.update({"home/.env": b"x"}), r"'home/\.env' is not what it was"),
+        (lambda it: it.update({"home/x": b"x"}), "'home/x' has no place in it"),
+        (lambda it: about(it, format=2), "is of a newer version"),
+        (lambda it: about(it, files=[]), "does not say what it holds"),
+        (lambda it: about(it, more=1), "does not say what it holds"),
+        (lambda it: it.update({"backup.json": b"[" * 100_000}), "does not say what it holds"),
+        (lambda it: it.clear(), "its end is missing"),
+    ],
+)
+def test_what_is_well_formed_and_wrong(
+    tmp_path: Path, archive: Path, change: Callable[[dict[str, bytes]], object], why: str
+) -> None:
+    with pytest.raises(BackupError, match=why):
+        again(changed(archive, change), tmp_path / "new")
+    assert tree(tmp_path / "new") == {}
+
+
+@pytest.mark.parametrize("name", ["home/../x", "/etc/x", "home", "svc.db/x", "home//x", "home/run/x", "home/./x", "x"])
+def test_names_that_lead_elsewhere(tmp_path: Path, archive: Path, name: str) -> None:
+    def first(members: dict[str, bytes]) -> None:
+        kept = dict(members)
+        members.clear()
+        members.update({name: b"x", **kept})
+
+    with pytest.raises(BackupError, match="has no place in it"):
+        again(changed(archive, first), tmp_path / "new")
+
+
+def test_links_and_an_unsound_database(tmp_path: Path, archive: Path) -> None:
+    with pytest.raises(BackupError, match="'home/\\.env' has no place in it"):
+        again(changed(archive, lambda it: it.update({"home/.env": b"->"})), tmp_path / "new")
+
+    def unsound(members: dict[str, bytes], at: int) -> None:
+        members["svc.db"] = members["svc.db"][:at] + b"\xff" * 100 + members["svc.db"][at + 100 :]
+        files = json.loads(members["backup.json"])["files"]
+        about(members, files={**files, "svc.db": hashlib.sha256(members["svc.db"]).hexdigest()})
+
+    for at in (0, 4096):  # the head of the file, and that of a page
+        with pytest.raises(BackupError, match="its database is not sound"):
+            again(changed(archive, partial(unsound, at=at)), tmp_path / "new")
+
+
+@pytest.mark.parametrize("text", [b"", b"not a backup", gzip.compress(b"no tar", mtime=0)])
+def test_what_is_none(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "b").write_bytes(text)
+    with pytest.raises(BackupError, match=r"is not whole|no such file"):
+        again(tmp_path / "b", tmp_path / "new")
+
+
+def test_what_cannot_be(tmp_path: Path, home: Path, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BackupError, match="there is no service home"):
+        back_up(tmp_path / "none", tmp_path / "x", database=None)
+    with pytest.raises(BackupError, match="no such file or directory"):
+        back_up(home, tmp_path / "none" / "x", database=None)
+    with pytest.raises(BackupError, match="no such file or directory"):
+        again(tmp_path / "none", tmp_path / "new")
+    (home / "svc.db").write_bytes(b"no database" * 1000)
+    with pytest.raises(BackupError, match="cannot be copied"):
+        back_up(home, tmp_path / "x", database=home / "svc.db")
+    assert {path.name for path in tmp_path.iterdir()} == {"home", "b.tar.gz", "new"}
+
+
+def test_a_disk_that_fails_midway_is_put_back(
+    tmp_path: Path, home: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    was, moves, real = tree(home), list[object](), shutil.move
+
+    def move(path: Path, to: Path) -> None:
+        moves.append(to)
+        if len(moves) == 9:
+            raise OSError(5, "Input/output error")
+        real(path, to)
+
+    monkeypatch.setattr("runtimes.files.backup.shutil.move", move)
+    with pytest.raises(BackupError, match="input/output error"):
+        again(archive, home, replace=True)
+    assert tree(home) == was
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, home: Path, archive: Path) -> None:
+    was, whole = archive.read_bytes(), tree(home)
+    (home / "big").write_bytes(os.urandom(100_000))
+    program = (
+        "from pathlib import Path; import sys; from runtimes.files.backup import *\n"
+        "try: back_up(Path(sys.argv[1]), Path(sys.argv[2]), database=None, replace=True)\n"
+        "except BackupError as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, home, archive],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)),
+    )
+    assert done.stdout == "file too large\n"
+    assert archive.read_bytes() == was
+    (home / "big").unlink()
+    assert tree(home) == whole
+    assert {path.name for path in tmp_path.iterdir()} == {"home", "b.tar.gz"}
+
+
+def test_a_file_that_shrinks_meanwhile(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.mkdir()
+    (home / "a").write_bytes(b"x" * 10)
+    real = os.fstat
+
+    def larger(fd: int) -> os.stat_result:
+        found = list(real(fd))
+        found[6] += 5
+        return os.stat_result(found)
+
+    monkeypatch.setattr("runtimes.files.backup.os.fstat", larger)
+    with pytest.raises(BackupError, match="became shorter while it was read: try again"):
+        back_up(home, tmp_path / "x", database=None)
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]

@@ -1,0 +1,76 @@
+"""A program that ends again and again, with a signal at another line of that each time.
+
+When the host is closed the loop ends, and every line of that is a place for a signal, until it is Python's again.
+Arguments: a runtime, and how many lines it is from one place to the next.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+from typing import Any
+
+from runtimes.host.host import Host, Program
+from runtimes.run import run
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Exit
+from svc_proto.facts import Fact
+
+
+class Core:
+    """It is over at once."""
+
+    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+        return [Exit(5)]
+
+    def next_deadline(self) -> float | None:
+        return None
+
+
+class Interruption:
+    """Counts the lines of the end, and raises the signal at one of them."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.lines: int | None = None  # not closed yet
+
+    def trace(self, frame: FrameType, event: str, arg: object) -> Any:
+        if event == "line" and self.lines is not None and signal.getsignal(signal.SIGINT) is not BEFORE:
+            self.lines += 1
+            if self.lines == self.at:
+                signal.raise_signal(signal.SIGINT)
+        return self.trace
+
+
+BEFORE = signal.getsignal(signal.SIGINT)
+
+
+def main() -> None:
+    """Tell whether there was more than one place, and with which codes it ended."""
+    codes: set[int] = set()
+    closed = Host.close
+    at = points = 0
+    while True:
+        at += int(sys.argv[2])
+        interruption = Interruption(at)
+
+        def close(self: Host, interruption: Interruption = interruption) -> None:
+            closed(self)
+            interruption.lines = 0
+
+        Host.close = close  # type: ignore[method-assign]  # where the end begins
+        sys.settrace(interruption.trace)
+        code = run(Program(core=Core()), sys.argv[1])
+        lines, interruption.lines = interruption.lines, None
+        sys.settrace(None)
+        codes.add(code)
+        assert signal.getsignal(signal.SIGINT) is BEFORE
+        if lines is None or lines < at:
+            break
+        points += 1
+    sys.stdout.write(f"{points > 2} {codes}\n")
+
+
+if __name__ == "__main__":
+    main()

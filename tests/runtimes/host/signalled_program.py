@@ -1,0 +1,62 @@
+"""A program that says which signals its core is told of, and ends when it is asked to, or not if it is `stubborn`.
+
+Arguments: a runtime, `polite` or `stubborn`, and a certificate and its key if it is to have TLS.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from runtimes.host.host import Program
+from runtimes.loops.waker import Handle
+from runtimes.net.listener import bind
+from runtimes.run import run
+from runtimes.tls.contexts import server_context
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Exit, Ready
+from svc_proto.facts import Fact, Reloading, Started, Stopping
+
+
+class Core:
+    """Told of signals."""
+
+    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+        if isinstance(fact, Started):
+            return [Ready()]
+        if isinstance(fact, Stopping):
+            tell("stopping", fact.grace)
+            return [Exit(0)] if sys.argv[2] == "polite" else []
+        if isinstance(fact, Reloading):
+            tell("reloading")
+        return []
+
+    def next_deadline(self) -> float | None:
+        return None
+
+
+def tell(*words: object) -> None:
+    """A line, at once."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
+def fail() -> None:
+    """What goes wrong at the end keeps nobody else from his last words."""
+    raise ZeroDivisionError
+
+
+def main() -> int:
+    """Run until it is over; the code of the exit."""
+    tls = server_context(*map(Path, sys.argv[3:])) if sys.argv[3:] else None
+    listeners = [bind("127.0.0.1", 0, tls=tls)]
+    program = Program(core=Core(), listeners=listeners, on_ready=lambda: tell("ready"))
+    handle = Handle()
+    handle.waker.last_words += [fail, lambda: tell("last words")]
+    code = run(program, sys.argv[1], handle=handle, grace=4.0)
+    tell("over")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""The end of a process: its code, and Ctrl-C while the interpreter closes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from runtimes.host.exit_process import leave
+from tests.servers.program_process import ROOT
+
+# A thread that Python waits for in its own end, and that says when it does.
+LEAVES = """
+import signal, sys, threading
+from runtimes.host.exit_process import leave
+
+def linger():
+    threading.main_thread().join()
+    print("leaving", flush=True)
+    sys.stdin.read()
+
+threading.Thread(target=linger).start()
+{before}
+leave(7)
+"""
+
+
+def run(before: str = "") -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", LEAVES.format(before=before)]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "leaving\n"
+    return process
+
+
+def test_the_code() -> None:
+    process = run()
+    assert process.communicate("", timeout=30) == ("", "")
+    assert process.returncode == 7
+
+
+def test_an_interrupt_ends_it_without_a_word() -> None:
+    process = run()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == -signal.SIGINT
+    assert process.communicate() == ("", "")
+
+
+def test_an_ignored_interrupt_stays_ignored() -> None:
+    process = run("signal.signal(signal.SIGINT, signal.SIG_IGN)")
+    process.send_signal(signal.SIGINT)
+    assert process.communicate("", timeout=30) == ("", "")
+    assert process.returncode == 7
+
+
+def test_beside_the_main_thread_signals_are_let_alone() -> None:
+    before, codes = signal.getsignal(signal.SIGINT), []
+
+    def end() -> None:
+        with pytest.raises(SystemExit) as caught:
+            leave(3)
+        codes.append(caught.value.code)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    thread.join()
+    assert codes == [3]
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,43 @@
+"""The soft limit of descriptors follows the hard one."""
+
+from __future__ import annotations
+
+import resource
+
+import pytest
+
+from runtimes.host.file_descriptors import MOST, raise_descriptors
+
+ENDLESS = resource.RLIM_INFINITY
+
+
+@pytest.mark.parametrize(
+    ("limits", "forbidden", "set_to", "found"),
+    [
+        ((1024, 4096), False, (4096, 4096), 4096),
+        ((1024, 1_000_000), False, (MOST, 1_000_000), MOST),
+        ((1024, ENDLESS), False, (MOST, ENDLESS), MOST),
+        ((ENDLESS, ENDLESS), False, None, MOST),
+        ((100_000, 200_000), False, None, 100_000),
+        ((4096, 4096), False, None, 4096),
+        ((1024, 4096), True, None, 1024),
+    ],
+)
+def test_as_many_as_may_be(
+    limits: tuple[int, int],
+    forbidden: bool,
+    set_to: tuple[int, int] | None,
+    found: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    orders: list[tuple[int, int]] = []
+
+    def order(what: int, wanted: tuple[int, int]) -> None:
+        if forbidden:
+            raise ValueError("not allowed to raise maximum limit")
+        orders.append(wanted)
+
+    monkeypatch.setattr(resource, "getrlimit", lambda what: limits)
+    monkeypatch.setattr(resource, "setrlimit", order)
+    assert raise_descriptors() == found
+    assert orders == ([] if set_to is None else [set_to])

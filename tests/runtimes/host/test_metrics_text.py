@@ -1,0 +1,148 @@
+"""The exposition by somebody else's parser, and that what operators load names nothing that is not in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from runtimes.host.metrics_text import metrics_text
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.service import Api
+from svc_proto.basics.metrics import EngineMetrics, Histogram, counter, gauge
+from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.service import Dashboard
+from svc_proto.engine.core import Engine, Service
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
+
+FOLDER = Path(__file__).parents[3] / "docs/reference/monitoring"
+BOARD = json.loads((FOLDER / "grafana.json").read_text())
+RULES = yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"][0]["rules"]
+NAME = re.compile(r"\b(?:svc|process)_[a-z_]+\b")
+PROMTOOL = which("promtool")
+UNKNOWN_ELSEWHERE = ("process_",)  # of Linux, see `metrics_text`
+
+
+def exposition(*services: Service) -> str:
+    """What servers say right after they were made."""
+    text = ""
+    for service in services:
+        engine = Engine(service, entropy=bytes)
+        engine.counts.answers["GET /health"][200] += 1
+        text += metrics_text(service._monitor.metric_families()).decode()  # type: ignore[attr-defined]  # all three have one
+    return text
+
+
+@pytest.fixture(scope="module")
+def names() -> set[str]:
+    """Of all samples of all servers."""
+    text = exposition(Relay(RelayConfig()), Api(ApiConfig()), Dashboard(DashboardConfig(), {"index.html": b""}))
+    return {line.partition("{")[0].partition(" ")[0] for line in text.splitlines() if not line.startswith("#")}
+
+
+def expressions() -> Iterator[tuple[str, str]]:
+    for rule in RULES:
+        yield rule["alert"], rule["expr"]
+    for panel in BOARD["panels"]:
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"]
+    for variable in BOARD["templating"]["list"]:
+        yield variable["name"], variable["query"]
+
+
+EXPRESSIONS = [pytest.param(expr, id=f"{number} {of}") for number, (of, expr) in enumerate(expressions())]
+
+
+def test_what_was_counted_comes_back_by_the_parser_of_the_library() -> None:
+    counts = EngineMetrics()
+    counts.answers["GET /item/{name}"][200] += 3
+    counts.waits["GET /item/{name}"].observe(0.02)
+    odd = 'a"b\\c\nd'
+    text = metrics_text(
+        [*counts.metric_families(), gauge("svc_x", "Of x.", {odd: 2.5}, "name"), counter("svc_y", "Of y.", 7)]
+    ).decode()
+    found = {family.name: family for family in text_string_to_metric_families(text)}
+    (answered,) = found["svc_http_requests"].samples
+    assert (answered.value, answered.labels["route"], answered.labels["status"]) == (3, "/item/{name}", "200")
+    times = {
+        sample.labels.get("le", sample.name[-5:]): sample.value
+        for sample in found["svc_http_request_duration_seconds"].samples
+    }
+    assert (times["0.001"], times["0.01"], times["0.025"], times["+Inf"], times["count"], times["s_sum"]) == (
+        *(2, 2, 3, 3, 3),
+        0.02,
+    )
+    assert found["svc_x"].samples[0].labels == {"name": odd}
+    assert (found["svc_y"].type, found["svc_y"].samples[0].value) == ("counter", 7)
+    assert text.endswith("# EOF\n")
+
+
+def test_a_family_of_nothing_is_there() -> None:
+    text = metrics_text([Histogram().family("svc_z_seconds", "Of z."), counter("svc_none", "Of none.", {}, "of")])
+    found = {family.name: len(family.samples) for family in text_string_to_metric_families(text.decode())}
+    assert (found["svc_z_seconds"], found["svc_none"]) == (16, 0)
+
+
+@pytest.mark.parametrize("service", [Relay(RelayConfig()), Api(ApiConfig()), Dashboard(DashboardConfig(), {})])
+def test_each_server_says_what_can_be_parsed_and_names_nothing_twice(service: Service) -> None:
+    found = [family.name for family in text_string_to_metric_families(exposition(service))]
+    assert len(found) == len({*found}) > 10
+
+
+@pytest.mark.parametrize("expr", EXPRESSIONS)
+def test_what_operators_load_names_what_there_is(expr: str, names: set[str]) -> None:
+    assert expr.count("(") == expr.count(")")
+    wanted = [name for name in NAME.findall(expr) if not name.startswith(UNKNOWN_ELSEWHERE) or name in names]
+    assert wanted or "up{" in expr or expr == "prometheus"
+    assert {*wanted} <= names
+
+
+def test_the_rules_are_those_of_prometheus() -> None:
+    for rule in RULES:
+        assert (
+            {"alert", "expr", "labels", "annotations"}
+            <= rule.keys()
+            <= {*("alert", "expr", "for", "labels", "annotations")}
+        )
+        assert rule["labels"]["severity"] in ("info", "warning", "critical")
+        assert re.fullmatch(r"\d+[smhd]", rule.get("for", "1m"))
+    assert len({rule["alert"] for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
+def test_prometheus_itself_takes_the_rules_and_the_numbers() -> None:
+    assert PROMTOOL is not None
+    checked = subprocess.run([PROMTOOL, "check", "rules", FOLDER / "alerts.yaml"], capture_output=True, text=True)
+    assert (checked.returncode, f"SUCCESS: {len(RULES)} rules found" in checked.stdout) == (0, True), checked.stderr
+    for service in (Relay(RelayConfig()), Api(ApiConfig()), Dashboard(DashboardConfig(), {})):
+        text = exposition(service)
+        told = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True)
+        # It reads the older form of the text, in which the help of a counter stands under another name.
+        assert {line.partition(" ")[2] for line in (told.stdout + told.stderr).splitlines()} == {"no help text"}
+
+
+def test_the_board_is_one_of_grafana() -> None:
+    panels: list[dict[str, Any]] = BOARD["panels"]
+    assert {"title", "uid", "schemaVersion", "templating", "time", "panels"} <= BOARD.keys()
+    assert [panel["id"] for panel in panels] == list(range(1, len(panels) + 1))
+    places = {(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}
+    assert len(places) == len(panels)
+    for panel in panels:
+        assert panel["type"] == "timeseries"
+        assert [target["refId"] for target in panel["targets"]] == ["A", "B", "C", "D"][: len(panel["targets"])]
+
+
+def test_outcomes_that_rules_name_are_those_that_there_are() -> None:
+    text = exposition(Relay(RelayConfig()), Api(ApiConfig()))
+    for rule in RULES:
+        for outcome in re.findall(r'outcome="([^"]+)"', rule["expr"]):
+            assert f'outcome="{outcome}"' in text

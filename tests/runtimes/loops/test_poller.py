@@ -1,0 +1,119 @@
+"""What stands in for epoll tells the same, and a loop runs on it."""
+
+from __future__ import annotations
+
+import select
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from typing import cast
+
+import pytest
+
+from runtimes.loops import threads_loop
+from runtimes.loops.poller import READ, WRITE, Polling, Selected, new_polling
+from runtimes.loops.threads_loop import ThreadsLoop
+from runtimes.loops.waker import Waker
+
+KINDS = [
+    Selected,
+    pytest.param(new_polling, marks=pytest.mark.skipif(sys.platform != "linux", reason="there is no epoll")),
+]
+
+
+@pytest.fixture(params=KINDS)
+def polling(request: pytest.FixtureRequest) -> Iterator[Polling]:
+    with closing(request.param()) as made:
+        yield made
+
+
+def test_what_is_watched_is_told(polling: Polling) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        fd = here.fileno()
+        polling.register(fd, READ)
+        assert polling.poll(0.0, 4) == []
+        polling.modify(fd, READ | WRITE)
+        assert polling.poll(1.0, 4) == [(fd, WRITE)]
+        there.send(b"x")
+        assert polling.poll(None, 4) == [(fd, READ | WRITE)]
+        assert select.select([polling.fileno()], [], [], 1.0)[0]
+        polling.modify(fd, READ)
+        assert polling.poll(0.0, 4) == [(fd, READ)]
+        polling.unregister(fd)
+        assert polling.poll(0.0, 4) == []
+
+
+def test_a_hang_up_is_news_for_who_writes_and_for_who_reads(polling: Polling) -> None:
+    here, there = socket.socketpair()
+    with here:
+        there.close()
+        for wanted, others in ((READ, WRITE), (WRITE, READ)):
+            polling.register(here.fileno(), wanted)
+            ((fd, events),) = polling.poll(1.0, 4)
+            assert fd == here.fileno()
+            assert events & ~others
+            polling.unregister(fd)
+
+
+def test_a_loop_without_epoll(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads_loop, "new_polling", Selected)
+    loop, waker, heard = ThreadsLoop(), Waker(), list[str]()
+    assert isinstance(loop.polling, Selected)
+    loop.watch_read(waker)
+    waker.post(lambda: heard.append("called"))
+    loop.turn()
+    assert heard == ["called"]
+    loop.turn(0.0)
+    loop.close(waker)
+    waker.dispose()
+    loop.end()
+
+
+def test_the_kernel_is_not_told_what_it_knows(polling: Polling) -> None:
+    class Told:
+        def __getattr__(self, order: str) -> object:
+            orders.append(order)
+            return getattr(polling, order)
+
+    loop, waker, orders = ThreadsLoop(), Waker(), list[str]()
+    loop.end()
+    loop.polling = cast("Polling", Told())
+    for order in (loop.watch_read, loop.unwatch_write, loop.watch_read, loop.watch_write, loop.watch_write):
+        order(waker)
+    assert orders == ["register", "modify"]
+    for order in (loop.unwatch_write, loop.unwatch_write, loop.unwatch_read, loop.unwatch_read, loop.close):
+        order(waker)
+    assert orders == ["register", "modify", "modify", "unregister"]
+    waker.dispose()
+
+
+def test_who_was_closed_in_a_round_is_not_called_in_it_nor_who_has_its_number_now() -> None:
+    class Calls(Waker):
+        def on_readable(self) -> None:
+            heard.append(self)
+            other = self.other
+            number = other.sock.fileno()
+            loop.close(other)
+            late = Calls()
+            late.poke_sock.send(b"x")
+            taken.append(late)
+            assert late.sock.fileno() == number
+            loop.watch_read(late)
+
+        other: Calls
+
+    loop, heard, taken = ThreadsLoop(), list[Waker](), list[Waker]()
+    one, two = Calls(), Calls()
+    one.other, two.other = two, one
+    for each in (one, two):
+        loop.watch_read(each)
+        each.poke_sock.send(b"x")
+    loop.turn()
+    assert len(heard) == 1
+    for left in (*heard, *taken):
+        loop.close(left)
+    for left in (one, two, *taken):
+        left.dispose()
+    loop.end()

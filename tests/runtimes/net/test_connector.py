@@ -1,0 +1,170 @@
+"""Connecting: by figures and by name, refused, given up, from one address to the next."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtimes.host.host import Services
+from svc_proto.commands import Cancel, CloseWrite, Connect, Connected, Send
+from svc_proto.facts import Address, ChannelId, Done, Failed, FailureKind, OperationId, Received
+from tests.runtimes.scripted_core import TIMEOUT, read_exactly, running
+from tests.runtimes.test_operations import refusal
+
+OP = OperationId(1)
+CH = ChannelId(1)
+
+
+def entry(host: str, port: int) -> tuple[Any, ...]:
+    return (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))
+
+
+@contextmanager
+def server() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        sock.settimeout(TIMEOUT)
+        yield sock
+
+
+@contextmanager
+def silent() -> Iterator[int]:
+    """A port that neither accepts nor refuses: its backlog is full."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen(0)
+        port = sock.getsockname()[1]
+        fillers = [socket.socket() for _ in range(4)]
+        for filler in fillers:
+            filler.setblocking(False)
+            filler.connect_ex(("127.0.0.1", port))
+        yield port
+        for filler in fillers:
+            filler.close()
+
+
+def refused_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+    return port
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_connect_and_talk(runtime: str, host: str) -> None:
+    with server() as listening, running(runtime) as live:
+        port = listening.getsockname()[1]
+        assert live.done(Connect(OP, CH, host, port)) == Connected(Address("127.0.0.1", port))
+        peer, _ = listening.accept()
+        peer.settimeout(TIMEOUT)
+        live.order(Send(CH, b"hello"))
+        assert read_exactly(peer, 5) == b"hello"
+        peer.sendall(b"and you")
+        assert live.expect(Received) == Received(CH, b"and you")
+        live.order(CloseWrite(CH))
+        assert peer.recv(1) == b""
+        peer.close()
+        live.closed(CH)
+
+
+def test_a_socket_of_this_host(runtime: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "socket")
+    with socket.socket(socket.AF_UNIX) as listening, running(runtime) as live:
+        listening.bind(path)
+        assert refusal(live, Connect(OP, CH, path, 6379)) is FailureKind.UNREACHABLE  # nobody listens
+        listening.listen()
+        assert live.done(Connect(OP, CH, path, 6379)) == Connected(Address(path, 6379))
+        peer, _ = listening.accept()
+        peer.settimeout(TIMEOUT)
+        live.order(Send(CH, b"hello"))
+        assert read_exactly(peer, 5) == b"hello"
+        live.order(CloseWrite(CH))
+        assert peer.recv(1) == b""
+        peer.close()
+        live.closed(CH)
+        assert refusal(live, Connect(OP, CH, f"{path}-none", 6379)) is FailureKind.NOT_FOUND
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_refused(runtime: str, host: str) -> None:
+    with running(runtime) as live:
+        assert refusal(live, Connect(OP, CH, host, refused_port())) is FailureKind.UNREACHABLE
+
+
+def test_a_name_that_is_not_known(runtime: str) -> None:
+    def resolver(host: str, port: int) -> list[tuple[Any, ...]]:
+        raise socket.gaierror(socket.EAI_NONAME, "no")
+
+    with running(runtime, services=Services(resolver=resolver)) as live:
+        assert refusal(live, Connect(OP, CH, "nowhere.example", 80)) is FailureKind.UNREACHABLE
+        assert refusal(live, Connect(OperationId(3), ChannelId(5), "127.0.0.1", 99_999_999)) is FailureKind.INVALID
+        assert refusal(live, Connect(OperationId(2), ChannelId(3), "::bad::", 80)) is FailureKind.UNREACHABLE
+
+
+def test_the_next_address_is_tried(runtime: str) -> None:
+    with server() as listening:
+        port = listening.getsockname()[1]
+        found = [
+            (9999, socket.SOCK_STREAM, 6, "", ("?", 0)),  # a family that this host does not have
+            entry("127.0.0.1", refused_port()),
+            entry("127.0.0.1", port),
+        ]
+        with running(runtime, services=Services(resolver=lambda host, port: found)) as live:
+            assert live.done(Connect(OP, CH, "two.example", 1)) == Connected(Address("127.0.0.1", port))
+
+
+def test_an_address_that_is_silent_is_overtaken(runtime: str) -> None:
+    with server() as listening, silent() as deaf:
+        port = listening.getsockname()[1]
+        found = [entry("127.0.0.1", deaf), entry("127.0.0.1", port)]
+        with running(runtime, services=Services(resolver=lambda host, port: found)) as live:
+            assert live.done(Connect(OP, CH, "two.example", 1)) == Connected(Address("127.0.0.1", port))
+
+
+def test_no_address_at_all(runtime: str) -> None:
+    with running(runtime, services=Services(resolver=lambda host, port: [])) as live:
+        assert isinstance(live.ask(Connect(OP, CH, "none.example", 1)), Failed)
+
+
+def test_cancel_while_connecting(runtime: str) -> None:
+    with silent() as deaf, running(runtime) as live:
+        live.order(Connect(OP, CH, "127.0.0.1", deaf))
+        live.order(Cancel(OP), Cancel(OP))
+        assert refusal(live, OP) is FailureKind.CANCELLED
+
+
+def test_cancel_while_resolving(runtime: str) -> None:
+    go = threading.Event()
+
+    def resolver(host: str, port: int) -> list[tuple[Any, ...]]:
+        go.wait(TIMEOUT)
+        return [entry("127.0.0.1", 1)]
+
+    with running(runtime, services=Services(resolver=resolver)) as live:
+        live.order(Connect(OP, CH, "slow.example", 1))
+        live.order(Cancel(OP))
+        assert refusal(live, OP) is FailureKind.CANCELLED
+        go.set()
+
+
+def test_ipv6_when_there_is_any(runtime: str) -> None:
+    try:
+        listening = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("no IPv6 on this host")
+    with listening, running(runtime) as live:
+        port = listening.getsockname()[1]
+        answer = live.ask(Connect(OP, CH, "::1", port))
+        assert answer == Done(OP, Connected(Address("::1", port)))
+
+
+def test_exit_while_connecting(runtime: str) -> None:
+    with silent() as deaf, running(runtime) as live:
+        live.order(Connect(OP, CH, "127.0.0.1", deaf))
+        sock, _ = live.accept()
+        sock.close()

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from runtimes.net.listener import bind
+from runtimes.net.reuseport_bpf import steer
+
+SOURCES = [f"127.0.0.{n}" for n in range(1, 33)]
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="the program is the Linux kernel's")
+
+only_dual = pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this host has no IPv6")
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def listeners(opened: ExitStack, n: int, host: str = "127.0.0.1") -> list[socket.socket]:
+    """So many on one port, which somebody holds who does not listen."""
+    held = bind(host, 0, shared=True, listen=False)
+    opened.enter_context(held.sock)
+    doors = [bind(host, held.address.port, shared=True).sock for _ in range(n)]
+    for door in doors:
+        opened.enter_context(door)
+    return doors
+
+
+def reached(doors: list[socket.socket], source: str) -> int:
+    """Which of them a connection from there gets to."""
+    family = socket.AF_INET6 if ":" in source else socket.AF_INET
+    with socket.socket(family) as caller:
+        caller.bind((source, 0))
+        caller.connect(("::1" if ":" in source else "127.0.0.1", doors[0].getsockname()[1]))
+        for n, door in enumerate(doors):
+            try:
+                door.accept()[0].close()
+            except BlockingIOError:
+                continue
+            return n
+    raise AssertionError("nobody was reached")
+
+
+@only_linux
+@only_dual
+@pytest.mark.parametrize("host", ["127.0.0.1", "::"])
+def test_who_comes_from_one_place_stays_in_one_place(opened: ExitStack, host: str) -> None:
+    doors = listeners(opened, 3, host)
+    assert [steer(door, 3) for door in doors] == [True] * 3
+    places = {source: {reached(doors, source) for _ in range(8)} for source in SOURCES}
+    assert all(len(found) == 1 for found in places.values())
+    counts = [sum(found == {n} for found in places.values()) for n in range(3)]
+    assert min(counts) >= len(SOURCES) // 6, counts
+
+
+@only_linux
+@only_dual
+def test_ipv6_counts_by_its_first_half(opened: ExitStack) -> None:
+    doors = listeners(opened, 3, "::")
+    assert steer(doors[0], 3)
+    assert {reached(doors, "::1") for _ in range(16)} == {0}  # all of it is zero
+
+
+@only_linux
+def test_a_place_that_is_empty_is_passed_over(opened: ExitStack) -> None:
+    doors = listeners(opened, 3)
+    assert steer(doors[0], 3)
+    doors.pop().close()
+    assert {reached(doors, source) for source in SOURCES} == {0, 1}
+
+
+def test_where_the_system_cannot(opened: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as sock:
+        assert not steer(sock, 3)  # it listens nowhere, and shares nothing
+    (door,) = listeners(opened, 1)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert not steer(door, 3)

@@ -1,0 +1,92 @@
+"""Children of tests: one that is spawned and listened to, and what is left of those that were."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+from pathlib import Path
+
+from svc_proto.commands import (
+    Send,
+    Spawn,
+    Spawned,
+    TerminalSize,
+)
+from svc_proto.facts import (
+    ChannelId,
+    Closed,
+    Fact,
+    OperationId,
+    Received,
+)
+from tests.runtimes.scripted_core import TIMEOUT, Live
+
+SIZE = TerminalSize(80, 24)
+CH, ERR = ChannelId(101), ChannelId(103)
+OP = OperationId(1)
+
+
+def children() -> list[str]:
+    """Return the child processes of this process as `pid name`, with `zombie` behind those that have exited."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            pid, name, state, parent = re.match(r"(\d+) \((.*)\) (\S) (\d+)", path.read_text()).groups()  # type: ignore[union-attr]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(parent) == os.getpid():
+            found.append(f"{pid} {name}{' zombie' if state == 'Z' else ''}")
+    return found
+
+
+def wait_gone(pid: int) -> None:
+    """Wait until a process, not necessarily a child of ours, has exited."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        ready, _, _ = select.select([fd], [], [], TIMEOUT)
+        assert ready, f"process {pid} still runs"
+    finally:
+        os.close(fd)
+
+
+class Child:
+    """A spawned child and what it has said."""
+
+    def __init__(
+        self, live: Live, *argv: str, shell: str | None = None, terminal: bool = False, **more: object
+    ) -> None:
+        self.live = live
+        self.data = b""
+        self.errors = b""
+        self.facts: list[Fact] = []
+        command = ("/bin/sh", "-c", shell) if shell is not None else argv
+        spawn = Spawn(OP, CH, command, terminal=SIZE if terminal else None, **more)  # type: ignore[arg-type]
+        spawned = live.done(spawn)
+        assert isinstance(spawned, Spawned)
+        self.pid = spawned.pid
+
+    def step(self) -> Fact:
+        fact = self.live.fact()
+        self.facts.append(fact)
+        if isinstance(fact, Received) and fact.ch == CH:
+            self.data += fact.data
+        elif isinstance(fact, Received) and fact.ch == ERR:
+            self.errors += fact.data
+        return fact
+
+    def until(self, wanted: bytes) -> None:
+        while wanted not in self.data:
+            self.step()
+
+    def closed(self, ch: ChannelId = CH) -> Closed:
+        while True:
+            fact = self.step()
+            if isinstance(fact, Closed) and fact.ch == ch:
+                return fact
+
+    def send(self, data: bytes) -> None:
+        self.live.order(Send(CH, data))

@@ -1,0 +1,172 @@
+"""A scripted core on a real loop in a background thread, and blocking sockets to talk to it.
+
+The first connection is the control line: `order` has the core return commands by sending a byte on it.
+"""
+
+from __future__ import annotations
+
+import queue
+import socket
+import ssl
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from runtimes.host.host import Program, Services
+from runtimes.loops.waker import Handle
+from runtimes.net.listener import Listener, bind
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Exit, Operation, Ready
+from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, OperationId, Received, Started, Stopping
+from tests.beside import Beside
+
+TIMEOUT = 30.0  # s for anything a test waits for; only a busy machine takes long
+CONTROL = ChannelId(2)
+F = TypeVar("F")
+React = Callable[[Fact], list[Command]]
+
+
+class ScriptCore:
+    """Records facts, answers them with `react`, and returns what the test orders over the control line."""
+
+    def __init__(self, react: React | None = None) -> None:
+        self.react = react or (lambda fact: [])
+        self.facts: queue.SimpleQueue[Fact] = queue.SimpleQueue()
+        self.orders: deque[list[Command]] = deque()
+        self.deadline: float | None = None
+        self.ticks: queue.SimpleQueue[float] = queue.SimpleQueue()
+
+    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+        if fact is None:
+            self.deadline = None
+            self.ticks.put(now.mono)
+            return []
+        if isinstance(fact, Received) and fact.ch == CONTROL:
+            return [command for _ in fact.data for command in self.orders.popleft()]
+        self.facts.put(fact)
+        commands = self.react(fact)
+        if isinstance(fact, Started):
+            commands = [Ready(), *commands]
+        if isinstance(fact, Stopping):
+            commands = [*commands, Exit(0, "stopped")]
+        return commands
+
+    def next_deadline(self) -> float | None:
+        return self.deadline
+
+
+class Live:
+    """A running core, seen from the test."""
+
+    def __init__(self, core: ScriptCore, listener: Listener, extra: Listener | None, handle: Handle) -> None:
+        self.core = core
+        self.listener = listener
+        self.extra = extra
+        self.handle = handle
+        self.seen: list[Fact] = []
+        self.control = self.connect()
+        self.expect(Accepted)
+
+    def connect(self, listener: Listener | None = None) -> socket.socket:
+        address = (listener or self.listener).address
+        sock = socket.create_connection((address.host, address.port), timeout=TIMEOUT)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return sock
+
+    def accept(self) -> tuple[socket.socket, ChannelId]:
+        """A new connection and the number that the core knows it by."""
+        sock = self.connect()
+        return sock, self.expect(Accepted).ch
+
+    def order(self, *commands: Command) -> None:
+        self.core.orders.append(list(commands))
+        self.control.sendall(b"!")
+
+    def ask(self, operation: Operation[Any]) -> Done | Failed:
+        """Order an operation and wait for its answer."""
+        self.order(operation)
+        return self.answer(operation.op)
+
+    def answer(self, op: int) -> Done | Failed:
+        while True:
+            fact = self.fact()
+            if isinstance(fact, Done | Failed) and fact.op == op:
+                return fact
+
+    def done(self, operation: Operation[Any]) -> Any:
+        answer = self.ask(operation)
+        assert isinstance(answer, Done), answer
+        return answer.result
+
+    def fact(self) -> Fact:
+        fact = self.core.facts.get(timeout=TIMEOUT)
+        self.seen.append(fact)
+        return fact
+
+    def expect(self, kind: type[F]) -> F:
+        """The next fact of that type; others are passed over (and kept in `seen`)."""
+        while True:
+            fact = self.fact()
+            if isinstance(fact, kind):
+                return fact
+
+    def closed(self, ch: ChannelId) -> Closed:
+        while True:
+            fact = self.expect(Closed)
+            if fact.ch == ch:
+                return fact
+
+
+@contextmanager
+def running(
+    runtime: str,
+    react: React | None = None,
+    *,
+    services: Services | None = None,
+    tls: ssl.SSLContext | None = None,
+    listener: Listener | None = None,
+    more: Sequence[Listener] = (),
+) -> Iterator[Live]:
+    """A scripted core that runs; with `tls`, `live.extra` is a second listener that speaks it.
+
+    `more` are further listeners of the same program.
+    """
+    core = ScriptCore(react)
+    plain = listener or bind("127.0.0.1", 0)
+    extra = bind("127.0.0.1", 0, tls=tls) if tls is not None else None
+    listeners = [plain, *([] if extra is None else [extra]), *more]
+    program = Program(core=core, listeners=listeners, services=services or Services())
+    beside = Beside(program, runtime)
+    live = Live(core, plain, extra, beside.handle)
+    try:
+        yield live
+    finally:
+        live.handle.stop(0.0)
+        code = beside.exit_code(TIMEOUT)
+        live.control.close()
+    assert code == 0
+
+
+def read_all(sock: socket.socket) -> bytes:
+    """Everything up to the FIN."""
+    parts = []
+    while part := sock.recv(1 << 16):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def read_exactly(sock: socket.socket, n: int) -> bytes:
+    data = b""
+    while len(data) < n:
+        part = sock.recv(n - len(data))
+        assert part
+        data += part
+    return data
+
+
+def ops() -> Iterator[OperationId]:
+    number = 0
+    while True:
+        number += 1
+        yield OperationId(number)

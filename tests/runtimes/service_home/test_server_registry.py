@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from runtimes.service_home.home import find_home, with_env_file
+from runtimes.service_home.running_relay import beside_running
+from runtimes.service_home.server_registry import GLANCE, HomeClaim, TakenError, claim, find_all, find_running, is_held
+from svc_proto.basics.brand import HERMES, SVC
+from svc_proto.relay_config import RelayConfig
+
+WHERE = {"host": "::", "port": 8767, "inside": "http://[::1]:8767"}
+
+
+def taken(home: Path, role: str = "relay", **more: object) -> HomeClaim:
+    made = claim(home, role, version="1.2")
+    made.tell({**WHERE, **more})
+    return made
+
+
+def test_who_runs_is_found_with_what_it_said(tmp_path: Path) -> None:
+    assert find_running(tmp_path, "relay") is None
+    relay = taken(tmp_path, certificate="c.pem", certificate_key="k.pem", brand="hermes")
+    found = find_running(tmp_path, "relay")
+    assert found is not None
+    assert (found.role, found.pid, found.version, found.brand) == ("relay", os.getpid(), "1.2", "hermes")
+    assert (found.url, found.inside) == ("https://[::]:8767", "http://[::1]:8767")
+    api = taken(tmp_path, "api", host="127.0.0.1", key="environment")
+    assert [each.url for each in find_all(tmp_path)] == ["https://[::]:8767", "http://127.0.0.1:8767"]
+    for claimed in (relay, api):
+        claimed.release()
+        claimed.release()  # once more does nothing
+        claimed.tell(WHERE)
+    assert find_all(tmp_path) == []
+
+
+def test_before_it_accepts_it_has_the_home_and_is_not_found(tmp_path: Path) -> None:
+    starting = claim(tmp_path, "relay", version="1")
+    assert is_held(tmp_path, "relay")
+    assert find_running(tmp_path, "relay") is None
+    starting.release()
+    assert not is_held(tmp_path, "relay")
+
+
+def test_a_second_one_is_told_who_has_the_home(tmp_path: Path) -> None:
+    first = taken(tmp_path)
+    with pytest.raises(TakenError) as caught:
+        claim(tmp_path, "relay", version="1")
+    assert (caught.value.role, caught.value.pid) == ("relay", os.getpid())
+    taken(tmp_path, "api").release()  # another kind may
+    first.release()
+    taken(tmp_path).release()
+
+
+def test_what_a_crash_left_counts_for_nothing_whoever_has_its_number_now(tmp_path: Path) -> None:
+    left = taken(tmp_path)
+    text = (tmp_path / "run" / "relay.json").read_text()
+    left.release()
+    (tmp_path / "run" / "relay.json").write_text(text)
+    assert json.loads(text)["pid"] == os.getpid()
+    assert not is_held(tmp_path, "relay")
+    assert find_running(tmp_path, "relay") is None
+    taken(tmp_path).release()
+
+
+def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
+    program = (
+        "import sys, os, pathlib; from runtimes.service_home.server_registry import claim; "
+        "c = claim(pathlib.Path(sys.argv[1]), 'relay', version='1'); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
+    assert done.returncode == -9
+    assert (tmp_path / "run" / "relay.json").stat().st_size > 0
+    assert not is_held(tmp_path, "relay")
+
+
+def test_somebody_who_looks_does_not_hinder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken(tmp_path).release()
+    look = os.open(tmp_path / "run" / "relay.json", os.O_RDONLY)
+    fcntl.flock(look, fcntl.LOCK_SH)
+    monkeypatch.setattr("runtimes.service_home.server_registry.time.sleep", lambda seconds: os.close(look))
+    assert GLANCE > 0
+    taken(tmp_path).release()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"role": "relay"}', "\x00\xff"])
+def test_a_file_that_says_nothing_sensible(tmp_path: Path, text: str) -> None:
+    held = taken(tmp_path)
+    (tmp_path / "run" / "relay.json").write_text(text)
+    assert find_running(tmp_path, "relay") is None
+    with pytest.raises(TakenError) as caught:
+        claim(tmp_path, "relay", version="1")
+    assert caught.value.pid is None
+    held.release()
+
+
+def test_the_file_is_nobody_elses_business(tmp_path: Path) -> None:
+    taken(tmp_path / "home").release()
+    assert (tmp_path / "home" / "run").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "home" / "run" / "relay.json").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "home" / "run" / "api.json").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic"):
+        claim(tmp_path / "home", "api", version="1")
+
+
+def test_settings_follow_what_runs(tmp_path: Path) -> None:
+    config = RelayConfig(home=str(tmp_path), port=1, host="10.0.0.1", webapi_url="http://elsewhere:2")
+    assert beside_running(config) == config
+    relay = taken(tmp_path, certificate="c", certificate_key="k", brand="hermes", root_path="/relay")
+    found = beside_running(config)
+    assert (found.host, found.port, found.tls, found.inside) == ("::", 8767, True, "http://[::1]:8767")
+    assert found.root_path == "/relay"
+    assert (found.brand, beside_running(config, branded=True).brand) == (HERMES, SVC)
+    assert found.webapi_inside is None
+    api = taken(tmp_path, "api", host="127.0.0.1", port=3, inside="http://127.0.0.1:4")
+    found = beside_running(evolve(config, ssl_cert="mine", ssl_key="mine"))
+    assert (found.webapi_url, found.webapi_inside) == ("http://127.0.0.1:3", "http://127.0.0.1:4")
+    relay.release()
+    assert beside_running(config).port == 1
+    named = evolve(config, api_key="of-this-shell", key_in_environment=True)
+    assert not beside_running(named).key_in_environment  # the server has another one
+    api.tell({**WHERE, "key": "environment"})
+    assert beside_running(named).key_in_environment
+    api.release()
+
+
+def test_the_file_of_settings(tmp_path: Path) -> None:
+    env = {"SVC_HOME": str(tmp_path), "RELAY_HOST": "::1"}
+    assert with_env_file(env) == env
+    (tmp_path / ".env").write_text("RELAY_PORT=5\nRELAY_HOST=no\nAPI_SERVER_KEY=secret\nSVC_HOME=/no\n")
+    assert with_env_file(env) == {**env, "RELAY_PORT": "5"}
+    assert with_env_file({**env, "API_SERVER_KEY": "mine"})["API_SERVER_KEY"] == "mine"
+    assert find_home({"HERMES_HOME": "/h"}) == Path("/h")
+    assert find_home({}) == Path.home() / ".svc"

@@ -1,0 +1,354 @@
+"""Clocks, timers, the life of processes, logs, determinism."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runtimes.sim.contract import ContractError
+from runtimes.sim.cost import HandleCost
+from runtimes.sim.faults import Faults
+from runtimes.sim.process import KILLED
+from runtimes.sim.raw_peer import ConnectFailed
+from runtimes.sim.simulation import LimitPassed, World
+from runtimes.sim.trace import Record
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Compute, Exit, Level, Log, Operation, Query, Ready, Send
+from svc_proto.facts import Accepted, Closed, Fact, Failure, FailureKind, Received, Started, Stopping
+from svc_proto.store_requests import SaveSession
+from tests.runtimes.sim.toy_cores import Bench, Toy, echo
+
+ROOT = Path(__file__).parents[3]  # of the repository
+
+
+def test_a_timer_of_30_s_fires_at_exactly_30_s() -> None:
+    def react(toy: Toy, fact: Fact | None) -> None:
+        if isinstance(fact, Started):
+            toy.deadline = toy.now.mono + 30.0
+
+    world = World()
+    bench = Bench(world, react)
+    world.run_for(29.999)
+    assert bench.toy.facts == [Started()]
+    world.run_for(1.0)
+    assert bench.toy.facts == [Started(), None]
+    assert [moment.mono for moment in bench.toy.times] == [1000.0, 1030.0]
+    assert bench.toy.times[1].wall == 1_800_000_030.0
+
+
+def test_an_earlier_deadline_replaces_a_later_one() -> None:
+    world = World()
+    bench = Bench(world, lambda toy, fact: setattr(toy, "deadline", 1050.0) if isinstance(fact, Started) else None)
+    bench.toy.deadline = 1010.0
+    bench.process.nudge()
+    world.run_for(20.0)
+    assert bench.toy.times[-1].mono == 1010.0
+    bench.toy.deadline = 1060.0
+    bench.process.nudge()
+    world.run_for(39.0)  # the wake-up at 1050 is void
+    assert len(bench.toy.facts) == 2
+    world.run_for(2.0)
+    assert bench.toy.times[-1].mono == 1060.0
+
+
+def test_a_deadline_that_moved_later_wakes_nobody_before() -> None:
+    world = World()
+    bench = Bench(world, lambda toy, fact: setattr(toy, "deadline", 1010.0) if isinstance(fact, Started) else None)
+    bench.toy.deadline = 1020.0
+    world.run_for(15.0)
+    assert bench.toy.facts == [Started()]
+    world.run_for(10.0)
+    assert bench.toy.times[-1].mono == 1020.0
+
+
+def test_a_deadline_that_never_moves_is_an_error() -> None:
+    class Stuck(Toy):
+        def next_deadline(self) -> float | None:
+            return 1000.0
+
+    world = World()
+    world.host("relay").start(Stuck)
+    with pytest.raises(ContractError, match="stays at"):
+        world.run_for(1.0)
+
+
+def test_a_core_that_raises_is_named() -> None:
+    class Broken(Toy):
+        def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+            raise KeyError("x")
+
+    world = World()
+    world.host("relay").start(Broken)
+    with pytest.raises(KeyError) as caught:
+        world.run_idle()
+    assert "relay#1" in caught.value.__notes__[0]
+
+
+def test_wall_clocks_are_the_hosts_own() -> None:
+    world = World()
+    bench = Bench(world)
+    bench.phone.clock_offset = -5.0
+    bench.relay.step_wall(3600.0)
+    assert bench.relay.moment() == Moment(1000.0, 1_800_003_600.0)
+    assert bench.phone.wall() == 1_799_999_995.0
+
+
+def test_a_slow_clock_wakes_late() -> None:
+    world = World()
+    bench = Bench(world)
+    world.run_idle()
+    bench.relay.run_clock(0.5)
+    world.run_for(10.0)
+    assert bench.relay.mono() == 1005.0
+    assert bench.relay.when(1006.0) == pytest.approx(1012.0)
+    assert bench.phone.mono() == 1010.0
+    assert bench.phone.when(1011.0) == 1011.0
+    bench.relay.run_clock(2.0)
+    world.run_for(1.0)
+    assert bench.relay.mono() == 1007.0
+
+
+def test_a_timer_follows_its_hosts_clock() -> None:
+    def react(toy: Toy, fact: Fact | None) -> None:
+        if isinstance(fact, Started):
+            toy.deadline = toy.now.mono + 30.0
+
+    world = World()
+    bench = Bench(world, react)
+    world.run_idle()
+    bench.relay.run_clock(0.5)
+    world.run_for(59.9)
+    assert bench.toy.facts == [Started()]
+    world.run_for(0.2)
+    assert bench.toy.facts == [Started(), None]
+    assert bench.toy.times[1].mono == pytest.approx(1030.0, abs=0.001)
+
+
+def test_names_and_addresses_are_unique() -> None:
+    world = World()
+    world.host("relay", "10.0.0.1")
+    with pytest.raises(ValueError, match="there already"):
+        world.host("relay", "10.0.0.2")
+    with pytest.raises(ValueError, match="there already"):
+        world.host("phone", "10.0.0.1")
+    assert repr(world.hosts["relay"]) == "<host relay 10.0.0.1>"
+
+
+def test_limit_passed_shows_what_happened_last() -> None:
+    world = World(seed=3)
+    Bench(world)
+    with pytest.raises(LimitPassed, match=r"seed 3(.|\n)*relay#1: Ready\(\)"):
+        world.run_until(lambda: False, limit=2.0)
+    assert world.now == 1002.0
+    assert not world.step()
+
+
+def test_a_world_that_stands_still_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtimes.sim.simulation.MAX_EVENTS", 100)
+    world = World()
+
+    def again() -> None:
+        world.after(0.0, again)
+
+    again()
+    with pytest.raises(LimitPassed, match="stands still"):
+        world.run_for(1.0)
+
+
+def test_logs_carry_the_wall_time() -> None:
+    world = World(trace=True)
+    bench = Bench(world)
+    bench.order(Log(Level.WARNING, "odd", {"n": 1}))
+    assert bench.process.commands == [Ready(), Log(Level.WARNING, "odd", {"n": 1})]
+    (line,) = bench.process.logs
+    assert (line.wall, line.level, line.event, line.fields) == (1_800_000_000.0, Level.WARNING, "odd", {"n": 1})
+
+
+def test_stop_tells_the_core_and_closes_the_port() -> None:
+    def react(toy: Toy, fact: Fact | None) -> None:
+        if isinstance(fact, Stopping):
+            toy.emit(Exit(0, "bye"), Log(Level.INFO, "last", {}))
+
+    world = World()
+    bench = Bench(world, react)
+    bench.process.stop(grace=3.0)
+    assert bench.process.alive
+    assert repr(bench.process) == "<process relay#1 runs>"
+    world.run_idle()
+    assert Stopping(3.0) in bench.toy.facts
+    assert (bench.process.exit_code, bench.process.exit_reason) == (0, "bye")
+    assert repr(bench.process) == "<process relay#1 exited 0>"
+    assert [line.event for line in bench.process.logs] == ["last"]
+    bench.process.stop()
+    bench.process.kill()
+    bench.process.nudge()
+    assert bench.process.exit_code == 0
+    world.run_for(1.0)
+
+
+def test_exit_sends_what_is_in_the_kernel_and_then_a_fin() -> None:
+    world = World()
+
+    def react(toy: Toy, fact: Fact | None) -> None:
+        if isinstance(fact, Received):
+            toy.emit(Send(fact.ch, b"bye"), Exit(1))
+
+    bench = Bench(world, react)
+    wire = world.connect(bench.phone, "relay", 80)
+    wire.send(b"x")
+    assert wire.read_all() == b"bye"
+    assert (wire.eof, wire.closed) == (True, False)
+    wire.send(b"anybody?")
+    world.run_until(lambda: wire.closed)
+    assert wire.why == "reset by the peer"
+
+
+def test_a_killed_process_resets_its_peers_and_can_be_started_again() -> None:
+    world = World()
+    bench = Bench(world, echo)
+    wire = world.connect(bench.phone, "relay", 80)
+    wire.send(b"one")
+    assert wire.read_exactly(3) == b"one"
+    bench.toy.deadline = 1005.0
+    bench.process.nudge()
+    bench.process.kill()
+    assert bench.process.exit_code == KILLED
+    world.run_for(10.0)
+    assert wire.closed
+    assert wire.why == "reset by the peer"
+    assert bench.process.channel_count == 0
+    process = bench.process.restart()
+    world.run_idle()
+    assert process.name == "relay#2"
+    assert len(bench.toys) == 2
+    wire = world.connect(bench.phone, "relay", 80)
+    wire.send(b"two")
+    assert wire.read_until(b"o") == b"two"
+    again = process.restart()  # which kills it
+    assert not process.alive
+    assert again.alive
+
+
+def test_a_process_that_is_killed_before_it_is_ready() -> None:
+    world = World()
+    relay, phone = world.host("relay"), world.host("phone", "10.0.0.2")
+    process = relay.start(Toy, [80])
+    process.kill()
+    world.run_idle()
+    assert not process.ready
+    with pytest.raises(ConnectFailed, match="refused"):
+        world.connect(phone, "relay", 80)
+
+
+def test_entropy_is_a_processs_own_and_repeats() -> None:
+    def draw(seed: int) -> list[bytes]:
+        world = World(seed)
+        bench = Bench(world)
+        bench.process.restart()
+        return [toy.entropy(8) for toy in bench.toys]
+
+    assert draw(1) == draw(1)
+    assert draw(1) != draw(2)
+    assert len(set(draw(1))) == 2
+
+
+def test_records_are_kept_on_demand() -> None:
+    with pytest.raises(ValueError, match="trace=True"):
+        _ = World().records
+    world = World(trace=True)
+    Bench(world)
+    assert world.records[0] == Record(1000.0, "relay#1", "started")
+    assert [record.what for record in world.records[1:]] == [Started(), Ready()]
+    assert len(str(Record(1.0, "x", "y" * 500))) < 200
+
+
+def story(seed: int, faults: Faults = Faults.NONE, cost: HandleCost = HandleCost.NONE) -> World:
+    """A bit of everything, for runs that have to agree."""
+    world = World(seed, faults=faults, cost=cost)
+
+    def react(toy: Toy, fact: Fact | None) -> None:
+        echo(toy, fact)
+        if isinstance(fact, Accepted):
+            toy.deadline = toy.now.mono + 1.0
+            toy.emit(
+                Query(toy.new_op(), SaveSession(str(fact.ch), {"n": 1})), Compute(toy.new_op(), "yaml.load", ("a: 1",))
+            )
+
+    bench = Bench(world, react)
+    wires = [world.connect(bench.phone, "relay", 80) for _ in range(5)]
+    for round_ in range(20):
+        for wire in wires:
+            wire.send(b"%d" % round_ * 50)
+        world.run_for(0.5)
+    bench.process.kill()
+    world.run_for(5.0)
+    return world
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    assert story(5).trace_digest() == story(5).trace_digest()
+    assert story(5).trace_digest() != story(6).trace_digest()
+    stormy = story(5, Faults.some()).trace_digest()
+    assert stormy == story(5, Faults.some()).trace_digest()
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "4711"])
+def test_the_hash_seed_of_the_interpreter_changes_nothing(hash_seed: str) -> None:
+    code = (
+        "from tests.runtimes.sim.test_simulation import story\n"
+        "from runtimes.sim.faults import Faults\n"
+        "print(story(5, Faults.some()).trace_digest())"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == story(5, Faults.some()).trace_digest()
+
+
+def test_a_hundred_worlds_with_faults_keep_the_contract() -> None:
+    for seed in range(100):
+        world = World(seed, faults=Faults.some(5.0))
+        bench = Bench(world, echo)
+        wires = [world.connect(bench.phone, "relay", 80) for _ in range(3)]
+        for _ in range(5):
+            for wire in wires:
+                wire.send(bytes(300))
+            world.run_for(1.0)
+        world.calm()
+        world.run_for(10.0)
+        for wire in wires:
+            assert wire.closed or len(wire.receive()) == 1500
+        assert len(bench.toy.of(Closed)) == sum(wire.closed for wire in wires)
+
+
+def test_a_late_wake_up_is_at_most_50_ms_late() -> None:
+    world = World(faults=Faults(late_wake=1.0, clock_step=1.0))
+    bench = Bench(world, lambda toy, fact: setattr(toy, "deadline", 1010.0) if isinstance(fact, Started) else None)
+    world.run_for(20.0)
+    (when,) = [moment.mono for moment in bench.toy.times if moment.mono > 1005.0]
+    assert 1010.0 < when <= 1010.05
+    assert bench.relay.clock_offset
+
+
+def test_unknown_operations_are_unsupported() -> None:
+    class Juggle(Operation[int]):
+        answer = int
+
+    world = World()
+    bench = Bench(world)
+    failure = bench.ask(lambda op: Juggle(op))
+    assert failure == Failure(FailureKind.UNSUPPORTED, "this runtime has no Juggle")
+
+
+def test_events_are_counted() -> None:
+    world = World()
+    world.after(1.0, lambda: world.after(1.0, list))
+    world.run_for(5.0)
+    assert world.events == 2
+    assert not world.step()
+    assert world.events == 2

@@ -1,0 +1,156 @@
+"""Small cores to run in a simulated world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from runtimes.sim.host import Host, Port
+from runtimes.sim.process import Process
+from runtimes.sim.raw_peer import Wire
+from runtimes.sim.simulation import World
+from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import CloseWrite, Command, Connect, Operation, Ready, Send
+from svc_proto.facts import (
+    Accepted,
+    ChannelId,
+    Done,
+    Fact,
+    Failed,
+    Failure,
+    OperationId,
+    ReadClosed,
+    Received,
+    Started,
+)
+
+F = TypeVar("F")
+OUT = ChannelId(1)  # the channel of `connect`
+
+
+class Toy:
+    """Collects facts; `react(toy, fact)` may `emit`, or a test may put commands into `orders` and `poke`."""
+
+    def __init__(self, entropy: Entropy, react: Callable[[Toy, Fact | None], None] | None = None) -> None:
+        self.entropy = entropy
+        self.react = react
+        self.facts: list[Fact | None] = []
+        self.times: list[Moment] = []
+        self.now = Moment(0.0, 0.0)
+        self.deadline: float | None = None
+        self.out: list[Command] = []
+        self.orders: list[Command] = []
+        self.ops = 0
+
+    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+        self.now = now
+        self.facts.append(fact)
+        self.times.append(now)
+        self.out = []
+        if self.deadline is not None and self.deadline <= now.mono:
+            self.deadline = None
+        if isinstance(fact, Started):
+            self.emit(Ready())
+        self.out.extend(self.orders)
+        self.orders = []
+        if self.react is not None:
+            self.react(self, fact)
+        return self.out
+
+    def next_deadline(self) -> float | None:
+        return self.deadline
+
+    def emit(self, *commands: Command) -> None:
+        self.out.extend(commands)
+
+    def new_op(self) -> OperationId:
+        self.ops += 1
+        return OperationId(self.ops)
+
+    def of(self, kind: type[F]) -> list[F]:
+        return [fact for fact in self.facts if isinstance(fact, kind)]
+
+    def received(self, ch: int = 2) -> bytes:
+        return b"".join(fact.data for fact in self.of(Received) if fact.ch == ch)
+
+    def answer(self, op: int) -> object:
+        """The result of an operation, its failure, or None while there is none."""
+        for fact in self.facts:
+            if isinstance(fact, Done) and fact.op == op:
+                return ("done", fact.result)
+            if isinstance(fact, Failed) and fact.op == op:
+                return fact.error
+        return None
+
+
+def echo(toy: Toy, fact: Fact | None) -> None:
+    """Send back what comes, and a FIN for a FIN."""
+    match fact:
+        case Received(ch=ch, data=data):
+            toy.emit(Send(ch, data))
+        case ReadClosed(ch=ch):
+            toy.emit(CloseWrite(ch))
+        case _:
+            pass
+
+
+class Bench:
+    """Two hosts, `relay` and `phone`, and a toy that runs on the relay at port 80."""
+
+    def __init__(
+        self,
+        world: World,
+        react: Callable[[Toy, Fact | None], None] | None = None,
+        *,
+        listen: tuple[int | Port, ...] = (80,),
+    ) -> None:
+        self.world = world
+        self.toys: list[Toy] = []
+        self.relay: Host = world.host("relay", "10.0.0.1")
+        self.phone: Host = world.host("phone", "10.0.0.2")
+
+        def factory(entropy: Entropy) -> Toy:
+            toy = Toy(entropy, react)
+            self.toys.append(toy)
+            return toy
+
+        self.process: Process = self.relay.start(factory, listen)
+        world.run_idle()
+
+    @property
+    def toy(self) -> Toy:
+        return self.toys[-1]
+
+    def order(self, *commands: Command) -> None:
+        """Have the toy order something now."""
+        self.toy.orders.extend(commands)
+        self.toy.deadline = self.world.now
+        self.process.nudge()
+        self.world.run_until(lambda: not self.toy.orders)
+
+    def ask(self, make: Callable[[OperationId], Operation[Any]]) -> Any:
+        """Order an operation and run until its answer: the result, or the `Failure`."""
+        op = self.toy.new_op()
+        self.order(make(op))
+        self.world.run_until(lambda: self.toy.answer(op) is not None, 60.0)
+        answer = self.toy.answer(op)
+        return answer if isinstance(answer, Failure) else answer[1]  # type: ignore[index]
+
+    def channel(self) -> ChannelId:
+        """The channel that was accepted last."""
+        return self.toy.of(Accepted)[-1].ch
+
+
+def connected(bench: Bench) -> Wire:
+    """A wire from the phone, which the toy knows of."""
+    wire = bench.world.connect(bench.phone, "relay", 80)
+    bench.world.run_until(lambda: bool(bench.toy.of(Accepted)))
+    return wire
+
+
+def connect(bench: Bench, host: str, port: int, *, tls: bool = False) -> object:
+    """Have the toy connect from channel 1; the answer."""
+    bench.order(Connect(OperationId(901), OUT, host, port, tls))
+    bench.world.run_until(lambda: bench.toy.answer(901) is not None, 60.0)
+    return bench.toy.answer(901)

@@ -1,0 +1,245 @@
+"""Listening to files: every format that people upload, and every way in which a file can be none."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+import wave
+from array import array
+from collections.abc import Callable
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TypeAlias
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtimes.speech import transcribe_program
+from runtimes.speech.transcribe_program import RATE, RecordingError, check_wav, decode, main
+from svc_proto.basics.pcm import wav_head
+from tests.voice.recordings import CLEAR_VOICE, SENTENCE, container, needs_decoder, needs_engines, spoken, understood
+
+TONE = array("h", [(place % 100 - 50) * 200 for place in range(RATE)]).tobytes()  # a second
+WAV = wav_head(len(TONE), RATE) + TONE
+HEADS = (b"ID3\4" + bytes(6), b"OggS", b"fLaC", b"\0\0\0\x18ftypM4A ", b"\x1aE\xdf\xa3", b"\xff\xf1")
+Answer: TypeAlias = Callable[..., dict[str, str]]
+
+
+@pytest.fixture
+def no_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+
+
+@pytest.fixture(params=[True, False])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With PyAV, if it is installed, and without."""
+    if not request.param:
+        monkeypatch.setitem(sys.modules, "av", None)
+
+
+# --- decoding -----------------------------------------------------------------------------------------------------
+
+
+@needs_decoder
+@pytest.mark.parametrize("suffix", [".mp3", ".m4a", ".webm", ".ogg", ".flac", ".aac"])
+def test_formats_that_people_upload(suffix: str) -> None:
+    pcm = decode(container(suffix, WAV))
+    assert abs(len(pcm) / 2 / RATE - 1.0) < 0.15  # encoders pad
+    loudest = max(array("h", pcm))
+    assert 7_000 < loudest < 20_000
+
+
+@needs_decoder
+def test_what_came_before_the_damage_is_worth_listening_to() -> None:
+    file = container(".flac", WAV)
+    assert len(decode(file[: len(file) // 2] + bytes(500))) > 10_000
+
+
+@pytest.mark.parametrize(
+    ("data", "words_"),
+    [
+        (b"", "no format that is known"),
+        (b"#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n", "no format that is known"),
+        (b"ffconcat version 1.0\nfile /etc/passwd\n", "no format that is known"),
+        (WAV[:-2], "cut short"),
+        (WAV[:30], "cut short"),
+        (WAV[:12], "cut short"),
+        (WAV[:12] + b"LIST" + struct.pack("<I", 0xFFFFFFF0), "cut short"),
+        (wav_head(0, RATE), "no sound|cannot be decoded"),
+        (b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", 2) + b"\1\0data" + struct.pack("<I", 4) + b"abcd", "cannot be"),
+        *((head + bytes(100), "cannot be decoded|no sound|PyAV is not installed") for head in HEADS),
+    ],
+)
+@pytest.mark.usefixtures("either")
+def test_what_cannot_be_listened_to(data: bytes, words_: str) -> None:
+    with pytest.raises(RecordingError, match=words_):
+        decode(data)
+
+
+@needs_decoder
+def test_a_film_without_sound() -> None:
+    import av
+
+    out = BytesIO()
+    with av.open(out, "w", format="mp4") as target:
+        stream = target.add_stream("mpeg4", rate=1)
+        stream.width = stream.height = 16
+        target.mux(stream.encode(av.VideoFrame(16, 16, "yuv420p")))
+        target.mux(stream.encode(None))
+    with pytest.raises(RecordingError, match="no sound"):
+        decode(out.getvalue())
+
+
+@needs_decoder
+@given(st.binary(max_size=300), st.sampled_from([b"RIFF\0\0\0\0WAVE", b"", *HEADS]))
+def test_no_file_raises_anything_else(data: bytes, head: bytes) -> None:
+    with suppress(RecordingError):
+        decode(head + data)
+
+
+@given(st.binary(max_size=100), st.integers(0, 44))
+def test_no_head_raises_anything_else(data: bytes, cut: int) -> None:
+    with suppress(RecordingError):
+        check_wav(WAV[:cut] + data)
+
+
+@pytest.mark.usefixtures("either")
+def test_a_wav_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert decode(WAV) == decode(wav_head(0x7FFFF000, RATE) + TONE) == TONE  # that one's length was not known
+    monkeypatch.setattr(transcribe_program, "MAX_SECONDS", 0)
+    with pytest.raises(RecordingError, match="longer than"):
+        decode(WAV)
+
+
+# --- without PyAV -------------------------------------------------------------------------------------------------
+
+
+def wav_of(channels: int, width: int, rate: int, pcm: bytes) -> bytes:
+    out = BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setparams((channels, width, rate, 0, "NONE", "not compressed"))
+        file.writeframes(pcm)
+    return out.getvalue()
+
+
+@pytest.mark.usefixtures("no_decoder")
+def test_other_rates_and_channels() -> None:
+    pcm = array("h", [sample for number in range(480) for sample in (number, -1)]).tobytes()
+    assert array("h", decode(wav_of(2, 2, 48_000, pcm))).tolist() == list(range(0, 480, 3))
+
+
+@pytest.mark.usefixtures("no_decoder")
+@pytest.mark.parametrize(
+    ("data", "words_"),
+    [
+        (b"OggS" + bytes(100), "PyAV is not installed"),
+        (wav_of(1, 1, 8_000, bytes(100)), "PyAV is not installed"),
+        (wav_head(0x7FFFF000, RATE), "no sound"),
+    ],
+)
+def test_what_needs_it_says_so(data: bytes, words_: str) -> None:
+    with pytest.raises(RecordingError, match=words_):
+        decode(data)
+
+
+# --- the program --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answer:
+    """What it says of a recording; its limits are for a process of its own."""
+    monkeypatch.setattr(transcribe_program, "_limit", lambda: None)
+    path = tmp_path / "upload"
+
+    def ask(data: bytes | None, *options: str) -> dict[str, str]:
+        if data is not None:
+            path.write_bytes(data)
+        assert main([*options, str(path)]) == 0
+        told: dict[str, str] = json.loads(capsys.readouterr().out)
+        return told
+
+    return ask
+
+
+@needs_engines
+@pytest.mark.parametrize(
+    ("text", "voice"),
+    [(SENTENCE, CLEAR_VOICE), ("Where is the nearest train station?", "en-us")],
+    ids=["clear", "plain"],
+)
+def test_it_hears_what_is_said(answer: Answer, text: str, voice: str) -> None:
+    """Between the words of espeak-ng's plain voice it is as still as no room is."""
+    assert understood(answer(spoken(text, voice))["text"], text)
+
+
+@needs_engines
+def test_a_long_recording_is_cut_at_its_pauses(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcribe_program, "WHOLE", 1)
+    silence = bytes(2 * 22_050)
+    pcm = spoken()[44:]
+    both = silence + pcm + silence + pcm + silence
+    told = answer(wav_head(len(both), 22_050) + both)
+    assert told["text"].split().count("living") + told["text"].split().count("lights") >= 2
+
+
+@needs_engines
+def test_silence_has_no_words(answer: Answer) -> None:
+    assert answer(wav_head(RATE, RATE) + bytes(RATE)) == {"text": ""}
+
+
+def test_why_it_heard_nothing(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert answer(None) == {"error": "the recording cannot be read: No such file or directory"}
+    assert answer(WAV[:-2]) == {"error": "the WAV file is cut short"}
+
+    def exhausted(data: bytes) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setattr(transcribe_program, "decode", exhausted)
+    assert answer(WAV) == {"error": "the recording needs too much memory"}
+
+
+class Whisper:
+    """In the place of faster-whisper: says what it was asked."""
+
+    multilingual = False
+
+    def __init__(self, model: str, **options: object) -> None:
+        if model == "none":
+            raise RuntimeError("Unable to open file 'model.bin' in model 'none'")
+        assert options["local_files_only"]
+        self.model = SimpleNamespace(is_multilingual=self.multilingual)
+
+    def transcribe(self, sound: BytesIO, *, language: str | None, **options: object) -> tuple[list[object], object]:
+        assert decode(sound.read()) == TONE
+        said = ((f" In {language}, ", 0.1), (" hiss", 0.9), ("  of course.", 0.0))
+        return [SimpleNamespace(text=text, no_speech_prob=noise) for text, noise in said], None
+
+
+def test_whisper_listens(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faster_whisper", SimpleNamespace(WhisperModel=Whisper))
+    assert answer(WAV, "--whisper", "tiny") == {"text": "In en, of course."}
+    monkeypatch.setattr(Whisper, "multilingual", True)
+    assert answer(WAV, "--whisper", "tiny") == {"text": "In None, of course."}
+    assert answer(WAV, "--whisper", "none") == {"error": "Whisper does not start: RuntimeError"}
+    assert answer(wav_head(64_000, RATE) + bytes(64_000), "--whisper", "tiny") == {"text": ""}
+    monkeypatch.setitem(sys.modules, "faster_whisper", None)
+    assert answer(WAV, "--whisper", "tiny") == {"error": "Whisper does not start: ModuleNotFoundError"}
+
+
+def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "usage" in capsys.readouterr().err
+
+
+def test_as_a_process_with_its_limits(tmp_path: Path) -> None:
+    path = tmp_path / "upload"
+    path.write_bytes(WAV[:-2])
+    done = subprocess.run(
+        [sys.executable, "-I", transcribe_program.__file__, str(path)], capture_output=True, check=True
+    )
+    assert json.loads(done.stdout) == {"error": "the WAV file is cut short"}

@@ -1,0 +1,58 @@
+"""Stores to try the requests of chats on, and short ways to say what is in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from runtimes.store.migrations import MIGRATIONS
+from runtimes.store.sql_store import SqlStore
+from runtimes.store.store_factory import open_store
+from runtimes.store.store_service import Store
+from svc_proto.api.chat.records import ChatSession, Message
+from svc_proto.api.chat.store_requests import AddMessages, CreateChat
+from svc_proto.commands import StoreRequest
+from tests.runtimes.store.postgresql_server import needs_postgresql, server
+
+EMBEDDED = ("memory", "file", "portable")
+KINDS = (*EMBEDDED, pytest.param("postgresql", marks=needs_postgresql))
+T = TypeVar("T")
+
+
+def new_store(kind: str, folder: Path) -> Store:
+    """An empty store; the portable one has no index of words. Of PostgreSQL there is one at a time."""
+    if kind == "postgresql":
+        return open_store(server().empty())
+    if kind == "portable":
+        return SqlStore("sqlite://", (*MIGRATIONS[:2], *MIGRATIONS[3:]))
+    return open_store("memory:" if kind == "memory" else folder / "chats.db")
+
+
+def ask(store: Store, request: StoreRequest[T]) -> T:
+    """The answer, of the type that the request names."""
+    answer: Any = store.execute(request)
+    assert isinstance(answer, request.answer), answer
+    return answer  # type: ignore[no-any-return]  # checked in the line above
+
+
+def chat(session_id: str = "c", at: float = 1.0, **more: Any) -> ChatSession:
+    """A session that began at that time."""
+    return ChatSession(**{"id": session_id, "started_at": at, "updated_at": at, "last_active": at, **more})
+
+
+def message(message_id: str, content: Any = "hello", at: float = 2.0, **more: Any) -> Message:
+    """A user's message in session `c`."""
+    return Message(**{"id": message_id, "session_id": "c", "role": "user", "content": content, "timestamp": at, **more})
+
+
+def create(store: Store, *sessions: ChatSession) -> None:
+    """Insert sessions."""
+    for session in sessions:
+        assert ask(store, CreateChat(session=session))
+
+
+def add(store: Store, *messages: Message, to: str = "c") -> None:
+    """Append messages."""
+    assert ask(store, AddMessages(session_id=to, messages=messages))

@@ -1,0 +1,42 @@
+"""A program that adds messages to a store file and says so, until it is killed: `chat_writer FILE NAME COUNT`.
+
+Of each number it adds a user's and an assistant's message in one request, and prints the number when it is `Done`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from runtimes.store.store_factory import open_store
+from svc_proto.api.chat.records import Message, Usage
+from svc_proto.api.chat.store_requests import AddMessages
+
+
+def main(path: str, name: str, count: int) -> None:
+    store = open_store(path)
+    say("ready")
+    sys.stdin.readline()
+    for number in range(count):
+        asked = Message(
+            id=f"{name}:{number}:asked", session_id="c", role="user", content=f"wörd {number}", timestamp=float(number)
+        )
+        said = Message(
+            id=f"{name}:{number}:said",
+            session_id="c",
+            role="assistant",
+            content="so " * 200,
+            timestamp=float(number),
+            usage=Usage(input_tokens=1, output_tokens=2),
+        )
+        assert store.execute(AddMessages(session_id="c", messages=(asked, said))) is True
+        say(str(number))
+    store.close()
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

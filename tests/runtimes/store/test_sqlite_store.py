@@ -1,0 +1,105 @@
+"""A file that only a relay has asked of, when it becomes a file of chats, and when it cannot be used."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from runtimes.failures import HostError
+from runtimes.store import sql_store
+from runtimes.store.sql_executor import BUSY_TIMEOUT
+from runtimes.store.sqlite_store import SqliteStore
+from runtimes.store.store_factory import open_store
+from runtimes.store.store_service import Store, StoreError
+from svc_proto.api.chat.store_requests import GetChat
+from svc_proto.facts import FailureKind
+from svc_proto.store_requests import CheckStore, LoadSessions, SaveSession
+from tests.runtimes.store.chat_stores import ask, chat, create
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "s.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    with closing(open_store(path)) as opened:
+        assert isinstance(opened, SqliteStore)
+        yield opened
+
+
+def test_sessions_are_there_before_and_after_the_first_chat(store: Store) -> None:
+    store.execute(SaveSession("a", {"n": 1}))
+    create(store, chat())
+    store.execute(SaveSession("b", {"n": 2}))
+    assert ask(store, GetChat(id="c")) == chat()
+    assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a"}, {"n": 2, "token_hash": "b"})
+    assert store.execute(LoadSessions("b")) == ({"n": 2, "token_hash": "b"},)
+
+
+def test_a_chat_among_them(store: Store) -> None:
+    answers = store.execute_all([SaveSession("a", {}), GetChat(id="none"), LoadSessions()])
+    assert answers == [None, None, ({"token_hash": "a"},)]
+
+
+def test_one_that_cannot_be_done_leaves_nothing_and_stops_no_other(store: Store) -> None:
+    first, wrong, there = store.execute_all([SaveSession("a", {}), SaveSession("b", {"n": object()}), LoadSessions()])
+    assert (first, there) == (None, ({"token_hash": "a"},))
+    assert isinstance(wrong, TypeError)
+    with pytest.raises(TypeError):
+        store.execute(SaveSession("c", {"n": object()}))
+    assert store.execute(LoadSessions()) == ({"token_hash": "a"},)
+
+
+def test_text_that_no_database_takes(store: Store) -> None:
+    store.execute(SaveSession("a\0\ud800", {"n": 1}))
+    assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a\ufffd\ufffd"},)
+
+
+def test_a_file_that_another_has_locked(store: Store, path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        store._connection.execute("PRAGMA busy_timeout=0")  # type: ignore[attr-defined]  # not for 5 s
+        with pytest.raises(HostError) as caught:
+            store.execute(SaveSession("a", {}))
+        assert caught.value.failure.kind is FailureKind.TIMED_OUT
+        assert "SQLITE_BUSY" in caught.value.failure.detail
+        assert store.execute(LoadSessions()) == ()  # reading waits for nobody
+        assert ask(store, GetChat(id="c")) is None  # and so does what opens it for chats
+        other.execute("ROLLBACK")
+    store.execute(SaveSession("a", {}))
+    assert store.execute(LoadSessions()) == ({"token_hash": "a"},)
+
+
+def test_what_a_connection_is_told(store: Store) -> None:
+    names = ("busy_timeout", "journal_mode", "synchronous", "foreign_keys", "secure_delete")
+    told = [store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]  # type: ignore[attr-defined]
+    assert told == [BUSY_TIMEOUT, "wal", 2, 1, 1]
+
+
+def test_a_file_that_is_no_database_is_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"no database" * 100)
+    with pytest.raises(StoreError, match=r"cannot open the store .*/x: file is not a database"):
+        open_store(path)
+
+
+def test_without_chats_nothing_of_a_database_is_asked_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object) -> Store:
+        raise ImportError("no SQLAlchemy")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sql_store, "SqlStore", broken)
+        assert store.execute_all([CheckStore(), SaveSession("a", {})]) == [None, None]
+        with pytest.raises(ImportError, match="no SQLAlchemy"):
+            store.execute(GetChat(id="c"))
+        saved, there = store.execute_all([SaveSession("b", {}), GetChat(id="c")])
+        assert saved is None
+        assert isinstance(there, ImportError)
+    assert ask(store, GetChat(id="c")) is None  # it is tried again
+    assert store.execute(LoadSessions()) == ({"token_hash": "a"}, {"token_hash": "b"})

@@ -1,0 +1,193 @@
+"""The SQL store: survives reopening, migrates, keeps its file private, and says what is wrong."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from runtimes.failures import HostError
+from runtimes.store.migrations import MIGRATIONS
+from runtimes.store.sql_executor import Hand
+from runtimes.store.sql_store import SqlStore
+from runtimes.store.store_factory import open_store, store_files
+from runtimes.store.store_service import Store, StoreError
+from svc_proto.commands import StoreRequest
+from svc_proto.facts import FailureKind
+from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
+from tests.runtimes.store.postgresql_server import needs_postgresql, server
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(params=["memory", "file", "url", pytest.param("postgresql", marks=needs_postgresql)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    where = {"memory": "memory:", "file": str(tmp_path / "s.db"), "url": f"sqlite:///{tmp_path / 'u.db'}"}
+    opened = open_store(where.get(request.param) or server().empty())
+    yield opened
+    opened.close()
+
+
+def test_sessions(store: Store) -> None:
+    assert store.execute(LoadSessions()) == ()
+    store.execute(SaveSession("b", {"name": "two", "expires": None}))
+    store.execute(SaveSession("a", {"name": "one", "grants": {"chat": 1.5}}))
+    store.execute(SaveSession("b", {"name": "two again"}))
+    store.execute(DeleteSession("none"))
+    assert store.execute(LoadSessions()) == (
+        {"name": "one", "grants": {"chat": 1.5}, "token_hash": "a"},
+        {"name": "two again", "token_hash": "b"},
+    )
+    store.execute(DeleteSession("a"))
+    assert store.execute(LoadSessions()) == ({"name": "two again", "token_hash": "b"},)
+    with pytest.raises(HostError) as caught:
+        store.execute(StoreRequest())
+    assert caught.value.failure.kind is FailureKind.UNSUPPORTED
+
+
+def test_what_is_saved_again_is_not_brought_back(store: Store) -> None:
+    store.execute(SaveSession("a", {"name": "one"}))
+    store.execute(SaveSession("a", {"name": "two"}, again=True))
+    store.execute(DeleteSession("a"))
+    with pytest.raises(HostError) as caught:
+        store.execute(SaveSession("a", {"name": "three"}, again=True))
+    assert caught.value.failure.kind is FailureKind.NOT_FOUND
+    assert store.execute(LoadSessions()) == ()
+
+
+def test_a_store_that_answers_says_so(store: Store) -> None:
+    assert store.execute(CheckStore()) is None
+    assert store.execute_all([CheckStore(), LoadSessions(), CheckStore()]) == [None, (), None]
+
+
+def test_what_was_saved_survives_and_is_private(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "store.db"
+    first = open_store(path)
+    first.execute(SaveSession("a", {"name": "one"}))
+    first.close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    again = open_store(path)
+    assert again.execute(LoadSessions()) == ({"name": "one", "token_hash": "a"},)
+    again.close()
+
+
+def test_a_new_migration_is_run_once(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    open_store(path).close()
+    runs: list[int] = []
+
+    def more(hand: Hand) -> None:
+        runs.append(1)
+        hand.change("CREATE TABLE more (n INTEGER)")
+
+    for _ in range(2):
+        SqlStore(path, (*MIGRATIONS, more)).close()
+    assert runs == [1]
+    with pytest.raises(StoreError, match="newer"):
+        open_store(path)
+
+
+def test_stores_that_cannot_be_opened(tmp_path: Path) -> None:
+    corrupt = tmp_path / "corrupt.db"
+    corrupt.write_bytes(b"this is no database, and long enough to be taken for one" * 100)
+    with pytest.raises(StoreError, match="not a database"):
+        open_store(corrupt)
+    with pytest.raises(StoreError, match="cannot open"):
+        open_store(tmp_path)
+    with pytest.raises(StoreError, match="cannot open"):
+        open_store("nosuchdatabase://user:secret@host/db")
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(StoreError, match="cannot open"):
+        open_store(file / "store.db")
+
+
+@pytest.mark.parametrize("url", ["mysql://svc@db/svc", "mysql+pymysql://db/svc", "mariadb+mariadbconnector://db/svc"])
+def test_a_database_that_cannot_hold_what_nodes_agree_on_is_refused(url: str) -> None:
+    with pytest.raises(StoreError, match="SQLite or PostgreSQL, but not MariaDB or MySQL"):
+        open_store(url)
+
+
+def test_a_query_that_fails(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = open_store(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE paired_sessions")
+    connection.close()
+    with pytest.raises(HostError) as caught:
+        store.execute(LoadSessions())
+    assert caught.value.failure.kind is FailureKind.INTERNAL
+    store.close()
+
+
+def test_what_is_no_json_is_refused() -> None:
+    with pytest.raises(TypeError):
+        open_store("memory:").execute(SaveSession("a", {"x": object()}))
+
+
+def test_a_file_is_made_and_opened_without_what_only_chats_need(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    code = (
+        "import sys; from runtimes.store.store_factory import open_store; from svc_proto.store_requests import LoadSessions\n"
+        f"for _ in range(2): store = open_store({str(path)!r}); store.execute(LoadSessions()); store.close()\n"
+        "sys.exit(any(name.startswith(('sqlalchemy', 'runtimes.chat_', 'svc_proto.api')) for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("named", "file"),
+    [
+        ("sqlite:////srv/a.db", "/srv/a.db"),
+        ("sqlite+pysqlite:////srv/a.db?timeout=5", "/srv/a.db"),
+        ("sqlite:///file:/srv/a.db?mode=rw&uri=true", "/srv/a.db"),
+        ("/srv/a.db", "/srv/a.db"),
+        ("sqlite:///a.db", f"{Path.cwd()}/a.db"),
+        ("~/a.db", f"{Path.home()}/a.db"),
+        ("sqlite://", None),
+        ("sqlite:///:memory:", None),
+        ("postgresql://me:secret@host/srv/a.db", None),
+        ("memory:", None),
+        ("", None),
+    ],
+)
+def test_the_files_of_a_store(named: str, file: str | None) -> None:
+    ends = ("", "-wal", "-shm", "-journal")
+    assert store_files(named) == ([] if file is None else [f"{file}{end}" for end in ends])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("SQLITE_FULL", FailureKind.NO_SPACE),
+        ("53100", FailureKind.NO_SPACE),
+        ("SQLITE_READONLY_DIRECTORY", FailureKind.DENIED),
+        ("SQLITE_BUSY", FailureKind.TIMED_OUT),
+        ("SQLITE_CANTOPEN", FailureKind.UNREACHABLE),
+        ("SQLITE_CORRUPT", FailureKind.INTERNAL),
+        ("", FailureKind.INTERNAL),
+    ],
+)
+def test_why_it_failed(monkeypatch: pytest.MonkeyPatch, name: str, kind: FailureKind) -> None:
+    cause = sqlite3.OperationalError("secret words")
+    cause.sqlite_errorname = name
+    store = SqlStore("sqlite://")
+
+    def fail(self: SqlStore, requests: list[StoreRequest[Any]]) -> object:
+        raise OperationalError("INSERT secret", {}, cause)
+
+    monkeypatch.setattr(SqlStore, "_together", fail)
+    with pytest.raises(HostError) as caught:
+        store.execute(LoadSessions())
+    assert caught.value.failure.kind is kind
+    assert name in caught.value.failure.detail
+    assert "secret" not in caught.value.failure.detail
+    store.close()

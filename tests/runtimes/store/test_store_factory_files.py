@@ -1,0 +1,285 @@
+"""A store file: several processes on it, processes that are killed, files of older versions, and many sessions."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from sqlalchemy import insert
+
+from runtimes.store.chat_tables import CHAT_SESSIONS
+from runtimes.store.migrations import MIGRATIONS
+from runtimes.store.sql_executor import Hand
+from runtimes.store.sql_store import SqlStore, opened
+from runtimes.store.store_factory import open_store
+from svc_proto.api.chat.records import ChatSession, Message
+from svc_proto.api.chat.store_requests import DeleteChat, GetChat, ListChats, ListMessages, SearchMessages
+from svc_proto.store_requests import LoadSessions, SaveSession
+from tests.runtimes.store.chat_stores import add, ask, chat, create, message
+
+ROOT = Path(__file__).parents[3]
+
+
+@contextmanager
+def writer(path: Path, name: str, count: int) -> Iterator[subprocess.Popen[str]]:
+    """A process that writes once its standard input has a line."""
+    command = [sys.executable, "-m", "tests.runtimes.store.chat_writer", str(path), name, str(count)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            yield child
+        finally:
+            child.kill()
+
+
+def begin(child: subprocess.Popen[str]) -> None:
+    assert child.stdin is not None
+    child.stdin.write("\n")
+    child.stdin.flush()
+
+
+def checked(path: Path) -> tuple[ChatSession, tuple[Message, ...]]:
+    """The session and its messages, after the file, its index and its counters were found in order."""
+    store = open_store(path)
+    session, messages = ask(store, GetChat(id="c")), ask(store, ListMessages(session_id="c"))
+    store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        connection.execute("INSERT INTO chat_search(chat_search, rank) VALUES ('integrity-check', 1)")
+        connection.rollback()
+    assert session is not None
+    assert messages is not None
+    assert session.message_count == len(messages)
+    assert session.output_tokens == sum(row.usage.output_tokens for row in messages if row.usage is not None)
+    assert session.last_active == max([1.0, *(row.timestamp for row in messages)])
+    return session, messages
+
+
+def test_two_processes_on_one_file(tmp_path: Path) -> None:
+    path, count = tmp_path / "s.db", 40
+    store = open_store(path)
+    create(store, chat())
+    with writer(path, "one", count) as one, writer(path, "two", count) as two:
+        begin(one)
+        begin(two)
+        for number in range(count):  # and this one
+            add(store, message(f"three:{number}", at=float(number)))
+            assert len(ask(store, ListChats(limit=5)).sessions) == 1
+        assert one.stdout is not None
+        assert two.stdout is not None
+        assert one.stdout.read().split() == two.stdout.read().split() == list(map(str, range(count)))
+        assert one.wait() == two.wait() == 0
+    hits = ask(store, SearchMessages(query="word", limit=1000))
+    assert len(hits) == 2 * count
+    store.close()
+    session, messages = checked(path)
+    assert session.message_count == 5 * count
+    for name in ("one", "two", "three"):  # the order of each
+        mine = [row.id for row in messages if row.id.startswith(name)]
+        assert mine == sorted(mine, key=lambda row: int(row.split(":")[1]))
+    for asked, said in pairwise(messages):  # a request is one step
+        assert not asked.id.endswith("asked") or said.id == asked.id.replace("asked", "said")
+
+
+def test_a_process_that_is_killed_has_lost_nothing_that_was_done(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    store = open_store(path)
+    create(store, chat())
+    store.close()
+    kept: list[str] = []
+    for turn in range(4):
+        with writer(path, f"w{turn}", 100_000) as child:
+            assert child.stdout is not None
+            begin(child)
+            done = [int(child.stdout.readline()) for _ in range(1 + 23 * turn)]
+            child.kill()  # in the midst of a later one
+            done += map(int, child.stdout.read().split())  # those it said before that
+        kept += [f"w{turn}:{number}:{what}" for number in done for what in ("asked", "said")]
+        _, messages = checked(path)
+        there = [row.id for row in messages]
+        more = there[len(kept) :]
+        assert there[: len(kept)] == kept
+        # At most the request under way is there besides, whole.
+        number = done[-1] + 1
+        assert more in ([], [f"w{turn}:{number}:asked", f"w{turn}:{number}:said"])
+        kept += more
+
+
+def test_reading_waits_for_no_writer(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    store = open_store(path)
+    create(store, chat())
+    ask(store, GetChat(id="c"))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("UPDATE chat_sessions SET title = 'not yet'")
+    assert ask(store, GetChat(id="c")) == chat()
+    assert ask(store, ListMessages(session_id="c")) == ()
+    assert ask(store, ListChats(limit=1)).total == 1
+    assert store.execute(LoadSessions()) == ()
+    other.execute("ROLLBACK")
+    other.close()
+    store.close()
+
+
+def test_threads_take_turns_in_memory() -> None:
+    store = open_store("memory:")
+    create(store, chat())
+    ready = threading.Barrier(4)
+
+    def work(name: int) -> None:
+        ready.wait()
+        for number in range(25):
+            add(store, message(f"{name}:{number}"))
+            assert ask(store, GetChat(id="c")) is not None
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    messages = ask(store, ListMessages(session_id="c"))
+    assert messages is not None
+    assert len({row.id for row in messages}) == 100
+    store.close()
+
+
+def test_stores_in_memory_are_apart() -> None:
+    one, two, three = open_store("memory:"), open_store("memory:"), open_store("sqlite:///:memory:")
+    create(one, chat())
+    for other in (two, three):
+        assert ask(other, GetChat(id="c")) is None
+    with ThreadPoolExecutor(1) as pool:  # one database, whichever thread asks
+        create(three, chat())
+        assert pool.submit(ask, three, GetChat(id="c")).result() == chat()
+    for store in (one, two, three):
+        store.close()
+
+
+# --- older versions ------------------------------------------------------------------------------------------------
+
+
+def test_a_file_of_the_first_version_keeps_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    first = SqlStore(path, MIGRATIONS[:1])
+    first.execute(SaveSession("a", {"name": "phone", "grants": {"chat": None}}))
+    first.close()
+    with closing(sqlite3.connect(path)) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        assert sorted(tables) == ["paired_sessions", "schema_version"]
+    for _ in range(2):
+        store = open_store(path)
+        assert store.execute(LoadSessions()) == ({"name": "phone", "grants": {"chat": None}, "token_hash": "a"},)
+        store.close()
+    store = open_store(path)
+    create(store, chat())
+    add(store, message("m"))
+    store.close()
+    assert len(checked(path)[1]) == 1
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT version FROM schema_version").fetchall() == [(len(MIGRATIONS),)]
+
+
+def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+
+    def fail(hand: Hand) -> None:
+        hand.change("CREATE TABLE half (n INTEGER)")
+        raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError, match="in the middle"):
+        SqlStore(path, (*MIGRATIONS, fail))
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+    open_store(path).close()
+
+
+# --- many sessions ---------------------------------------------------------------------------------------------------
+
+SESSIONS = [  # many of them active at the same time
+    chat(
+        f"s{number * 7919 % 10_000:04}",
+        at=float(number % 50),
+        last_active=float(number % 400),
+        source=("api_server", "phone", "rare")[0 if number % 100 else 2 if number % 1000 == 0 else 1],
+        is_child=number % 11 == 0,
+        archived=number % 13 == 0,
+    )
+    for number in range(10_000)
+]
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the sessions."""
+    path = tmp_path_factory.mktemp("crowded") / "s.db"
+
+    open_store(path).close()
+    engine = opened(path)
+    with engine.begin() as connection:
+        connection.execute(insert(CHAT_SESSIONS), [attrs.asdict(session) for session in SESSIONS])
+    engine.dispose()
+    return path
+
+
+@pytest.mark.parametrize("how", [{}, {"source": "phone"}, {"include_children": True, "include_archived": True}])
+def test_pages_of_many_sessions_have_no_gap(crowded: Path, how: dict[str, Any]) -> None:
+    shown = [
+        session
+        for session in SESSIONS
+        if (how.get("include_children") or not session.is_child)
+        and (how.get("include_archived") or not session.archived)
+        and ("source" not in how or session.source == how["source"])
+    ]
+    shown.sort(key=lambda session: (session.last_active, session.started_at, session.id), reverse=True)
+    store = open_store(crowded)
+    paged: list[ChatSession] = []
+    while True:
+        page = ask(store, ListChats(limit=200, offset=len(paged), **how))
+        assert page.total == len(shown)
+        paged += page.sessions
+        if len(page.sessions) < 200:
+            break
+    store.close()
+    assert paged == shown
+
+
+@pytest.mark.parametrize("where", ["", "WHERE is_child IS 0 AND archived IS 0", "WHERE source = 'x'"])
+def test_lists_and_windows_are_read_from_an_index(crowded: Path, where: str) -> None:
+    with closing(sqlite3.connect(crowded)) as connection:
+        for query, index in (
+            (
+                f"SELECT * FROM chat_sessions {where} ORDER BY last_active DESC, started_at DESC, id DESC LIMIT 50",
+                "USING INDEX ix_chat_sessions_recent",
+            ),
+            (f"SELECT count(*) FROM chat_sessions {where}", "USING COVERING INDEX"),
+            ("SELECT * FROM chat_messages WHERE session_id = 'x' ORDER BY seq DESC", "INDEX ix_chat_messages_order"),
+            ("SELECT * FROM chat_messages WHERE session_id = 'x' AND id IN ('y')", "INDEX sqlite_autoindex"),
+        ):
+            plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}"))
+            assert index in plan
+            assert "TEMP B-TREE" not in plan
+
+
+def test_nothing_of_a_deleted_chat_is_left_in_the_files(tmp_path: Path) -> None:
+    path = tmp_path / "svc.db"
+    store = open_store(path)
+    create(store, chat("c"), chat("kept"))
+    for number in range(20):
+        add(store, message(f"m{number}", f"deletedmessage{number} " + "filling " * 100))
+        add(store, message(f"k{number}", f"keptmessage{number}", session_id="kept"), to="kept")
+    assert ask(store, DeleteChat(id="c"))
+    left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"deletedmessage" not in left
+    assert b"filling" not in left
+    assert b"keptmessage" in left
+    assert len(ask(store, SearchMessages(query="keptmessage7", limit=5))) == 1
+    store.close()

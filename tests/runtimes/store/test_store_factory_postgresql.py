@@ -1,0 +1,148 @@
+"""What PostgreSQL alone does to a store: it stops, cuts, waits for locks, and has an order and a search of its own."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from runtimes.failures import HostError
+from runtimes.store.migrations import INDEXED, MIGRATIONS
+from runtimes.store.sql_store import SqlStore
+from runtimes.store.store_factory import open_store
+from runtimes.store.store_service import Store, StoreError
+from svc_proto.api.chat.store_requests import GetChat, ListChats, ListMessages
+from svc_proto.facts import FailureKind
+from svc_proto.store_requests import CheckStore, LoadSessions, SaveSession
+from tests.runtimes.store.chat_stores import add, ask, chat, create, message
+from tests.runtimes.store.postgresql_server import needs_postgresql, server
+from tests.runtimes.store.test_store_factory_search import found
+
+pytestmark = needs_postgresql
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with closing(open_store(server().empty())) as opened:
+        yield opened
+
+
+def failure(store: Store) -> FailureKind:
+    with pytest.raises(HostError) as caught:
+        store.execute(SaveSession("a", {}))
+    return caught.value.failure.kind
+
+
+def test_those_who_open_it_together_make_its_schema_once() -> None:
+    url = server().fresh()
+    stores: list[Store] = []
+    threads = [threading.Thread(target=lambda: stores.append(open_store(url))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(stores) == 4
+    stores[0].execute(SaveSession("a", {"n": 1}))
+    for store in stores:
+        assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a"},)
+        store.close()
+
+
+def test_a_server_that_comes_back_is_found_again(store: Store) -> None:
+    store.execute(SaveSession("a", {"n": 1}))
+    create(store, chat())
+    server().stop()
+    try:
+        assert failure(store) is FailureKind.UNREACHABLE
+        with pytest.raises(StoreError, match="cannot open the store"):
+            open_store(server().url("svc"))
+    finally:
+        server().start()
+    assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a"},)
+    assert ask(store, GetChat(id="c")) == chat()
+
+
+def test_a_connection_that_was_cut_while_nobody_looked(store: Store) -> None:
+    store.execute(CheckStore())
+    server().execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'svc'")
+    assert store.execute(CheckStore()) is None
+    assert store.execute_all([SaveSession("a", {}), LoadSessions()]) == [None, ({"token_hash": "a"},)]
+
+
+@pytest.mark.parametrize("waits", ["lock_timeout", "statement_timeout"])
+def test_nobody_waits_for_a_lock_for_ever(waits: str) -> None:
+    import psycopg
+
+    url = server().empty()
+    with closing(open_store(f"{url}&options=-c%20{waits}=50")) as store:
+        with psycopg.connect(url, autocommit=True) as other, other.transaction():
+            other.execute("LOCK TABLE paired_sessions")
+            assert failure(store) is FailureKind.TIMED_OUT
+        store.execute(SaveSession("a", {}))
+
+
+def test_what_a_url_does_not_say_is_set() -> None:
+    with closing(SqlStore(server().empty())) as store, store._engine.connect() as connection:
+        shown = [connection.exec_driver_sql(f"SHOW {name}").scalar() for name in ("statement_timeout", "lock_timeout")]
+    assert shown == ["20s", "5s"]
+
+
+def test_a_password_is_not_told() -> None:
+    with pytest.raises(StoreError) as caught:
+        open_store("postgres://svc:secret@127.0.0.1:1/svc")
+    assert "postgresql+psycopg://svc:***@127.0.0.1:1/svc" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_without_its_driver_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=r"pip install 'svc-relay\[postgres\]'"):
+        open_store(server().url("svc"))
+
+
+def test_lists_are_ordered_as_everywhere(store: Store) -> None:
+    names = ["b", "A", "a", "Ä", "_", "B"]  # people, and this server, would say: _ A Ä a B b
+    create(store, *[chat(name) for name in names])
+    page = ask(store, ListChats(limit=10))
+    assert [session.id for session in page.sessions] == sorted(names, reverse=True)
+
+
+def test_words_are_asked_of_the_index(store: Store) -> None:
+    create(store, chat())
+    add(store, *[message(f"m{number}", f"word{number} tea") for number in range(60)])
+    plan = server().execute(
+        "SET enable_seqscan = off;"
+        "EXPLAIN SELECT seq FROM chat_messages WHERE search @@ to_tsquery('simple', 'word7:*')",
+        "svc",
+    )
+    assert "chat_search" in str(plan)
+    assert found(store, "word5") == ["m5", *[f"m{number}" for number in range(50, 60)]]
+
+
+def test_a_message_that_is_longer_than_an_index_takes(store: Store) -> None:
+    text = "First " + "".join(f"w{number} " for number in range(40_000)) + "last"
+    create(store, chat())
+    add(store, message("m", text))
+    assert ask(store, ListMessages(session_id="c")) == (message("m", text),)
+    assert found(store, "first w1") == ["m"]
+    assert len(text) > INDEXED
+    assert found(store, "last") == []
+
+
+def test_words_that_follow_each_other_far_into_a_message(store: Store) -> None:
+    create(store, chat())
+    add(store, message("m", "a " * 17_000 + "snake_case"), message("n", "case snake"))
+    assert found(store, "snake_case") == ["m"]
+
+
+def test_a_database_without_the_index_is_searched_all_the_same() -> None:
+    url = server().fresh()
+    SqlStore(url, MIGRATIONS[:2]).close()
+    server().execute("UPDATE schema_version SET version = 3", url.partition("@/")[2].partition("?")[0])
+    with closing(open_store(url)) as store:
+        create(store, chat())
+        add(store, message("m", "a cup of tea"))
+        assert found(store, "tea") == ["m"]

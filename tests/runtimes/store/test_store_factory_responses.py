@@ -1,0 +1,70 @@
+"""What nodes keep of `/v1/responses`, in each kind of database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from runtimes.store.store_service import Store
+from svc_proto.api.chat.records import StoredResponse
+from svc_proto.api.chat.store_requests import DeleteResponse, FindResponse, SaveResponse
+from tests.runtimes.store.chat_stores import KINDS, ask, new_store
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with closing(new_store(request.param, tmp_path)) as opened:
+        yield opened
+
+
+def keep(store: Store, name: str, at: float, text: str = "x", *, kind: str = "response", **more: int) -> None:
+    limits = {"most": 3, "size": 100, **more}
+    assert ask(store, SaveResponse(kind=kind, name=name, session_id=f"s {name}", text=text, now=at, **limits))
+
+
+def find(store: Store, name: str, at: float, *, kind: str = "response") -> StoredResponse | None:
+    return ask(store, FindResponse(kind=kind, name=name, now=at))
+
+
+def there(store: Store, *names: str) -> list[str]:
+    return [name for name in names if find(store, name, 0.0)]
+
+
+def test_one_is_kept_found_and_dropped(store: Store) -> None:
+    assert find(store, "a", 1.0) is None
+    keep(store, "a", 1.0, "früher \x00 🍵")
+    keep(store, "a", 1.0, "", kind="conversation")
+    kept = find(store, "a", 1.0)
+    assert kept is not None
+    assert (kept.session_id, kept.text.replace("\ufffd", "\x00")) == ("s a", "früher \x00 🍵")
+    keep(store, "a", 2.0, "again")
+    assert find(store, "a", 2.0) == StoredResponse(session_id="s a", text="again")
+    assert ask(store, DeleteResponse(name="a"))
+    assert not ask(store, DeleteResponse(name="a"))
+    assert find(store, "a", 3.0) is None
+    assert find(store, "a", 3.0, kind="conversation") is not None
+
+
+def test_what_was_used_longest_ago_goes_first(store: Store) -> None:
+    for number, name in enumerate("abc"):
+        keep(store, name, float(number))
+    keep(store, "a", 0.0, kind="conversation")  # which counts for itself
+    assert find(store, "a", 5.0)
+    keep(store, "d", 6.0)
+    assert there(store, *"abcd") == ["a", "c", "d"]
+    keep(store, "c", 0.0)  # by a clock that was set back
+    assert there(store, *"abcd") == ["a", "c", "d"]
+    assert find(store, "a", 0.0, kind="conversation")
+
+
+def test_all_together_have_a_size(store: Store) -> None:
+    keep(store, "a", 1.0, "x" * 40)
+    keep(store, "b", 2.0, "x" * 60)
+    assert there(store, *"ab") == ["a", "b"]
+    keep(store, "c", 3.0, "x" * 41)
+    assert there(store, *"abc") == ["c"]
+    keep(store, "d", 4.0, "x" * 101)
+    assert there(store, *"abcd") == []

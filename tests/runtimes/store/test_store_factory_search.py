@@ -1,0 +1,229 @@
+"""Searching messages, with an index of words and without."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from runtimes.store.migrations import MIGRATIONS, create_fts5
+from runtimes.store.search import PortableSearch
+from runtimes.store.search_index import chat_search
+from runtimes.store.search_sqlite import Fts5Search
+from runtimes.store.sql_executor import Hand
+from runtimes.store.sql_store import SqlStore, opened
+from runtimes.store.store_service import Store
+from svc_proto.api.chat.records import SearchHit
+from svc_proto.api.chat.store_requests import DeleteChat, ForkChat, GetChat, ListMessages, SearchMessages
+from tests.runtimes.store.chat_stores import KINDS, add, ask, chat, create, message, new_store
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    opened = new_store(request.param, tmp_path)
+    yield opened
+    opened.close()
+
+
+def search(store: Store, query: str, limit: int = 50, offset: int = 0) -> tuple[SearchHit, ...]:
+    return ask(store, SearchMessages(query=query, limit=limit, offset=offset))
+
+
+def found(store: Store, query: str) -> list[str]:
+    return sorted(hit.message.id for hit in search(store, query))
+
+
+def test_a_hit_tells_where_it_is(store: Store) -> None:
+    create(store, chat(title="Trip"), chat("d"))
+    rows = [message(f"m{number}", content, at=float(number)) for number, content in enumerate(["a", "b", "c"])]
+    add(store, *rows, message("m3", ({"type": "text", "text": "The Needle\nin it"},)))
+    add(store, message("alone", "needle"), to="d")
+    session = ask(store, GetChat(id="c"))
+    assert session is not None
+    by_id = {hit.message.id: hit for hit in search(store, "needle")}
+    assert by_id["m3"] == SearchHit(
+        message=message("m3", ({"type": "text", "text": "The Needle\nin it"},)),
+        session=session,
+        snippet="The >>>Needle<<< in it",
+        context=(rows[2],),
+    )
+    assert by_id["alone"].context == ()
+    (hit,) = search(store, "b")
+    assert hit.context == (rows[0], rows[2])
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ("deploy", ["plain", "word"]),
+        ("DEPLOY it", ["plain"]),
+        ("it deploy", ["plain"]),
+        ("deploy nothing", []),
+        ("cafe", ["accents"]),
+        ("CAFÉ", ["accents"]),
+        ("strasse", ["accents"]),
+        ("京都", ["cjk"]),
+        ("東京都に", ["cjk"]),
+        ("都京", []),
+        ("python入門", ["cjk"]),
+        ("입니다", []),
+        ("한국어", ["hangul"]),
+        ("привет", ["cyrillic"]),
+        ("ПРИВЕТ, мир!", ["cyrillic"]),
+        ("\N{PARTY POPPER}", ["emoji"]),
+        ("\N{PARTY POPPER} party", ["emoji"]),
+        ("\N{PARTY POPPER} deploy", []),
+        ("100%", ["signs"]),
+        ("50% off", []),
+        ("snake_case", ["signs"]),
+        ("'quoted'", ["signs"]),
+        ("x /y", ["signs"]),
+        ("", []),
+        (" \n\t", []),
+    ],
+)
+def test_what_is_found(store: Store, query: str, ids: list[str]) -> None:
+    create(store, chat())
+    add(
+        store,
+        message("plain", "Please deploy it now"),
+        message("word", "after the Deployment"),
+        message("accents", "Ein Cafe\u0301 in der Straße"),
+        message("cjk", "東京都に行く。Python入門"),
+        message("hangul", "한국어를 배워요"),
+        message("cyrillic", "Привет, мир!"),
+        message("emoji", "A party! \N{PARTY POPPER}"),
+        message("signs", "snake_case is 100% 'quoted' in x /y/z"),
+        message("image", ({"type": "image_url", "image_url": {"url": "data:deploy"}},)),
+    )
+    assert found(store, query) == ids
+
+
+def test_the_index_follows_changes(store: Store) -> None:
+    create(store, chat())
+    add(store, message("m1", "ältere Wörter"), message("m2", "plain"))
+    add(store, message("m1", "neuere plain"))
+    assert found(store, "altere") == []
+    assert found(store, "plain") == ["m1", "m2"]
+    ask(store, ForkChat(source="c", session=chat("f"), now=2.0))
+    assert found(store, "plain") == ["f:1", "f:2", "m1", "m2"]
+    ask(store, DeleteChat(id="c"))
+    assert found(store, "plain") == ["f:1", "f:2"]
+    create(store, chat())
+    add(store, message("m3", "quite plain"))
+    assert found(store, "plain") == ["f:1", "f:2", "m3"]
+
+
+def test_pages_of_hits(store: Store) -> None:
+    create(store, chat())
+    add(store, *[message(f"m{number}", "same words", at=float(number)) for number in range(7)])
+    whole = [hit.message.id for hit in search(store, "same")]
+    assert whole == [f"m{number}" for number in reversed(range(7))]  # equally good: newest first
+    assert [hit.message.id for hit in search(store, "same", 3, 2)] == whole[2:5]
+    assert search(store, "same", 3, 7) == search(store, "same", 0) == search(store, "same", -1) == ()
+    assert search(store, "same", 3, 10**30) == ()
+    assert len(search(store, "same", 10**30, -1)) == 7
+
+
+def test_an_index_ranks() -> None:
+    store = new_store("memory", Path())
+    create(store, chat())
+    add(store, message("best", "needle needle"), message("rest", "a needle and much else " + "hay " * 50))
+    assert [hit.message.id for hit in search(store, "needle")] == ["best", "rest"]
+    store.close()
+
+
+NASTY = (
+    '"', '""', "'", "*", "a*", "^a", "a:b", "text:a", "a AND b", "NOT a", "a OR", "NEAR(a b)", "(", "a) OR (b", "{a}",
+    "-a", "+a", "a + b", "%", "_", "\\", "a\\", "[a]", "?", ":a", "%s", ";--", "\0", "\ud800", "a\0b",
+    "\N{PARTY POPPER}", "\U0003ffff", "\U00030000 a", "日" * 1000, "a " * 1000, "\ufdfa" * 1000, "_" * 1000,
+    "\u0301", "a" * 100_000, '"a" "b', "rank", "chat_search", "\U0001d54f", "\u200b", "\u202e",
+)  # fmt: skip
+
+
+def test_no_query_is_an_error(store: Store) -> None:
+    create(store, chat())
+    add(store, message("m1", "a b"), message("m2", "日本"))
+    for query in NASTY:
+        assert {hit.message.id for hit in search(store, query)} <= {"m1", "m2"}, query
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(content=st.text(max_size=40), query=st.text(max_size=20))
+def test_no_text_is_an_error(store: Store, content: str, query: str) -> None:
+    ask(store, DeleteChat(id="c"))
+    create(store, chat())
+    add(store, message("m", content))
+    assert ask(store, ListMessages(session_id="c")) == (message("m", content),)
+    for asked in (query, content):
+        for hit in search(store, asked):
+            assert hit.message == message("m", content)
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(words=st.lists(st.text("abcüéßЁж日本한ไ1_-", min_size=1, max_size=5), min_size=1, max_size=5), pick=st.data())
+def test_a_word_that_is_there_is_found(store: Store, words: list[str], pick: st.DataObject) -> None:
+    ask(store, DeleteChat(id="c"))
+    create(store, chat())
+    add(store, message("m", " ".join(words)))
+    assert found(store, pick.draw(st.sampled_from(words))) == ["m"]
+    assert found(store, " ".join(words).upper()) == ["m"]
+
+
+# --- the index ------------------------------------------------------------------------------------------------------
+
+
+def test_which_search_a_store_has(tmp_path: Path) -> None:
+    for count, kind in ((2, PortableSearch), (len(MIGRATIONS), Fts5Search)):
+        path = tmp_path / f"{count}.db"
+        SqlStore(path, MIGRATIONS[:count]).close()
+        engine = opened(path)
+        with engine.begin() as connection:
+            assert type(chat_search(connection)) is kind
+        engine.dispose()
+
+
+def test_messages_from_before_the_index_are_indexed(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    before = SqlStore(path, MIGRATIONS[:2])
+    create(before, chat())
+    add(before, message("m", "Früher"), message("n", "earlier"))
+    before.close()
+    after = SqlStore(path)
+    assert found(after, "fruher") == ["m"]
+    assert found(after, "earl") == ["n"]
+    after.close()
+
+
+def test_the_index_holds_nothing_else(tmp_path: Path) -> None:
+    """SQLite compares its index with the texts itself."""
+    path = tmp_path / "s.db"
+    store = SqlStore(path)
+    create(store, chat())
+    add(store, *[message(f"m{number}", f"wörd{number} plain") for number in range(20)])
+    add(store, *[message(f"m{number}", f"new{number}") for number in range(0, 20, 3)])
+    store.close()
+
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("INSERT INTO chat_search(chat_search, rank) VALUES ('integrity-check', 1)")
+
+
+def test_a_sqlite_without_fts5(tmp_path: Path) -> None:
+    class Lacking(Hand):
+        def change(self, statement: object, **values: object) -> int:
+            return super().change(str(statement).replace("USING fts5(words)", "USING nosuchmodule(words)"), **values)
+
+    def lacking(hand: Hand) -> None:
+        create_fts5(Lacking("sqlite", hand._cursor))
+
+    store = SqlStore(tmp_path / "s.db", (*MIGRATIONS[:2], lacking))
+    create(store, chat())
+    add(store, message("m", "a needle"))
+    assert found(store, "needle") == ["m"]
+    assert found(store, "eedle") == ["m"]  # by comparing texts
+    store.close()

@@ -1,0 +1,91 @@
+"""Older databases open and keep their rows, and an upgrade can be tried before."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from runtimes.store.sql_store import upgrade
+from runtimes.store.store_factory import open_store
+from runtimes.store.store_service import StoreError
+from svc_proto.api.chat.store_requests import GetChat
+from svc_proto.store_requests import LoadSessions
+from tests.runtimes.store.chat_stores import ask
+from tests.runtimes.store.old_databases import KEPT, NEWEST, RECORD, unpacked
+from tests.runtimes.store.test_store_factory_search import found
+
+
+def test_each_version_has_one() -> None:
+    assert sorted(path.name for path in KEPT.iterdir()) == [f"{version + 1}.db.gz" for version in range(NEWEST)]
+
+
+@pytest.mark.parametrize("version", range(1, NEWEST + 1))
+def test_a_database_of_an_older_version(tmp_path: Path, version: int) -> None:
+    path = unpacked(version, tmp_path)
+    assert upgrade(path, keep=False) == (version, NEWEST)
+    assert upgrade(path, keep=False) == (version, NEWEST)
+    assert upgrade(path) == (version, NEWEST)
+    assert upgrade(path) == (NEWEST, NEWEST)
+    with closing(open_store(path)) as store:
+        assert store.execute(LoadSessions()) == ({**RECORD, "token_hash": "a"},)
+        if version >= 2:
+            there = ask(store, GetChat(id="c"))
+            assert there is not None
+            assert there.title == "Tea"
+            assert found(store, "fruher") == ["m"]
+
+
+@pytest.mark.parametrize(
+    ("version", "change", "why"),
+    [
+        (1, "CREATE TABLE chat_sessions (id TEXT)", "table chat_sessions already exists"),
+        (2, "CREATE TABLE chat_search (words TEXT)", "table chat_search already exists"),
+        (2, "DROP TABLE chat_messages", "no such table: main.chat_messages"),
+        (3, "UPDATE schema_version SET version = 99", r"schema version 99, newer than \d known here"),
+    ],
+)
+@pytest.mark.parametrize("keep", [True, False])
+def test_what_does_not_fit_changes_nothing(tmp_path: Path, version: int, change: str, why: str, keep: bool) -> None:
+    path = unpacked(version, tmp_path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(change)
+    before = _dump(path)
+    with pytest.raises(StoreError, match=why):
+        upgrade(path, keep=keep)
+    assert _dump(path) == before
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("record", ["x'ff'", "'{'", "'[1]'", "'{}'"])
+def test_a_row_that_does_not_fit_is_shown_without_members_and_stays(tmp_path: Path, version: int, record: str) -> None:
+    """The relay leaves such a session out, and says so; the others are there."""
+    path = unpacked(version, tmp_path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"INSERT INTO paired_sessions VALUES ('odd', {record}, '2026')")
+    with closing(open_store(path)) as store:
+        assert ask(store, LoadSessions()) == ({**RECORD, "token_hash": "a"}, {"token_hash": "odd"})
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(f"SELECT record IS {record} FROM paired_sessions ORDER BY 1").fetchall() == [
+            (0,),
+            (1,),
+        ]
+
+
+def test_what_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"no database" * 100)
+    with pytest.raises(StoreError, match=r"cannot open the store .*not a database"):
+        upgrade(tmp_path / "x")
+    with pytest.raises(StoreError, match="cannot open the store"):
+        upgrade("nonsense://x")
+
+
+def _dump(path: Path) -> list[object]:
+    with closing(sqlite3.connect(path)) as connection:
+        return [
+            connection.execute("SELECT * FROM sqlite_master ORDER BY name").fetchall(),
+            connection.execute("SELECT * FROM paired_sessions").fetchall(),
+            connection.execute("SELECT * FROM schema_version").fetchall(),
+        ]

@@ -1,0 +1,103 @@
+"""What a search compares, and the lines that it shows."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtimes.store.search_text import has_letters, searched, snippet, terms
+from runtimes.store.sql_executor import storable
+
+
+def test_plain_text_is_searched_as_it_is() -> None:
+    assert searched("Plain TEXT, 1 < 2") is None
+    assert searched("") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("Café CAFÉ cafe\u0301", "cafe cafe cafe"),
+        ("Straße Ärger", "strasse arger"),
+        ("Ёлка", "елка"),
+        ("Ὀδυσσεύς", "οδυσσευσ"),
+        ("\uff21\uff22\uff23 ﬁ Ⅷ", "abc fi viii"),
+        ("Python入門", "python 入 門"),
+        ("がか", "が か"),
+        ("ﾊﾞ", "ハ \u3099"),
+        ("한국어로", "한국어로"),
+        ("한국", "한국"),
+        ("ไทย", "ไ ท ย"),
+        ("\N{PARTY POPPER} ok", "\N{PARTY POPPER} ok"),
+    ],
+)
+def test_folding(text: str, folded: str) -> None:
+    assert searched(text) == folded
+    assert searched(unicodedata.normalize("NFD", text)) == folded or "ﾊ" in text
+
+
+def test_terms_of_a_query() -> None:
+    assert terms("  Foo  foo\tBÄR \n") == ("foo", "bar")
+    assert terms("日本語 test") == ("日 本 語", "test")
+    assert terms("a\0b \ud800 c") == ("a", "b", "c")
+    assert terms("") == terms(" \u0301 ") == ()
+    assert len(terms(" ".join(map(str, range(100))))) == 32
+    assert terms("x" * 2000) == ("x" * 1000,)
+
+
+def test_what_an_index_knows() -> None:
+    assert all(map(has_letters, ("x", "-1-", "日", "и")))
+    assert not any(map(has_letters, ("_", "--", "\N{PARTY POPPER}")))
+
+
+def test_storable() -> None:
+    assert storable("a\0\ud800b") == "a\ufffd\ufffdb"
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "line"),
+    [
+        ("Deploy it", "deploy", ">>>Deploy<<< it"),
+        ("The deployment of deploys", "deploy", "The >>>deployment<<< of >>>deploys<<<"),
+        ("smart art", "art", "smart >>>art<<<"),
+        ("smart", "art", "sm>>>art<<<"),
+        ("one two\nthree", "two one", ">>>one<<< >>>two<<< three"),
+        ("foo - bar", "foo-bar", ">>>foo - bar<<<"),
+        ("Ein Café!", "CAFE", "Ein >>>Café<<<!"),
+        ("Ein Cafe\u0301!", "café", "Ein >>>Café<<<!"),
+        ("eﬃcient", "ffi", "e>>>ﬃcient<<<"),
+        ("eﬃcient", "fi", "e>>>ﬃcient<<<"),
+        ("東京都に行く", "京都", "東>>>京都<<<に行く"),
+        ("so \N{PARTY POPPER} it is", "\N{PARTY POPPER}", "so >>>\N{PARTY POPPER}<<< it is"),
+        ("nothing here", "other", "nothing here"),
+        ("", "other", ""),
+        ("a (b) [c] \\ *", "(b) \\", "a >>>(b)<<< [c] >>>\\<<< *"),
+    ],
+)
+def test_snippets(text: str, query: str, line: str) -> None:
+    if query == "(b) \\":  # a term with letters is found by its letters
+        line = "a (>>>b<<<) [c] >>>\\<<< *"
+    assert snippet(text, terms(query)) == line
+
+
+def test_a_snippet_is_cut_around_the_first_hit() -> None:
+    line = snippet("before " * 50 + "needle " + "after " * 50 + "needle", ("needle",))
+    assert line == "..." + "before " * 8 + ">>>needle<<< " + ("after " * 19).rstrip() + "..."
+    line = snippet("x" * 500 + "needle" + "y" * 500, ("needle",))
+    assert line == "..." + "x" * 60 + ">>>needle" + "y" * 114 + "<<<..."
+    line = snippet("needle" + " z" * 500, ("needle",))
+    assert line == ">>>needle<<<" + " z" * 86 + "..."
+
+
+@given(st.text(max_size=300), st.text(max_size=30))
+def test_a_snippet_is_always_a_line_of_the_text(text: str, query: str) -> None:
+    line = snippet(text, terms(query))
+    assert "\n" not in line
+    if not {">", "<"} & set(text):
+        assert line.count(">>>") == line.count("<<<")
+    plain = line.replace(">>>", "").replace("<<<", "").removeprefix("...").removesuffix("...").strip()
+    if not {">", "<", "."} & set(text):
+        assert "".join(plain.split()) in "".join(unicodedata.normalize("NFC", text).split())

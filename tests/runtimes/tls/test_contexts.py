@@ -1,0 +1,375 @@
+"""TLS in both roles, on every loop, against the standard library's blocking sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from pathlib import Path
+
+import pytest
+
+from runtimes.host.host import Services
+from runtimes.net import listener as listen_module
+from runtimes.tls.contexts import PinnedTls, TlsFileError, client_context, own_context, server_context
+from svc_proto.commands import (
+    Abort,
+    Cancel,
+    CloseWrite,
+    Command,
+    Connect,
+    Connected,
+    PauseReading,
+    ResumeReading,
+    Send,
+)
+from svc_proto.facts import (
+    Accepted,
+    Address,
+    ChannelId,
+    Fact,
+    Failed,
+    FailureKind,
+    OperationId,
+    ReadClosed,
+    Received,
+    Sent,
+)
+from tests.runtimes.scripted_core import TIMEOUT, Live, read_all, read_exactly, running
+from tests.runtimes.test_channels import echo, reset
+from tests.runtimes.test_operations import refusal
+
+Files = tuple[Path, Path]
+OP = OperationId(1)
+CH = ChannelId(1)
+
+
+def secure(live: Live, certificate: Files, *, version: ssl.TLSVersion | None = None) -> ssl.SSLSocket:
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    if version is not None:
+        context.maximum_version = version
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    assert live.extra is not None
+    return context.wrap_socket(live.connect(live.extra), server_hostname="localhost")
+
+
+def secured(live: Live, certificate: Files) -> tuple[ssl.SSLSocket, ChannelId]:
+    """A peer over TLS, and its channel."""
+    return secure(live, certificate), live.expect(Accepted).ch
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_server_echo(runtime: str, certificate: Files, version: ssl.TLSVersion) -> None:
+    with running(runtime, echo, tls=server_context(*certificate)) as live:
+        sock = secure(live, certificate, version=version)
+        accepted = live.expect(Accepted)
+        assert accepted.tls
+        assert accepted.alpn == "h2"
+        assert sock.version() == {ssl.TLSVersion.TLSv1_2: "TLSv1.2"}.get(version, "TLSv1.3")
+        for n in (1, 200_000):
+            sock.sendall(b"x" * n)
+            assert read_exactly(sock, n) == b"x" * n
+        raw = sock.unwrap()
+        assert live.expect(ReadClosed).ch == accepted.ch
+        raw.shutdown(socket.SHUT_WR)
+        assert live.closed(accepted.ch).why == ""
+        assert sum(fact.n for fact in live.seen if isinstance(fact, Sent)) == 200_001
+        raw.close()
+
+
+@pytest.mark.parametrize(
+    ("ciphers", "taken"), [("ECDHE+AESGCM", True), ("ECDHE+CHACHA20", True), ("ECDHE+AES:!AESGCM:!AESCCM", False)]
+)
+def test_ciphers_that_http2_forbids_are_not_taken(ciphers: str, taken: bool, certificate: Files) -> None:
+    """RFC 9113 section 9.2.2 and its appendix A."""
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(ciphers)
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = context.wrap_bio(back, there, server_hostname="localhost")
+    server = server_context(*certificate).wrap_bio(there, back, server_side=True)
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    with pytest.raises(ssl.SSLWantReadError if taken else ssl.SSLError, match=None if taken else "NO_SHARED_CIPHER"):
+        server.do_handshake()
+
+
+def test_server_sends_much_to_a_slow_reader_then_closes(runtime: str, certificate: Files) -> None:
+    size = 5_000_000
+    with running(runtime, tls=server_context(*certificate)) as live:
+        sock, ch = secured(live, certificate)
+        live.order(Send(ch, b"a" * size), Send(ch, b"b"), CloseWrite(ch))
+        assert 0 < live.expect(Sent).n < size
+        data = read_all(sock)
+        assert len(data) == size + 1
+        assert data[-1:] == b"b"
+        sock.unwrap().close()
+        assert live.closed(ch).why == ""
+        assert sum(fact.n for fact in live.seen if isinstance(fact, Sent)) == size + 1
+
+
+def test_we_close_first_and_the_peer_goes_on(runtime: str, certificate: Files) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        sock, ch = secured(live, certificate)
+        live.order(Send(ch, b"bye"), CloseWrite(ch))
+        assert read_all(sock) == b"bye"
+        sock.sendall(b"still here")
+        assert live.expect(Received) == Received(ch, b"still here")
+        sock.unwrap().close()
+        assert live.closed(ch).why == ""
+
+
+def test_an_end_without_close_notify_is_told(runtime: str, certificate: Files) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        sock, ch = secured(live, certificate)
+        sock.shutdown(socket.SHUT_WR)
+        assert "close_notify" in live.closed(ch).why
+        sock.close()
+
+
+def test_pause_and_resume(runtime: str, certificate: Files) -> None:
+    def react(fact: Fact) -> list[Command]:
+        return [PauseReading(fact.ch)] if isinstance(fact, Accepted) and fact.tls else []
+
+    with running(runtime, react, tls=server_context(*certificate)) as live:
+        sock = secure(live, certificate)
+        sock.sendall(b"early")
+        ch = live.expect(Accepted).ch
+        live.order(Send(ch, b"1"))
+        assert read_exactly(sock, 1) == b"1"
+        live.order(ResumeReading(ch))
+        assert live.expect(Received) == Received(ch, b"early")
+        live.order(Abort(ch))
+        live.closed(ch)
+        sock.close()
+
+
+def test_closing_while_paused_with_data_unread(runtime: str, certificate: Files) -> None:
+    def react(fact: Fact) -> list[Command]:
+        if isinstance(fact, Accepted) and fact.tls:
+            return [PauseReading(fact.ch), Send(fact.ch, b"bye"), CloseWrite(fact.ch)]
+        return []
+
+    with running(runtime, react, tls=server_context(*certificate)) as live:
+        # the end of the handshake and the first data in one segment
+        context = ssl.create_default_context(cafile=str(certificate[0]))
+        raw = live.connect(live.extra)
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+        with pytest.raises(ssl.SSLWantReadError):
+            tls.do_handshake()
+        raw.sendall(outgoing.read())
+        while True:
+            incoming.write(raw.recv(65536))
+            try:
+                tls.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            break
+        tls.write(b"early")
+        raw.sendall(outgoing.read())
+        ch = live.expect(Accepted).ch
+        while received := raw.recv(65536):
+            incoming.write(received)
+        assert tls.read(100) == b"bye"
+        live.order(ResumeReading(ch))
+        assert live.expect(Received) == Received(ch, b"early")
+        raw.close()
+        live.closed(ch)
+
+
+def test_the_peer_resets(runtime: str, certificate: Files) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        sock, ch = secured(live, certificate)
+        reset(sock)
+        assert live.closed(ch).why
+
+
+def test_the_peer_resets_while_we_write(runtime: str, certificate: Files) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        for blocked in (True, False):
+            sock, ch = secured(live, certificate)
+            live.order(PauseReading(ch), Send(ch, b"x" * (16_000_000 if blocked else 1)))
+            assert read_exactly(sock, 1) == b"x"
+            reset(sock)
+            if not blocked:
+                live.order(Send(ch, b"x" * 1000), CloseWrite(ch))
+            assert live.closed(ch).why
+
+
+def test_closing_behind_much_that_waits(runtime: str, certificate: Files) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        sock, ch = secured(live, certificate)
+        live.order(Send(ch, b"a" * 3_000_000))
+        live.order(CloseWrite(ch))
+        assert len(read_all(sock)) == 3_000_000
+        reset(sock)
+        live.closed(ch)
+
+
+def test_garbage_in_the_stream_ends_the_channel(runtime: str, certificate: Files) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        sock, ch = secured(live, certificate)
+        raw = socket.socket(fileno=sock.detach())
+        raw.sendall(b"this is no TLS record at all")
+        assert live.closed(ch).why.startswith("TLS")
+        raw.close()
+
+
+def test_handshakes_that_fail_are_never_heard_of(runtime: str, certificate: Files) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        assert live.extra is not None
+        first = live.connect(live.extra)
+        first.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert first.recv(100)[:1] in {b"", b"\x15"}  # an alert
+        second = live.connect(live.extra)
+        second.close()
+        sock, ch = live.accept()
+        assert ch == 4
+        for each in (first, sock):
+            each.close()
+
+
+def test_handshakes_are_bounded_in_time_and_number(
+    runtime: str, certificate: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listen_module, "HANDSHAKE_TIMEOUT", 0.3)
+    monkeypatch.setattr(listen_module, "MAX_HANDSHAKES", 2)
+    with running(runtime, tls=server_context(*certificate)) as live:
+        silent = [live.connect(live.extra) for _ in range(3)]
+        for sock in silent:
+            assert sock.recv(1) == b""
+            sock.close()
+        monkeypatch.setattr(listen_module, "HANDSHAKE_TIMEOUT", TIMEOUT)  # a busy machine may need more than 0.3 s
+        sock = secure(live, certificate)
+        assert live.expect(Accepted).tls
+        sock.close()
+
+
+def test_stopping_drops_handshakes(runtime: str, certificate: Files) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        sock = live.connect(live.extra)
+        other, _ = live.accept()
+        live.handle.stop()
+        with contextlib.suppress(ConnectionResetError):  # when it had not even been taken from the backlog
+            assert sock.recv(1) == b""
+        sock.close()
+        other.close()
+
+
+# --- the client's role -------------------------------------------------------------------------------------------
+
+
+class TlsServer:
+    """Accepts one connection, shakes hands, sends a greeting, echoes until the end."""
+
+    def __init__(self, certificate: Files) -> None:
+        self.sock = socket.create_server(("127.0.0.1", 0))
+        self.sock.settimeout(TIMEOUT)
+        self.port: int = self.sock.getsockname()[1]
+        self._context = server_context(*certificate)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        raw, _ = self.sock.accept()
+        raw.settimeout(TIMEOUT)
+        try:
+            sock = self._context.wrap_socket(raw, server_side=True)
+        except (ssl.SSLError, OSError):
+            raw.close()
+            return
+        sock.sendall(b"hello")
+        while data := sock.recv(65536):
+            sock.sendall(data)
+        sock.unwrap().close()
+
+    def close(self) -> None:
+        self._thread.join(TIMEOUT)
+        self.sock.close()
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+def test_client_echo(runtime: str, certificate: Files, host: str) -> None:
+    server = TlsServer(certificate)
+    with running(runtime, services=Services(client_tls=client_context(certificate[0]))) as live:
+        connected = live.done(Connect(OP, CH, host, server.port, tls=True))
+        assert connected == Connected(Address("127.0.0.1", server.port), "http/1.1")
+        assert live.expect(Received) == Received(CH, b"hello")
+        live.order(Send(CH, b"abc"))
+        assert live.expect(Received) == Received(CH, b"abc")
+        live.order(CloseWrite(CH))
+        assert live.expect(ReadClosed).ch == CH
+        live.closed(CH)
+    server.close()
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_the_protocols_that_are_offered(runtime: str, certificate: Files, pinned: bool) -> None:
+    context = client_context(certificate[0])
+    for offered, chosen in (((), None), (("h2", "http/1.1"), "h2"), (("http/1.1",), "http/1.1"), (("odd",), None)):
+        server = TlsServer(certificate)
+        trust = PinnedTls() if pinned else context
+        if isinstance(trust, PinnedTls):
+            trust.expect("localhost", server.port, server_context(*certificate).pin())
+        with running(runtime, services=Services(client_tls=trust)) as live:
+            connected = live.done(Connect(OP, CH, "localhost", server.port, tls=True, alpn=offered))
+            assert connected.alpn == chosen
+            live.order(CloseWrite(CH))
+            live.closed(CH)
+        server.close()
+
+
+def test_a_certificate_that_is_not_trusted(runtime: str, certificate: Files) -> None:
+    server = TlsServer(certificate)
+    with running(runtime) as live:
+        answer = live.ask(Connect(OP, CH, "localhost", server.port, tls=True))
+        assert isinstance(answer, Failed)
+        assert answer.error.kind is FailureKind.TLS
+        assert "CERTIFICATE_VERIFY_FAILED" in answer.error.detail
+    server.close()
+
+
+def test_a_name_that_cannot_be_in_a_certificate(runtime: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", listening.getsockname())]
+        with running(runtime, services=Services(resolver=lambda host, port: found)) as live:
+            assert refusal(live, Connect(OP, CH, ".example", 1, tls=True)) is FailureKind.TLS
+
+
+def test_a_server_that_hangs_up_or_is_silent(runtime: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, running(runtime) as live:
+        listening.settimeout(TIMEOUT)
+        port = listening.getsockname()[1]
+        live.order(Connect(OP, CH, "127.0.0.1", port, tls=True))
+        peer, _ = listening.accept()
+        assert peer.recv(1)
+        peer.close()
+        answer = live.answer(OP)
+        assert isinstance(answer, Failed)
+        second = OperationId(2)
+        live.order(Connect(second, ChannelId(3), "127.0.0.1", port, tls=True))
+        peer, _ = listening.accept()
+        assert peer.recv(1)
+        live.order(Cancel(second))
+        assert refusal(live, second) is FailureKind.CANCELLED
+        peer.close()
+
+
+# --- files -------------------------------------------------------------------------------------------------------
+
+
+def test_files_that_cannot_be_used(certificate: Files, tmp_path: Path) -> None:
+    cert, key = certificate
+    with pytest.raises(TlsFileError, match="cannot read"):
+        server_context(tmp_path / "none.pem", key)
+    with pytest.raises(TlsFileError, match="cannot use"):
+        server_context(cert)  # no key in it
+    with pytest.raises(TlsFileError, match="cannot use"):
+        client_context(tmp_path / "none.pem")
+    with pytest.raises(TlsFileError, match="cannot use"):
+        own_context(cert, tmp_path / "none.pem")
+    both = tmp_path / "both.pem"
+    both.write_bytes(cert.read_bytes() + key.read_bytes())
+    assert server_context(both).minimum_version is ssl.TLSVersion.TLSv1_2
