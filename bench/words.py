@@ -16,7 +16,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 from bench.measure import BenchError, Progress, Scale
 from bench.report import Column, Row, Table
 from runtimes.speech import transcribe_program
-from runtimes.speech.local_speech import find_engines
+from runtimes.speech.local_speech import find_speech_programs
 
 __all__ = ["mistakes", "words_section"]
 
@@ -75,7 +75,7 @@ Recording = tuple[str, bytes]  # what is said, and a WAV file
 
 def words_section(scale: Scale, progress: Progress) -> list[Table]:
     """One table: each engine with each voice."""
-    if not find_engines()["listen"] or shutil.which("espeak-ng") is None:
+    if not find_speech_programs()["listen"] or shutil.which("espeak-ng") is None:
         return [Table("words", "Words understood", COLUMNS, [], ["left out: svc-relay[voice] or espeak-ng is missing"])]
     rows = []
     for voice, recordings in _voices(scale.sentences):
@@ -101,7 +101,7 @@ def _words(text: str) -> list[str]:
 
 
 def _listeners() -> dict[str, list[str]]:
-    found: list[str] = list(find_engines()["listen"])  # type: ignore[call-overload]  # a list of words
+    found: list[str] = list(find_speech_programs()["listen"])  # type: ignore[call-overload]  # a list of words
     listeners = {"Whisper": found} if "--whisper" in found else {}
     if find_spec("pocketsphinx") is not None:
         listeners["pocketsphinx"] = [sys.executable, "-I", transcribe_program.__file__]

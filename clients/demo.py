@@ -25,10 +25,10 @@ def main(runtime: str) -> None:
     from pathlib import Path
 
     from clients.demo_program import demo_programs
-    from runtimes.loops.waker import Handle
+    from runtimes.loops.waker import HostHandle
     from servers.launch import launch
 
-    handle = Handle()
+    handle = HostHandle()
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as home:
         launch(lambda: demo_programs(Path(home), handle), runtime, handle=handle)
 

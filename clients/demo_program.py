@@ -10,8 +10,8 @@ from pathlib import Path
 
 from clients.phone.emulator import EmulatedPhone
 from runtimes.host.host import Program, Services
-from runtimes.host.logs import setup
-from runtimes.loops.waker import Handle
+from runtimes.host.logs import setup_logging
+from runtimes.loops.waker import HostHandle
 from runtimes.store.store_factory import open_store
 from servers.api_program import api_program
 from servers.launch import print_exit_reason
@@ -187,7 +187,7 @@ class Demo:
         self.engine.exit(70, f"internal error, reference {self.engine.log_bug(error)}")
 
 
-def demo_programs(home: Path, handle: Handle) -> list[Program]:
+def demo_programs(home: Path, handle: HostHandle) -> list[Program]:
     """A relay, an API and who uses them, on a home that is theirs; when the play is over `handle` stops them."""
     config = RelayConfig(
         host="127.0.0.1", port=0, home=str(home), config_path=str(home / "config.yaml"), log_level=Level.WARNING
@@ -212,8 +212,8 @@ def demo_programs(home: Path, handle: Handle) -> list[Program]:
         print_exit_reason(outcome)
         handle.stop(GRACE)
 
-    services = Services(logger=setup(int(Level.WARNING), name="svc.demo"))
-    return [relay, api, Program(core=demo, services=services, on_tell=_show, on_exit=over)]
+    services = Services(logger=setup_logging(int(Level.WARNING), name="svc.demo"))
+    return [relay, api, Program(core=demo, services=services, on_notify=_show, on_exit=over)]
 
 
 def _welcome(config: RelayConfig) -> None:

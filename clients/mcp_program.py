@@ -7,7 +7,7 @@ from functools import partial
 
 from clients.commands.host_settings import service_home
 from runtimes.host.host import Program, Services
-from runtimes.host.logs import setup
+from runtimes.host.logs import setup_logging
 from servers.launch import CannotStartError, print_exit_reason
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.cli.mcp_stdio_server import McpStdioServer
@@ -33,7 +33,7 @@ def mcp_program(url: str, token: str) -> Program:
     if not usable:
         raise CannotStartError("the relay's address must be an http:// or https:// URL", code=2)
     core = Engine(McpStdioServer(partial(_offer, url, token)), entropy=os.urandom, log_level=Level.WARNING)
-    services = Services(state=service_home(), logger=setup(int(Level.WARNING), name="svc.mcp"))
+    services = Services(state=service_home(), logger=setup_logging(int(Level.WARNING), name="svc.mcp"))
     return Program(core=core, stdio=True, services=services, on_exit=print_exit_reason)
 
 

@@ -16,7 +16,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import violated
 from fuzz.people.crowd import Crowd, nothing
 from fuzz.world import API, API_KEY, LOCAL, REMOTE, World
-from runtimes.sim.host import Host
+from runtimes.sim.host import SimHost
 from tests.support.sim_http import RequestClient, ServerAddress, WebSocketClient
 
 LATEST = 60.0  # s that anything may take here, unless more is said
@@ -30,7 +30,7 @@ Kind: TypeAlias = "Callable[[Audit], None]"
 class Seat:
     """A socket of the relay, or of voice, and all that was said on it."""
 
-    def __init__(self, audit: Audit, host: Host, path: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, audit: Audit, host: SimHost, path: str, headers: Mapping[str, str]) -> None:
         self.heard: list[dict[str, Any]] = []
         self.profiles: list[dict[str, Any]] = []  # which may be told at any time
         self.opened = False
@@ -151,7 +151,7 @@ class Audit:
 
     # --- asking ---
 
-    def host(self) -> Host:
+    def host(self) -> SimHost:
         """A machine that nobody has heard of yet."""
         self._hosts += 1
         number = len(self.world.sim.hosts)
@@ -159,7 +159,7 @@ class Audit:
 
     def begin(
         self,
-        where: tuple[Host, ServerAddress],
+        where: tuple[SimHost, ServerAddress],
         method: str,
         path: str,
         body: object = None,
@@ -217,13 +217,13 @@ class Audit:
         rows: list[dict[str, Any]] = self.right(self.ask_api("GET", f"{CHATS}/{chat}/messages"), 200)["messages"]
         return rows
 
-    def sit(self, host: Host, path: str = "/ws", **headers: str) -> Seat:
+    def sit(self, host: SimHost, path: str = "/ws", **headers: str) -> Seat:
         """Open a socket, and wait until it is open, or refused."""
         seat = Seat(self, host, path, _fields(headers))
         self.wait(lambda: seat.opened or seat.over, why="a socket is neither opened nor refused")
         return seat
 
-    def turned_away(self, host: Host, path: str, token: str, status: int, about: str) -> None:
+    def turned_away(self, host: SimHost, path: str, token: str, status: int, about: str) -> None:
         """Who opens a socket there with that token is refused."""
         seat = self.sit(host, path, authorization=f"Bearer {token}")
         self.same((seat.over, seat.talker.status), (True, status), about)

@@ -22,15 +22,15 @@ from fuzz.cluster_law import Held, Law
 from fuzz.cluster_people import Guess, Pocket
 from runtimes.failures import HostError
 from runtimes.sim.cost import HandleCost
-from runtimes.sim.host import Host
-from runtimes.sim.network import Network
-from runtimes.sim.process import Process
+from runtimes.sim.host import SimHost
+from runtimes.sim.network import SimNetwork
+from runtimes.sim.process import SimProcess
 from runtimes.sim.redis_server import RedisService
 from runtimes.sim.s3_server import S3Service
 from runtimes.sim.sentinel_server import sentinel_core
 from runtimes.sim.simulation import START_WALL
-from runtimes.sim.simulation import World as Simulation
-from runtimes.sim.store import STORE_TIME, Store
+from runtimes.sim.simulation import Simulation as Simulation
+from runtimes.sim.store import STORE_TIME, SimStore
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.core import Engine
@@ -57,10 +57,10 @@ SENTINEL_PORT = 26379
 GIVE_UP = 2.0  # s after which who does not reach the store knows it
 
 
-class NodeStore(Store):
+class NodeStore(SimStore):
     """The store that all nodes have, as one of them reaches it."""
 
-    def __init__(self, world: ClusterWorld, host: Host) -> None:
+    def __init__(self, world: ClusterWorld, host: SimHost) -> None:
         super().__init__()
         self.sessions = world.store.sessions
         self._world, self._host = world, host
@@ -99,13 +99,13 @@ class ClusterWorld:
         """
         self.rng = Random(f"cluster {seed}")
         shape = Random(f"cluster network {seed}")
-        network = Network(jitter=shape.choice((1.0, 5.0)), chunking=shape.choice((0.1, 0.9)))
+        network = SimNetwork(jitter=shape.choice((1.0, 5.0)), chunking=shape.choice((0.1, 0.9)))
         self.sim = Simulation(seed, network=network, trace=trace)
         self.entropy: Entropy = self.rng.randbytes
         self.redis_host = self.sim.host("redis", REDIS)
-        self.redis_services: dict[Host, RedisService] = {}
+        self.redis_services: dict[SimHost, RedisService] = {}
         self.redis = self._start_redis(self.redis_host)
-        self.replica: Process | None = None
+        self.replica: SimProcess | None = None
         self.where = RedisAddress(REDIS, REDIS_PORT, password=PASSWORD)
         self.masters = {MASTER: (REDIS, REDIS_PORT)}
         if sentinels:
@@ -133,11 +133,11 @@ class ClusterWorld:
                 network.link(host, redis, latency=latency, jitter=latency)
         self.crowd = self.sim.host("crowd", "10.0.8.1")
         self.relays: list[Relay] = []
-        self.nodes: list[Process] = []
+        self.nodes: list[SimProcess] = []
         for n, host in enumerate(self.hosts):
             self.relays.append(None)  # type: ignore[arg-type]  # the factory puts it there
             self.nodes.append(host.start(self._maker(n), [PORT], name=f"relay-{n}"))
-        self.leaving: list[Process] = []
+        self.leaving: list[SimProcess] = []
         self.pockets: list[Pocket] = []
         self.law = Law(self)
         self.troubled = self.sim.now  # when the network last was not whole
@@ -150,7 +150,7 @@ class ClusterWorld:
 
     # --- programs ---
 
-    def _start_redis(self, host: Host) -> Process:
+    def _start_redis(self, host: SimHost) -> SimProcess:
         def make(entropy: Entropy) -> Engine:
             again = host in self.redis_services
             service = self.redis_services[host] = RedisService(PASSWORD)
@@ -171,7 +171,7 @@ class ClusterWorld:
         places = tuple((address, SENTINEL_PORT) for address in addresses)
         self.where = RedisAddress(password=PASSWORD, sentinels=places, master=MASTER, sentinel_password=PASSWORD)
 
-    def _start_s3(self, service: S3Service) -> Process:
+    def _start_s3(self, service: S3Service) -> SimProcess:
         return self.s3_host.start(lambda entropy: Engine(service, entropy=entropy), [S3_PORT])
 
     def _maker(self, n: int) -> Callable[[Entropy], Engine]:
@@ -219,7 +219,7 @@ class ClusterWorld:
         self.nodes[n].stop()
 
     @property
-    def staying(self) -> list[Process]:
+    def staying(self) -> list[SimProcess]:
         """Nodes that are up, and are not to stop."""
         return [node for node in self.nodes if node.alive and node.ready and node not in self.leaving]
 
@@ -318,7 +318,7 @@ class ClusterWorld:
     ) -> RequestClient:
         """Ask a node something: with a token from elsewhere, without one as a program on its host."""
         local = not token
-        host: Host = self.hosts[n] if local else self.crowd
+        host: SimHost = self.hosts[n] if local else self.crowd
         headers: Pairs = {**(fields or {}), **({} if local else {"authorization": f"Bearer {token}"})}
         target = self.target(n, local=local)
         return RequestClient(
@@ -365,7 +365,7 @@ class ClusterWorld:
 
     def talk(
         self,
-        host: Host,
+        host: SimHost,
         n: int,
         opened: Callable[[WebSocketClient], None],
         said: Callable[[WebSocketClient, dict[str, Any]], None],
@@ -395,7 +395,7 @@ class ClusterWorld:
             for record in records:
                 relay.sessions.restore(record, relay.engine.now)
 
-    def guess(self, n: int, source: Host) -> Guess:
+    def guess(self, n: int, source: SimHost) -> Guess:
         """Show a wrong code at a node."""
         guess = Guess()
 

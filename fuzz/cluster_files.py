@@ -16,7 +16,7 @@ from attrs import define, evolve
 from fuzz.cluster import UPLOADS_LIVE, ClusterWorld
 from fuzz.cluster_law import BACK, SOON, Violated
 from fuzz.cluster_people import Pocket
-from runtimes.sim.process import Process
+from runtimes.sim.process import SimProcess
 from svc_proto.engine.message import Request, Response
 from svc_proto.wire.events import Headers
 from tests.support.sim_http import RequestClient
@@ -31,9 +31,9 @@ class Brought:
 
     path: str
     data: bytes
-    process: Process  # that took it in
+    process: SimProcess  # that took it in
     told_at: float
-    knows: list[Process]  # that have heard of it for sure, and live
+    knows: list[SimProcess]  # that have heard of it for sure, and live
 
     def forget(self, world: ClusterWorld) -> None:
         """Those who go; while it is news, all but the first if anything is broken."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define
 
 from fuzz.cluster_people import Errand, Pocket
-from runtimes.sim.process import Process
+from runtimes.sim.process import SimProcess
 from svc_proto.commands import Level
 from svc_proto.machines.auth_rate_limiter import MAX_FAILURES, WINDOW
 from tests.support.sim_http import RequestClient
@@ -45,7 +45,7 @@ class Held:
     asked: bool = False  # whether anybody has tried to revoke it
     cut: bool = False  # whether it was said to be over, though the store has not heard of it
     cut_at: float | None = None  # when, by a node that reached the others
-    cut_by: Process | None = None
+    cut_by: SimProcess | None = None
     shaky: bool = False  # whether the store may not have it
 
 

@@ -24,7 +24,7 @@ from fuzz.cluster_calm import asker, check_calm
 from fuzz.cluster_files import Files
 from fuzz.cluster_law import SOON, Violated
 from fuzz.cluster_people import Pocket
-from runtimes.sim.process import Process
+from runtimes.sim.process import SimProcess
 from tests.support.sim_http import RequestClient
 
 SECONDS = 40.0  # of a storm
@@ -393,7 +393,7 @@ class _Storm:
         world, left = self.world, list(range(len(self.world.nodes)))
         self._rolling.append(left)
 
-        def again(n: int, process: Process) -> None:
+        def again(n: int, process: SimProcess) -> None:
             if not process.alive and world.nodes[n] is process:
                 world.restart(n)
 

@@ -41,8 +41,8 @@ from fuzz.story import place_of, sentence, story
 from fuzz.trouble import Trouble
 from fuzz.world import LIMITS, World
 from runtimes.sim.contract import ContractError
-from runtimes.sim.process import Process
-from runtimes.sim.simulation import LimitPassed
+from runtimes.sim.process import SimProcess
+from runtimes.sim.simulation import SimulationLimitError
 
 LAST_STEPS, LAST_EVENTS = 15, 30  # that a failure tells of, and of each program
 INVOLVED = 60.0  # s in which a program has had something to do
@@ -99,7 +99,7 @@ def play(script: Script, *, trace: bool = False) -> Report | Failure:
         return game.run()
     except Violation as violation:
         invariant, detail, place = violation.invariant, violation.detail, place_of(violation)
-    except (ContractError, LimitPassed) as error:
+    except (ContractError, SimulationLimitError) as error:
         invariant, detail, place = Invariant.NO_BUG, f"{error}", place_of(error)
     except Exception as error:
         invariant, detail, place = Invariant.NO_BUG, traceback.format_exc(limit=-6), place_of(error)
@@ -381,7 +381,7 @@ class _Game:
         self.pass_until(world.sim.now + EMPTY)
         self.voices_end()
 
-    def _stop(self, *processes: Process) -> None:
+    def _stop(self, *processes: SimProcess) -> None:
         for process in processes:
             self.world.expected[process] = None
             process.stop(10.0)

@@ -9,7 +9,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import violated
 from fuzz.script import Script
 from fuzz.steps import DegradeDisk, FillDisk, KillProgram, RefuseSessionRecord, RevokeOnFullDisk, StopProgram
-from runtimes.sim.host import Host
+from runtimes.sim.host import SimHost
 from svc_proto.engine.core import Engine
 from svc_proto.engine.exchange import Exchange
 from svc_proto.machines.exchange import RESPONSE_STARTED, UNANSWERED
@@ -36,7 +36,7 @@ def asks_for_secret(script: Script) -> bool:
     return lasts and Random(f"door {script.seed}").random() < SECRETIVE
 
 
-def secret_of(home: Host) -> tuple[str, str] | None:
+def secret_of(home: SimHost) -> tuple[str, str] | None:
     """The header field that programs of the relay's user show, who can read its file; None while there is none.
 
     A relay that could not read whether it has a public route makes one, too.

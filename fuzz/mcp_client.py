@@ -16,8 +16,8 @@ from attrs import define, field, frozen
 from fuzz.invariants import Invariant
 from fuzz.model import violated
 from fuzz.world import World
-from runtimes.sim.host import Host
-from runtimes.sim.process import Process
+from runtimes.sim.host import SimHost
+from runtimes.sim.process import SimProcess
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.support.sim_http import RequestClient, ServerAddress
 
@@ -33,7 +33,7 @@ Done: TypeAlias = Callable[[RequestClient], None]
 class Place:
     """Where it is spoken, from which host, and what is shown there each time."""
 
-    host: Host
+    host: SimHost
     target: ServerAddress
     bearer: Callable[[], str]
 
@@ -61,7 +61,7 @@ class Asked:
 class Talk:
     """One session."""
 
-    def __init__(self, client: McpClient, identity: str, server: Process) -> None:
+    def __init__(self, client: McpClient, identity: str, server: SimProcess) -> None:
         self.client = client
         self.identity = identity
         self.server = server
@@ -275,7 +275,7 @@ class McpClient:
         self.talks: list[Talk] = []
         self._capabilities: dict[str, object] = {"elicitation": {}} if elicits else {}
 
-    def open(self, server: Process, then: Callable[[Talk], None]) -> RequestClient:
+    def open(self, server: SimProcess, then: Callable[[Talk], None]) -> RequestClient:
         """A new session, and what is done in it at once."""
         about = {
             "protocolVersion": VERSION,

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from fuzz.upstream import Manner, Upstream
-from runtimes.sim.connection import End
-from runtimes.sim.host import Host
+from runtimes.sim.connection import SimEnd
+from runtimes.sim.host import SimHost
 from svc_proto.wire.events import (
     AcceptWebSocket,
     CloseWebSocket,
@@ -56,7 +56,7 @@ def recording_of(number: int, samples: int = SAMPLES) -> bytes:
 class Provider:
     """The listener. It has the troubles of the model."""
 
-    def __init__(self, host: Host, upstream: Upstream) -> None:
+    def __init__(self, host: SimHost, upstream: Upstream) -> None:
         self.host = host
         self._upstream = upstream
         self.doomed: list[float] = []  # so many s after something is said next, the socket ends
@@ -74,7 +74,7 @@ class Provider:
 class _Request(ServerSideConnection):
     """`/audio/speech` and `/audio/transcriptions`."""
 
-    def __init__(self, provider: Provider, end: End) -> None:
+    def __init__(self, provider: Provider, end: SimEnd) -> None:
         super().__init__(end)
         self._provider = provider
         self._world = provider.host.world
@@ -112,7 +112,7 @@ class _Request(ServerSideConnection):
 class _Call(ServerSideConnection):
     """One socket."""
 
-    def __init__(self, provider: Provider, end: End) -> None:
+    def __init__(self, provider: Provider, end: SimEnd) -> None:
         super().__init__(end)
         self._provider = provider
         self._world = provider.host.world
@@ -143,7 +143,7 @@ class _Call(ServerSideConnection):
 
     def on_readable(self) -> None:
         """Take what is said."""
-        while (data := self.end.take()) is not None:
+        while (data := self.end.read()) is not None:
             if not data:
                 self._playing = ""
                 self.end.close_write()

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Iterable, Mapping
 
 from fuzz.steps import CHOICE, INDEX, Step, slots
-from runtimes.sim.trace import Record
+from runtimes.sim.trace import TraceRecord
 from svc_proto.commands import Abort, Cancel, CloseWrite, Command, Log, Operation, PauseReading, ResumeReading, Send
 from svc_proto.facts import Accepted, Closed, Done, Fact, Failed, ReadClosed, Received, Sent
 
@@ -42,7 +42,7 @@ def sentence(step: Step) -> str:
 
 
 def story(
-    records: Iterable[Record], steps: Iterable[tuple[float, str]], secrets: Mapping[str, str], start: float
+    records: Iterable[TraceRecord], steps: Iterable[tuple[float, str]], secrets: Mapping[str, str], start: float
 ) -> str:
     """Both in the order of time, one a line; `start` is when the script began, on the clock of the records."""
     lines = [(when, 0, "step", text) for when, text in steps]

@@ -13,8 +13,8 @@ from typing import Any
 
 from fuzz.tool_calls import SOON, TIMEOUT, Call, Said, Way, note
 from fuzz.world import World
-from runtimes.sim.child import Child, Script
-from runtimes.sim.connection import End
+from runtimes.sim.child import ScriptedProgram, SimChild
+from runtimes.sim.connection import SimEnd
 from svc_proto.commands import SignalName
 from svc_proto.wire.events import (
     Headers,
@@ -103,10 +103,10 @@ class Toolshed:
         ]
 
 
-class _Program(Script):
+class _Program(ScriptedProgram):
     """On its standard input and output. One of two does not mind that it is told to go."""
 
-    def __init__(self, shed: Toolshed, name: str, child: Child) -> None:
+    def __init__(self, shed: Toolshed, name: str, child: SimChild) -> None:
         super().__init__(child)
         self._shed = shed
         self._name = name
@@ -168,7 +168,7 @@ class _Far:
 class _Visit(ServerSideConnection):
     """One connection."""
 
-    def __init__(self, far: _Far, end: End) -> None:
+    def __init__(self, far: _Far, end: SimEnd) -> None:
         super().__init__(end)
         self._far = far
         self._begun = False  # an answer that consists of events

@@ -11,8 +11,8 @@ from enum import Enum
 from typing import Any
 
 from fuzz.part import Round, calling, chunk, round_of, usage
-from runtimes.sim.connection import End
-from runtimes.sim.host import Host
+from runtimes.sim.connection import SimEnd
+from runtimes.sim.host import SimHost
 from svc_proto.wire.events import (
     Headers,
     ResponseData,
@@ -54,7 +54,7 @@ CALLS = (Manner.TOOL, Manner.ASK, Manner.LOSE)
 class Upstream:
     """The listener. `trouble`, while it is set, is how every answer goes; else the words of a question decide."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: SimHost) -> None:
         self.host = host
         self.trouble: Manner | None = None
         self.asked = 0
@@ -73,7 +73,7 @@ class Upstream:
 
 
 class _Visit(ServerSideConnection):
-    def __init__(self, upstream: Upstream, end: End) -> None:
+    def __init__(self, upstream: Upstream, end: SimEnd) -> None:
         super().__init__(end)
         self._upstream = upstream
         self.question = ""  # until it is answered

@@ -24,14 +24,14 @@ from fuzz.steps import AskPhoneUser
 from fuzz.terms import OPEN, Policy, Wall
 from fuzz.untold import Untold
 from fuzz.upstream import MODEL_PORT, Upstream
-from runtimes.sim.connection import Connection, End
+from runtimes.sim.connection import SimConnection, SimEnd
 from runtimes.sim.cost import HandleCost
 from runtimes.sim.faults import Faults
-from runtimes.sim.host import Host
-from runtimes.sim.network import Network
-from runtimes.sim.process import LogLine, Process
+from runtimes.sim.host import SimHost
+from runtimes.sim.network import SimNetwork
+from runtimes.sim.process import LogLine, SimProcess
 from runtimes.sim.simulation import START_WALL
-from runtimes.sim.simulation import World as Simulation
+from runtimes.sim.simulation import Simulation as Simulation
 from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.runs.subscriber import MAX_BACKLOG_BYTES, MAX_BACKLOG_EVENTS, MAX_UNREAD, SubscriberState
@@ -108,7 +108,7 @@ class World:
         self.script = script
         self.rng = Random(f"people {script.seed}")
         shape = Random(f"network {script.seed}")
-        network = Network(
+        network = SimNetwork(
             jitter=shape.choice((1.0, 20.0)), chunking=shape.choice((0.1, 0.9)), window=shape.choice((8_192, 65_536))
         )
         cost = HandleCost.draw(script.seed, "home")
@@ -137,7 +137,7 @@ class World:
         self.shaken = -1.0  # when the network last had trouble that takes time to be noticed
         self.faulted = -1.0  # until when something was broken, of any kind
         self.parted: dict[str, float] = {}  # by address, until when at most it was parted from the home
-        self.hurt: dict[Connection, None] = {}  # that hung, or were left unread
+        self.hurt: dict[SimConnection, None] = {}  # that hung, or were left unread
         self.noisy = -1.0  # until when segments were lost
         self.outages = 0  # of the relay and the API, so far
         self.store_trouble = False
@@ -145,10 +145,10 @@ class World:
         self.unstored: dict[str, None] = {}  # prefixes of sessions that the store did not take
         self.on_relay_gone: list[Callable[[], None]] = []
         self.disk_trouble = False
-        self.expected: dict[Process, None] = {}  # that were told to go, or killed
-        self._read: dict[Process, int] = {}  # log lines that have been looked at
+        self.expected: dict[SimProcess, None] = {}  # that were told to go, or killed
+        self._read: dict[SimProcess, int] = {}  # log lines that have been looked at
         self._checked: dict[str, dict[str, object]] = {}  # stored records that were, by token hash
-        self._unread: dict[End, tuple[int, float]] = {}  # with bytes unsent: how many have left, since when
+        self._unread: dict[SimEnd, tuple[int, float]] = {}  # with bytes unsent: how many have left, since when
         self._seen = -1  # events of the simulation, at the last look
         self._down: dict[str, float] = {}  # by name, since when
         self._rest: dict[str, float] = {}  # when it is started again
@@ -165,7 +165,7 @@ class World:
 
     # --- programs ------------------------------------------------------------------------------------------------
 
-    def _start_relay(self) -> Process:
+    def _start_relay(self) -> SimProcess:
         config = RelayConfig(
             port=RELAY_PORT,
             home=self.home.state,
@@ -200,7 +200,7 @@ class World:
 
         return self.home.start(make, [RELAY_PORT], name="relay")
 
-    def _start_api(self) -> Process:
+    def _start_api(self) -> SimProcess:
         config = ApiConfig(
             port=API_PORT,
             home=self.home.state,
@@ -219,7 +219,7 @@ class World:
 
         return self.home.start(make, [API_PORT], name="api")
 
-    def _start_phone(self) -> Process:
+    def _start_phone(self) -> SimProcess:
         host = self.sim.host("phone", "10.0.1.100")
         config = PhoneConfig(
             remote=f"ws://{HOME}:{RELAY_PORT}", code=PHONE_CODE, device_name="Reference", device_id="reference"
@@ -232,14 +232,14 @@ class World:
         return host.start(make)
 
     @property
-    def programs(self) -> tuple[Process, ...]:
+    def programs(self) -> tuple[SimProcess, ...]:
         """All that ever ran."""
         return (*self.home.processes, self.phone)
 
     def supervise(self) -> None:
         """What a service manager does: a program that has ended is started again."""
         for name in ("relay", "api"):
-            process: Process = getattr(self, name)
+            process: SimProcess = getattr(self, name)
             if process.alive:
                 if process.ready and name in self._down:
                     self._came(name)
@@ -282,7 +282,7 @@ class World:
 
     def call(
         self,
-        host: Host,
+        host: SimHost,
         target: ServerAddress,
         method: str,
         path: str,
@@ -315,7 +315,7 @@ class World:
         return dict([shown])
 
     def carrier(
-        self, host: Host, target: ServerAddress, *, deflate: bool = False, fresh: bool = False
+        self, host: SimHost, target: ServerAddress, *, deflate: bool = False, fresh: bool = False
     ) -> HttpClientConnection:
         """What a host speaks through: a connection of HTTP/2 that its people share, or one of HTTP/1.1 for each."""
         if not self.is_modern(host):
@@ -328,7 +328,7 @@ class World:
         self._shared.append(carrier)
         return carrier
 
-    def is_modern(self, host: Host) -> bool:
+    def is_modern(self, host: SimHost) -> bool:
         """Whether a host speaks HTTP/2: half of them do, by seed."""
         return Random(f"versions {self.script.seed} {host.name}").random() < MODERN
 
@@ -386,7 +386,7 @@ class World:
         self.home.step_wall(seconds)
         self.wall.steps.append((self.sim.now, self.home.wall() - self.sim.now))
 
-    def hang(self, connection: Connection, seconds: float) -> None:
+    def hang(self, connection: SimConnection, seconds: float) -> None:
         """A connection is a black hole for so long."""
         connection.hang()
         self.hurt[connection] = None
@@ -422,7 +422,7 @@ class World:
 
     def end(self, name: str, rest: float, *, kill: bool) -> None:
         """The relay or the API is told to go, or killed, and started again after a rest."""
-        process: Process = getattr(self, name)
+        process: SimProcess = getattr(self, name)
         if not process.alive:
             return
         self.faulted = max(self.faulted, self.sim.now + rest + AFTERMATH)
@@ -440,7 +440,7 @@ class World:
 
     def calm(self) -> None:
         """Everything that was broken is mended."""
-        self.sim.calm()
+        self.sim.heal_all()
         self.impatient.clear()
         self.home.disk.capacity = None
         self.upstream.trouble = None
@@ -549,7 +549,7 @@ class World:
         self._look_at_logs()
         return prefix not in self.unstored
 
-    def _judge_log(self, process: Process, line: LogLine) -> None:
+    def _judge_log(self, process: SimProcess, line: LogLine) -> None:
         if line.event == "bug":
             violated(Invariant.NO_BUG, f"{process.name}: {line.fields}")
         trouble = self.store_trouble or self.disk_trouble
@@ -580,7 +580,7 @@ class World:
             if sum(map(len, waits)) > 2 * MAX_BACKLOG_BYTES or len(waits) > 2 * MAX_BACKLOG_EVENTS:
                 violated(Invariant.BOUNDED, f"{len(waits)} events, {reader._size} characters wait for a reader")
 
-    def _look_at_unsent(self, end: End) -> None:
+    def _look_at_unsent(self, end: SimEnd) -> None:
         """Not too much waits, and not too long. A model waits as long as a reader may, and somewhat more."""
         ours, model = end.host is self.home, end.peer.port == MODEL_PORT
         if not ours and end.connection.blocked:
@@ -595,7 +595,7 @@ class World:
         elif (waited := self.sim.now - since) > LIMITS.write_timeout + (LOOKED_AT if ours else AFTERMATH):
             violated(Invariant.BOUNDED, f"{end.unsent} bytes wait for {waited:.0f} s at {end.connection}, none leaves")
 
-    def _look_at_streams(self, process: Process, channel: Http2Channel) -> None:
+    def _look_at_streams(self, process: SimProcess, channel: Http2Channel) -> None:
         for stream in channel.conn._streams.values():
             if stream.queued > LIMITS.max_unsent + (MAX_UNREAD if process is self.api else ONE_WRITE):
                 violated(Invariant.BOUNDED, f"{stream.queued} bytes wait on a stream of {process.name}")

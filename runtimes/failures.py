@@ -12,7 +12,7 @@ import ssl
 
 from svc_proto.facts import Failure, FailureKind
 
-__all__ = ["HostError", "failure_of", "why"]
+__all__ = ["HostError", "failure_of", "short_reason"]
 
 _KINDS: dict[int, FailureKind] = {
     errno.ENOENT: FailureKind.NOT_FOUND,
@@ -59,17 +59,17 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, HostError):
         return error.failure
     if isinstance(error, ssl.SSLError):
-        return Failure(FailureKind.TLS, why(error))
+        return Failure(FailureKind.TLS, short_reason(error))
     if isinstance(error, socket.gaierror):
         return Failure(FailureKind.UNREACHABLE, "name not resolved")
     if isinstance(error, OSError):
-        return Failure(_KINDS.get(error.errno or 0, FailureKind.INTERNAL), why(error))
+        return Failure(_KINDS.get(error.errno or 0, FailureKind.INTERNAL), short_reason(error))
     if isinstance(error, ValueError):  # a NUL in a path, text that is not UTF-8
         return Failure(FailureKind.INVALID, "value not acceptable to the host")
     return Failure(FailureKind.INTERNAL, type(error).__name__)
 
 
-def why(error: BaseException) -> str:
+def short_reason(error: BaseException) -> str:
     """One short phrase for a log."""
     if isinstance(error, ssl.SSLError):
         return f"TLS: {getattr(error, 'reason', None) or type(error).__name__}"

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 if TYPE_CHECKING:
     from runtimes.host.host import Program
-    from runtimes.loops.waker import Handle
+    from runtimes.loops.waker import HostHandle
     from svc_proto.commands import Exit
 
-__all__ = ["RUNTIMES", "Adapter", "Runtime", "RuntimeMissingError", "find_runtime", "need_package", "run"]
+__all__ = ["RUNTIMES", "LoopAdapter", "Runtime", "RuntimeMissingError", "find_runtime", "require_package", "run"]
 
 
-class Adapter(NamedTuple):
+class LoopAdapter(NamedTuple):
     """Where a loop of ours is, and the package that it needs."""
 
     package: str
@@ -28,12 +28,12 @@ class Adapter(NamedTuple):
 
 
 RUNTIMES = {
-    "anyio": Adapter("anyio", "runtimes.loops.anyio_loop:run_asyncio"),
-    "asyncio": Adapter("anyio", "runtimes.loops.anyio_loop:run_asyncio"),
-    "uvloop": Adapter("uvloop", "runtimes.loops.anyio_loop:run_uvloop"),
-    "trio": Adapter("trio", "runtimes.loops.trio_loop:run"),
-    "curio": Adapter("curio", "runtimes.loops.curio_loop:run"),
-    "threads": Adapter("selectors", "runtimes.loops.threads_loop:run"),  # of Python itself
+    "anyio": LoopAdapter("anyio", "runtimes.loops.anyio_loop:run_asyncio"),
+    "asyncio": LoopAdapter("anyio", "runtimes.loops.anyio_loop:run_asyncio"),
+    "uvloop": LoopAdapter("uvloop", "runtimes.loops.anyio_loop:run_uvloop"),
+    "trio": LoopAdapter("trio", "runtimes.loops.trio_loop:run"),
+    "curio": LoopAdapter("curio", "runtimes.loops.curio_loop:run"),
+    "threads": LoopAdapter("selectors", "runtimes.loops.threads_loop:run"),  # of Python itself
 }
 _CHOICES = f"choose one of {', '.join(RUNTIMES)}, or name a function as package.module:function"
 
@@ -58,7 +58,9 @@ class Runtime(Protocol):
     made of, `run` the handle afterwards, and whoever opened listeners and stores those.
     """
 
-    def __call__(self, programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+    def __call__(
+        self, programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool
+    ) -> tuple[Exit, ...]:
         """What each core ended with, in the order of the programs."""
 
 
@@ -66,7 +68,7 @@ def run(
     programs: Program | Sequence[Program],
     runtime: str = "anyio",
     *,
-    handle: Handle | None = None,
+    handle: HostHandle | None = None,
     grace: float = 10.0,
     signals: bool | None = None,
 ) -> int:
@@ -79,12 +81,12 @@ def run(
     listed = list(programs) if isinstance(programs, Sequence) else [programs]
     runner = find_runtime(runtime)
     from runtimes.host.signals import Signals  # noqa: PLC0415, RUF100 - only when there is a loop to run
-    from runtimes.loops.waker import Handle  # noqa: PLC0415, RUF100
+    from runtimes.loops.waker import HostHandle  # noqa: PLC0415, RUF100
     from runtimes.tls.contexts import ServerContext  # noqa: PLC0415, RUF100
 
-    handle = Handle() if handle is None else handle
+    handle = HostHandle() if handle is None else handle
     signals = threading.current_thread() is threading.main_thread() if signals is None else signals
-    reloads = any(isinstance(listener.tls, ServerContext) for program in listed for listener in program.doors)
+    reloads = any(isinstance(listener.tls, ServerContext) for program in listed for listener in program.all_listeners)
     with Signals(handle, reloads=reloads) if signals else nullcontext():
         try:
             outcomes = runner(listed, handle=handle, grace=grace, signals=signals)
@@ -95,7 +97,7 @@ def run(
 
 def find_runtime(name: str) -> Runtime:
     """Load one of `RUNTIMES`, or what `package.module:function` names. Raises `RuntimeMissingError`."""
-    need_package(name)
+    require_package(name)
     ours = RUNTIMES.get(name)
     module, colon, function = (name if ours is None else ours.function).partition(":")
     if not colon:
@@ -110,7 +112,7 @@ def find_runtime(name: str) -> Runtime:
     return cast("Runtime", found)
 
 
-def need_package(name: str) -> None:
+def require_package(name: str) -> None:
     """Raises `RuntimeMissingError` if it is one of `RUNTIMES` and what it needs is not installed. Loads nothing."""
     ours = RUNTIMES.get(name)
     if ours is not None and find_spec(ours.package) is None:

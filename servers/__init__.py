@@ -1,5 +1,5 @@
 """The programs: a core plus a socket loop, started from a command line."""
 
-from runtimes.cli.serve_extra import need_programs
+from runtimes.cli.serve_extra import require_serve_extra
 
-need_programs()
+require_serve_extra()

@@ -216,7 +216,7 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartSc
             engine.emit(Notify("invite", {**answer.members, "paired": _count(listed)}))
 
     services = Services(state=private_home(config.home))
-    return Program(core=Engine(_InviteService(plan), entropy=os.urandom), services=services, on_tell=screen.show)
+    return Program(core=Engine(_InviteService(plan), entropy=os.urandom), services=services, on_notify=screen.show)
 
 
 def _count(listed: HttpResult | Failure) -> int | None:

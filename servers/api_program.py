@@ -13,12 +13,12 @@ from attrs import evolve
 
 from runtimes.failures import HostError
 from runtimes.host.compute import load_yaml
-from runtimes.host.file_descriptors import limits_beside
+from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
-from runtimes.host.logs import LogMessage, setup
+from runtimes.host.logs import LogMessage, setup_logging
 from runtimes.net.listener import Listener
 from runtimes.service_home.home import ENV_FILE
-from runtimes.service_home.server_registry import HomeClaim, find_running
+from runtimes.service_home.server_registry import HomeClaim, find_running_server
 from runtimes.store.store_service import Store
 from servers.env_file import create_api_key
 from servers.launch import (
@@ -58,7 +58,7 @@ def api_programs(options: Mapping[str, object]) -> Sequence[Program]:
     if not config.enabled:
         announce_disabled()
         return []
-    relay = find_running(Path(config.home).expanduser().absolute(), "relay")
+    relay = find_running_server(Path(config.home).expanduser().absolute(), "relay")
     if relay is not None and config.relay_url == ApiConfig().relay_url:
         config = evolve(config, relay_url=relay.inside)
     return [api_program(config)]
@@ -104,13 +104,13 @@ def api_program(
     `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
     `keys` are those that a relay in this process gives to devices. `claim` is that on the home; None makes it.
     """
-    logger = setup(int(config.log_level), as_json=config.log_json)
+    logger = setup_logging(int(config.log_level), as_json=config.log_json)
     bind_it = partial(bind_server, config, "api")
     place = open_resources(config, "api", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
     path = Path(config.config_path).expanduser().absolute()
     names = (socket.gethostname().lower(), config.host.lower())
     bound = evolve(config, port=place.listener.address.port, home=str(place.home), config_path=str(path), names=names)
-    service = Api(bound, limits=limits_beside(servers), keys=keys)
+    service = Api(bound, limits=limits_per_server(servers), keys=keys)
     core = Engine(service, entropy=os.urandom, log_level=bound.log_level)
     public = place.listener.address.host not in LOOPBACK
 

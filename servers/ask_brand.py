@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from runtimes.service_home.home import find_home
+from runtimes.service_home.home import service_home_path
 from servers.env_file import set_env_variable
 from servers.launch import private_home, read_environment
 from svc_proto.basics.brand import HERMES, SVC
@@ -30,5 +30,5 @@ def ask_brand(said: object) -> None:
         print()  # whoever leaves by Ctrl-D finds the next prompt on a line of its own
         raise
     brand = CHOICES[picked]
-    set_env_variable(private_home(str(find_home(os.environ))), "SVC_BRAND", brand.name, "the answer")
-    print(f"SVC_BRAND={brand.name} is kept in {find_home(os.environ)}/.env; --brand says otherwise.")
+    set_env_variable(private_home(str(service_home_path(os.environ))), "SVC_BRAND", brand.name, "the answer")
+    print(f"SVC_BRAND={brand.name} is kept in {service_home_path(os.environ)}/.env; --brand says otherwise.")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from attrs import evolve
 
-from runtimes.host.file_descriptors import limits_beside
+from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
-from runtimes.host.logs import setup
+from runtimes.host.logs import setup_logging
 from runtimes.net.listener import Listener
-from runtimes.service_home.running_relay import beside_running
+from runtimes.service_home.running_relay import with_running_settings
 from runtimes.service_home.server_registry import HomeClaim
 from servers.api_program import read_api_config
 from servers.launch import (
@@ -88,7 +88,7 @@ def dashboard_program(
 
     `trusted` are the certificates of the servers that it calls over TLS.
     """
-    logger = setup(int(config.log_level), as_json=config.log_json)
+    logger = setup_logging(int(config.log_level), as_json=config.log_json)
     home = Path(config.relay.home).expanduser().absolute()
     services = Services(state=home, logger=logger, client_tls=trust_certificates(*trusted) if trusted else None)
     listener = listener or bind_server(config, "dashboard")
@@ -97,7 +97,7 @@ def dashboard_program(
     relay = evolve(config.relay, home=str(home), config_path=str(path))
     bound = evolve(config, port=listener.address.port, relay=relay)
     claimed = _claim(home)
-    limits = limits_beside(servers, LIMITS)
+    limits = limits_per_server(servers, LIMITS)
     core = Engine(Dashboard(bound, page_files(), limits=limits), entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:
@@ -137,7 +137,7 @@ def page_files() -> dict[str, bytes]:
 def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[DashboardConfig, tuple[str, ...]]:
     """The dashboard of servers in processes of their own, and the certificates by which to know them."""
     trusted: list[str] = []
-    runs = beside_running(relay)
+    runs = with_running_settings(relay)
     if runs.inside is not None and not _names_relay():
         relay, relay_url = runs, runs.inside
     else:

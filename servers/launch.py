@@ -12,16 +12,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from runtimes.files.private_files import private_folder
-from runtimes.host.exit_process import leave
-from runtimes.net.listener import BindError, Listener, adopt, bind
+from runtimes.files.private_files import ensure_private_folder
+from runtimes.host.exit_process import exit_process
+from runtimes.net.listener import BindError, Listener, adopt_listener, bind
 from runtimes.run import run
-from runtimes.service_home.home import find_home, with_env_file
-from runtimes.service_home.log_file import keep_log
-from runtimes.service_home.server_registry import HomeClaim, TakenError, claim
-from runtimes.store.store_factory import named_store, open_store
+from runtimes.service_home.home import service_home_path, with_env_file
+from runtimes.service_home.log_file import add_log_file
+from runtimes.service_home.server_registry import HomeClaim, HomeInUseError, lock_home
+from runtimes.store.store_factory import configured_store, open_store
 from runtimes.store.store_service import Store, StoreError
-from runtimes.tls.contexts import ServerContext, TlsFileError, own_context, server_context
+from runtimes.tls.contexts import ServerContext, TlsFileError, context_for_certificates, server_context
 from servers.options import INTERRUPTED, exit_with_error
 from servers.supervision import inherited_socket, readiness_programs
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import ssl
 
     from runtimes.host.host import Program
-    from runtimes.loops.waker import Handle
+    from runtimes.loops.waker import HostHandle
     from svc_proto.api.config import ApiConfig
     from svc_proto.commands import Exit
     from svc_proto.dashboard.config import DashboardConfig
@@ -74,7 +74,7 @@ def private_home(path: str) -> Path:
     if home.exists() and not home.is_dir():
         raise CannotStartError(f"cannot use {home} for state: not a folder", code=2)
     try:
-        private_folder(home)
+        ensure_private_folder(home)
     except OSError as error:
         raise CannotStartError(f"cannot use {home} for state: {error.strerror}", code=2) from error
     if not os.access(home, os.W_OK | os.X_OK):
@@ -87,16 +87,16 @@ def read_environment(env: Mapping[str, str]) -> dict[str, str]:
     try:
         return with_env_file(env)
     except OSError as error:
-        raise CannotStartError(f"cannot read {find_home(env) / '.env'}: {error.strerror}", code=2) from error
+        raise CannotStartError(f"cannot read {service_home_path(env) / '.env'}: {error.strerror}", code=2) from error
     except UnicodeDecodeError as error:
-        raise CannotStartError(f"cannot read {find_home(env) / '.env'}: not UTF-8", code=2) from error
+        raise CannotStartError(f"cannot read {service_home_path(env) / '.env'}: not UTF-8", code=2) from error
 
 
 def claim_home(home: Path, role: str) -> HomeClaim:
     """Have the home for this server alone. Raises `CannotStartError` if there is one of its kind already."""
     try:
-        return claim(home, role, version=VERSION)
-    except TakenError as error:
+        return lock_home(home, role, version=VERSION)
+    except HomeInUseError as error:
         who = "" if error.pid is None else f" (process {error.pid})"
         text = f"the {role} of {home} runs already{who}: see svc status, or name another folder with SVC_HOME"
         raise CannotStartError(text, code=2) from error
@@ -166,18 +166,18 @@ def publish_running_server(
     inner: Listener | None = None,
     **more: str,
 ) -> None:
-    """Say in the home where a server is that accepts now: see `runtimes.service_home.server_registry.Running`."""
+    """Say in the home where a server is that accepts now: see `runtimes.service_home.server_registry.RunningServer`."""
     if claimed is None:
         return
     tls = {"certificate": config.ssl_cert, "certificate_key": config.ssl_key, "root_path": config.root_path}
     where = {"host": config.host, "port": listener.address.port, "inside": inner_url(inner or listener)}
-    claimed.tell({**where, **tls, **more})
+    claimed.publish({**where, **tls, **more})
 
 
 def open_home_store(home: Path) -> Store:
-    """The store that is wanted for this home: see `named_store`. Raises `CannotStartError`."""
+    """The store that is wanted for this home: see `configured_store`. Raises `CannotStartError`."""
     try:
-        return open_store(named_store(os.environ, read_environment(os.environ), home))
+        return open_store(configured_store(os.environ, read_environment(os.environ), home))
     except StoreError as error:
         raise CannotStartError(str(error), code=2) from error
 
@@ -194,7 +194,7 @@ def bind_server(
     try:
         given = inherited_socket(os.environ, role)
         if given is not None:
-            return adopt(given, tls=tls)
+            return adopt_listener(given, tls=tls)
         return bind(config.host, config.port, tls=tls, shared=shared, listen=listen)
     except OSError as error:
         text = f"{whose}the socket that was opened for it cannot be used: {error.strerror}"
@@ -212,7 +212,7 @@ def trust_certificates(*certificates: str) -> ssl.SSLContext:
     Raises `CannotStartError`, code 1.
     """
     try:
-        return own_context(*certificates)
+        return context_for_certificates(*certificates)
     except TlsFileError as error:
         raise CannotStartError(f"cannot use a certificate of this host: {error}", code=1) from error
 
@@ -222,7 +222,7 @@ def format_authority(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: Handle | None = None) -> NoReturn:
+def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: HostHandle | None = None) -> NoReturn:
     """Open everything, run it, and end the process with the right code."""
     opened: Sequence[Program] = ()
     log: logging.Handler | None = None
@@ -241,13 +241,13 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
         if log is not None:
             log.close()
         for program in opened:
-            for listener in program.doors:
+            for listener in program.all_listeners:
                 listener.sock.close()
             if program.services.store is not None:
                 program.services.store.close()
             if program.claim is not None:
                 program.claim.release()
-    leave(code)
+    exit_process(code)
 
 
 def set_malloc_trim_threshold() -> None:
@@ -280,7 +280,7 @@ def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:
     """In the home of the first server, for `svc logs`."""
     for program in programs:
         if program.claim is not None:
-            return keep_log(program.services.logger, program.claim.home, program.claim.role)
+            return add_log_file(program.services.logger, program.claim.home, program.claim.role)
     return None
 
 

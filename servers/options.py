@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from runtimes.cli.click_help import Help
+from runtimes.cli.click_help import HelpFormatter
 from runtimes.cli.runtime_option import runtime_option
 
 __all__ = [
@@ -32,7 +32,7 @@ LOG_FORMAT = click.option(
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
-click.Context.formatter_class = Help
+click.Context.formatter_class = HelpFormatter
 
 
 class ProgramCommand(click.Command):

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from attrs import evolve
 
-from runtimes.host.file_descriptors import limits_beside
+from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
-from runtimes.host.logs import setup
+from runtimes.host.logs import setup_logging
 from runtimes.net.listener import Listener
 from runtimes.service_home.server_registry import HomeClaim
 from runtimes.store.store_factory import store_files
 from runtimes.store.store_service import Store
-from runtimes.tls.contexts import PinnedTls
+from runtimes.tls.contexts import PinnedTrust
 from servers.launch import (
     CannotStartError,
     bind_server,
@@ -83,7 +83,7 @@ def relay_program(
     many
     `servers`, this one included, share the process. `keys` are those that the API among them takes.
     """
-    logger = setup(int(config.log_level), as_json=config.log_json)
+    logger = setup_logging(int(config.log_level), as_json=config.log_json)
     bind_it = partial(bind_server, config, "relay")
     place = open_resources(
         config,
@@ -97,7 +97,7 @@ def relay_program(
     )
     plain = place.listener.tls is None and place.listener.address.host not in LOOPBACK
     bound = evolve(config, port=place.listener.address.port, tui_command=config.tui_command or GATEWAY)
-    relay = Relay(bound, limits=limits_beside(servers), keys=keys)
+    relay = Relay(bound, limits=limits_per_server(servers), keys=keys)
     engine = Engine(relay, entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:
@@ -113,7 +113,7 @@ def relay_program(
         rooms += (spool,)
     services = Services(
         state=place.home,
-        rooms=rooms,
+        extra_state_folders=rooms,
         spool=spool,
         store=place.store,
         logger=logger,
@@ -139,10 +139,10 @@ def announce_relay(config: RelayConfig) -> None:
     )
 
 
-def _trust(config: RelayConfig) -> PinnedTls | None:
+def _trust(config: RelayConfig) -> PinnedTrust | None:
     """The API's certificate may be one of the operator's own: then its key is what counts."""
     if config.webapi_pin is None:
         return None
-    trust = PinnedTls()
+    trust = PinnedTrust()
     trust.expect(config.webapi.host, config.webapi.port, config.webapi_pin)
     return trust

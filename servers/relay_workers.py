@@ -18,9 +18,9 @@ from urllib.parse import quote
 from attrs import evolve
 
 from runtimes.host.host import Program, Services
-from runtimes.host.logs import pass_on, setup
+from runtimes.host.logs import relay_log_line, setup_logging
 from runtimes.net.listener import BindError, bind
-from runtimes.net.reuseport_bpf import steer
+from runtimes.net.reuseport_bpf import attach_source_steering
 from servers.launch import (
     CannotStartError,
     bind_server,
@@ -72,7 +72,7 @@ def supervisor_program(config: RelayConfig, options: Mapping[str, object], runti
         raise CannotStartError(NO_REDIS, code=2)
     if inherited_address(os.environ, "relay"):
         raise CannotStartError("several workers cannot share the socket that a supervisor has opened", code=2)
-    logger = setup(int(config.log_level), as_json=config.log_json)
+    logger = setup_logging(int(config.log_level), as_json=config.log_json)
     with ExitStack() as undo:
         home = private_home(config.home)
         claim = claim_home(home, "relay")
@@ -114,7 +114,7 @@ def supervisor_program(config: RelayConfig, options: Mapping[str, object], runti
         services=Services(logger=logger),
         on_ready=ready,
         on_exit=over,
-        on_tell=lambda news: pass_on(logger, str(news.fields["text"])),
+        on_notify=lambda news: relay_log_line(logger, str(news.fields["text"])),
         claim=claim,
         patience=2 * TERM_TIMEOUT + 1.0,
     )
@@ -133,7 +133,7 @@ def worker_programs(config: RelayConfig) -> list[Program]:
     config = evolve(config, node_url=config.node_url or f"http://{format_authority('127.0.0.1', own.address.port)}")
     relay = relay_program(config, listener=listener, inner=inner, on_ready=lambda bound: print(READY_LINE, flush=True))
     for door in relay.listeners:
-        if not steer(door.sock, config.workers) and first:
+        if not attach_source_steering(door.sock, config.workers) and first:
             relay.services.logger.warning("connections are spread over the workers at random: docs/howto/cluster.md")
     relay = evolve(relay, listeners=[*relay.listeners, own])
     return [relay, Program(core=Engine(ParentWatch(), entropy=os.urandom), stdio=True)]

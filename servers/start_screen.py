@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from runtimes.cli.terminal_qr import draw_qr
-from runtimes.cli.word_wrap import fit
+from runtimes.cli.word_wrap import wrap_line
 from servers.launch import format_authority
 from svc_proto.machines.pairing_codes import CODE_LIFETIME
 
@@ -58,11 +58,11 @@ class StartScreen:
         print()
         why_not = draw_qr(str(invite["qr_payload"]), below=len(lines) + AROUND)
         if why_not is None:
-            print(fit(f"Scan the QR with {self.brand.reader}, or enter the code."))
+            print(wrap_line(f"Scan the QR with {self.brand.reader}, or enter the code."))
         else:
             board = "" if self.dashboard is None else f'"Pair new device" at {self.dashboard}, or '
-            print(fit(f"{why_not} See it by {board}svc pair --png."))
-            print(fit(f"It is for {self.brand.reader}."))
+            print(wrap_line(f"{why_not} See it by {board}svc pair --png."))
+            print(wrap_line(f"It is for {self.brand.reader}."))
         print()
         print("\n".join([*lines, NEXT]), flush=True)
 

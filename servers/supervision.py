@@ -35,7 +35,7 @@ def readiness_programs(
         return []
     from svc_proto.cli.readiness_watch import ReadinessWatch
 
-    plain = [[door for door in program.doors if door.tls is None][-1:] for program in programs]
+    plain = [[door for door in program.all_listeners if door.tls is None][-1:] for program in programs]
     urls = [url_of(door) for doors in plain for door in doors]
     period = int(every) / 2e6 if every.isdecimal() and int(every) and process in ("", str(os.getpid())) else None
     roles = [program.claim.role for program in programs if program.claim is not None]
@@ -46,7 +46,7 @@ def readiness_programs(
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
             to.sendto(NOTIFY_MESSAGES[news.event].replace(b"%s", status), address)
 
-    return [Program(core=Engine(ReadinessWatch(urls, period), entropy=os.urandom), on_tell=tell)]
+    return [Program(core=Engine(ReadinessWatch(urls, period), entropy=os.urandom), on_notify=tell)]
 
 
 def inherited_socket(env: Mapping[str, str], role: str) -> socket.socket | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from runtimes.host.host import Program, Services
-from runtimes.loops.waker import Handle
+from runtimes.loops.waker import HostHandle
 from runtimes.net.listener import bind
 from runtimes.run import run
 from svc_proto.engine.core import Engine, Service
@@ -21,7 +21,7 @@ class Beside:
     """Programs that run; `handle` is the way to them."""
 
     def __init__(self, programs: Program | Sequence[Program], runtime: str) -> None:
-        self.handle = Handle()
+        self.handle = HostHandle()
         self._outcome: int | BaseException | None = None
         self._thread = threading.Thread(target=self._run, args=(programs, runtime), daemon=True)
         self._thread.start()

@@ -16,9 +16,9 @@ from random import Random
 from typing import Any, TypeVar, cast
 
 from runtimes.sim.cost import HandleCost
-from runtimes.sim.disk import Disk
+from runtimes.sim.disk import SimDisk
 from runtimes.sim.faults import Faults
-from runtimes.sim.host import Host
+from runtimes.sim.host import SimHost
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import (
     Command,
@@ -93,7 +93,7 @@ class Book:
         log_level: Level = Level.DEBUG,
     ) -> None:
         self.clock = Instant()
-        self.host = Host(cast("Any", self.clock), "here", "192.0.2.10", state=HOME, spool=SPOOL)
+        self.host = SimHost(cast("Any", self.clock), "here", "192.0.2.10", state=HOME, spool=SPOOL)
         self.host.rooms = ("",)  # files of the state may be named absolutely
         for path, data in (files or {}).items():
             self.disk.put(path, data.encode() if isinstance(data, str) else data)
@@ -113,7 +113,7 @@ class Book:
         return self.node.engine
 
     @property
-    def disk(self) -> Disk:
+    def disk(self) -> SimDisk:
         """The files of the host."""
         return self.host.disk
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attrs import define, field
 
-from runtimes.sim.connection import FileItem
+from runtimes.sim.connection import OutboxFile
 from runtimes.sim.contract import Contract
-from runtimes.sim.host import Host
-from runtimes.sim.operations import Operations
+from runtimes.sim.host import SimHost
+from runtimes.sim.operations import SimOperations
 from svc_proto.basics.strict_json import escaped
 from svc_proto.commands import (
     Abort,
@@ -165,16 +165,16 @@ class Node:
 
     book: Book
     engine: Engine
-    host: Host
+    host: SimHost
     name: str
     ends: dict[ChannelId, Any] = field(factory=dict)  # `End`s
     alive: bool = True
     secure_doors: int = 0
-    operations: Operations = field(init=False)
+    operations: SimOperations = field(init=False)
     contract: Contract = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.operations = Operations(cast("Any", self))
+        self.operations = SimOperations(cast("Any", self))
         self.contract = Contract(self.name)
 
     def post(self, fact: Fact) -> None:
@@ -182,7 +182,7 @@ class Node:
         self.book.facts.append((self, fact))
 
     def end_of(self, ch: ChannelId) -> Any:
-        """See `runtimes.sim.process.Process`; for files."""
+        """See `runtimes.sim.process.SimProcess`; for files."""
         return _FileEnd(self.ends[ch]) if ch in self.ends else None
 
     def carry_out(self, command: Command) -> None:
@@ -213,6 +213,6 @@ class _FileEnd:
     end: End
     gone: bool = False
 
-    def send(self, data: bytes, file: FileItem) -> None:
+    def send(self, data: bytes, file: OutboxFile) -> None:
         self.end.wrote(data)
         file.over(None)

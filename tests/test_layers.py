@@ -62,10 +62,10 @@ def test_the_linter_can_find_a_breach(tmp_path: Path) -> None:
 
 
 OWNERS = {  # what a module's parts name for type checkers alone, since they are given it by the one that makes them
-    "runtimes.sim.host": ("CoreFactory", "Host", "Port"),
-    "runtimes.sim.network": ("Network",),
-    "runtimes.sim.process": ("Process",),
-    "runtimes.sim.simulation": ("World",),
+    "runtimes.sim.host": ("CoreFactory", "SimHost", "SimPort"),
+    "runtimes.sim.network": ("SimNetwork",),
+    "runtimes.sim.process": ("SimProcess",),
+    "runtimes.sim.simulation": ("Simulation",),
     "svc_proto.api.service": ("Api",),
     "svc_proto.dashboard.service": ("Dashboard",),
     "svc_proto.engine.core": ("Engine",),

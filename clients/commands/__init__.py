@@ -1,5 +1,5 @@
 """The commands `svc`, `svc-pair` and `svc-relay`: options, one errand on a loop, output."""
 
-from runtimes.cli.serve_extra import need_programs
+from runtimes.cli.serve_extra import require_serve_extra
 
-need_programs()
+require_serve_extra()

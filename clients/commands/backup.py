@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
-from runtimes.service_home.home import find_home
+from runtimes.service_home.home import service_home_path
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.cli.errors import CliError
 
@@ -53,7 +53,7 @@ def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
     from clients.commands.host_settings import store_named_in
     from runtimes.files.backup import BackupError, back_up
 
-    home = find_home(os.environ)
+    home = service_home_path(os.environ)
     target = (file or Path(time.strftime("svc-backup-%Y-%m-%d.tar.gz"))).absolute()
     named, database = store_named_in(home, home)
     foreign = database is None and named != "memory:"
@@ -82,7 +82,7 @@ def restore(*, file: Path, replace: bool, as_json: bool) -> None:
     from runtimes.files.backup import BackupError
     from runtimes.files.backup import restore as restored
 
-    home = find_home(os.environ)
+    home = service_home_path(os.environ)
 
     def database_of(files: Path) -> Path:
         return store_named_in(files, home)[1] or home / "svc.db"

@@ -14,8 +14,8 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from runtimes.cli.click_help import Help
-from runtimes.host.exit_process import leave
+from runtimes.cli.click_help import HelpFormatter
+from runtimes.host.exit_process import exit_process
 from svc_proto.cli.errors import CliError
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
 INTERRUPTED = 130  # the shell's code for Ctrl-C
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 Command = TypeVar("Command", bound=Callable[..., Any])
-click.Context.formatter_class = Help
+click.Context.formatter_class = HelpFormatter
 
 
 def json_option(command: Command) -> Command:
@@ -44,10 +44,10 @@ def json_option(command: Command) -> Command:
 
 def print_lines(lines: list[str]) -> None:
     """To standard output; a terminal gets them broken between words."""
-    from runtimes.cli.word_wrap import fit
+    from runtimes.cli.word_wrap import wrap_line
 
     for line in lines:
-        print(fit(line))
+        print(wrap_line(line))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -138,7 +138,7 @@ def _main(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, An
     except OSError as error:
         code = _abandon_output()
         _print_error(f"the output cannot be written: {error_reason(error)}")
-    leave(code)
+    exit_process(code)
 
 
 def _guarded(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, Any]) -> int:

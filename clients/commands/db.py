@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS, LazyGroup, json_option, print_json
-from runtimes.service_home.home import find_home
+from runtimes.service_home.home import service_home_path
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def upgrade(*, dry_run: bool, as_json: bool) -> None:
     from runtimes.store.sql_store import upgrade as upgraded
     from runtimes.store.store_service import StoreError
 
-    home = find_home(os.environ)
+    home = service_home_path(os.environ)
     named, file = store_named_in(home, home)
     if named == "memory:":
         raise CliError("these servers keep nothing on a disk (RELAY_SESSIONS_FILE is empty)")

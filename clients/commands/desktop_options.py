@@ -128,9 +128,9 @@ def run_desktop_service(
     from clients.commands.host_settings import service_home
     from clients.commands.service_runner import run_service
     from clients.commands.session_file import SessionFile
-    from runtimes.tls.contexts import PinnedTls
+    from runtimes.tls.contexts import PinnedTrust
 
-    home, pins = service_home(), PinnedTls()
+    home, pins = service_home(), PinnedTrust()
     file = SessionFile(home)
     works: dict[str, Callable[..., object]] = {
         "sessions.read": file.read,

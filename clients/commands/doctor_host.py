@@ -32,7 +32,7 @@ def main(public_url: str | None, *, as_json: bool, runtime: str) -> int:
     """Look at the servers of this host, and with --public-url at what a stranger gets there."""
     from clients.commands.host_settings import read_relay_config, service_home
     from clients.commands.service_runner import run_flow
-    from runtimes.service_home.server_registry import find_running
+    from runtimes.service_home.server_registry import find_running_server
     from svc_proto.cli.doctor import Finding, check_reachable
     from svc_proto.cli.operator_requests import local_relay
     from svc_proto.cli.pairing_candidates import public_candidate
@@ -42,7 +42,7 @@ def main(public_url: str | None, *, as_json: bool, runtime: str) -> int:
 
     config, home = read_relay_config(), service_home()
     route = None if public_url is None else public_candidate(public_url, config.port, config.root_path)
-    runs, board = find_running(home, "relay"), find_running(home, "dashboard")
+    runs, board = find_running_server(home, "relay"), find_running_server(home, "dashboard")
 
     def plan(engine: Engine) -> Flow[list[Finding]]:
         found = Finding("the relay of this host", "failure", "does not run", "start it with: svc up")

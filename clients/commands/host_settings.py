@@ -7,9 +7,9 @@ import ssl
 import tempfile
 from pathlib import Path
 
-from runtimes.service_home.home import find_home, with_env_file
-from runtimes.service_home.running_relay import beside_running
-from runtimes.store.store_factory import named_store, store_files
+from runtimes.service_home.home import service_home_path, with_env_file
+from runtimes.service_home.running_relay import with_running_settings
+from runtimes.store.store_factory import configured_store, store_files
 from runtimes.store.store_service import StoreError
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 from svc_proto.relay_config import ConfigError, RelayConfig, parse_relay_config
@@ -19,7 +19,7 @@ __all__ = ["read_relay_config", "service_home", "store_named_in", "trust_for", "
 
 def service_home() -> Path:
     """`SVC_HOME`, else `~/.svc`; not made."""
-    return find_home(os.environ)
+    return service_home_path(os.environ)
 
 
 def read_relay_config(*, named: bool = False, **options: object) -> RelayConfig:
@@ -39,7 +39,11 @@ def read_relay_config(*, named: bool = False, **options: object) -> RelayConfig:
         )
     except ConfigError as error:
         raise CliError(str(error), code=USAGE_ERROR) from None
-    return config if named else beside_running(config, branded="SVC_BRAND" in env or options.get("brand") is not None)
+    return (
+        config
+        if named
+        else with_running_settings(config, branded="SVC_BRAND" in env or options.get("brand") is not None)
+    )
 
 
 def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
@@ -49,7 +53,7 @@ def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
     except (OSError, UnicodeDecodeError) as error:
         raise CliError(f"the settings in {files / '.env'} cannot be read: {error}") from None
     try:
-        named = named_store(os.environ, settings, home)
+        named = configured_store(os.environ, settings, home)
     except StoreError as error:
         raise CliError(str(error), code=USAGE_ERROR) from None
     found = [str(named)] if isinstance(named, Path) else store_files(named)
@@ -79,9 +83,9 @@ def trust_for_api() -> ssl.SSLContext | None:
 def _trust_in(variable: str, path: str | None) -> ssl.SSLContext | None:
     if path is None:
         return None
-    from runtimes.tls.contexts import TlsFileError, own_context
+    from runtimes.tls.contexts import TlsFileError, context_for_certificates
 
     try:
-        return own_context(path)
+        return context_for_certificates(path)
     except TlsFileError as error:
         raise CliError(f"{variable}: {error}", code=USAGE_ERROR) from None

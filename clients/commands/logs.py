@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from clients.commands.cli import SETTINGS, terminal_safe
-from runtimes.service_home.home import find_home
+from runtimes.service_home.home import service_home_path
 from svc_proto.cli.errors import CliError
 
 __all__ = ["main"]
@@ -46,7 +46,7 @@ def main(*, follow: bool, lines: int) -> None:
     """Show the logs of the servers on this host."""
     from runtimes.service_home.log_file import LOG_FOLDER, log_files
 
-    home = find_home(os.environ)
+    home = service_home_path(os.environ)
     files = log_files(home)
     if not files:
         raise CliError(f"there are no logs in {home / LOG_FOLDER}: servers write them there once they run (svc up)")

@@ -267,9 +267,9 @@ def _write_png(text: str) -> str:
 
 def _is_keyed(config: RelayConfig) -> bool:
     """Whether the API that runs on this host asks for a key."""
-    from runtimes.service_home.server_registry import find_running
+    from runtimes.service_home.server_registry import find_running_server
 
-    api = find_running(_home(config), "api")
+    api = find_running_server(_home(config), "api")
     return api is not None and api.key != ""
 
 

@@ -72,7 +72,7 @@ def _program(
     from clients.commands.host_settings import trust_for
     from clients.phone.emulator import EmulatedPhone
     from runtimes.host.host import Program, Services
-    from runtimes.host.logs import setup
+    from runtimes.host.logs import setup_logging
     from runtimes.net.listener import bind
     from servers.launch import print_exit_reason
     from svc_proto.commands import Level
@@ -85,7 +85,7 @@ def _program(
     url = f"http://{HOST}:{listener.address.port}"
 
     def ready() -> None:
-        claim.tell({"host": HOST, "port": listener.address.port, "inside": url})
+        claim.publish({"host": HOST, "port": listener.address.port, "inside": url})
         _say_where(home)
 
     phone = PhoneScreenServer(
@@ -103,9 +103,11 @@ def _program(
     return Program(
         core=Engine(phone, entropy=os.urandom, log_level=Level.WARNING),
         listeners=[listener],
-        services=Services(state=home, logger=setup(int(Level.WARNING), name="svc.phone"), client_tls=trust_for(config)),
+        services=Services(
+            state=home, logger=setup_logging(int(Level.WARNING), name="svc.phone"), client_tls=trust_for(config)
+        ),
         on_ready=ready,
-        on_tell=_show,
+        on_notify=_show,
         on_exit=print_exit_reason,
         claim=claim,
     )
@@ -123,9 +125,9 @@ def _token(home: Path) -> str | None:
 
 
 def _say_where(home: Path) -> None:
-    from runtimes.service_home.server_registry import find_running
+    from runtimes.service_home.server_registry import find_running_server
 
-    dashboard = find_running(home, "dashboard")
+    dashboard = find_running_server(home, "dashboard")
     where = "in the dashboard, which does not run: svc up" if dashboard is None else f"{dashboard.inside}/#phone"
     print(f"Its screen: {where}", flush=True)
 

@@ -12,8 +12,8 @@ import click
 
 from clients.commands.cli import SETTINGS, error_reason, json_option, print_json, print_lines
 from clients.commands.quick_probe import nodes_at, probe, probe_json
-from runtimes.service_home.home import find_home
-from runtimes.service_home.server_registry import ROLES, Running, find_all, is_held
+from runtimes.service_home.home import service_home_path
+from runtimes.service_home.server_registry import ROLES, RunningServer, find_running_servers, is_held
 from svc_proto.basics.duration_text import short_duration
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.cli.errors import CliError
@@ -49,8 +49,8 @@ POLL = 0.05  # s between two looks
 @json_option
 def status(*, as_json: bool) -> int:
     """Show which servers run on this host, where they listen, which model answers, and which phones are online."""
-    home = find_home(os.environ)
-    found = {one.role: one for one in find_all(home)}
+    home = service_home_path(os.environ)
+    found = {one.role: one for one in find_running_servers(home)}
     relay, api = found.get("relay"), found.get("api")
     devices = _devices(relay, home)
     services = _services(found, home)
@@ -83,8 +83,8 @@ def status(*, as_json: bool) -> int:
 @click.command("down", epilog=DOWN, context_settings=SETTINGS)
 def down() -> None:
     """Stop the servers that run on this host's service home, and the simulated phone."""
-    home = find_home(os.environ)
-    found = find_all(home)
+    home = service_home_path(os.environ)
+    found = find_running_servers(home)
     if not found:
         print(f"Nothing runs on {home}.")
         return
@@ -101,7 +101,7 @@ def down() -> None:
     print(f"Stopped: {', '.join(one.role for one in found)}.")
 
 
-def _devices(relay: Running | None, home: Path) -> list[JsonObject] | None:
+def _devices(relay: RunningServer | None, home: Path) -> list[JsonObject] | None:
     """The paired devices, those online first; None without a relay that answers."""
     answer = None if relay is None else probe_json(relay.inside, "/sessions", home)
     if answer is None or "sessions" not in answer:
@@ -109,7 +109,7 @@ def _devices(relay: Running | None, home: Path) -> list[JsonObject] | None:
     return sorted(answer.objects("sessions"), key=lambda each: each.get("online") is not True)
 
 
-def _services(found: dict[str, Running], home: Path) -> dict[str, tuple[ServiceNodes, bool]]:
+def _services(found: dict[str, RunningServer], home: Path) -> dict[str, tuple[ServiceNodes, bool]]:
     """By role the nodes of the service that a server is one of, and whether its store answers; none for one alone."""
     services: dict[str, tuple[ServiceNodes, bool]] = {}
     for role in ("relay", "api"):
@@ -118,7 +118,7 @@ def _services(found: dict[str, Running], home: Path) -> dict[str, tuple[ServiceN
     return services
 
 
-def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[JsonObject] | None) -> list[str]:
+def _lines(found: dict[str, RunningServer], well: dict[str, bool], devices: list[JsonObject] | None) -> list[str]:
     now, lines = time.time(), list[str]()
     for role in ROLES:
         one = found.get(role)

@@ -14,7 +14,7 @@ from shutil import which
 
 from clients.commands.cli import error_reason
 from clients.commands.service_units import LABEL, MARK, UNIT, UnitSpec, launchd_agent, systemd_service, systemd_socket
-from runtimes.service_home.home import ENV_FILE, find_home
+from runtimes.service_home.home import ENV_FILE, service_home_path
 from runtimes.service_home.log_file import LOG_FOLDER
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
@@ -39,7 +39,7 @@ def install(
     if user is not None and not system:
         raise CliError("--user goes with --system: without it they run as you", code=USAGE_ERROR)
     account = _account(user) if system else None
-    home = find_home(os.environ) if account is None else _home_of(account)
+    home = service_home_path(os.environ) if account is None else _home_of(account)
     wanted = UnitSpec(
         command=[sys.executable, "-P", "-m", "servers", "--no-qr", *options],
         environment={"SVC_HOME": str(home), "PATH": os.environ.get("PATH", os.defpath)},

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from runtimes.host.compute import COMPUTE
+from runtimes.host.compute import COMPUTE_FUNCTIONS
 from runtimes.host.host import Program, Services
-from runtimes.host.logs import setup
-from runtimes.loops.waker import Handle
+from runtimes.host.logs import setup_logging
+from runtimes.loops.waker import HostHandle
 from runtimes.run import run
-from runtimes.tls.contexts import PinnedTls
+from runtimes.tls.contexts import PinnedTrust
 from svc_proto.cli.errors import CliError
 from svc_proto.cli.one_shot_service import INTERRUPTED, OneShotService
 from svc_proto.commands import Exit, Level, Notify
@@ -33,7 +33,7 @@ def run_flow(
     *,
     home: Path | None = None,
     compute: Mapping[str, Callable[..., object]] | None = None,
-    client_tls: ssl.SSLContext | PinnedTls | None = None,
+    client_tls: ssl.SSLContext | PinnedTrust | None = None,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
     """What the flow returns. Raises `CliError`, and `KeyboardInterrupt` after Ctrl-C."""
@@ -47,7 +47,7 @@ def run_service(
     *,
     home: Path | None = None,
     compute: Mapping[str, Callable[..., object]] | None = None,
-    client_tls: ssl.SSLContext | PinnedTls | None = None,
+    client_tls: ssl.SSLContext | PinnedTrust | None = None,
     on_tell: Callable[[Notify], None] | None = None,
     stdio: bool = False,
     last_words: Callable[[], None] | None = None,
@@ -56,22 +56,22 @@ def run_service(
 
     `final_frames` is called before a second signal ends the process at once, when nothing else is.
     """
-    handle = Handle()
+    handle = HostHandle()
     if last_words is not None:
         handle.waker.last_words.append(last_words)
     progress = ProgressLine(on_tell, on_broken=handle.stop)
     outcomes: list[Exit] = []
     services = Services(
         state=home,
-        compute={**COMPUTE, **(compute or {})},
+        compute={**COMPUTE_FUNCTIONS, **(compute or {})},
         client_tls=client_tls,
-        logger=setup(int(Level.ERROR), name="svc.command"),
+        logger=setup_logging(int(Level.ERROR), name="svc.command"),
     )
     program = Program(
         core=Engine(chore, entropy=os.urandom, log_level=Level.ERROR),
         services=services,
         stdio=stdio,
-        on_tell=progress.on_notify,
+        on_notify=progress.on_notify,
         on_exit=outcomes.append,
     )
     try:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runtimes.failures import HostError
-from runtimes.files.private_files import private_folder
+from runtimes.files.private_files import ensure_private_folder
 from runtimes.files.state_folder import StateFolder
 from svc_proto.cli.session_store import FILE_NAME, SessionStoreChange, apply_change, is_damaged
 from svc_proto.facts import FailureKind
@@ -49,7 +49,7 @@ class SessionFile:
 
     def change(self, change: SessionStoreChange) -> None:
         """Make one change to whatever it holds by then."""
-        private_folder(self._home)
+        ensure_private_folder(self._home)
         with self._locked():
             text = self.read()
             if is_damaged(text):

@@ -13,7 +13,7 @@ import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, print_table
 from clients.commands.quick_probe import metrics_headers
-from runtimes.service_home.home import find_home
+from runtimes.service_home.home import service_home_path
 from svc_proto.cli.errors import CliError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from runtimes.service_home.server_registry import Running
+    from runtimes.service_home.server_registry import RunningServer
     from svc_proto.cli.cluster_nodes import ServiceNodes
     from svc_proto.service_clients.server_stats import MetricsReading, ServerStats, StatsHistory
 
@@ -60,7 +60,7 @@ def main(*, every: float, once: bool, as_json: bool) -> None:
     """Show live phones, turns, commands, rates, memory and loop lag of the servers on this host."""
     from svc_proto.service_clients.server_stats import StatsHistory
 
-    eyes = _StatsPoller(find_home(os.environ))
+    eyes = _StatsPoller(service_home_path(os.environ))
     history = StatsHistory(every=every, span=every * MAX_READINGS)
     history.add(eyes.poll(needed=True))
     if once or as_json or not sys.stdout.isatty():
@@ -76,13 +76,13 @@ class _StatsPoller:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._fields = metrics_headers()
-        self.found: list[Running] = []
+        self.found: list[RunningServer] = []
         self.services: dict[str, ServiceNodes] = {}  # by role of who says it
 
     def poll(self, *, needed: bool = False) -> MetricsReading:
         """What they say now. With `needed` raises `CliError` where that is nothing."""
         from clients.commands.quick_probe import probe
-        from runtimes.service_home.server_registry import find_all
+        from runtimes.service_home.server_registry import find_running_servers
         from svc_proto.basics.moment import Moment
         from svc_proto.cli.cluster_nodes import parse_nodes
         from svc_proto.cli.top_view import explain_missing
@@ -90,7 +90,7 @@ class _StatsPoller:
         from svc_proto.service_clients.server_stats import MetricsReading
 
         now = Moment(time.monotonic(), time.time())
-        self.found = [one for one in find_all(self._home) if one.role in ROLES]
+        self.found = [one for one in find_running_servers(self._home) if one.role in ROLES]
         answers = {one.role: probe(one.inside, "/metrics", self._home, *self._fields) for one in self.found}
         servers = {
             role: MetricSamples(body.decode("utf-8", "replace"))

@@ -1,5 +1,5 @@
 """The agent gateway that desktops chat through when no other is installed: `python -m clients.gateway`."""
 
-from runtimes.cli.serve_extra import need_programs
+from runtimes.cli.serve_extra import require_serve_extra
 
-need_programs()
+require_serve_extra()

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from clients.gateway.api_connection import GatewayApiSettings
 from clients.gateway.service import Gateway
 from runtimes.host.host import Program, Services
-from runtimes.host.logs import setup
-from runtimes.service_home.home import find_home
-from runtimes.service_home.server_registry import find_running
-from runtimes.tls.contexts import PinnedTls
+from runtimes.host.logs import setup_logging
+from runtimes.service_home.home import service_home_path
+from runtimes.service_home.server_registry import find_running_server
+from runtimes.tls.contexts import PinnedTrust
 from servers.launch import CannotStartError, print_exit_reason
 from svc_proto.basics.certificate_pins import is_pin
 from svc_proto.basics.errors import RemoteProtocolError
@@ -23,8 +23,8 @@ __all__ = ["gateway_program", "read_settings"]
 
 def read_settings(env: Mapping[str, str]) -> GatewayApiSettings:
     """The settings of the gateway. Raises `CannotStartError` with exit code 2."""
-    home = find_home(env)
-    runs = find_running(home, "api")
+    home = service_home_path(env)
+    runs = find_running_server(home, "api")
     url = (env.get("RELAY_WEBAPI_URL") or (runs and runs.inside) or "http://localhost:8642").rstrip("/")
     try:
         usable = parse_url(url).scheme in ("http", "https")
@@ -45,13 +45,13 @@ def gateway_program(settings: GatewayApiSettings) -> Program:
     """The gateway as a program for a loop. Its records go to standard error."""
     resume = os.environ.get("SVC_TUI_RESUME") or os.environ.get("HERMES_TUI_RESUME") or ""
     core = Engine(Gateway(settings, resume=resume), entropy=os.urandom)
-    services = Services(logger=setup(30, name="svc.gateway"), client_tls=_trust(settings))
+    services = Services(logger=setup_logging(30, name="svc.gateway"), client_tls=_trust(settings))
     return Program(core=core, stdio=True, services=services, on_exit=print_exit_reason)
 
 
-def _trust(settings: GatewayApiSettings) -> PinnedTls | None:
+def _trust(settings: GatewayApiSettings) -> PinnedTrust | None:
     if settings.pin is None:
         return None
-    where, trust = parse_url(settings.url), PinnedTls()
+    where, trust = parse_url(settings.url), PinnedTrust()
     trust.expect(where.host, where.port, settings.pin)
     return trust

@@ -12,10 +12,10 @@ from attrs import frozen
 from clients.phone.emulator import EmulatedPhone
 from clients.phone.terminal_display import BlockingStream, PhoneDisplay
 from clients.phone.wav_file import read_speech
-from runtimes.host.compute import COMPUTE
+from runtimes.host.compute import COMPUTE_FUNCTIONS
 from runtimes.host.host import Program, Services
-from runtimes.host.logs import setup
-from runtimes.tls.contexts import PinnedTls
+from runtimes.host.logs import setup_logging
+from runtimes.tls.contexts import PinnedTrust
 from servers.launch import CannotStartError, print_exit_reason
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.certificate_pins import is_pin
@@ -153,17 +153,17 @@ def phone_program(
     level = Level.DEBUG if verbose else Level.INFO
     phone = Phone(config, handset, safety, watched=face.view)
     out, err = _streams(waiting=face.keyboard)
-    pins = PinnedTls()
+    pins = PinnedTrust()
     screen = PhoneDisplay(out, view=face.view, print_token=face.print_token, sound=face.sound)
     return Program(
         core=Engine(phone, entropy=os.urandom, log_level=level),
         stdio=face.keyboard,
         services=Services(
-            logger=setup(int(level), name="svc.phone", stream=err),
+            logger=setup_logging(int(level), name="svc.phone", stream=err),
             client_tls=pins,
-            compute={**COMPUTE, "tls.expect": pins.expect, "tls.seen": pins.seen, "speech.read": read_speech},
+            compute={**COMPUTE_FUNCTIONS, "tls.expect": pins.expect, "tls.seen": pins.seen, "speech.read": read_speech},
         ),
-        on_tell=screen.on_notify,
+        on_notify=screen.on_notify,
         on_exit=print_exit_reason,
     )
 

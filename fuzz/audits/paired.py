@@ -7,7 +7,7 @@ from typing import Any
 from attrs import frozen
 
 from fuzz.audit import Audit, Seat
-from runtimes.sim.host import Host
+from runtimes.sim.host import SimHost
 
 
 @frozen(eq=False)
@@ -15,7 +15,7 @@ class Paired:
     """A paired device, its open client socket and what it told about itself."""
 
     token: str
-    host: Host
+    host: SimHost
     seat: Seat
     shown: dict[str, object]
 
@@ -32,7 +32,7 @@ def register(audit: Audit) -> str:
     return code
 
 
-def sign_in(audit: Audit, host: Host, payload: dict[str, object]) -> Seat:
+def sign_in(audit: Audit, host: SimHost, payload: dict[str, object]) -> Seat:
     """Open a client socket and show a credential."""
     seat = audit.sit(host)
     if not seat.over:

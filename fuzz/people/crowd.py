@@ -14,7 +14,7 @@ from fuzz.model import Code, Session, violated
 from fuzz.provider import NUMBER
 from fuzz.terms import Spans
 from fuzz.world import LOCAL, REMOTE, World
-from runtimes.sim.process import Process
+from runtimes.sim.process import SimProcess
 from tests.support.sim_http import Pairs, RequestClient, WebSocketClient
 
 __all__ = [
@@ -61,7 +61,7 @@ class SignIn:
     """A socket that was opened to show a credential; `relay` is the process that it came to."""
 
     talker: WebSocketClient
-    relay: Process
+    relay: SimProcess
     sent: float  # when `system/auth` went out
     told: float | None = None  # when `auth.ok` came
     failed: bool = False

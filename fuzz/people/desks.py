@@ -11,7 +11,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import violated
 from fuzz.people.crowd import Crowd, Deeds, Device
 from fuzz.steps import Step, TypeInTerminal
-from runtimes.sim.child import Child, Script
+from runtimes.sim.child import ScriptedProgram, SimChild
 
 SHELL = "/bin/bash"
 NAMES = ("main", "side")  # of the terminals that somebody has
@@ -48,10 +48,10 @@ class _Desk:
         return self.names[-1] if self.sure and self.names and not self.leaving else ""
 
 
-class _Shell(Script):
+class _Shell(ScriptedProgram):
     """Says again what it is told; `flood` much of it, `exit` nothing any more."""
 
-    def __init__(self, child: Child, desks: Desks) -> None:
+    def __init__(self, child: SimChild, desks: Desks) -> None:
         super().__init__(child)
         self._desks = desks
         self._typed = ""

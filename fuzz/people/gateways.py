@@ -13,7 +13,7 @@ from fuzz.model import violated
 from fuzz.people.crowd import Crowd, Deeds, Device
 from fuzz.steps import Step, UseGateway
 from fuzz.world import GATEWAY
-from runtimes.sim.child import Child, Script
+from runtimes.sim.child import ScriptedProgram, SimChild
 from svc_proto.commands import SignalName
 
 FLOODS = (40, 200, 400, 800)  # events that a request may bring
@@ -31,10 +31,10 @@ class _Seat:
     asked: dict[str, int] = field(factory=dict)  # requests without an answer yet, by their id: the mark
 
 
-class _Gateway(Script):
+class _Gateway(ScriptedProgram):
     """Says again what it is asked; `flood` brings events, `noise` what is no JSON, `die` nothing any more."""
 
-    def __init__(self, child: Child, gateways: Gateways) -> None:
+    def __init__(self, child: SimChild, gateways: Gateways) -> None:
         super().__init__(child)
         self._gateways = gateways
         self._heard = ""

@@ -24,7 +24,7 @@ from fuzz.people.owners import Owners
 from fuzz.steps import AuthorizeAgent, Step
 from fuzz.terms import Terms
 from fuzz.world import LOCAL, REMOTE
-from runtimes.sim.process import Process
+from runtimes.sim.process import SimProcess
 from tests.support.sim_http import RequestClient
 
 ACT, READ = "bridge", "bridge:read"
@@ -44,7 +44,7 @@ class Guest:
     name: str
     verifier: str
     wanted: str  # a scope
-    relay: Process
+    relay: SimProcess
     client: str = ""
     ticket: str = ""
     said: str | None = None  # the scope that the owner has given; empty: none

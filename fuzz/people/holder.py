@@ -7,7 +7,7 @@ from fuzz.model import violated
 from fuzz.people.crowd import Crowd, Deeds
 from fuzz.steps import AskPhoneUser, Step
 from fuzz.world import UNTIL_DROPPED
-from runtimes.sim.connection import Connection
+from runtimes.sim.connection import SimConnection
 from svc_proto.commands import Notify
 from svc_proto.phone.keyboard_control import KEYBOARD
 from tests.support.sim_http import RequestClient
@@ -28,7 +28,7 @@ class Holder:
         self._word: dict[str, tuple[str, float]] = {}  # by text: what will be said, and after so many s
         self._open: dict[str, str] = {}  # questions by their name, and the text in them
         self._allowed: dict[str, float] = {}  # texts, and when they were
-        self._keys: Connection | None = None
+        self._keys: SimConnection | None = None
         self._off: float | None = None  # since when nothing may be done
         if self.world.asking:
             self.world.phone_news.append(self._heard)
@@ -112,6 +112,6 @@ class Holder:
         phone, keys = self.world.phone, self._keys
         if keys is None:
             network, host = self.world.sim.network, phone.host
-            keys = self._keys = Connection(network, 0, (host, KEYBOARD), (host, KEYBOARD))
+            keys = self._keys = SimConnection(network, 0, (host, KEYBOARD), (host, KEYBOARD))
             phone.accepted(keys.server)
         keys.client.send(line.encode())

@@ -12,7 +12,7 @@ from fuzz.people.crowd import GRANTS, PHONE, Crowd, Deeds, Device, SignIn
 from fuzz.steps import DisconnectSocket, PairDevice, ReconnectSession, RegisterCode, Step
 from fuzz.terms import NOTHING, Spans, Terms, Wish, fits, paired
 from fuzz.world import REMOTE
-from runtimes.sim.host import Host
+from runtimes.sim.host import SimHost
 from tests.support.sim_http import RequestClient, WebSocketClient
 
 UNCOUNTED = ("rate limited", "first message", "timeout", "too many")  # refusals that are no failed guesses
@@ -64,7 +64,7 @@ class Pairing:
             code = self.crowd.codes[-1 if step.code < 0 else step.code % len(self.crowd.codes)]
             self.pair(self.world.devices[step.device % len(self.world.devices)], code, phone=step.device % 3 != 2)
 
-    def pair(self, host: Host, code: Code, *, phone: bool = True) -> WebSocketClient:
+    def pair(self, host: SimHost, code: Code, *, phone: bool = True) -> WebSocketClient:
         """A device shows a code."""
         rng = Random(f"wish {self.world.script.seed} {code.word} {host.name}")
         ttl, grants = rng.choice(TTL_WISHES), rng.choice(GRANT_WISHES)
@@ -113,7 +113,7 @@ class Pairing:
 
     def sign_in(
         self,
-        host: Host,
+        host: SimHost,
         payload: dict[str, object],
         *,
         code: Code | None = None,
@@ -182,7 +182,7 @@ class Pairing:
 
     def _refused(
         self,
-        host: Host,
+        host: SimHost,
         reason: str,
         code: Code | None,
         session: Session | None,
@@ -215,7 +215,7 @@ class Pairing:
             violated(Invariant.STATUS, f"a WebSocket was refused with {talker.status}")
 
     def _paired(
-        self, host: Host, surface: str, members: dict[str, Any], code: Code, wish: Wish, sign_in: SignIn
+        self, host: SimHost, surface: str, members: dict[str, Any], code: Code, wish: Wish, sign_in: SignIn
     ) -> Session:
         world, now = self.world, self.crowd.now
         token = str(members.get("session_token"))
@@ -237,7 +237,7 @@ class Pairing:
 
     def _returned(
         self,
-        host: Host,
+        host: SimHost,
         members: dict[str, Any],
         session: Session | None,
         patched: int,

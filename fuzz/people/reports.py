@@ -20,7 +20,7 @@ from fuzz.people.crowd import LATE, PHONE, Crowd, Deeds, Device
 from fuzz.people.media import Media
 from fuzz.people.phones import IN_TIME
 from fuzz.steps import InspectServer, ListNotifications, PostNotification, ReportStatus, Step
-from runtimes.sim.process import Process
+from runtimes.sim.process import SimProcess
 from tests.support.sim_http import RequestClient
 
 ACTIVITY, STATUS, PHONES = "/bridge/activity", "/bridge/status", "/bridge/devices"
@@ -44,7 +44,7 @@ class _Sent:
 
     device: Device
     sent: float
-    relay: Process
+    relay: SimProcess
     payload: Mapping[str, object]
 
 

@@ -16,7 +16,7 @@ from fuzz.people.crowd import Crowd, Deeds
 from fuzz.people.pairing import Pairing
 from fuzz.steps import GuessCredentials, GuessFromDevice, SendGarbage, Step, TryRoutes
 from fuzz.world import LOCAL, REMOTE
-from runtimes.sim.host import Host
+from runtimes.sim.host import SimHost
 from tests.support.sim_http import Pairs, RawBytesClient, RequestClient
 
 GARBAGE = (
@@ -109,7 +109,7 @@ class Strangers:
         sim.after(4.0, lambda: self._pairing.reconnect(session))
         sim.after(6.0, lambda: self._guess_again(host, 1, 2, SOON))
 
-    def _guess_again(self, host: Host, left: int, kind: int, pauses: tuple[float, float]) -> None:
+    def _guess_again(self, host: SimHost, left: int, kind: int, pauses: tuple[float, float]) -> None:
         stolen = [session for session in self.crowd.sessions if session.revoked is not None]
         if kind % 3 == 0 and stolen:
             talker = self._pairing.sign_in(host, {"session_token": stolen[left % len(stolen)].token})

@@ -13,7 +13,7 @@ from fuzz.model import SLACK, Session, violated
 from fuzz.people.crowd import Crowd, task_of
 from fuzz.people.ears import Ears
 from fuzz.provider import recording_of
-from runtimes.sim.host import Host
+from runtimes.sim.host import SimHost
 from tests.support.sim_http import ServerAddress, WebSocketClient
 
 OUTPUT, LAB, AGENT = "output", "realtime", "realtime-agent"
@@ -33,7 +33,7 @@ REFUSALS = (0, 101, 401, 403, 404, 408, 410, 503)
 class Who:
     """Who speaks: from where, and with what; `session` is None for the API's key."""
 
-    host: Host
+    host: SimHost
     target: ServerAddress
     token: str
     session: Session | None

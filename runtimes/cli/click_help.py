@@ -6,12 +6,12 @@ import re
 
 import click
 
-__all__ = ["Help"]
+__all__ = ["HelpFormatter"]
 
 _EXAMPLE = re.compile(r"(  \S.*?)  (# .*)")  # a command and its explanation, as a comment of the shell
 
 
-class Help(click.HelpFormatter):
+class HelpFormatter(click.HelpFormatter):
     """Formatter that moves the comment of an example above its command if both do not fit one line."""
 
     def write_text(self, text: str) -> None:

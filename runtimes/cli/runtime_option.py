@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime, need_package
+from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime, require_package
 
 __all__ = ["check_runtime", "runtime_option"]
 
@@ -36,7 +36,7 @@ def check_runtime(ctx: click.Context, param: click.Parameter, name: str) -> str:
     subcommand comes here before the subcommand's `--help` is seen."""
     if not ctx.resilient_parsing:
         try:
-            (need_package if name == DEFAULT else find_runtime)(name)
+            (require_package if name == DEFAULT else find_runtime)(name)
         except RuntimeMissingError as error:
             raise click.BadParameter(str(error), ctx, param) from error
     return name

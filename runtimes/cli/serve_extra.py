@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["need_programs"]
+__all__ = ["require_serve_extra"]
 
 
-def need_programs() -> None:
+def require_serve_extra() -> None:
     """Called by packages of programs as they are loaded. Raises `SystemExit` where the core alone is installed."""
     try:
         import click as _  # noqa: F401, PLC0415, RUF100 - all programs do, in a moment

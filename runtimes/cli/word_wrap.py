@@ -6,10 +6,10 @@ import os
 import sys
 import textwrap
 
-__all__ = ["fit"]
+__all__ = ["wrap_line"]
 
 
-def fit(line: str) -> str:
+def wrap_line(line: str) -> str:
     """The line as standard output takes it: its own indent in each part, and what has no blanks stays whole (URLs)."""
     if not sys.stdout.isatty():
         return line

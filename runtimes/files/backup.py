@@ -26,23 +26,29 @@ from typing import IO, Any, cast
 
 from attrs import asdict, field, frozen
 
-from runtimes.files.private_files import make_private, private_folder, sync_folder, synced_file, temporary_name
+from runtimes.files.private_files import (
+    create_synced_file,
+    ensure_private_folder,
+    make_private_folder,
+    sync_folder,
+    temporary_name,
+)
 from runtimes.service_home.log_file import LOG_FOLDER
-from runtimes.service_home.server_registry import FOLDER, ROLES, TakenError, claim
+from runtimes.service_home.server_registry import FOLDER, ROLES, HomeInUseError, lock_home
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.version import VERSION
 
-__all__ = ["BackupError", "Summary", "back_up", "restore"]
+__all__ = ["BackupError", "BackupSummary", "back_up", "restore"]
 
 FORMAT = 1
-ABOUT = "backup.json"
+MANIFEST_NAME = "backup.json"
 DATABASE = "svc.db"
 HOME = "home/"
 KEPT = "before-restore-"  # a folder of a home, with what a restore has replaced
 STAGED = ".restore-"
 SIDE_FILES = ("-wal", "-shm", "-journal")
 LARGEST_ABOUT = 64 * 1024 * 1024  # bytes
-PIECE = 1024 * 1024
+CHUNK_SIZE = 1024 * 1024
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -51,7 +57,7 @@ class BackupError(Exception):
 
 
 @frozen
-class Summary:
+class BackupSummary:
     """What is in an archive; `kept` is where a restore has put what was there before."""
 
     version: str
@@ -62,36 +68,36 @@ class Summary:
     kept: str = ""
 
 
-def back_up(home: Path, target: Path, *, database: Path | None, replace: bool = False) -> Summary:
+def back_up(home: Path, target: Path, *, database: Path | None, replace: bool = False) -> BackupSummary:
     """Write the archive `target`, mode 0600. `database` is an SQLite file, wherever it is. Raises `BackupError`."""
     if target.exists() and not replace:
         raise BackupError(f"{target} is there already")
     if not home.is_dir():
         raise BackupError(f"there is no service home {home}")
     with _explained(target), temporary_name(target) as temporary, temporary_name(target) as snapshot:
-        with synced_file(temporary) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+        with create_synced_file(temporary) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
             summary = _fill(archive, home, database, snapshot, passed={temporary, snapshot, target})
         os.replace(temporary, target)
         sync_folder(target.parent)
     return summary
 
 
-def restore(archive: Path, home: Path, *, database_of: Callable[[Path], Path], replace: bool = False) -> Summary:
+def restore(archive: Path, home: Path, *, database_of: Callable[[Path], Path], replace: bool = False) -> BackupSummary:
     """Make `home` what it was, and with it the SQLite file that files in a folder like it name. Raises `BackupError`.
 
     Refused while servers run on the home, and, unless `replace`, where it or the database holds something.
     """
     with _explained(archive), ExitStack() as undo:
-        private_folder(home)
+        ensure_private_folder(home)
         for role in ROLES:
             try:
-                undo.callback(claim(home, role, version=VERSION).release)
-            except TakenError as error:
+                undo.callback(lock_home(home, role, version=VERSION).release)
+            except HomeInUseError as error:
                 raise BackupError(f"the {role} of {home} runs (process {error.pid}): svc down stops it") from None
         here = [entry for entry in home.iterdir() if _lasts(entry)]
         if here and not replace:
             raise BackupError(f"{home} holds something already")
-        staged = private_folder(home / f"{STAGED}{secrets.token_hex(8)}")
+        staged = ensure_private_folder(home / f"{STAGED}{secrets.token_hex(8)}")
         undo.callback(shutil.rmtree, staged, ignore_errors=True)
         summary = _unpack(archive, staged)
         database = database_of(staged / HOME)
@@ -99,23 +105,25 @@ def restore(archive: Path, home: Path, *, database_of: Callable[[Path], Path], r
         if outside and not replace:
             raise BackupError(f"{outside[0]} is there already")
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime()) + f"-{secrets.token_hex(2)}"
-        kept = private_folder(home / f"{KEPT}{stamp}") if here or outside else None
+        kept = ensure_private_folder(home / f"{KEPT}{stamp}") if here or outside else None
         new = staged / HOME
         moves = [] if kept is None else [(path, kept / path.name) for path in [*here, *outside]]
         moves += [(path, home / path.name) for path in (new.iterdir() if new.is_dir() else [])]
         if (staged / DATABASE).exists():
-            make_private(database.parent)
+            make_private_folder(database.parent)
             moves.append((staged / DATABASE, database))
         _move_all(moves)
         sync_folder(database.parent)
         sync_folder(home)
-    return Summary(**{**asdict(summary), "kept": "" if kept is None else str(kept)})
+    return BackupSummary(**{**asdict(summary), "kept": "" if kept is None else str(kept)})
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
-def _fill(archive: tarfile.TarFile, home: Path, database: Path | None, snapshot: Path, *, passed: set[Path]) -> Summary:
+def _fill(
+    archive: tarfile.TarFile, home: Path, database: Path | None, snapshot: Path, *, passed: set[Path]
+) -> BackupSummary:
     digests, links, size = dict[str, str](), list[str](), 0
     if database is not None and database.exists():
         _copy_database(database, snapshot)
@@ -132,11 +140,11 @@ def _fill(archive: tarfile.TarFile, home: Path, database: Path | None, snapshot:
             links.append(str(path))
             continue
         size += archive.getmember(name).size
-    summary = Summary(VERSION, time.time(), digests, size, tuple(links))
+    summary = BackupSummary(VERSION, time.time(), digests, size, tuple(links))
     about = {"format": FORMAT, **asdict(summary)}
     del about["kept"]
     data = json.dumps(about, indent=1).encode()
-    archive.addfile(_member(ABOUT, len(data), 0o600, summary.made), BytesIO(data))
+    archive.addfile(_member(MANIFEST_NAME, len(data), 0o600, summary.made), BytesIO(data))
     return summary
 
 
@@ -217,7 +225,7 @@ def _with_side_files(database: Path) -> list[Path]:
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-def _unpack(archive: Path, staged: Path) -> Summary:
+def _unpack(archive: Path, staged: Path) -> BackupSummary:
     """All files of an archive in a folder, compared with what it says about itself."""
     digests, about = dict[str, str](), None
     with tarfile.open(archive, "r:gz") as members:
@@ -225,7 +233,7 @@ def _unpack(archive: Path, staged: Path) -> Summary:
             file = members.extractfile(member) if member.isreg() else None
             if file is None or about is not None or member.name in digests:
                 raise BackupError(f"{archive} is no backup: {member.name!r} has no place in it")
-            if member.name == ABOUT:
+            if member.name == MANIFEST_NAME:
                 about = _summary(file.read(LARGEST_ABOUT), archive)
                 continue
             digests[member.name] = _extract(file, _place(staged, member.name, archive), member.mode)
@@ -265,21 +273,21 @@ def _place(staged: Path, name: str, archive: Path) -> Path:
 
 
 def _extract(file: IO[bytes], to: Path, mode: int) -> str:
-    private_folder(to.parent)
+    ensure_private_folder(to.parent)
     digest = hashlib.sha256()
-    with synced_file(to, mode=0o600 | mode & 0o100) as new:
-        while piece := file.read(PIECE):
+    with create_synced_file(to, mode=0o600 | mode & 0o100) as new:
+        while piece := file.read(CHUNK_SIZE):
             digest.update(piece)
             new.write(piece)
     return digest.hexdigest()
 
 
-def _summary(data: bytes, archive: Path) -> Summary:
+def _summary(data: bytes, archive: Path) -> BackupSummary:
     try:
         about = JsonObject.load(data, ours=True)
         if about.pop("format") != FORMAT:
             raise BackupError(f"{archive} is of a newer version: restore it with that one")
-        found = Summary(**cast("dict[str, Any]", about))
+        found = BackupSummary(**cast("dict[str, Any]", about))
         if about.object_or_none("files") is None:
             raise TypeError
     except (ValueError, TypeError, KeyError):

@@ -18,9 +18,9 @@ from typing import Any
 from attrs import define
 
 from runtimes.failures import HostError
-from runtimes.files.private_files import private_folder
+from runtimes.files.private_files import ensure_private_folder
 from runtimes.host.pump import Pump
-from runtimes.host.thread_pool import Workers
+from runtimes.host.thread_pool import ThreadPool
 from svc_proto.commands import (
     CreateBlob,
     DeleteBlob,
@@ -34,7 +34,7 @@ from svc_proto.commands import (
 )
 from svc_proto.facts import FailureKind, OperationId
 
-__all__ = ["READ_LIMIT", "Files", "OpenHandle"]
+__all__ = ["READ_LIMIT", "FileService", "OpenHandle"]
 
 READ_LIMIT = 64 * 1024 * 1024  # bytes of one `ReadFile`: answered by TOO_LARGE
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # O_NONBLOCK: a FIFO must not hang the thread
@@ -51,11 +51,11 @@ class OpenHandle:
         self._users = 0
         self._closed = False
 
-    def hold(self) -> None:
+    def acquire(self) -> None:
         """A thread or a transfer begins to use it."""
         self._users += 1
 
-    def let_go(self) -> None:
+    def release_use(self) -> None:
         """One user of the open file fewer; the last one closes it."""
         self._users -= 1
         self._close_unused()
@@ -87,10 +87,10 @@ class _Blob:
             os.close(fd)
 
 
-class Files:
+class FileService:
     """The service for reading files and for uploads."""
 
-    def __init__(self, pump: Pump, *, readers: Workers, writer: Workers, spool: Path | None) -> None:
+    def __init__(self, pump: Pump, *, readers: ThreadPool, writer: ThreadPool, spool: Path | None) -> None:
         self._pump = pump
         self._readers = readers
         self._writer = writer
@@ -115,7 +115,7 @@ class Files:
         """The open file of that number."""
         return self._open.get(number)
 
-    def drop(self) -> None:
+    def close_all(self) -> None:
         """Close every file and delete unfinished uploads. Threads that are at one finish first."""
         for handle in self._open.values():
             handle.release()
@@ -145,8 +145,8 @@ class Files:
             self._pump.refuse(command.op, FailureKind.TOO_LARGE, f"over {READ_LIMIT} bytes in one read")
             return
         fd, offset, n = handle.fd, command.offset, command.n
-        handle.hold()
-        self._pump.work(command.op, self._readers, lambda: _read_exactly(fd, offset, n), after=handle.let_go)
+        handle.acquire()
+        self._pump.work(command.op, self._readers, lambda: _read_exactly(fd, offset, n), after=handle.release_use)
 
     def _release(self, command: ReleaseFile) -> None:
         handle = self._open.pop(command.handle, None)
@@ -255,7 +255,7 @@ def _read_exactly(fd: int, offset: int, n: int) -> bytes:
 def _create(spool: Path, command: CreateBlob) -> _Blob:
     if not _SUFFIX.fullmatch(command.suffix):
         raise HostError(FailureKind.INVALID, "suffix of an upload")
-    path = private_folder(spool).absolute() / (secrets.token_hex(16) + command.suffix)
+    path = ensure_private_folder(spool).absolute() / (secrets.token_hex(16) + command.suffix)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     return _Blob(fd, str(path), command.min_free_bytes)
 

@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-__all__ = ["make_private", "private_folder", "sync_folder", "synced_file", "temporary_name"]
+__all__ = ["make_private_folder", "ensure_private_folder", "sync_folder", "create_synced_file", "temporary_name"]
 
 
-def make_private(path: Path) -> None:
+def make_private_folder(path: Path) -> None:
     """Make a folder, and those above it that are missing, mode 0700."""
     for missing in [folder for folder in reversed([path, *path.parents]) if not folder.is_dir()]:
         missing.mkdir(mode=0o700, exist_ok=True)
 
 
-def private_folder(path: Path) -> Path:
+def ensure_private_folder(path: Path) -> Path:
     """Make a folder, and those above it that are missing, mode 0700; one of ours that is open to others is closed."""
-    make_private(path)
+    make_private_folder(path)
     status = path.stat()
     if status.st_mode & 0o077 and status.st_uid == os.geteuid():
         path.chmod(0o700)
@@ -37,7 +37,7 @@ def sync_folder(path: Path) -> None:
 
 
 @contextmanager
-def synced_file(path: Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
+def create_synced_file(path: Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
     """Make a file where none is; what is written to it is on the disk afterwards."""
     with open(path, "xb", opener=partial(os.open, mode=mode)) as file:
         yield file

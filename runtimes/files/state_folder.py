@@ -13,9 +13,15 @@ from functools import partial
 from pathlib import Path
 
 from runtimes.failures import HostError
-from runtimes.files.private_files import make_private, private_folder, sync_folder, synced_file, temporary_name
+from runtimes.files.private_files import (
+    create_synced_file,
+    ensure_private_folder,
+    make_private_folder,
+    sync_folder,
+    temporary_name,
+)
 from runtimes.host.pump import Pump
-from runtimes.host.thread_pool import Workers
+from runtimes.host.thread_pool import ThreadPool
 from svc_proto.commands import AppendFile, EnsureSecret, ReadConfig, SweepFolder, WriteConfig, WriteFile
 from svc_proto.facts import FailureKind, OperationId
 
@@ -31,7 +37,7 @@ _RACES = 3  # attempts to create a file that another process may create or remov
 class StateService:
     """The service for what concerns the state folder, one thing after the other on one thread."""
 
-    def __init__(self, pump: Pump, *, writer: Workers, folder: Path | None, rooms: Sequence[Path] = ()) -> None:
+    def __init__(self, pump: Pump, *, writer: ThreadPool, folder: Path | None, rooms: Sequence[Path] = ()) -> None:
         self._pump = pump
         self._writer = writer
         self._folder = None if folder is None else StateFolder(folder, rooms)
@@ -190,16 +196,16 @@ class StateFolder:
     def _make_folder(self, path: Path) -> None:
         """The folder of a file that is to be written."""
         if path.is_relative_to(self._root):
-            private_folder(self._root)
-            private_folder(path.parent)
+            ensure_private_folder(self._root)
+            ensure_private_folder(path.parent)
         else:  # somebody else's folder perhaps: what is missing is made private, what is there stays as it is
-            make_private(path.parent)
+            make_private_folder(path.parent)
 
     @contextlib.contextmanager
     def _temporary(self, path: Path, data: bytes) -> Iterator[Path]:
         self._make_folder(path)
         with temporary_name(path) as temporary:
-            with synced_file(temporary) as file:
+            with create_synced_file(temporary) as file:
                 file.write(data)
             yield temporary
 

@@ -18,24 +18,24 @@ from typing import Any
 from runtimes.failures import HostError
 from runtimes.host.metrics_text import metrics_text
 from runtimes.host.pump import Pump
-from runtimes.host.s3_signing import sign
-from runtimes.host.thread_pool import Workers
-from runtimes.speech.local_speech import VOICE_WORK
+from runtimes.host.s3_signing import sign_s3_request
+from runtimes.host.thread_pool import ThreadPool
+from runtimes.speech.local_speech import SPEECH_FUNCTIONS
 from svc_proto.commands import Compute
 from svc_proto.facts import FailureKind
 
 __all__ = [
-    "COMPUTE",
+    "COMPUTE_FUNCTIONS",
     "ComputeService",
     "edit_yaml",
-    "executable",
-    "give_back_memory",
+    "is_executable",
+    "release_memory",
     "lan_address",
     "list_folders",
     "load_yaml",
     "qr_rows",
     "real_paths",
-    "which",
+    "find_program",
 ]
 
 YAML_NODES = 100_000  # values in one document, aliases counted each time: INVALID
@@ -48,7 +48,7 @@ MAX_LINE = 1 << 20  # characters: lines of an edited document are not folded
 class ComputeService:
     """The service for `Compute`."""
 
-    def __init__(self, pump: Pump, workers: Workers, table: Mapping[str, Callable[..., object]]) -> None:
+    def __init__(self, pump: Pump, workers: ThreadPool, table: Mapping[str, Callable[..., object]]) -> None:
         self._pump = pump
         self._workers = workers
         self._table = table
@@ -123,12 +123,12 @@ def lan_address() -> str:
     return "127.0.0.1" if host == "0.0.0.0" else host
 
 
-def which(name: str) -> str | None:
+def find_program(name: str) -> str | None:
     """The path of a program by its name, as this process's PATH has it."""
     return shutil.which(name)
 
 
-def executable(path: str) -> bool:
+def is_executable(path: str) -> bool:
     """Whether a path leads to a file that may be run."""
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
@@ -147,7 +147,7 @@ def real_paths(*paths: str) -> tuple[str, ...]:
     return tuple(map(os.path.realpath, paths))
 
 
-def give_back_memory() -> None:
+def release_memory() -> None:
     """Give the system what this process has freed, where the allocator has a call for it (glibc)."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
@@ -165,19 +165,19 @@ def qr_rows(text: str) -> list[str]:
     return ["".join("1" if module & 1 else "0" for module in row) for row in code.matrix]
 
 
-COMPUTE: Mapping[str, Callable[..., object]] = {
+COMPUTE_FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "yaml.load": load_yaml,
     "yaml.edit": edit_yaml,
     "lan_address": lan_address,
-    "which": which,
-    "executable": executable,
+    "which": find_program,
+    "executable": is_executable,
     "list_folders": list_folders,
     "real_paths": real_paths,
-    "memory.give_back": give_back_memory,
+    "memory.give_back": release_memory,
     "qr.rows": qr_rows,
     "metrics.text": metrics_text,
-    "s3.sign": sign,
-    **VOICE_WORK,
+    "s3.sign": sign_s3_request,
+    **SPEECH_FUNCTIONS,
 }
 
 

@@ -7,10 +7,10 @@ import sys
 import threading
 from typing import NoReturn
 
-__all__ = ["leave"]
+__all__ = ["exit_process"]
 
 
-def leave(code: int) -> NoReturn:
+def exit_process(code: int) -> NoReturn:
     """End the process. From here on Ctrl-C ends it at once: the interpreter would show where it was in its own end."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -7,22 +7,22 @@ from contextlib import suppress
 
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["limits_beside", "raise_descriptors"]
+__all__ = ["limits_per_server", "raise_descriptor_limit"]
 
-MOST = 65_536  # more than any server here has use for, and what a fork copies
+MAX_DESCRIPTORS = 65_536  # more than any server here has use for, and what a fork copies
 
 
-def limits_beside(servers: int, limits: Limits = DEFAULT_LIMITS) -> Limits:
+def limits_per_server(servers: int, limits: Limits = DEFAULT_LIMITS) -> Limits:
     """The limits of one of so many servers in this process."""
-    return limits.shared(descriptors=raise_descriptors(), servers=servers)
+    return limits.shared(descriptors=raise_descriptor_limit(), servers=servers)
 
 
-def raise_descriptors() -> int:
+def raise_descriptor_limit() -> int:
     """Raise the soft limit to the hard one, as far as there is use for it; how many there may be from now on."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
+    wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with suppress(OSError, ValueError):  # a sandbox may forbid it
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
             soft = wanted
-    return MOST if soft == resource.RLIM_INFINITY else soft
+    return MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft

@@ -17,7 +17,7 @@ from typing import TextIO
 from svc_proto.commands import Log
 from svc_proto.schema import coercion
 
-__all__ = ["JsonFormatter", "LogMessage", "LogWriter", "TextFormatter", "pass_on", "setup"]
+__all__ = ["JsonFormatter", "LogMessage", "LogWriter", "TextFormatter", "relay_log_line", "setup_logging"]
 
 _PLAIN = re.compile(r"[!#-<>-~]+")  # printable ASCII without space, quote and equals sign
 
@@ -35,7 +35,7 @@ class LogMessage:
         return " ".join([self.event, *(f"{key}={_value(value)}" for key, value in self.fields.items())])
 
 
-class Line(str):
+class ForeignLogLine(str):
     """A record of another process, as it stands in its log."""
 
     __slots__ = ()
@@ -52,7 +52,7 @@ class LogWriter:
         if self.logger.isEnabledFor(command.level):
             self.logger.log(command.level, LogMessage(command.event, command.fields))
 
-    def note(self, level: int, event: str, **fields: object) -> None:
+    def log(self, level: int, event: str, **fields: object) -> None:
         """Log something of the runtime's own."""
         if self.logger.isEnabledFor(level):
             self.logger.log(level, LogMessage(event, fields))
@@ -67,7 +67,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line; a traceback follows on lines of its own."""
-        if isinstance(record.msg, Line):
+        if isinstance(record.msg, ForeignLogLine):
             return record.msg
         line = f"{_time(record)} {record.levelname} {record.name} {record.getMessage()}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
@@ -78,7 +78,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, the traceback inside as `traceback`."""
-        if isinstance(record.msg, Line):
+        if isinstance(record.msg, ForeignLogLine):
             return record.msg
         message = record.msg
         event, fields = (
@@ -91,7 +91,7 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry, default=str, ensure_ascii=False)
 
 
-def setup(
+def setup_logging(
     level: int | str, *, as_json: bool = False, stream: TextIO | None = None, name: str = "svc"
 ) -> logging.Logger:
     """Give the logger `name` one handler to `stream` (standard error) and a level; returns the logger."""
@@ -104,9 +104,9 @@ def setup(
     return logger
 
 
-def pass_on(logger: logging.Logger, line: str) -> None:
+def relay_log_line(logger: logging.Logger, line: str) -> None:
     """Write what another process has logged, whatever its level is: that one has looked at it."""
-    logger.handle(logger.makeRecord(logger.name, logging.INFO, "", 0, Line(line), (), None))
+    logger.handle(logger.makeRecord(logger.name, logging.INFO, "", 0, ForeignLogLine(line), (), None))
 
 
 def _time(record: logging.LogRecord) -> str:

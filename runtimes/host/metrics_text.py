@@ -24,12 +24,12 @@ def metrics_text(families: Iterable[MetricFamily], *, of_process: bool = True) -
     registry = CollectorRegistry(auto_describe=False)
     if of_process:
         ProcessCollector(registry=registry)
-    registry.register(_Counted(families))
+    registry.register(_ValueCollector(families))
     text: bytes = generate_latest(registry)
     return text
 
 
-class _Counted:
+class _ValueCollector:
     """A collector of values that are there already."""
 
     def __init__(self, families: Iterable[MetricFamily]) -> None:

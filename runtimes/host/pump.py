@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from runtimes.failures import failure_of
 from runtimes.host.logs import LogWriter
-from runtimes.host.thread_pool import ThreadCall, Workers
+from runtimes.host.thread_pool import ThreadCall, ThreadPool
 from runtimes.loops.loop import Loop
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.timers import Timers
@@ -33,16 +33,16 @@ from svc_proto.commands import (
 )
 from svc_proto.facts import ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, OperationId, Sent
 
-__all__ = ["BUG_EXIT", "Core", "Live", "PumpOwner", "Pump"]
+__all__ = ["BUG_EXIT", "Core", "OpenChannel", "PumpHost", "Pump"]
 
-LATE = 0.1  # s behind which a `Sent` is told at the latest, before anything else is
-MOST_LATE = 16 * 1024  # bytes of a channel from which on it is told at once
+COALESCE_DELAY = 0.1  # s behind which a `Sent` is told at the latest, before anything else is
+MAX_LOW_PRIORITY_BYTES = 16 * 1024  # bytes of a channel from which on it is told at once
 BUG_EXIT = 70  # EX_SOFTWARE of sysexits.h: the core or the runtime has a bug
 
 Handler = Callable[[Any], None]
 
 
-class Live(Protocol):
+class OpenChannel(Protocol):
     """An open channel, as the pump commands it."""
 
     ch: ChannelId
@@ -63,11 +63,11 @@ class Live(Protocol):
     def end(self, reason: str, *, reset: bool = False) -> None:
         """Close it and tell the core."""
 
-    def drop(self) -> None:
+    def abandon(self) -> None:
         """Close it and tell nobody."""
 
 
-class PumpOwner(Protocol):
+class PumpHost(Protocol):
     """What a pump asks of the host that it lives in."""
 
     loop: Loop
@@ -87,20 +87,20 @@ class PumpOwner(Protocol):
 class Pump:
     """One core, its channels and its operations."""
 
-    def __init__(self, core: Core, owner: PumpOwner, log: LogWriter) -> None:
+    def __init__(self, core: Core, owner: PumpHost, log: LogWriter) -> None:
         self.core = core
         self.owner = owner
         self.loop = owner.loop
         self.log = log
-        self.channels: dict[ChannelId, Live] = {}
+        self.channels: dict[ChannelId, OpenChannel] = {}
         self.operations: dict[OperationId, Callable[[], None]] = {}  # what gives each of them up
         self.chores = Timers()  # the runtime's own: TLS handshakes, rest after descriptors ran out
         self.outcome: Exit | None = None
         self.mono = 0.0  # when the core was last given something, monotonic s
         self._facts: deque[Fact | None] = deque()
         self._busy = False
-        self._sent: list[Live] = []  # to be told of when nothing else is to be told
-        self._late: dict[Live, None] = {}  # to be told of some time
+        self._sent: list[OpenChannel] = []  # to be told of when nothing else is to be told
+        self._late: dict[OpenChannel, None] = {}  # to be told of some time
         self._late_since = 0.0
         self._patient = False  # what leaves now may be told of late
         self._now = owner.clock()
@@ -132,7 +132,7 @@ class Pump:
         self._busy = True
         try:
             now = self.owner.clock()  # one instant for what happens without a wait in between
-            if self._late and now.mono - self._late_since >= LATE:
+            if self._late and now.mono - self._late_since >= COALESCE_DELAY:
                 self._facts += [self._report(channel) for channel in [*self._late]]
                 self._carry_out(self._facts.popleft(), self._now)  # they had left by then: no timer is to be due before
             self._now, self.mono = now, now.mono
@@ -172,10 +172,10 @@ class Pump:
         if chore is not None:
             self.owner.arm(chore)
 
-    def sent(self, channel: Live, n: int) -> None:
+    def sent(self, channel: OpenChannel, n: int) -> None:
         """`n` bytes of a channel have left; told to the core once per drain, or later if that will do."""
         channel.unreported += n
-        if self._patient and channel.unreported < MOST_LATE:
+        if self._patient and channel.unreported < MAX_LOW_PRIORITY_BYTES:
             if not self._late:
                 self._late_since = self.mono
             self._late[channel] = None
@@ -184,7 +184,7 @@ class Pump:
         elif channel not in self._sent:
             self._sent.append(channel)
 
-    def closed(self, channel: Live, reason: str, exit_status: int | None = None) -> None:
+    def closed(self, channel: OpenChannel, reason: str, exit_status: int | None = None) -> None:
         """A channel is gone: its last facts. `exit_status` is that of the child behind it."""
         if self.channels.pop(channel.ch, None) is None:
             return
@@ -224,7 +224,7 @@ class Pump:
     def work(
         self,
         op: OperationId,
-        workers: Workers,
+        workers: ThreadPool,
         work: Callable[[], object],
         *,
         keep: Callable[[Any], object] | None = None,
@@ -259,13 +259,13 @@ class Pump:
 
     # --- ends ----------------------------------------------------------------------------------------------------
 
-    def drop(self) -> None:
+    def abandon_all(self) -> None:
         """Close what is left, telling nobody."""
         for give_up in list(self.operations.values()):
             give_up()
         self.operations.clear()
         for channel in list(self.channels.values()):
-            channel.drop()
+            channel.abandon()
         self.channels.clear()
 
     # --- below: the parts of the above, and the commands ---------------------------------------------------------
@@ -290,7 +290,7 @@ class Pump:
                 return
         facts.clear()
 
-    def _report(self, channel: Live) -> Sent:
+    def _report(self, channel: OpenChannel) -> Sent:
         """What of a channel has left and was not told of."""
         self._late.pop(channel, None)
         if channel in self._sent:

@@ -8,10 +8,10 @@ from runtimes.failures import HostError
 from svc_proto.facts import FailureKind
 from svc_proto.settings import S3Bucket
 
-__all__ = ["sign"]
+__all__ = ["sign_s3_request"]
 
 
-def sign(bucket: S3Bucket, method: str, url: str, digest: str) -> dict[str, str]:
+def sign_s3_request(bucket: S3Bucket, method: str, url: str, digest: str) -> dict[str, str]:
     """The fields that sign a request whose body has this SHA-256 (AWS Signature Version 4), `host` among them."""
     try:
         from aws_request_signer import AwsRequestSigner  # noqa: PLC0415, RUF100 - an extra

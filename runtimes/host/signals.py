@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType, TracebackType
 
-from runtimes.loops.waker import Handle
+from runtimes.loops.waker import HostHandle
 
 __all__ = ["Signals"]
 
@@ -28,7 +28,7 @@ class Signals:
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-    def __init__(self, handle: Handle, *, reloads: bool = False, die: Callable[[int], None] = os._exit) -> None:
+    def __init__(self, handle: HostHandle, *, reloads: bool = False, die: Callable[[int], None] = os._exit) -> None:
         self._handle = handle
         self._reloads = reloads
         self._die = die

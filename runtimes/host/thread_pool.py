@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
-__all__ = ["ThreadCall", "Workers"]
+__all__ = ["ThreadCall", "ThreadPool"]
 
-Done = Callable[[Any, BaseException | None], None]
+DoneCallback = Callable[[Any, BaseException | None], None]
 
 
 class ThreadCall:
@@ -23,7 +23,7 @@ class ThreadCall:
 
     __slots__ = ("_done", "_error", "_result", "_withdrawn", "work")
 
-    def __init__(self, work: Callable[[], object], done: Done) -> None:
+    def __init__(self, work: Callable[[], object], done: DoneCallback) -> None:
         self.work = work
         self._done = done
         self._result: object = None
@@ -49,7 +49,7 @@ class ThreadCall:
         except BaseException as error:  # noqa: BLE001, RUF100 - a worker must survive whatever the work raises
             self._error = error
 
-    def settle(self, result: object) -> None:
+    def set_result(self, result: object) -> None:
         """It was done together with others; an exception: it was not."""
         if isinstance(result, BaseException):
             self._error = result
@@ -61,7 +61,7 @@ class ThreadCall:
         self._done(self._result, self._error)
 
 
-class Workers:
+class ThreadPool:
     """Up to `limit` threads; with a limit of one, the work is done in the order it came."""
 
     def __init__(self, name: str, limit: int, post: Callable[[Callable[[], None]], None]) -> None:
@@ -72,7 +72,7 @@ class Workers:
         self._threads: list[threading.Thread] = []
         self._under_way = 0
 
-    def submit(self, work: Callable[[], object], done: Done) -> ThreadCall:
+    def submit(self, work: Callable[[], object], done: DoneCallback) -> ThreadCall:
         """Run `work` on a thread and then `done(result, error)` on the loop's thread, always."""
 
         def tell(result: object, error: BaseException | None) -> None:
@@ -86,7 +86,7 @@ class Workers:
         if self._threads:
             self._queue.put(job)
         else:  # the host has no thread left for us
-            job.settle(RuntimeError("no thread"))
+            job.set_result(RuntimeError("no thread"))
             self._post(job.finish)
         return job
 

@@ -19,8 +19,8 @@ import anyio.lowlevel
 
 from runtimes.host.host import Host, Program
 from runtimes.loops.loop import Source
-from runtimes.loops.shared_loop import Selector, SharedLoop
-from runtimes.loops.waker import Handle
+from runtimes.loops.shared_loop import SharedLoop, SharedSelector
+from runtimes.loops.waker import HostHandle
 from svc_proto.commands import Exit
 
 __all__ = ["CallbackLoop", "run_asyncio", "run_uvloop"]
@@ -28,18 +28,18 @@ __all__ = ["CallbackLoop", "run_asyncio", "run_uvloop"]
 Ts = TypeVarTuple("Ts")
 
 
-def run_asyncio(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+def run_asyncio(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """See `runtimes.run.Runtime`."""
-    selector = Selector()
+    selector = SharedSelector()
 
     def make(tasks: anyio.abc.TaskGroup) -> SharedLoop:
         return SharedLoop(selector, asyncio.Event())
 
-    options = {"loop_factory": partial(AskedLoop, selector)}
+    options = {"loop_factory": partial(NotifyingLoop, selector)}
     return anyio.run(_main, programs, make, handle, grace, signals, backend="asyncio", backend_options=options)
 
 
-def run_uvloop(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+def run_uvloop(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """See `runtimes.run.Runtime`."""
     options = {"use_uvloop": True}
     return anyio.run(_main, programs, CallbackLoop, handle, grace, signals, backend="asyncio", backend_options=options)
@@ -48,7 +48,7 @@ def run_uvloop(programs: Sequence[Program], *, handle: Handle, grace: float, sig
 async def _main(
     programs: Sequence[Program],
     make_loop: Callable[[anyio.abc.TaskGroup], SharedLoop | CallbackLoop],
-    handle: Handle,
+    handle: HostHandle,
     grace: float,
     signals: bool,
 ) -> tuple[Exit, ...]:
@@ -63,13 +63,13 @@ async def _main(
             host.close()
             loop.end()
             tasks.cancel_scope.cancel()
-    return host.outcomes
+    return host.exit_codes
 
 
-class AskedLoop(asyncio.SelectorEventLoop):
+class NotifyingLoop(asyncio.SelectorEventLoop):
     """An asyncio loop that has something to do as soon as it is asked for something while it waits."""
 
-    def __init__(self, selector: Selector) -> None:
+    def __init__(self, selector: SharedSelector) -> None:
         self._waits_in = selector
         super().__init__(selector)
 
@@ -136,7 +136,7 @@ class CallbackLoop:
             source.want_write = False
             self._loop.remove_writer(source.sock.fileno())
 
-    def soon(self, source: Source) -> None:
+    def call_soon(self, source: Source) -> None:
         """See `Loop`. To have the kernel asked would be two orders to it, and it says yes nearly always."""
         self._loop.call_soon(self._write, source)
 
@@ -146,7 +146,7 @@ class CallbackLoop:
         self.unwatch_write(source)
         source.sock.close()
 
-    def wake_at(self, when: float) -> None:
+    def set_wake_time(self, when: float) -> None:
         """See `Loop`."""
         if self._timer is not None:
             self._timer.cancel()

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 import curio
 
 from runtimes.host.host import Host, Program
-from runtimes.loops.shared_loop import Selector, SharedLoop
-from runtimes.loops.waker import Handle
+from runtimes.loops.shared_loop import SharedLoop, SharedSelector
+from runtimes.loops.waker import HostHandle
 from svc_proto.commands import Exit
 
 __all__ = ["run"]
 
 
-def run(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """See `runtimes.run.Runtime`."""
-    selector = Selector()
+    selector = SharedSelector()
     outcomes: tuple[Exit, ...] = curio.run(_main, selector, programs, handle, grace, signals, selector=selector)
     return outcomes
 
 
 async def _main(
-    selector: Selector, programs: Sequence[Program], handle: Handle, grace: float, signals: bool
+    selector: SharedSelector, programs: Sequence[Program], handle: HostHandle, grace: float, signals: bool
 ) -> tuple[Exit, ...]:
     loop = SharedLoop(selector, curio.UniversalEvent())
     loop.host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
@@ -32,4 +32,4 @@ async def _main(
     finally:
         loop.host.close()
         loop.end()
-    return loop.host.outcomes
+    return loop.host.exit_codes

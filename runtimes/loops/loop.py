@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
-__all__ = ["Descriptor", "Loop", "OneWay", "Pollable", "Source"]
+__all__ = ["Descriptor", "Loop", "OneWaySource", "Pollable", "Source"]
 
 
 class Pollable(Protocol):
@@ -65,7 +65,7 @@ class Source:
         """The kernel takes bytes again, or a connection attempt has ended."""
 
 
-class OneWay(Source):
+class OneWaySource(Source):
     """A descriptor of one direction, of which `ready` is told whenever it is."""
 
     __slots__ = ("_ready",)
@@ -100,13 +100,13 @@ class Loop(Protocol):
     def unwatch_write(self, source: Source) -> None:
         """Stop calling `source.on_writable()`."""
 
-    def soon(self, source: Source) -> None:
+    def call_soon(self, source: Source) -> None:
         """Call `source.on_writable()` once the loop has done what is ready now; it may be watched for that."""
 
     def close(self, source: Source) -> None:
         """Watch it no more and close its descriptor."""
 
-    def wake_at(self, when: float) -> None:
+    def set_wake_time(self, when: float) -> None:
         """Call the host's `on_timer()` at `when` (monotonic seconds), in place of the time ordered before."""
 
     def finish(self) -> None:

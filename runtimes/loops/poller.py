@@ -10,12 +10,12 @@ import sys
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from typing import Protocol
 
-__all__ = ["READ", "WRITE", "Polling", "Selected", "new_polling"]
+__all__ = ["READ", "WRITE", "Poller", "SelectorPoller", "new_poller"]
 
 READ, WRITE = 1, 4  # EPOLLIN, EPOLLOUT; an error or a hang-up has neither, and is news for both
 
 
-class Polling(Protocol):
+class Poller(Protocol):
     """What `select.epoll` is."""
 
     def register(self, fd: int, eventmask: int, /) -> None:
@@ -37,42 +37,42 @@ class Polling(Protocol):
         """Let go of it."""
 
 
-class Selected:
+class SelectorPoller:
     """The same by the standard library's selector."""
 
     def __init__(self) -> None:
         self._selector = DefaultSelector()
 
     def register(self, fd: int, eventmask: int, /) -> None:
-        """See `Polling`."""
+        """See `Poller`."""
         self._selector.register(fd, _events(eventmask))
 
     def modify(self, fd: int, eventmask: int, /) -> None:
-        """See `Polling`."""
+        """See `Poller`."""
         self._selector.modify(fd, _events(eventmask))
 
     def unregister(self, fd: int, /) -> None:
-        """See `Polling`."""
+        """See `Poller`."""
         self._selector.unregister(fd)
 
     def poll(self, timeout: float | None = None, maxevents: int = -1) -> list[tuple[int, int]]:
-        """See `Polling`."""
+        """See `Poller`."""
         ready = self._selector.select(timeout)
         return [(key.fd, _mask(events)) for key, events in ready]
 
     def fileno(self) -> int:
-        """See `Polling`."""
+        """See `Poller`."""
         number: int = getattr(self._selector, "fileno")()  # noqa: B009, RUF100 - kqueue's has one
         return number
 
     def close(self) -> None:
-        """See `Polling`."""
+        """See `Poller`."""
         self._selector.close()
 
 
-def new_polling() -> Polling:
+def new_poller() -> Poller:
     """What this system has."""
-    return select.epoll() if sys.platform == "linux" else Selected()
+    return select.epoll() if sys.platform == "linux" else SelectorPoller()
 
 
 def _events(mask: int) -> int:

@@ -8,10 +8,10 @@ from typing import Protocol
 from runtimes.loops.loop import Source
 from runtimes.loops.threads_loop import ThreadsLoop
 
-__all__ = ["Selector", "SharedLoop"]
+__all__ = ["SharedSelector", "SharedLoop"]
 
 
-class Ending(Protocol):
+class EventLike(Protocol):
     """An event of the other loop."""
 
     def set(self) -> object:
@@ -21,7 +21,7 @@ class Ending(Protocol):
         """Until it has."""
 
 
-class Selector(DefaultSelector):
+class SharedSelector(DefaultSelector):
     """What another loop waits in: there `ours` does what is ours, until the other has something to do."""
 
     ours: SharedLoop | None = None
@@ -42,12 +42,12 @@ class SharedLoop(ThreadsLoop):
     `over` is an event of that loop, which may be set outside of its tasks.
     """
 
-    def __init__(self, theirs: Selector, over: Ending) -> None:
+    def __init__(self, theirs: SharedSelector, over: EventLike) -> None:
         super().__init__()
         self._over = over
         self._bug: Exception | None = None
         self._theirs = theirs
-        self.watch_read(_Theirs(theirs))
+        self.watch_read(_OuterSelectorSource(theirs))
         theirs.ours = self
 
     async def serve(self) -> None:
@@ -70,18 +70,18 @@ class SharedLoop(ThreadsLoop):
         """Do what is ours for that many seconds at most, until the other loop has something to do."""
         theirs = self._theirs
         try:
-            self.turn(0.0 if self._soon else longest)
+            self.run_once(0.0 if self._soon else longest)
             while not theirs.asked:
-                self.turn()
+                self.run_once()
         except Exception as error:  # noqa: BLE001, RUF100 - kept for `serve` to raise
             self._bug = error
             self._over.set()
 
 
-class _Theirs(Source):
+class _OuterSelectorSource(Source):
     """Their selector in ours."""
 
-    sock: Selector
+    sock: SharedSelector
     __slots__ = ()
 
     def on_readable(self) -> None:

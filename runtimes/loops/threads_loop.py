@@ -11,16 +11,16 @@ from collections.abc import Sequence
 
 from runtimes.host.host import Host, Program
 from runtimes.loops.loop import Source
-from runtimes.loops.poller import READ, WRITE, new_polling
-from runtimes.loops.waker import Handle
+from runtimes.loops.poller import READ, WRITE, new_poller
+from runtimes.loops.waker import HostHandle
 from svc_proto.commands import Exit
 
 __all__ = ["ThreadsLoop", "run"]
 
-AT_ONCE = 64  # descriptors that one question of the kernel tells of
+MAX_EVENTS = 64  # descriptors that one question of the kernel tells of
 
 
-def run(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """See `runtimes.run.Runtime`."""
     loop = ThreadsLoop()
     loop.host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
@@ -30,7 +30,7 @@ def run(programs: Sequence[Program], *, handle: Handle, grace: float, signals: b
     finally:
         loop.host.close()
         loop.end()
-    return loop.host.outcomes
+    return loop.host.exit_codes
 
 
 class ThreadsLoop:
@@ -40,7 +40,7 @@ class ThreadsLoop:
     tells_once = False
 
     def __init__(self) -> None:
-        self.polling = new_polling()
+        self.polling = new_poller()
         self.finished = False
         self._sources: dict[int, Source] = {}  # what is watched, by descriptor
         self._gone: set[int] = set()  # what is not watched any more, since the kernel was last asked
@@ -49,11 +49,11 @@ class ThreadsLoop:
 
     def run(self) -> None:
         """Wait and call, until `finish`."""
-        self.turn(0.0)
+        self.run_once(0.0)
         while not self.finished:
-            self.turn()
+            self.run_once()
 
-    def turn(self, longest: float | None = None) -> None:
+    def run_once(self, longest: float | None = None) -> None:
         """Wait until something is ready or due, that many seconds at most, then call for all of it."""
         if self._wake < math.inf:
             left = self._wake - time.monotonic()
@@ -61,7 +61,7 @@ class ThreadsLoop:
                 longest = max(0.0, left)
         sources, gone = self._sources, self._gone
         gone.clear()
-        for fd, events in self.polling.poll(longest, AT_ONCE):
+        for fd, events in self.polling.poll(longest, MAX_EVENTS):
             if (
                 fd in gone
             ):  # since a callback before this one; its number may be another's by now, who is told next time
@@ -100,7 +100,7 @@ class ThreadsLoop:
         """See `Loop`."""
         self._watch(source, read=source.want_read, write=False)
 
-    def soon(self, source: Source) -> None:
+    def call_soon(self, source: Source) -> None:
         """See `Loop`. The kernel, which says yes nearly always, is not asked."""
         self._soon.append(source)
 
@@ -109,7 +109,7 @@ class ThreadsLoop:
         self._watch(source, read=False, write=False)
         source.sock.close()
 
-    def wake_at(self, when: float) -> None:
+    def set_wake_time(self, when: float) -> None:
         """See `Loop`."""
         self._wake = when
 

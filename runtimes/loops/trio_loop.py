@@ -10,7 +10,7 @@ from trio.lowlevel import start_guest_run
 
 from runtimes.host.host import Host, Program
 from runtimes.loops.threads_loop import ThreadsLoop
-from runtimes.loops.waker import Handle
+from runtimes.loops.waker import HostHandle
 from svc_proto.commands import Exit
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 
-def run(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """See `runtimes.run.Runtime`."""
     loop = ThreadsLoop()
     loop.host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
@@ -41,4 +41,4 @@ def run(programs: Sequence[Program], *, handle: Handle, grace: float, signals: b
         loop.host.close()
         loop.end()
     ended[0].unwrap()
-    return loop.host.outcomes
+    return loop.host.exit_codes

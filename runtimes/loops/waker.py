@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from runtimes.loops.loop import Source
 
-__all__ = ["Handle", "Waker"]
+__all__ = ["HostHandle", "Waker"]
 
 Call = Callable[[], object]
 
@@ -77,7 +77,7 @@ class Waker(Source):
         self.poke_sock.close()
 
 
-class Handle:
+class HostHandle:
     """Stops a running host from another thread, or has it reload; make one, give it to `run`, keep it."""
 
     def __init__(self) -> None:

@@ -17,17 +17,17 @@ from typing import Any
 
 from runtimes.failures import HostError, failure_of
 from runtimes.host.pump import Pump
-from runtimes.host.thread_pool import Workers
+from runtimes.host.thread_pool import ThreadPool
 from runtimes.loops.loop import Source
-from runtimes.net.listener import MAX_PORT, plain_address, tune
-from runtimes.net.tcp_channel import Channel
-from runtimes.tls.contexts import PinnedTls, TlsFileError, client_context
+from runtimes.net.listener import MAX_PORT, plain_address, set_socket_options
+from runtimes.net.tcp_channel import TcpChannel
+from runtimes.tls.contexts import PinnedTrust, TlsFileError, client_context
 from runtimes.tls.tls_channel import TlsChannel
 from svc_proto.basics.certificate_pins import PIN_CHANGED
 from svc_proto.commands import Connect, Connected
 from svc_proto.facts import Address, Failure, FailureKind
 
-__all__ = ["Connections", "Resolver"]
+__all__ = ["ConnectService", "Resolver"]
 
 ATTEMPT_DELAY = 0.25  # s, RFC 8305 section 8: from one attempt to the next beside it
 
@@ -35,21 +35,21 @@ Found = list[tuple[Any, ...]]
 Resolver = Callable[[str, int], Found]  # as `socket.getaddrinfo` answers
 
 
-def resolve(host: str, port: int) -> Found:
+def resolve_host(host: str, port: int) -> Found:
     """The addresses of a name, best first. Blocks."""
     return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
 
 
-class Connections:
+class ConnectService:
     """The service for `Connect`."""
 
     def __init__(
         self,
         pump: Pump,
-        workers: Workers,
+        workers: ThreadPool,
         *,
-        tls: ssl.SSLContext | PinnedTls | None = None,
-        resolver: Resolver = resolve,
+        tls: ssl.SSLContext | PinnedTrust | None = None,
+        resolver: Resolver = resolve_host,
     ) -> None:
         self._pump = pump
         self._workers = workers
@@ -76,7 +76,7 @@ class Connections:
             return
         self._workers.submit(lambda: self._resolver(host, port), connecting.found)
 
-    def _trust(self) -> ssl.SSLContext | PinnedTls:
+    def _trust(self) -> ssl.SSLContext | PinnedTrust:
         if self._tls is None:
             self._tls = client_context()
         return self._tls
@@ -85,11 +85,11 @@ class Connections:
 class _Connecting:
     """One `Connect` on its way."""
 
-    def __init__(self, pump: Pump, command: Connect, trust: Callable[[], ssl.SSLContext | PinnedTls]) -> None:
+    def __init__(self, pump: Pump, command: Connect, trust: Callable[[], ssl.SSLContext | PinnedTrust]) -> None:
         self._pump = pump
         self._command = command
         self._trust = trust
-        self._pins: PinnedTls | None = None
+        self._pins: PinnedTrust | None = None
         self._addresses: deque[tuple[Any, ...]] = deque()
         self._attempts: list[_Attempt] = []
         self._last: Failure = Failure(FailureKind.UNREACHABLE, "name not resolved")
@@ -102,7 +102,7 @@ class _Connecting:
         self._over = True
         self._drop_attempts()
         if self._shaking is not None:
-            self._shaking.drop()
+            self._shaking.abandon()
 
     def found(self, addresses: Found | None, error: BaseException | None) -> None:
         """The name has been resolved."""
@@ -152,14 +152,14 @@ class _Connecting:
             if sock.family == socket.AF_UNIX:
                 self._peer = Address(command.host, command.port)
             else:
-                tune(sock)
+                set_socket_options(sock)
                 self._peer = plain_address(peer)
         except OSError as error:
             sock.close()
             self._fail(failure_of(error))
             return
         if not command.tls:
-            self._open(Channel(pump, sock, command.ch), None)
+            self._open(TcpChannel(pump, sock, command.ch), None)
             return
         try:
             context = self._context(self._trust())
@@ -177,7 +177,7 @@ class _Connecting:
         """The TLS handshake is done. A key that was pinned is compared before a byte of ours leaves."""
         command, pins = self._command, self._pins
         if pins is not None and not pins.accepts(command.host, command.port, channel.peer_certificate()):
-            channel.drop()
+            channel.abandon()
             self._fail(Failure(FailureKind.TLS, PIN_CHANGED))
             return
         self._open(channel, alpn)
@@ -186,13 +186,13 @@ class _Connecting:
         """The TLS handshake has failed."""
         self._fail(failure)
 
-    def _context(self, trust: ssl.SSLContext | PinnedTls) -> ssl.SSLContext:
+    def _context(self, trust: ssl.SSLContext | PinnedTrust) -> ssl.SSLContext:
         if isinstance(trust, ssl.SSLContext):
             return trust
         self._pins = trust
         return trust.context(self._command.host, self._command.port)
 
-    def _open(self, channel: Channel, alpn: str | None) -> None:
+    def _open(self, channel: TcpChannel, alpn: str | None) -> None:
         self._over = True
         self._shaking = None
         self._pump.channels[channel.ch] = channel

@@ -9,21 +9,23 @@ from collections.abc import Callable
 from runtimes.failures import HostError, failure_of
 from runtimes.files.file_service import OpenHandle
 from runtimes.host.pump import Pump
-from runtimes.host.thread_pool import Workers
+from runtimes.host.thread_pool import ThreadPool
 from svc_proto.facts import Failure, FailureKind, OperationId
 
 __all__ = ["FileBody"]
 
 STEP = 1024 * 1024  # bytes given to one call of sendfile
-CHUNK = 256 * 1024  # bytes read at once where the kernel cannot send the file itself (TLS)
+CHUNK_SIZE = 256 * 1024  # bytes read at once where the kernel cannot send the file itself (TLS)
 
-Stepped = Callable[[int, BaseException | None], None]
+StepCallback = Callable[[int, BaseException | None], None]
 
 
 class FileBody:
     """One `SendFile` operation. Holds the file's handle until it is over and no worker is at it."""
 
-    def __init__(self, pump: Pump, workers: Workers, op: OperationId, source: OpenHandle, offset: int, n: int) -> None:
+    def __init__(
+        self, pump: Pump, workers: ThreadPool, op: OperationId, source: OpenHandle, offset: int, n: int
+    ) -> None:
         self._pump = pump
         self._workers = workers
         self._op = op
@@ -33,7 +35,7 @@ class FileBody:
         self.left = n
         self.over = False
         self.chunk = b""  # what `step_read` brought
-        source.hold()
+        source.acquire()
 
     def advance(self, n: int) -> None:
         """`n` bytes are on their way."""
@@ -59,9 +61,9 @@ class FileBody:
         """Let go of the file."""
         if not self.over:
             self.over = True
-            self._source.let_go()
+            self._source.release_use()
 
-    def step_sendfile(self, sock: socket.socket, done: Stepped) -> None:
+    def step_sendfile(self, sock: socket.socket, done: StepCallback) -> None:
         """Have the kernel send the next part: `done(0, None)` when the socket takes no more now.
 
         The worker uses a duplicate of the socket, so that closing the channel meanwhile cannot hand it another's.
@@ -84,15 +86,15 @@ class FileBody:
 
         def told(result: int | None, error: BaseException | None) -> None:
             os.close(out)
-            self._source.let_go()
+            self._source.release_use()
             done(result or 0, error)
 
-        self._source.hold()
+        self._source.acquire()
         self._workers.submit(work, told)
 
-    def step_read(self, done: Stepped) -> None:
+    def step_read(self, done: StepCallback) -> None:
         """Read the next part into `chunk`."""
-        fd, offset, n = self._source.fd, self._offset, min(self.left, CHUNK)
+        fd, offset, n = self._source.fd, self._offset, min(self.left, CHUNK_SIZE)
 
         def work() -> bytes:
             data = os.pread(fd, n, offset)
@@ -101,9 +103,9 @@ class FileBody:
             return data
 
         def told(result: bytes | None, error: BaseException | None) -> None:
-            self._source.let_go()
+            self._source.release_use()
             self.chunk = result or b""
             done(len(self.chunk), error)
 
-        self._source.hold()
+        self._source.acquire()
         self._workers.submit(work, told)

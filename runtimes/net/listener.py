@@ -10,23 +10,32 @@ import ssl
 from collections import deque
 from typing import Any
 
-from runtimes.failures import why
+from runtimes.failures import short_reason
 from runtimes.host.pump import Pump
 from runtimes.loops.loop import Source
-from runtimes.net.tcp_channel import Channel
+from runtimes.net.tcp_channel import TcpChannel
 from runtimes.tls.contexts import HANDSHAKE_TIMEOUT, MAX_HANDSHAKES
 from runtimes.tls.tls_channel import TlsChannel
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.facts import Accepted, Address, ChannelId, Failure
 
-__all__ = ["Acceptor", "MAX_PORT", "BindError", "Listener", "adopt", "bind", "plain_address", "tune"]
+__all__ = [
+    "Acceptor",
+    "MAX_PORT",
+    "BindError",
+    "Listener",
+    "adopt_listener",
+    "bind",
+    "plain_address",
+    "set_socket_options",
+]
 
 BACKLOG = 2048  # connections the kernel keeps for us; it clips this to net.core.somaxconn
 MAX_PORT = 65535
-ACCEPTS = 64  # connections taken in one wake-up, so that a flood does not starve open channels
-MOST_AHEAD = 128 * 1024  # bytes that wait in the kernel before it takes more
-REST = 0.1  # s without accepting after descriptors ran out
-SAID_FOR = 60.0  # s for which one warning of that will do
+MAX_ACCEPTS_PER_CALL = 64  # connections taken in one wake-up, so that a flood does not starve open channels
+UNSENT_LOW_WATER = 128 * 1024  # bytes that wait in the kernel before it takes more
+RETRY_DELAY = 0.1  # s without accepting after descriptors ran out
+LOG_INTERVAL = 60.0  # s for which one warning of that will do
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _MAPPED = "::ffff:"
 
@@ -65,10 +74,10 @@ def bind(
             first = first or caught
         else:
             return Listener(sock, plain_address(sock.getsockname()), tls)
-    raise BindError(f"cannot listen on {host}:{port}: {why(first or OSError())}") from first
+    raise BindError(f"cannot listen on {host}:{port}: {short_reason(first or OSError())}") from first
 
 
-def adopt(sock: socket.socket, *, tls: ssl.SSLContext | None = None) -> Listener:
+def adopt_listener(sock: socket.socket, *, tls: ssl.SSLContext | None = None) -> Listener:
     """A socket that somebody else has bound and has listening. Raises `BindError` if it does not."""
     try:
         if not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) or sock.family not in (
@@ -83,14 +92,14 @@ def adopt(sock: socket.socket, *, tls: ssl.SSLContext | None = None) -> Listener
         raise
 
 
-def tune(sock: socket.socket) -> None:
+def set_socket_options(sock: socket.socket) -> None:
     """Small writes leave at once, and the kernel takes large ones as the peer does, not megabytes ahead of it.
 
     It takes nothing more for minutes, else, while somebody slow reads those megabytes, and that looks like no progress.
     """
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MOST_AHEAD)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_LOW_WATER)
 
 
 def plain_address(name: tuple[object, ...]) -> Address:
@@ -148,17 +157,17 @@ class Acceptor(Source):
             self.sock.shutdown(socket.SHUT_RDWR)
         self._pump.loop.close(self)
 
-    def drop(self) -> None:
+    def abandon(self) -> None:
         """Close, with the handshakes that are under way."""
         self.close()
         for opening in list(self._openings):
-            opening.channel.drop()
+            opening.channel.abandon()
             opening.timer.cancel()
         self._openings.clear()
 
     def on_readable(self) -> None:
         """Take some of the connections that wait."""
-        for _ in range(ACCEPTS):
+        for _ in range(MAX_ACCEPTS_PER_CALL):
             if self._closed:
                 return
             try:
@@ -170,12 +179,12 @@ class Acceptor(Source):
                     self._exhausted(error)
                     return
                 continue  # the peer left before it was let in
-            self._take(sock, peer)
+            self._admit(sock, peer)
 
-    def _take(self, sock: socket.socket, peer: tuple[object, ...]) -> None:
+    def _admit(self, sock: socket.socket, peer: tuple[object, ...]) -> None:
         try:
             sock.setblocking(False)
-            tune(sock)
+            set_socket_options(sock)
             local = sock.getsockname()
         except OSError:
             sock.close()
@@ -189,12 +198,12 @@ class Acceptor(Source):
             opening.channel.open()
             return
         pump = self._pump
-        channel = Channel(pump, sock, pump.next_accepted())
+        channel = TcpChannel(pump, sock, pump.next_accepted())
         pump.channels[channel.ch] = channel
         pump.feed(Accepted(channel.ch, *addresses))
         channel.start()
 
-    def over(self, opening: _Handshake) -> None:
+    def on_handshake_done(self, opening: _Handshake) -> None:
         """A handshake has ended."""
         if opening in self._openings:
             self._openings.remove(opening)
@@ -204,9 +213,9 @@ class Acceptor(Source):
         mono = pump.owner.clock().mono
         pump.loop.unwatch_read(self)
         if mono >= self._warn_at:  # ten tries a second, for as long as it lasts
-            self._warn_at = mono + SAID_FOR
-            pump.log.note(logging.WARNING, "accept.exhausted", why=why(error))
-        self._rest.set(mono + REST)
+            self._warn_at = mono + LOG_INTERVAL
+            pump.log.log(logging.WARNING, "accept.exhausted", why=short_reason(error))
+        self._rest.set(mono + RETRY_DELAY)
         pump.chore_added()
 
 
@@ -230,12 +239,12 @@ class _Handshake:
         pump.chore_added()
 
     def time_out(self) -> None:
-        self._over("not done in time")
-        self.channel.drop()
+        self._finish("not done in time")
+        self.channel.abandon()
 
     def opened(self, channel: TlsChannel, alpn: str | None) -> None:
         self.timer.cancel()
-        self._acceptor.over(self)
+        self._acceptor.on_handshake_done(self)
         pump = self._pump
         channel.ch = pump.next_accepted()
         pump.channels[channel.ch] = channel
@@ -243,9 +252,9 @@ class _Handshake:
         channel.start()
 
     def failed(self, channel: TlsChannel, failure: Failure) -> None:
-        self._over(failure.detail)
+        self._finish(failure.detail)
 
-    def _over(self, reason: str) -> None:
+    def _finish(self, reason: str) -> None:
         self.timer.cancel()
-        self._acceptor.over(self)
-        self._pump.log.note(logging.DEBUG, "tls.handshake_failed", peer=self._addresses[0].host, why=reason)
+        self._acceptor.on_handshake_done(self)
+        self._pump.log.log(logging.DEBUG, "tls.handshake_failed", peer=self._addresses[0].host, why=reason)

@@ -12,7 +12,7 @@ import socket
 import struct
 import sys
 
-__all__ = ["steer"]
+__all__ = ["attach_source_steering"]
 
 ATTACH = 51  # SO_ATTACH_REUSEPORT_CBPF, asm-generic/socket.h
 NETWORK = 0x1_0000_0000 - 0x10_0000  # SKF_NET_OFF, linux/filter.h: offsets from the network header
@@ -22,7 +22,7 @@ BYTE, WORD, JUMP_IF, JUMP = 0x30, 0x20, 0x15, 0x05  # opcodes, linux/bpf_common.
 RIGHT, TIMES, MODULO, XOR, TO_X, ANSWER = 0x74, 0x24, 0x94, 0xAC, 0x07, 0x16  # RSH K, MUL K, MOD K, XOR X, TAX, RET A
 
 
-def steer(sock: socket.socket, processes: int) -> bool:
+def attach_source_steering(sock: socket.socket, processes: int) -> bool:
     """Have the connections to a shared, listening socket go by their source; False where the system cannot.
 
     Of IPv6 the first half counts: the rest of it changes with the day (RFC 8981).

@@ -10,20 +10,20 @@ import os
 import stat
 from collections.abc import Callable
 
-from runtimes.failures import why
+from runtimes.failures import short_reason
 from runtimes.host.pump import Pump
-from runtimes.loops.loop import OneWay
+from runtimes.loops.loop import OneWaySource
 from runtimes.net.outbox import OUTBOX_LIMIT, Outbox
 from runtimes.net.tcp_channel import READ_SIZE
 from svc_proto.facts import Accepted, Address, ChannelId, ReadClosed, Received
 
-__all__ = ["STDIO", "Stdio"]
+__all__ = ["STDIO", "StdioListener"]
 
 STDIO = Address("stdio", 0)
 Post = Callable[[Callable[[], None]], None]  # makes a call on the loop's thread, later
 
 
-class Stdio:
+class StdioListener:
     """In the manner of an acceptor, of one channel. The descriptors stay open, and as blocking as they were."""
 
     def __init__(self, pump: Pump, post: Post, *, fds: tuple[int, int] = (0, 1)) -> None:
@@ -47,7 +47,7 @@ class Stdio:
         """Accept nothing any more."""
         self._closed = True
 
-    def drop(self) -> None:
+    def abandon(self) -> None:
         """Accept nothing any more; a channel that is there already is the pump's to drop."""
         self.close()
 
@@ -60,7 +60,7 @@ class _StdioChannel:
         self._post = post
         self._blocking = [(fd, os.get_blocking(fd)) for fd in fds]
         ours = [os.dup(fd) for fd in fds]
-        self._input, self._output = OneWay(ours[0], self._read), OneWay(ours[1], self._flush)
+        self._input, self._output = OneWaySource(ours[0], self._read), OneWaySource(ours[1], self._flush)
         self._waitable, _ = map(_waitable, ours)
         self._outbox = Outbox(self._write)
         self._paused = False
@@ -101,10 +101,10 @@ class _StdioChannel:
     def end(self, reason: str, *, reset: bool = False) -> None:
         """Let go of both and tell the core."""
         if not self._gone:
-            self.drop()
+            self.abandon()
             self.pump.closed(self, reason)
 
-    def drop(self) -> None:
+    def abandon(self) -> None:
         """Let go of both and tell nobody."""
         if self._gone:
             return
@@ -145,7 +145,7 @@ class _StdioChannel:
         except BlockingIOError:
             return 0
         except OSError as error:
-            self.end(why(error))
+            self.end(short_reason(error))
             return 0
         self.pump.sent(self, n)
         return n

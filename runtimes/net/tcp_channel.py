@@ -15,24 +15,26 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeAlias
 
-from runtimes.failures import why
+from runtimes.failures import short_reason
 from runtimes.host.pump import Pump
 from runtimes.loops.loop import Source
 from runtimes.net.file_body import FileBody
 from runtimes.net.outbox import OUTBOX_LIMIT
 from svc_proto.facts import ChannelId, ReadClosed, Received
 
-__all__ = ["READ_SIZE", "Channel"]
+__all__ = ["READ_SIZE", "TcpChannel"]
 
 READ_SIZE = 64 * 1024  # bytes asked for in one read
-TOGETHER = 0.0003  # s behind a write in which a further one waits for what else the loop has to do: callers at work
-SMALL = 16 * 1024  # bytes that are worth joining
+COALESCE_DELAY = (
+    0.0003  # s behind a write in which a further one waits for what else the loop has to do: callers at work
+)
+COALESCE_SIZE = 16 * 1024  # bytes that are worth joining
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER for zero seconds: close() sends RST
 
 Item: TypeAlias = bytes | memoryview | FileBody
 
 
-class Channel(Source):
+class TcpChannel(Source):
     """A connected TCP socket without TLS."""
 
     sock: socket.socket
@@ -83,7 +85,7 @@ class Channel(Source):
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
-                self.end(why(error))
+                self.end(short_reason(error))
                 return
             if not data:
                 self.read_end()
@@ -118,19 +120,19 @@ class Channel(Source):
         if self._fin or not data:
             return
         if self._outbox:
-            self._put(data)
+            self._enqueue(data)
             return
         now = self.pump.mono
-        if now - self._wrote_at < TOGETHER and len(data) <= SMALL:
+        if now - self._wrote_at < COALESCE_DELAY and len(data) <= COALESCE_SIZE:
             self._late = True
-            self._put(data)
+            self._enqueue(data)
             if not self.gone:
-                self.pump.loop.soon(self)
+                self.pump.loop.call_soon(self)
             return
         self._wrote_at = now
         n = self.write(data)
         if n < len(data) and not self.gone:
-            self._put(memoryview(data)[n:])
+            self._enqueue(memoryview(data)[n:])
             self.wait_writable()
 
     def send_file(self, body: FileBody) -> None:
@@ -172,7 +174,7 @@ class Channel(Source):
                 if not self._next_of(outbox, item):
                     return
                 continue
-            if len(outbox) > 1 and len(item) <= SMALL:
+            if len(outbox) > 1 and len(item) <= COALESCE_SIZE:
                 item = outbox[0] = _joined(outbox)
             n = self.write(item)
             if self.gone:
@@ -183,7 +185,7 @@ class Channel(Source):
                 self.wait_writable()
                 return
             outbox.popleft()
-        if not self.settled():
+        if not self.check_finished():
             return
         if not outbox:
             self._outbox = None
@@ -198,12 +200,12 @@ class Channel(Source):
         except (BlockingIOError, InterruptedError):
             return 0
         except OSError as error:
-            self.end(why(error))
+            self.end(short_reason(error))
             return 0
         self.pump.sent(self, n)
         return n
 
-    def settled(self) -> bool:
+    def check_finished(self) -> bool:
         """Has everything that `write` took left for the kernel?"""
         return True
 
@@ -217,7 +219,7 @@ class Channel(Source):
         try:
             self.sock.shutdown(socket.SHUT_WR)
         except OSError as error:
-            self.end(why(error))
+            self.end(short_reason(error))
             return
         self.write_closed = True
         if self.read_closed:
@@ -279,7 +281,7 @@ class Channel(Source):
             body.fail_closed()
         self.pump.closed(self, reason)
 
-    def drop(self) -> None:
+    def abandon(self) -> None:
         """Close the socket and tell nobody."""
         if self._late:
             self.flush()
@@ -297,7 +299,7 @@ class Channel(Source):
         self.pump.loop.close(self)
         return bodies
 
-    def _put(self, data: bytes | memoryview) -> None:
+    def _enqueue(self, data: bytes | memoryview) -> None:
         self._queued += len(data)
         if self._queued > OUTBOX_LIMIT:
             self.end(f"over {OUTBOX_LIMIT} unsent bytes", reset=True)
@@ -308,10 +310,11 @@ class Channel(Source):
 
 
 def _joined(outbox: deque[Item]) -> bytes:
-    """The bytes at the head of an outbox in one piece, up to `SMALL` or little more, taken out but for a place."""
+    """The bytes at the head of an outbox in one piece, up to `COALESCE_SIZE` or little more, taken out but for a
+    place."""
     pieces: list[bytes | memoryview] = []
     size = 0
-    while outbox and size < SMALL and not isinstance(item := outbox[0], FileBody):
+    while outbox and size < COALESCE_SIZE and not isinstance(item := outbox[0], FileBody):
         pieces.append(item)
         size += len(item)
         outbox.popleft()

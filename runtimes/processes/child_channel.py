@@ -14,24 +14,24 @@ import termios
 from collections.abc import Callable
 
 from runtimes.host.pump import Pump
-from runtimes.host.thread_pool import Workers
-from runtimes.loops.loop import OneWay, Source
+from runtimes.host.thread_pool import ThreadPool
+from runtimes.loops.loop import OneWaySource, Source
 from runtimes.net.outbox import OUTBOX_LIMIT, Outbox
-from runtimes.processes.child_output import Output
+from runtimes.processes.child_output import ChildOutput
 from runtimes.processes.reaper import MAX_CHILDREN, Reaper
-from runtimes.processes.spawn import ChildProcess, start_process, window
+from runtimes.processes.spawn import SpawnedProcess, start_process, window_size
 from svc_proto.commands import ResizeTerminal, Signal, Spawn, Spawned, TerminalSize
 from svc_proto.facts import ChannelId, FailureKind
 
-__all__ = ["ChildChannel", "Children", "ErrorChannel"]
+__all__ = ["ChildChannel", "ChildService", "StderrChannel"]
 
 Post = Callable[[Callable[[], None]], None]
 
 
-class Children:
+class ChildService:
     """The service for child processes of one core."""
 
-    def __init__(self, pump: Pump, workers: Workers, reaper: Reaper, post: Post) -> None:
+    def __init__(self, pump: Pump, workers: ThreadPool, reaper: Reaper, post: Post) -> None:
         self._pump = pump
         self._workers = workers
         self._reaper = reaper
@@ -44,13 +44,13 @@ class Children:
             pump.refuse(command.op, FailureKind.TOO_LARGE, f"over {MAX_CHILDREN} child processes")
             return
 
-        def keep(process: ChildProcess) -> Spawned:
+        def keep(process: SpawnedProcess) -> Spawned:
             child = ChildChannel(pump, command.ch, process, errors=command.stderr, post=self._post)
             reaper.watch(process, child.exited)
             child.start()
             return Spawned(process.pid)
 
-        def release(process: ChildProcess) -> None:
+        def release(process: SpawnedProcess) -> None:
             """Nobody has heard of it, and nobody will."""
             process.close()
             process.signal(signal.SIGKILL)
@@ -80,27 +80,27 @@ class ChildChannel:
     """A child's input and output, or its terminal. Its errors, if wanted, are in `errors`."""
 
     def __init__(
-        self, pump: Pump, ch: ChannelId, process: ChildProcess, *, errors: ChannelId | None, post: Post
+        self, pump: Pump, ch: ChannelId, process: SpawnedProcess, *, errors: ChannelId | None, post: Post
     ) -> None:
         self.pump = pump
         self.ch = ch
         self.process = process
         self.unreported = 0
         self.gone = False
-        self._output = Output(
+        self._output = ChildOutput(
             pump,
             ch,
             process.output,
             terminal=process.terminal,
             escape=process.escaped,
-            settled=self.settled,
+            settled=self.check_finished,
             post=post,
         )
-        self._input: Source = self._output if process.terminal else OneWay(process.input, self._flush)
+        self._input: Source = self._output if process.terminal else OneWaySource(process.input, self._flush)
         self._output.flush = self._flush
-        self._errors: ErrorChannel | None = None
+        self._errors: StderrChannel | None = None
         if errors is not None and process.errors is not None:
-            self._errors = ErrorChannel(self, errors, process.errors, post)
+            self._errors = StderrChannel(self, errors, process.errors, post)
         self._outbox = Outbox(self._write)
         self._fin = False  # CloseWrite was ordered
         self._deaf = False  # nobody will read any more input
@@ -146,7 +146,7 @@ class ChildChannel:
         fd = self._output.sock.fileno()
         if self.process.terminal and fd >= 0:
             with contextlib.suppress(OSError):
-                termios.tcsetwinsize(fd, window(size))
+                termios.tcsetwinsize(fd, window_size(size))
 
     def _flush(self) -> None:
         if not self._outbox.flush():
@@ -195,7 +195,7 @@ class ChildChannel:
         if not self.gone and not self._output.over:
             self._output.exited()
 
-    def settled(self) -> None:
+    def check_finished(self) -> None:
         """One of the child's outputs has ended; with the last of them and its exit the channel closes."""
         status, errors = self._status, self._errors
         if status is not None and self._output.over and (errors is None or errors.output.over):
@@ -205,7 +205,7 @@ class ChildChannel:
         """Let go of the child, without a signal, and tell the core."""
         self._end(reason, None)
 
-    def drop(self) -> None:
+    def abandon(self) -> None:
         """Let go of it and tell nobody: the core is gone. Without a terminal it would not notice, so it is killed."""
         if self._release() and not self.process.terminal:
             self.process.signal(signal.SIGKILL)
@@ -228,14 +228,14 @@ class ChildChannel:
         return True
 
 
-class ErrorChannel:
+class StderrChannel:
     """A child's error output: a channel to read from. It ends with its child's channel, or before when aborted."""
 
     def __init__(self, child: ChildChannel, ch: ChannelId, fd: int, post: Post) -> None:
         self._child = child
         self.ch = ch
         self.unreported = 0
-        self.output = Output(child.pump, ch, fd, terminal=False, settled=child.settled, post=post)
+        self.output = ChildOutput(child.pump, ch, fd, terminal=False, settled=child.check_finished, post=post)
         child.pump.channels[ch] = self
 
     def send(self, data: bytes) -> None:
@@ -256,9 +256,9 @@ class ErrorChannel:
         """Read it no further and tell the core."""
         self.output.close()
         self._child.pump.closed(self, reason)
-        self._child.settled()
+        self._child.check_finished()
 
-    def drop(self) -> None:
+    def abandon(self) -> None:
         """Close it and tell nobody."""
         self.output.close()
 

@@ -15,13 +15,13 @@ from runtimes.net.tcp_channel import READ_SIZE
 from svc_proto.basics.strict_json import escaped
 from svc_proto.facts import ChannelId, ReadClosed, Received
 
-__all__ = ["LEFTOVER", "Output"]
+__all__ = ["MAX_AFTER_EXIT", "ChildOutput"]
 
-PIECE = 4096  # bytes that a terminal holds for its reader, N_TTY_BUF_SIZE of Linux
-LEFTOVER = 1024 * 1024  # bytes read after the exit: more than a terminal or a pipe holds (pipe-max-size, proc(5))
+CHUNK_SIZE = 4096  # bytes that a terminal holds for its reader, N_TTY_BUF_SIZE of Linux
+MAX_AFTER_EXIT = 1024 * 1024  # bytes read after the exit: more than a terminal or a pipe holds (pipe-max-size, proc(5))
 
 
-class Output(Source):
+class ChildOutput(Source):
     """The reading end of a pipe, or a terminal, whose `on_writable` is for another to serve.
 
     `settled` is called when all is delivered and the child has exited. `post` makes a call on the loop's thread.
@@ -63,7 +63,7 @@ class Output(Source):
         self._paused = False
         self._ended = False  # the last byte was delivered, and so was `ReadClosed`
         self._exited = False
-        self._left = LEFTOVER
+        self._left = MAX_AFTER_EXIT
         self.over = False
         self.flush: Callable[[], None] | None = None  # set for a terminal
 
@@ -99,7 +99,7 @@ class Output(Source):
 
     def on_readable(self) -> None:
         """Read what is there, up to 64 KiB; the loop calls again while there is more."""
-        data, end, empty = self._take()
+        data, end, empty = self._read_available()
         if data:
             self._left -= len(data) if self._exited else 0
             self._pump.feed(Received(self.ch, data))
@@ -110,9 +110,9 @@ class Output(Source):
             self._pump.loop.unwatch_read(self)
             self._pump.feed(ReadClosed(self.ch))
             if self._exited and not self.over:
-                self._settle()
+                self._check_finished()
         elif self._exited and (empty or self._left <= 0):
-            self._settle()
+            self._check_finished()
 
     def on_writable(self) -> None:
         """The terminal takes input again."""
@@ -123,14 +123,16 @@ class Output(Source):
         while not (self._paused or self._ended or self.over):
             self.on_readable()
         if self._ended and not self.over:
-            self._settle()
+            self._check_finished()
 
-    def _take(self) -> tuple[bytes, bool, bool]:
+    def _read_available(self) -> tuple[bytes, bool, bool]:
         """Bytes, whether the end follows, and whether nothing more is there now. A terminal gives 4 KiB at a time."""
         parts: list[bytes] = []
         size, end, empty = 0, False, False
         fd = self.sock.fileno()
-        while size <= READ_SIZE - PIECE:  # a smaller read leaves a rest behind, and the kernel fetches none meanwhile
+        while (
+            size <= READ_SIZE - CHUNK_SIZE
+        ):  # a smaller read leaves a rest behind, and the kernel fetches none meanwhile
             try:
                 part = os.read(fd, READ_SIZE - size)
             except BlockingIOError:
@@ -147,7 +149,7 @@ class Output(Source):
                 break
         return (parts[0] if len(parts) == 1 else b"".join(parts)), end, empty
 
-    def _settle(self) -> None:
+    def _check_finished(self) -> None:
         self.over = True
         self._pump.loop.unwatch_read(self)
         self._settled()

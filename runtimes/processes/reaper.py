@@ -14,15 +14,15 @@ import time
 from collections.abc import Callable
 
 from runtimes.loops.loop import Descriptor, Loop, Source
-from runtimes.processes.spawn import ChildProcess
+from runtimes.processes.spawn import SpawnedProcess
 
 __all__ = ["MAX_CHILDREN", "Reaper"]
 
 MAX_CHILDREN = 256  # children at a time, those that were let go of included: TOO_LARGE
-PATIENCE = 1.0  # s at the end from a hangup to SIGKILL
-DEAD_WITHIN = 5.0  # s from there to the end of all of them: on a busy machine they have to get their turn to die
+HANGUP_TIMEOUT = 1.0  # s at the end from a hangup to SIGKILL
+EXIT_TIMEOUT = 5.0  # s from there to the end of all of them: on a busy machine they have to get their turn to die
 
-Exited = Callable[[int], None]
+ExitCallback = Callable[[int], None]
 
 
 class Reaper:
@@ -45,7 +45,7 @@ class Reaper:
         """It runs and is being watched, or it does not run."""
         self._starting -= 1
 
-    def watch(self, process: ChildProcess, exited: Exited) -> None:
+    def watch(self, process: SpawnedProcess, exited: ExitCallback) -> None:
         """Reap it when it exits, then call `exited(status)`: negative for the signal that ended it."""
         watch = self._watches[process.pid] = _Watch(self, process, exited)
         if process.pidfd is not None:
@@ -68,11 +68,11 @@ class Reaper:
         for watch in watches:
             self._loop.close(watch)
             watch.process.signal(signal.SIGHUP if watch.process.terminal else signal.SIGKILL)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + HANGUP_TIMEOUT
         clinging = [watch.process for watch in watches if not _reaped(watch.process, deadline - time.monotonic())]
         for process in clinging:
             process.signal(signal.SIGKILL)
-        deadline = time.monotonic() + DEAD_WITHIN
+        deadline = time.monotonic() + EXIT_TIMEOUT
         for process in clinging:
             _reaped(process, deadline - time.monotonic())
 
@@ -91,7 +91,7 @@ class _Watch(Source):
 
     __slots__ = ("_reaper", "exited", "process")
 
-    def __init__(self, reaper: Reaper, process: ChildProcess, exited: Exited) -> None:
+    def __init__(self, reaper: Reaper, process: SpawnedProcess, exited: ExitCallback) -> None:
         super().__init__(Descriptor(-1 if process.pidfd is None else process.pidfd))
         self._reaper = reaper
         self.process = process
@@ -102,7 +102,7 @@ class _Watch(Source):
         self._reaper.exited(self)
 
 
-def _reaped(process: ChildProcess, timeout: float) -> bool:
+def _reaped(process: SpawnedProcess, timeout: float) -> bool:
     try:
         process.popen.wait(max(0.0, timeout))
     except subprocess.TimeoutExpired:

@@ -21,13 +21,13 @@ from runtimes.processes import controlling_terminal
 from svc_proto.commands import Spawn, TerminalSize
 from svc_proto.facts import FailureKind
 
-__all__ = ["ChildProcess", "start_process", "window"]
+__all__ = ["SpawnedProcess", "start_process", "window_size"]
 
 MAX_CELLS = 0xFFFF  # struct winsize holds unsigned shorts, ioctl_tty(2)
 
 
 @define(eq=False, kw_only=True)
-class ChildProcess:
+class SpawnedProcess:
     """A running child, and our ends of what connects us to it: non-blocking, and one and the same for a terminal."""
 
     popen: subprocess.Popen[bytes]
@@ -56,7 +56,7 @@ class ChildProcess:
                 os.close(fd)
 
 
-def start_process(command: Spawn) -> ChildProcess:
+def start_process(command: Spawn) -> SpawnedProcess:
     """Start it. OSError: it cannot be run; ValueError: a NUL or the like in its arguments; or `HostError`."""
     if not command.argv or not command.argv[0]:
         raise HostError(FailureKind.INVALID, "no program named")
@@ -67,12 +67,12 @@ def start_process(command: Spawn) -> ChildProcess:
     return process
 
 
-def window(size: TerminalSize) -> tuple[int, int]:
+def window_size(size: TerminalSize) -> tuple[int, int]:
     """Rows and columns, as the kernel can hold them."""
     return min(max(size.rows, 1), MAX_CELLS), min(max(size.cols, 1), MAX_CELLS)
 
 
-def _with_terminal(command: Spawn, size: TerminalSize) -> ChildProcess:
+def _with_terminal(command: Spawn, size: TerminalSize) -> SpawnedProcess:
     if command.stderr is not None:
         raise HostError(FailureKind.INVALID, "a terminal has no error output of its own")
     if not sys.executable:
@@ -81,7 +81,7 @@ def _with_terminal(command: Spawn, size: TerminalSize) -> ChildProcess:
         master, slave = os.openpty()
         ours.callback(os.close, master)
         theirs.callback(os.close, slave)
-        termios.tcsetwinsize(slave, window(size))
+        termios.tcsetwinsize(slave, window_size(size))
         status, status_end = os.pipe()
         theirs.callback(os.close, status)
         with ExitStack() as until_started:
@@ -102,10 +102,10 @@ def _with_terminal(command: Spawn, size: TerminalSize) -> ChildProcess:
             raise OSError(int(error), "not run")
         os.set_blocking(master, False)
         ours.pop_all()
-    return ChildProcess(popen=popen, terminal=True, escaped=command.detached, output=master, input=master)
+    return SpawnedProcess(popen=popen, terminal=True, escaped=command.detached, output=master, input=master)
 
 
-def _with_pipes(command: Spawn) -> ChildProcess:
+def _with_pipes(command: Spawn) -> SpawnedProcess:
     with ExitStack() as ours, ExitStack() as theirs:
 
         def pipe(*, inward: bool) -> tuple[int, int]:
@@ -130,7 +130,7 @@ def _with_pipes(command: Spawn) -> ChildProcess:
             start_new_session=True,
         )
         ours.pop_all()
-    return ChildProcess(
+    return SpawnedProcess(
         popen=popen, terminal=False, escaped=command.detached, output=stdout, input=stdin, errors=stderr
     )
 

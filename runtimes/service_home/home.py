@@ -7,12 +7,12 @@ from pathlib import Path
 
 from svc_proto.basics.dotenv import merge_env_file
 
-__all__ = ["ENV_FILE", "find_home", "with_env_file"]
+__all__ = ["ENV_FILE", "service_home_path", "with_env_file"]
 
 ENV_FILE = ".env"
 
 
-def find_home(env: Mapping[str, str]) -> Path:
+def service_home_path(env: Mapping[str, str]) -> Path:
     """`SVC_HOME`, else `~/.svc`; not made."""
     named = env.get("SVC_HOME", "").strip() or env.get("HERMES_HOME", "").strip() or "~/.svc"
     return Path(named).expanduser().absolute()
@@ -25,7 +25,7 @@ def with_env_file(env: Mapping[str, str]) -> dict[str, str]:
     and `UnicodeDecodeError` for a file that is there and cannot be read.
     """
     try:
-        text = (find_home(env) / ENV_FILE).read_text("utf-8")
+        text = (service_home_path(env) / ENV_FILE).read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         text = ""
     found = merge_env_file(env, text)

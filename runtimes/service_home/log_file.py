@@ -15,20 +15,23 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import FrameType
 
-from runtimes.files.private_files import private_folder
+from runtimes.files.private_files import ensure_private_folder
 
-__all__ = ["LOG_FOLDER", "keep_log", "log_files"]
+__all__ = ["LOG_FOLDER", "add_log_file", "log_files"]
 
 LOG_FOLDER = "log"
-LARGEST = 1024 * 1024  # bytes of one file
+MAX_LOG_BYTES = 1024 * 1024  # bytes of one file
 OLDER = 2  # files beside the newest
 
 
-def keep_log(logger: logging.Logger, home: Path, name: str) -> logging.Handler | None:
+def add_log_file(logger: logging.Logger, home: Path, name: str) -> logging.Handler | None:
     """Have the logger write to a file, too, in the form that it has; None where none can be written."""
     try:
         handler = _PrivateFile(
-            private_folder(home / LOG_FOLDER) / f"{name}.log", maxBytes=LARGEST, backupCount=OLDER, encoding="utf-8"
+            ensure_private_folder(home / LOG_FOLDER) / f"{name}.log",
+            maxBytes=MAX_LOG_BYTES,
+            backupCount=OLDER,
+            encoding="utf-8",
         )
     except OSError:
         return None

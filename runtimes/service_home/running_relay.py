@@ -6,17 +6,17 @@ from pathlib import Path
 
 from attrs import evolve
 
-from runtimes.service_home.server_registry import find_running
+from runtimes.service_home.server_registry import find_running_server
 from svc_proto.basics.brand import BRANDS
 from svc_proto.relay_config import RelayConfig
 
-__all__ = ["beside_running"]
+__all__ = ["with_running_settings"]
 
 
-def beside_running(config: RelayConfig, *, branded: bool = False) -> RelayConfig:
+def with_running_settings(config: RelayConfig, *, branded: bool = False) -> RelayConfig:
     """The settings of the relay as it runs, and of the API beside it; `branded`: its brand was said, too."""
     home = Path(config.home).expanduser().absolute()
-    relay, api = find_running(home, "relay"), find_running(home, "api")
+    relay, api = find_running_server(home, "relay"), find_running_server(home, "api")
     if relay is not None:
         config = evolve(
             config,

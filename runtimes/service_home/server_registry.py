@@ -15,19 +15,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runtimes.files.private_files import private_folder
+from runtimes.files.private_files import ensure_private_folder
 from svc_proto.schema.json_object import JsonObject
 
-__all__ = ["ROLES", "HomeClaim", "Running", "TakenError", "claim", "find_all", "find_running", "is_held"]
+__all__ = [
+    "ROLES",
+    "HomeClaim",
+    "RunningServer",
+    "HomeInUseError",
+    "lock_home",
+    "find_running_servers",
+    "find_running_server",
+    "is_held",
+]
 
 ROLES = ("relay", "api", "dashboard", "phone")  # the last is simulated: `svc phone`
 FOLDER = "run"
-GLANCE = 0.5  # s in which a claim is tried again: somebody who looks holds the lock for an instant
+PROBE_TIMEOUT = 0.5  # s in which a claim is tried again: somebody who looks holds the lock for an instant
 POLL = 0.01  # s between two tries
 LARGEST = 65_536  # bytes of a file
 
 
-class TakenError(Exception):
+class HomeInUseError(Exception):
     """A server of this kind runs on this home already."""
 
     def __init__(self, role: str, pid: int | None) -> None:
@@ -36,7 +45,7 @@ class TakenError(Exception):
         self.pid = pid  # None: it has not said yet
 
 
-class Running(NamedTuple):
+class RunningServer(NamedTuple):
     """What a server says about itself, as soon as it accepts."""
 
     role: str
@@ -70,8 +79,8 @@ class HomeClaim:
         self._about = about
         self._write(about)
 
-    def tell(self, facts: Mapping[str, object]) -> None:
-        """Say what `Running` has beyond role, pid, version and since. Nothing is said once it was released."""
+    def publish(self, facts: Mapping[str, object]) -> None:
+        """Say what `RunningServer` has beyond role, pid, version and since. Nothing is said once it was released."""
         if self._fd >= 0:
             self._write({**self._about, **facts})
 
@@ -88,15 +97,15 @@ class HomeClaim:
         os.ftruncate(self._fd, len(data))
 
 
-def claim(home: Path, role: str, *, version: str) -> HomeClaim:
-    """Take a home for one kind of server. Raises `TakenError`, and `OSError` where nothing can be locked."""
-    folder = private_folder(home / FOLDER)
+def lock_home(home: Path, role: str, *, version: str) -> HomeClaim:
+    """Take a home for one kind of server. Raises `HomeInUseError`, and `OSError` where nothing can be locked."""
+    folder = ensure_private_folder(home / FOLDER)
     fd = os.open(folder / f"{role}.json", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        until = time.monotonic() + GLANCE
+        until = time.monotonic() + PROBE_TIMEOUT
         while not _lock(fd, fcntl.LOCK_EX):
             if time.monotonic() > until:
-                raise TakenError(role, _pid(_read(fd)))
+                raise HomeInUseError(role, _pid(_read(fd)))
             time.sleep(POLL)
         return HomeClaim(home, fd, {"role": role, "pid": os.getpid(), "version": version, "since": time.time()})
     except BaseException:
@@ -104,24 +113,24 @@ def claim(home: Path, role: str, *, version: str) -> HomeClaim:
         raise
 
 
-def find_running(home: Path, role: str) -> Running | None:
+def find_running_server(home: Path, role: str) -> RunningServer | None:
     """The server of a kind that runs on a home and accepts; None if there is none, or it is not ours to see."""
-    held, text = _look(home, role)
+    held, text = _probe(home, role)
     return _parse(text) if held else None
 
 
-def find_all(home: Path) -> list[Running]:
+def find_running_servers(home: Path) -> list[RunningServer]:
     """All that run, relay first."""
-    found = [find_running(home, role) for role in ROLES]
+    found = [find_running_server(home, role) for role in ROLES]
     return [one for one in found if one is not None]
 
 
 def is_held(home: Path, role: str) -> bool:
     """Whether a server has this home, be it before it accepts or while it stops."""
-    return _look(home, role)[0]
+    return _probe(home, role)[0]
 
 
-def _look(home: Path, role: str) -> tuple[bool, bytes]:
+def _probe(home: Path, role: str) -> tuple[bool, bytes]:
     try:
         fd = os.open(home / FOLDER / f"{role}.json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -152,9 +161,9 @@ def _pid(text: bytes) -> int | None:
     return JsonObject.parse_or_empty(text).integer("pid")
 
 
-def _parse(text: bytes) -> Running | None:
+def _parse(text: bytes) -> RunningServer | None:
     members: dict[str, Any] = JsonObject.parse_or_empty(text)
     try:
-        return Running(**{name: members[name] for name in Running._fields if name in members})
+        return RunningServer(**{name: members[name] for name in RunningServer._fields if name in members})
     except TypeError:
         return None  # it does not accept yet

@@ -7,9 +7,9 @@
     wire.send(b"hello")
     assert wire.read_until(b"hello") == b"hello"
 
-Child processes are scripts in `Host.programs`: see `runtimes.sim.child`.
+Child processes are scripts in `SimHost.programs`: see `runtimes.sim.child`.
 
-The same seed and the same script give the same facts and commands to the byte (`World.trace_digest`). No thread, no
-socket, no sleeping: an hour passes in the time that the cores need for it. What goes against the contract of
+The same seed and the same script give the same facts and commands to the byte (`Simulation.trace_digest`). No thread,
+no socket, no sleeping: an hour passes in the time that the cores need for it. What goes against the contract of
 `svc_proto.facts` and `svc_proto.commands` raises `ContractError`, on whichever side it is.
 """

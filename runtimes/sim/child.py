@@ -17,25 +17,30 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from runtimes.sim.connection import EOF, READ_SIZE, EndOwner, split
+from runtimes.sim.connection import EOF, READ_SIZE, SimEndHandler, split
 from svc_proto.basics.strict_json import escaped
 from svc_proto.commands import SignalName, Spawn, TerminalSize
 
 if TYPE_CHECKING:
-    from runtimes.sim.host import Host
+    from runtimes.sim.host import SimHost
 
-__all__ = ["Child", "ChildEnd", "ProgramFactory", "Script"]
+__all__ = ["SimChild", "SimChildEnd", "ProgramFactory", "ScriptedProgram"]
 
 DELAY = 0.0005  # s that bytes, signals and the news of an exit take, half of it at least
 WINDOW: Final = 64 * 1024  # bytes that a pipe holds, pipe(7)
 SIGPIPE = 13  # signal(7)
-NUMBERS = {SignalName.HANGUP: 1, SignalName.INTERRUPT: 2, SignalName.KILL: 9, SignalName.TERMINATE: 15}  # signal(7)
+SIGNAL_NUMBERS = {
+    SignalName.HANGUP: 1,
+    SignalName.INTERRUPT: 2,
+    SignalName.KILL: 9,
+    SignalName.TERMINATE: 15,
+}  # signal(7)
 
 
-class Script:
+class ScriptedProgram:
     """A program. Override what matters; as it is, it reads its input to the end and exits with 0."""
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: SimChild) -> None:
         self.child = child
 
     def on_start(self) -> None:
@@ -59,17 +64,17 @@ class Script:
         self.child.die(signal)
 
 
-ProgramFactory = Callable[["Child"], Script]
+ProgramFactory = Callable[["SimChild"], ScriptedProgram]
 
 
-class ChildEnd:
+class SimChildEnd:
     """Our end of what connects a child to its process, in the manner of `connection.End`."""
 
     exit_status: int | None = None
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: SimChild) -> None:
         self.child = child
-        self.owner: EndOwner | None = None
+        self.owner: SimEndHandler | None = None
         self.gone = False
         self.paused = False
         self._spare = 0
@@ -80,7 +85,7 @@ class ChildEnd:
 
     # --- for the process -----------------------------------------------------------------------------------------
 
-    def adopt(self, owner: EndOwner) -> None:
+    def adopt(self, owner: SimEndHandler) -> None:
         """Have an owner from now on."""
         self.owner = owner
 
@@ -92,7 +97,7 @@ class ChildEnd:
         """Close its input."""
         self.child.close_input()
 
-    def take(self) -> bytes | None:
+    def read(self) -> bytes | None:
         """The next bytes, `EOF`, or None when there is nothing or reading is paused."""
         if self.gone or (self.paused and not self._spare):
             return None
@@ -108,11 +113,11 @@ class ChildEnd:
             return None
         self._spare = 0
         self._end_taken = True
-        self.child.settle()
+        self.child.check_finished()
         return EOF
 
     def pause(self, *, spare: int = 0) -> None:
-        """Let `take` give nothing, after `spare` more reads."""
+        """Let `read` give nothing, after `spare` more reads."""
         if not self.paused:
             self.paused = True
             self._spare = spare
@@ -121,7 +126,7 @@ class ChildEnd:
         """Read again."""
         if self.paused:
             self.paused = False
-            self._tell()
+            self._notify_owner()
 
     def abort(self, why: str = "aborted") -> None:
         """Let go of the child."""
@@ -133,7 +138,7 @@ class ChildEnd:
 
     @property
     def has_more(self) -> bool:
-        """Whether `take` would give something."""
+        """Whether `read` would give something."""
         if self.gone or (self.paused and not self._spare):
             return False
         return bool(self._output) or (self._end and not self._end_taken)
@@ -141,7 +146,7 @@ class ChildEnd:
     # --- for the child -------------------------------------------------------------------------------------------
 
     @property
-    def held(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes on their way that the core has not taken."""
         return self._held
 
@@ -159,7 +164,7 @@ class ChildEnd:
     def end(self) -> None:
         """The child has exited, and nobody else has its output open."""
         self._end = True
-        self._tell()
+        self._notify_owner()
 
     def finish(self, why: str, status: int | None) -> None:
         """Be gone, and say so."""
@@ -173,17 +178,17 @@ class ChildEnd:
     def _arrive(self, data: bytes) -> None:
         if not self.gone:
             self._output.append(data)
-            self._tell()
+            self._notify_owner()
 
-    def _tell(self) -> None:
+    def _notify_owner(self) -> None:
         if self.owner is not None and self.has_more:
             self.owner.on_readable()
 
 
-class Child:
+class SimChild:
     """A running child. The first part is for scripts and tests, the second for the simulator."""
 
-    def __init__(self, host: Host, command: Spawn, pid: int) -> None:
+    def __init__(self, host: SimHost, command: Spawn, pid: int) -> None:
         self.host = host
         self.world = host.world
         self.pid = pid
@@ -195,10 +200,10 @@ class Child:
         self.alive = True
         self.status: int | None = None  # of its exit; negative: by that signal
         self.signals: list[SignalName] = []  # all that came
-        self.output = ChildEnd(self)
-        self.errors = ChildEnd(self) if command.stderr is not None else None
+        self.output = SimChildEnd(self)
+        self.errors = SimChildEnd(self) if command.stderr is not None else None
         self.held_open = False  # something in the background keeps the output open after the exit
-        self.script: Script = Script(self)
+        self.script: ScriptedProgram = ScriptedProgram(self)
         self._exit_known = False
         self._terminal = command.terminal is not None
         self._arrival = 0.0
@@ -235,7 +240,7 @@ class Child:
     @property
     def room(self) -> int:
         """Bytes that can be emitted before a real child would have to wait."""
-        return 0 if self.output.gone else max(0, WINDOW - self.output.held)
+        return 0 if self.output.gone else max(0, WINDOW - self.output.buffered_bytes)
 
     def stop_reading(self) -> None:
         """Leave the input where it is: once the window is full the core's `Sent` facts end."""
@@ -262,7 +267,7 @@ class Child:
 
     def die(self, signal: SignalName) -> None:
         """Exit by a signal."""
-        self.exit(-NUMBERS[signal])
+        self.exit(-SIGNAL_NUMBERS[signal])
 
     # --- for the simulator ---------------------------------------------------------------------------------------
 
@@ -296,11 +301,11 @@ class Child:
 
         self.later(lambda: self._call(resized))
 
-    def let_go(self, end: ChildEnd, why: str) -> None:
+    def let_go(self, end: SimChildEnd, why: str) -> None:
         """The core aborts a channel."""
         if end is self.errors:
             end.finish(why, None)
-            self.settle()
+            self.check_finished()
             return
         self._finish(why, None)
         self._break()
@@ -316,15 +321,15 @@ class Child:
         else:
             self._break()
 
-    def taken(self, end: ChildEnd) -> None:
+    def taken(self, end: SimChildEnd) -> None:
         """The core has read something."""
-        if end is self.output and self._full and end.held == 0:
+        if end is self.output and self._full and end.buffered_bytes == 0:
             self._full = False
             self.later(lambda: self._call(self.script.on_room))
         if not self.alive:
-            self.settle()
+            self.check_finished()
 
-    def settle(self) -> None:
+    def check_finished(self) -> None:
         """Is it over? It has exited, that is known, and all that it wrote was read."""
         if self.output.exit_status is not None or self.status is None or self.output.gone or not self._exit_known:
             return
@@ -358,7 +363,7 @@ class Child:
             for end in (self.errors, self.output):
                 if end is not None and not end.gone:
                     end.end()
-        self.settle()
+        self.check_finished()
 
     def _break(self) -> None:
         """Its other end is closed: a terminal hangs up, a pipe ends."""

@@ -17,33 +17,33 @@ from runtimes.sim.faults import SPIKE
 from svc_proto.facts import Address, Failure, FailureKind
 
 if TYPE_CHECKING:
-    from runtimes.sim.host import Host
-    from runtimes.sim.network import Network
+    from runtimes.sim.host import SimHost
+    from runtimes.sim.network import SimNetwork
 
-__all__ = ["EOF", "READ_SIZE", "Connection", "End", "FileItem", "EndOwner"]
+__all__ = ["EOF", "READ_SIZE", "SimConnection", "SimEnd", "OutboxFile", "SimEndHandler"]
 
 READ_SIZE = 64 * 1024  # bytes taken at once, as real runtimes read
-EOF: Final = b""  # what `End.take` gives for a FIN
+EOF: Final = b""  # what `SimEnd.read` gives for a FIN
 CUTS = 4  # places at which one write is cut into segments, at most
 
 _FIN: Final = "FIN"
 _RST: Final = "RST"
 
 
-class EndOwner(Protocol):
+class SimEndHandler(Protocol):
     """Who is told what happens at an end. They may take what has arrived, but not write or close before they return."""
 
     def on_sent(self, n: int) -> None:
         """`n` bytes left for the other end."""
 
     def on_readable(self) -> None:
-        """`End.take` has something."""
+        """`SimEnd.read` has something."""
 
     def on_closed(self, why: str) -> None:
         """The end is gone; nothing more will be told."""
 
 
-class FileItem:
+class OutboxFile:
     """Bytes of a file in an outbox: reported at once when the last has left, or when the channel closed before."""
 
     def __init__(self, n: int, over: Callable[[Failure | None], None]) -> None:
@@ -51,18 +51,18 @@ class FileItem:
         self.over = over
 
 
-class End:
+class SimEnd:
     """One side of a connection. `peer` and `local` are the addresses as its owner sees them."""
 
-    other: End
+    other: SimEnd
     exit_status: int | None = None  # as children have
 
-    def __init__(self, connection: Connection, host: Host, local: Address, peer: Address) -> None:
+    def __init__(self, connection: SimConnection, host: SimHost, local: Address, peer: Address) -> None:
         self.connection = connection
         self.host = host
         self.local = local
         self.peer = peer
-        self.owner: EndOwner | None = None  # a client's end has none before its handshake is over
+        self.owner: SimEndHandler | None = None  # a client's end has none before its handshake is over
         self.gone = False
         self.paused = False
         self.eof = False  # the FIN of the other side has arrived
@@ -70,7 +70,7 @@ class End:
         self.fin_sent = False
         self._fin = False  # `close_write` was called
         self._spare = 0  # reads that go through although paused
-        self._outbox: deque[tuple[memoryview, FileItem | None]] = deque()
+        self._outbox: deque[tuple[memoryview, OutboxFile | None]] = deque()
         self.left = 0  # bytes that have left so far
         self._unsent = 0
         self._in_window = 0  # bytes of ours that fly, or wait at the other end
@@ -86,7 +86,7 @@ class End:
         """Bytes that wait for room in the window."""
         return self._unsent
 
-    def send(self, data: bytes, file: FileItem | None = None) -> None:
+    def send(self, data: bytes, file: OutboxFile | None = None) -> None:
         """Write after what was sent before. Nothing happens at an end that is gone or has sent its FIN."""
         if self.gone or self._fin:
             return
@@ -94,7 +94,7 @@ class End:
         self._unsent += len(data)
         self._flush()
 
-    def drop_file(self, file: FileItem) -> None:
+    def drop_file(self, file: OutboxFile) -> None:
         """Send no more of a file."""
         kept = deque(entry for entry in self._outbox if entry[1] is not file)
         self._unsent = sum(len(data) for data, _ in kept)
@@ -109,7 +109,7 @@ class End:
 
     # --- reading -------------------------------------------------------------------------------------------------
 
-    def take(self) -> bytes | None:
+    def read(self) -> bytes | None:
         """The next bytes, `EOF`, or None when nothing has arrived or reading is paused."""
         if self.gone or (self.paused and not self._spare):
             return None
@@ -128,7 +128,7 @@ class End:
         return EOF
 
     def pause(self, *, spare: int = 0) -> None:
-        """Let `take` give nothing, after `spare` more reads."""
+        """Let `read` give nothing, after `spare` more reads."""
         if not self.paused:
             self.paused = True
             self._spare = spare
@@ -141,7 +141,7 @@ class End:
 
     @property
     def has_more(self) -> bool:
-        """Whether `take` would give something."""
+        """Whether `read` would give something."""
         if self.gone or (self.paused and not self._spare):
             return False
         return bool(self._inbox) or (self.eof and not self.eof_taken)
@@ -188,7 +188,7 @@ class End:
         """Nothing of ours arrives before `when`."""
         self._last = when
 
-    def adopt(self, owner: EndOwner) -> None:
+    def adopt(self, owner: SimEndHandler) -> None:
         """Have an owner, and tell it what is here already."""
         self.owner = owner
         self._tell_readable()
@@ -214,7 +214,7 @@ class End:
     def _flush(self) -> None:
         outbox, connection = self._outbox, self.connection
         told = 0
-        through: list[FileItem] = []
+        through: list[OutboxFile] = []
         while outbox:
             data, file = outbox[0]
             room = connection.network.window - self._in_window
@@ -310,11 +310,11 @@ class End:
             self.finish("")
 
 
-class Connection:
+class SimConnection:
     """Two ends and what lies between them."""
 
     def __init__(
-        self, network: Network, number: int, client: tuple[Host, Address], server: tuple[Host, Address]
+        self, network: SimNetwork, number: int, client: tuple[SimHost, Address], server: tuple[SimHost, Address]
     ) -> None:
         self.network = network
         self.world = network.world
@@ -326,8 +326,8 @@ class Connection:
         self.alpn: str | None = None  # what TLS negotiated
         (a, here), (b, there) = client, server
         self.link = network.link_between(a, b)
-        self.client = End(self, a, here, there)
-        self.server = End(self, b, there, here)
+        self.client = SimEnd(self, a, here, there)
+        self.server = SimEnd(self, b, there, here)
         self.client.other = self.server
         self.server.other = self.client
 

@@ -72,7 +72,7 @@ class ContractError(AssertionError):
 
 
 @define
-class _Channel:
+class _ChannelRecord:
     open: bool = False
     read_closed: bool = False
     write_closed: bool = False
@@ -90,7 +90,7 @@ class Contract:
         self._started = False
         self._ready = False
         self._exited = False
-        self._channels: dict[ChannelId, _Channel] = {}
+        self._channels: dict[ChannelId, _ChannelRecord] = {}
         self._closed: set[ChannelId] = set()  # numbers that have been used and are over
         self._open: dict[OperationId, Operation[Any]] = {}
         self._used: set[OperationId] = set()
@@ -128,7 +128,7 @@ class Contract:
                 del self._channels[ch]
                 self._closed.add(ch)
             case Done(op=op) | Failed(op=op):
-                self._answered(fact, self._take(fact, op))
+                self._answered(fact, self._resolve_operation(fact, op))
             case Accepted(ch=ch):
                 self._new_channel(fact, ch, odd=False).open = True
             case Started():
@@ -138,7 +138,7 @@ class Contract:
             case _:
                 assert_never(fact)
 
-    def _ends(self, fact: Closed, channel: _Channel) -> None:
+    def _ends(self, fact: Closed, channel: _ChannelRecord) -> None:
         spawn = channel.spawn
         if channel.file is not None:
             self._bad(fact, "Closed before the answer to SendFile")
@@ -175,7 +175,7 @@ class Contract:
             case _:
                 pass
 
-    def _take(self, fact: Done | Failed, op: OperationId) -> Operation[Any]:
+    def _resolve_operation(self, fact: Done | Failed, op: OperationId) -> Operation[Any]:
         command = self._open.pop(op, None)
         if command is None:
             self._bad(fact, "a second answer" if op in self._used else "an answer to nothing")
@@ -279,21 +279,21 @@ class Contract:
 
     # --- look-ups ------------------------------------------------------------------------------------------------
 
-    def _new_channel(self, what: Fact | Command, ch: ChannelId, *, odd: bool) -> _Channel:
+    def _new_channel(self, what: Fact | Command, ch: ChannelId, *, odd: bool) -> _ChannelRecord:
         if ch in self._channels or ch in self._closed:
             self._bad(what, "a channel number used twice")
         if bool(ch & 1) is not odd or ch < 0:
             self._bad(what, "channels the core opens are odd, those of peers even, and none is negative")
-        channel = self._channels[ch] = _Channel()
+        channel = self._channels[ch] = _ChannelRecord()
         return channel
 
-    def _known(self, fact: Fact, ch: ChannelId) -> _Channel:
+    def _known(self, fact: Fact, ch: ChannelId) -> _ChannelRecord:
         channel = self._channels.get(ch)
         if channel is None or not channel.open:
             self._bad(fact, "a fact after Closed" if ch in self._closed else "a fact of a channel that is not open")
         return channel
 
-    def _mine(self, command: Command, ch: ChannelId) -> _Channel | None:
+    def _mine(self, command: Command, ch: ChannelId) -> _ChannelRecord | None:
         """The channel, or None when the core has been told that it is closed."""
         if ch in self._closed:
             return None

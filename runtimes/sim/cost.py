@@ -19,7 +19,7 @@ FACTORS = (1.0, 20.0)  # from an idle core of a current machine to a small board
 
 @frozen(kw_only=True)
 class HandleCost:
-    """Seconds that one call of `handle` takes. Assign to `World.cost` before a host is made, or to `Host.cost`.
+    """Seconds that one call of `handle` takes. Assign to `Simulation.cost` before a host is made, or to `SimHost.cost`.
 
     `MEASURED` is CPython 3.11 on one idle core of a current x86-64 machine:
 

@@ -14,13 +14,13 @@ from attrs import define, frozen
 from runtimes.failures import HostError
 from svc_proto.facts import FailureKind
 
-__all__ = ["Disk", "File", "Folder", "Symlink", "Special"]
+__all__ = ["SimDisk", "FileNode", "DirectoryNode", "SymlinkNode", "SpecialNode"]
 
 MAX_LINKS = 40  # symbolic links on one path, as Linux has it (path_resolution(7))
 
 
 @define(eq=False)
-class File:
+class FileNode:
     """A regular file."""
 
     data: bytearray
@@ -29,26 +29,26 @@ class File:
 
 
 @frozen
-class Folder:
+class DirectoryNode:
     """A folder; what is in it follows from the paths."""
 
 
 @frozen
-class Symlink:
+class SymlinkNode:
     """A symbolic link; `target` is absolute or relative to the link's folder."""
 
     target: str
 
 
 @frozen
-class Special:
+class SpecialNode:
     """A device, a FIFO or a socket: opens, and is not a regular file."""
 
 
-Node: TypeAlias = File | Folder | Symlink | Special
+Node: TypeAlias = FileNode | DirectoryNode | SymlinkNode | SpecialNode
 
 
-class Disk:
+class SimDisk:
     """One host's files. `wall` gives the epoch time of modifications."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
@@ -56,31 +56,31 @@ class Disk:
         self.busy_until = 0.0  # monotonic s: no operation on files is done before
         self.denied: set[str] = set()  # real paths that may not be opened
         self.wall = wall
-        self._nodes: dict[str, Node] = {"/": Folder()}
+        self._nodes: dict[str, Node] = {"/": DirectoryNode()}
 
     # --- for tests: no faults, no capacity -----------------------------------------------------------------------
 
-    def put(self, path: str, data: bytes, *, mode: int = 0o644) -> File:
+    def put(self, path: str, data: bytes, *, mode: int = 0o644) -> FileNode:
         """Create or replace a file, its folders included."""
         self.folder(_parent(path))
-        file = self._nodes[path] = File(bytearray(data), self.wall(), mode)
+        file = self._nodes[path] = FileNode(bytearray(data), self.wall(), mode)
         return file
 
     def folder(self, path: str) -> None:
         """Create a folder and those above it."""
         while path not in self._nodes:
-            self._nodes[path] = Folder()
+            self._nodes[path] = DirectoryNode()
             path = _parent(path)
 
     def symlink(self, path: str, target: str) -> None:
         """Create or replace a symbolic link."""
         self.folder(_parent(path))
-        self._nodes[path] = Symlink(target)
+        self._nodes[path] = SymlinkNode(target)
 
     def special(self, path: str) -> None:
         """Create something that is no regular file."""
         self.folder(_parent(path))
-        self._nodes[path] = Special()
+        self._nodes[path] = SpecialNode()
 
     def get(self, path: str) -> bytes:
         """The contents of a file, links followed."""
@@ -102,7 +102,9 @@ class Disk:
         """Names of everything but folders below a folder, sorted."""
         prefix = under.rstrip("/") + "/"
         return sorted(
-            path for path, node in self._nodes.items() if path.startswith(prefix) and not isinstance(node, Folder)
+            path
+            for path, node in self._nodes.items()
+            if path.startswith(prefix) and not isinstance(node, DirectoryNode)
         )
 
     def folders(self, folder: str) -> tuple[str, ...]:
@@ -111,20 +113,20 @@ class Disk:
         below = (
             path.removeprefix(prefix)
             for path, node in self._nodes.items()
-            if isinstance(node, Folder) and path.startswith(prefix)
+            if isinstance(node, DirectoryNode) and path.startswith(prefix)
         )
         return tuple(sorted(name for name in below if name and "/" not in name))
 
-    def files(self, folder: str) -> dict[str, File]:
+    def files(self, folder: str) -> dict[str, FileNode]:
         """The regular files in a folder, not in those below it, by name; empty when there is no such folder."""
         prefix = folder.rstrip("/") + "/"
         found = ((path.removeprefix(prefix), node) for path, node in self._nodes.items() if path.startswith(prefix))
-        return {name: node for name, node in found if "/" not in name and isinstance(node, File)}
+        return {name: node for name, node in found if "/" not in name and isinstance(node, FileNode)}
 
     @property
     def used(self) -> int:
         """Bytes in files that have a name."""
-        return sum(len(node.data) for node in self._nodes.values() if isinstance(node, File))
+        return sum(len(node.data) for node in self._nodes.values() if isinstance(node, FileNode))
 
     def fill(self) -> None:
         """Leave no room: from now on every growing write fails with `NO_SPACE`."""
@@ -142,7 +144,7 @@ class Disk:
         links = 0
         while waiting:
             name = waiting.pop(0)
-            if not isinstance(node, Folder):
+            if not isinstance(node, DirectoryNode):
                 raise HostError(FailureKind.NOT_FOUND, "a part of the path is no folder")
             if name == "..":
                 real = _parent(real)
@@ -152,7 +154,7 @@ class Disk:
             found = self._nodes.get(here)
             if found is None:
                 raise HostError(FailureKind.NOT_FOUND, "no such file")
-            if isinstance(found, Symlink):
+            if isinstance(found, SymlinkNode):
                 links += 1
                 if links > MAX_LINKS:
                     raise HostError(FailureKind.INVALID, "too many symbolic links")
@@ -178,17 +180,17 @@ class Disk:
             raise HostError(FailureKind.DENIED, "permission denied")
         return real, node
 
-    def regular(self, path: str) -> File:
+    def regular(self, path: str) -> FileNode:
         """The regular file at a path."""
         return as_file(self.open(path)[1])
 
-    def create(self, path: str, *, mode: int = 0o600) -> File:
+    def create(self, path: str, *, mode: int = 0o600) -> FileNode:
         """A new empty file; `EXISTS` when the name is taken."""
         if path in self._nodes:
             raise HostError(FailureKind.EXISTS, "the file exists")
         return self.put(path, b"", mode=mode)
 
-    def append(self, file: File, data: bytes, *, spare: int = 0) -> int:
+    def append(self, file: FileNode, data: bytes, *, spare: int = 0) -> int:
         """Write at the end, all or nothing, and leave `spare` bytes free; the new size."""
         self._make_room(len(data) + spare)
         file.data += data
@@ -205,9 +207,9 @@ class Disk:
             raise HostError(FailureKind.NO_SPACE, "no space left on the device")
 
 
-def as_file(node: Node) -> File:
+def as_file(node: Node) -> FileNode:
     """The node, if it is a regular file."""
-    if not isinstance(node, File):
+    if not isinstance(node, FileNode):
         raise HostError(FailureKind.INVALID, "not a regular file")
     return node
 

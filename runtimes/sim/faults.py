@@ -17,9 +17,9 @@ SLOW = (0.5, 8.0)  # s that a slow operation takes: a disk that spins up, a stor
 
 @frozen(kw_only=True)
 class Faults:
-    """Probabilities between 0 and 1. Assign to `World.faults` at any time; `Faults.NONE` ends them.
+    """Probabilities between 0 and 1. Assign to `Simulation.faults` at any time; `Faults.NONE` ends them.
 
-    What a fault has already done stays: hung connections and partitions are mended by `Network.heal`.
+    What a fault has already done stays: hung connections and partitions are mended by `SimNetwork.heal`.
     """
 
     NONE: ClassVar[Faults]

@@ -11,20 +11,20 @@ from attrs import frozen
 from runtimes.failures import HostError
 from runtimes.host.compute import edit_yaml, load_yaml, qr_rows
 from runtimes.host.metrics_text import metrics_text
-from runtimes.sim.child import Child, ProgramFactory
-from runtimes.sim.disk import Disk
-from runtimes.sim.process import Process
-from runtimes.sim.s3_server import sign
-from runtimes.sim.store import Store
+from runtimes.sim.child import ProgramFactory, SimChild
+from runtimes.sim.disk import SimDisk
+from runtimes.sim.process import SimProcess
+from runtimes.sim.s3_server import sign_s3_request_at
+from runtimes.sim.store import SimStore
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.boundary import Core
 from svc_proto.facts import FailureKind
 
 if TYPE_CHECKING:
-    from runtimes.sim.simulation import World
+    from runtimes.sim.simulation import Simulation
 
-__all__ = ["CoreFactory", "Host", "Port"]
+__all__ = ["CoreFactory", "SimHost", "SimPort"]
 
 COMPUTE_TIME = 0.005  # s of blocking work, unless a test says otherwise
 TICK = 1e-6  # s, more than what is lost by rounding
@@ -34,7 +34,7 @@ CoreFactory = Callable[[Entropy], Core]
 
 
 @frozen
-class Port:
+class SimPort:
     """Where a process listens. With `tls`, peers have to ask for TLS; `alpn` is what is chosen then, if offered."""
 
     number: int
@@ -42,10 +42,10 @@ class Port:
     alpn: str | None = None
 
 
-class Host:
-    """Made by `World.host`. `state` is the folder of `ReadConfig` and its kin, `spool` that of uploads."""
+class SimHost:
+    """Made by `Simulation.host`. `state` is the folder of `ReadConfig` and its kin, `spool` that of uploads."""
 
-    def __init__(self, world: World, name: str, address: str, *, state: str, spool: str) -> None:
+    def __init__(self, world: Simulation, name: str, address: str, *, state: str, spool: str) -> None:
         self.world = world
         self.name = name
         self.address = address
@@ -56,10 +56,10 @@ class Host:
         self.clock_offset = 0.0  # s that the wall clock is ahead of the world's
         self._rate: float | None = None  # of the monotonic clock; None: it is right
         self._set_at = self._set_to = 0.0  # when that was said, by the world's clock and by this one
-        self.disk = Disk(self.wall)
+        self.disk = SimDisk(self.wall)
         self.disk.folder(state)
         self.disk.folder(spool)
-        self.store = Store()
+        self.store = SimStore()
         self.certificate: str | None = "sha256/simulated"  # what `ReloadTls` finds: a pin; None: nothing usable
         self.compute: dict[str, Callable[..., object]] = {
             "yaml.load": load_yaml,
@@ -72,24 +72,26 @@ class Host:
             "memory.give_back": lambda: None,
             "qr.rows": qr_rows,
             "metrics.text": partial(metrics_text, of_process=False),  # of the host that plays a world nothing is told
-            "s3.sign": lambda *request: sign(*request, wall=self.wall()),
+            "s3.sign": lambda *request: sign_s3_request_at(*request, wall=self.wall()),
             "voice.engines": dict,  # none, until a test installs some
         }
         self.compute_time: dict[str, float] = {}  # s, by name; the others take `COMPUTE_TIME`
         self.programs: dict[str, ProgramFactory] = {}  # what `Spawn` can start, by absolute path
-        self.children: list[Child] = []  # that run, oldest first
+        self.children: list[SimChild] = []  # that run, oldest first
         self._pids = 1000
-        self.processes: list[Process] = []  # all that were ever started, oldest first
+        self.processes: list[SimProcess] = []  # all that were ever started, oldest first
         self._ports = FIRST_EPHEMERAL - 1
 
     def __repr__(self) -> str:
         return f"<host {self.name} {self.address}>"
 
-    def start(self, factory: CoreFactory, listen: Iterable[int | Port] = (), *, name: str | None = None) -> Process:
+    def start(
+        self, factory: CoreFactory, listen: Iterable[int | SimPort] = (), *, name: str | None = None
+    ) -> SimProcess:
         """Start a process: make its core and give it `Started`. It listens from `Ready` on."""
-        ports = tuple(Port(port) if isinstance(port, int) else port for port in listen)
+        ports = tuple(SimPort(port) if isinstance(port, int) else port for port in listen)
         number = len(self.processes) + 1
-        process = Process(self, factory, ports, f"{name or self.name}#{number}")
+        process = SimProcess(self, factory, ports, f"{name or self.name}#{number}")
         self.processes.append(process)
         process.begin()
         return process

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import frozen
 
-from runtimes.sim.connection import Connection, End
+from runtimes.sim.connection import SimConnection, SimEnd
 from svc_proto.facts import Address, Failure, FailureKind
 
 if TYPE_CHECKING:
-    from runtimes.sim.host import Host
-    from runtimes.sim.simulation import World
+    from runtimes.sim.host import SimHost
+    from runtimes.sim.simulation import Simulation
 
-__all__ = ["Attempt", "Link", "Listener", "Network"]
+__all__ = ["SimHandshake", "SimLink", "SimListener", "SimNetwork"]
 
 WINDOW = 64 * 1024  # bytes, a receive window without scaling (RFC 9293 section 3.1)
 CONNECT_TIMEOUT = 20.0  # s
@@ -29,27 +29,27 @@ LOOPBACK_LATENCY = 0.00005  # s
 
 
 @frozen
-class Link:
+class SimLink:
     """The way between two hosts: a segment takes `latency` plus up to `jitter` seconds, evenly spread."""
 
     latency: float
     jitter: float
 
 
-class Listener(Protocol):
+class SimListener(Protocol):
     """Who waits for connections at a port."""
 
     tls: bool
     alpn: str | None
 
-    def accepted(self, end: End) -> None:
+    def accepted(self, end: SimEnd) -> None:
         """A connection came; adopt its end."""
 
 
-Outcome = Callable[[End | Failure], None]
+Outcome = Callable[[SimEnd | Failure], None]
 
 
-class Network:
+class SimNetwork:
     """`jitter` is in latencies; `chunking` the probability that a write is cut into several segments."""
 
     def __init__(
@@ -64,36 +64,36 @@ class Network:
         self.chunking = chunking
         self.connect_timeout = connect_timeout
         self._jitter = jitter
-        self._default = Link(0.0, 0.0)
-        self._links: dict[tuple[str, str], Link] = {}
+        self._default = SimLink(0.0, 0.0)
+        self._links: dict[tuple[str, str], SimLink] = {}
         self._partitions: dict[tuple[str, str], None] = {}
         self._names: dict[str, str] = {}
-        self._listeners: dict[tuple[str, int], Listener] = {}
-        self._connections: dict[int, Connection] = {}
+        self._listeners: dict[tuple[str, int], SimListener] = {}
+        self._connections: dict[int, SimConnection] = {}
         self._count = 0
-        self.world: World
+        self.world: Simulation
 
-    def attach(self, world: World, latency: float) -> None:
+    def attach(self, world: Simulation, latency: float) -> None:
         """Called once by the world; `latency` is in seconds."""
         self.world = world
-        self._default = Link(latency, latency * self._jitter)
+        self._default = SimLink(latency, latency * self._jitter)
 
     # --- for tests -----------------------------------------------------------------------------------------------
 
     @property
-    def connections(self) -> tuple[Connection, ...]:
+    def connections(self) -> tuple[SimConnection, ...]:
         """Those of which at least one end is there, oldest first."""
         return tuple(self._connections.values())
 
-    def link(self, a: Host, b: Host, *, latency: float, jitter: float | None = None) -> None:
+    def link(self, a: SimHost, b: SimHost, *, latency: float, jitter: float | None = None) -> None:
         """Set the delay between two hosts, for connections made from now on (seconds)."""
-        self._links[_pair(a, b)] = Link(latency, latency * self._jitter if jitter is None else jitter)
+        self._links[_pair(a, b)] = SimLink(latency, latency * self._jitter if jitter is None else jitter)
 
     def name(self, name: str, address: str) -> None:
         """Let a DNS name stand for an address. Each host's name does so already."""
         self._names[name.lower()] = address
 
-    def partition(self, a: Host, b: Host) -> None:
+    def partition(self, a: SimHost, b: SimHost) -> None:
         """Let nothing pass between two hosts. Connections stay, and go on after `heal`."""
         self._partitions[_pair(a, b)] = None
 
@@ -105,27 +105,33 @@ class Network:
 
     # --- for hosts, processes and wires --------------------------------------------------------------------------
 
-    def listen(self, host: Host, port: int, listener: Listener) -> None:
+    def listen(self, host: SimHost, port: int, listener: SimListener) -> None:
         """Take connections to a port. ValueError when it is taken."""
         if (host.name, port) in self._listeners:
             raise ValueError(f"port {port} of {host.name} is taken")
         self._listeners[host.name, port] = listener
 
-    def unlisten(self, host: Host, port: int, listener: Listener) -> None:
+    def unlisten(self, host: SimHost, port: int, listener: SimListener) -> None:
         """Take no more; fine when it never did."""
         if self._listeners.get((host.name, port)) is listener:
             del self._listeners[host.name, port]
 
     def connect(
-        self, source: Host, target: tuple[str, int], *, tls: bool, outcome: Outcome, alpn: tuple[str, ...] | None = None
-    ) -> Attempt:
+        self,
+        source: SimHost,
+        target: tuple[str, int],
+        *,
+        tls: bool,
+        outcome: Outcome,
+        alpn: tuple[str, ...] | None = None,
+    ) -> SimHandshake:
         """Begin a handshake; `outcome` gets the client's end, to be adopted at once, or why there is none.
 
         `alpn` is what the client offers; None: nothing, so that nothing is agreed on.
         """
-        return Attempt(self, source, target, tls=tls, outcome=outcome, alpn=alpn)
+        return SimHandshake(self, source, target, tls=tls, outcome=outcome, alpn=alpn)
 
-    def resolve(self, source: Host, name: str) -> tuple[Host | None, str] | None:
+    def resolve(self, source: SimHost, name: str) -> tuple[SimHost | None, str] | None:
         """The host that a name or address leads to, and the address; None for a name that does not exist."""
         if name.lower() in LOOPBACK_NAMES:
             return source, LOOPBACK
@@ -135,38 +141,38 @@ class Network:
             return None
         return host, address
 
-    def listener(self, host: Host, port: int) -> Listener | None:
+    def listener(self, host: SimHost, port: int) -> SimListener | None:
         """Who listens there."""
         return self._listeners.get((host.name, port))
 
-    def link_between(self, a: Host, b: Host) -> Link:
+    def link_between(self, a: SimHost, b: SimHost) -> SimLink:
         """The delays between two hosts."""
         if a is b:
-            return Link(LOOPBACK_LATENCY, LOOPBACK_LATENCY)
+            return SimLink(LOOPBACK_LATENCY, LOOPBACK_LATENCY)
         return self._links.get(_pair(a, b), self._default)
 
-    def parted(self, a: Host, b: Host) -> bool:
+    def parted(self, a: SimHost, b: SimHost) -> bool:
         """Whether a partition lies between two hosts."""
         return bool(self._partitions) and _pair(a, b) in self._partitions
 
-    def establish(self, client: tuple[Host, Address], server: tuple[Host, Address]) -> Connection:
+    def establish(self, client: tuple[SimHost, Address], server: tuple[SimHost, Address]) -> SimConnection:
         """A new connection, handshake done at the server's side."""
         self._count += 1
-        connection = self._connections[self._count] = Connection(self, self._count, client, server)
+        connection = self._connections[self._count] = SimConnection(self, self._count, client, server)
         return connection
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: SimConnection) -> None:
         """Both ends are gone."""
         self._connections.pop(connection.number, None)
 
 
-class Attempt:
+class SimHandshake:
     """One handshake: SYN, answer, outcome. Exactly one outcome, unless it is cancelled."""
 
     def __init__(
         self,
-        network: Network,
-        source: Host,
+        network: SimNetwork,
+        source: SimHost,
         target: tuple[str, int],
         *,
         tls: bool,
@@ -179,7 +185,7 @@ class Attempt:
         self._source = source
         self._tls = tls
         self._outcome: Outcome | None = outcome
-        self._connection: Connection | None = None
+        self._connection: SimConnection | None = None
         self._deadline = network.world.now + network.connect_timeout
         name, self._port = target
         found = network.resolve(source, name)
@@ -207,7 +213,7 @@ class Attempt:
         link = self._network.link_between(self._source, target)
         self._world.after(link.latency + link.jitter * self._world.rng.random(), lambda: self._arrived(target, link))
 
-    def _arrived(self, target: Host, link: Link) -> None:
+    def _arrived(self, target: SimHost, link: SimLink) -> None:
         if self._outcome is None:
             return
         back = self._world.now + link.latency + link.jitter * self._world.rng.random()
@@ -252,7 +258,7 @@ class Attempt:
             outcome(Failure(kind, why))
 
 
-def _pair(a: Host, b: Host) -> tuple[str, str]:
+def _pair(a: SimHost, b: SimHost) -> tuple[str, str]:
     return (a.name, b.name) if a.name <= b.name else (b.name, a.name)
 
 

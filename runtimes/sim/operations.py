@@ -15,9 +15,9 @@ from attrs import define
 from runtimes.failures import HostError, failure_of
 from runtimes.files.file_service import READ_LIMIT
 from runtimes.processes.reaper import MAX_CHILDREN
-from runtimes.sim.child import Child, ChildEnd
-from runtimes.sim.connection import End, FileItem
-from runtimes.sim.disk import File, Folder, Node, as_file
+from runtimes.sim.child import SimChild, SimChildEnd
+from runtimes.sim.connection import OutboxFile, SimEnd
+from runtimes.sim.disk import DirectoryNode, FileNode, Node, as_file
 from runtimes.sim.faults import SLOW
 from svc_proto.commands import (
     AppendFile,
@@ -51,9 +51,9 @@ from svc_proto.commands import (
 from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
 
 if TYPE_CHECKING:
-    from runtimes.sim.process import Process
+    from runtimes.sim.process import SimProcess
 
-__all__ = ["Operations"]
+__all__ = ["SimOperations"]
 
 FILE_TIME = 0.0002  # s for one file operation
 SPAWN_TIME = 0.01  # s until a child runs
@@ -71,16 +71,16 @@ class _Pending:
 
 
 @define(eq=False)
-class _Blob:
+class _SimBlob:
     path: str
-    file: File
+    file: FileNode
     spare: int
 
 
-class Operations:
+class SimOperations:
     """What the core of one process has asked for and has not been answered yet, and the files it has open."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: SimProcess) -> None:
         self._process = process
         self._host = process.host
         self._world = process.host.world
@@ -89,8 +89,8 @@ class Operations:
         self._give_up: dict[OperationId, Callable[[], None]] = {}  # those of the network
         self._lanes: dict[object, float] = {}  # when the last of those that keep an order is done
         self._files: dict[int, Node] = {}
-        self._blobs: dict[int, _Blob] = {}
-        self._finished: dict[int, _Blob] = {}  # uploads that have ended
+        self._blobs: dict[int, _SimBlob] = {}
+        self._finished: dict[int, _SimBlob] = {}  # uploads that have ended
         self._handles = 0
         self.handlers: dict[type, Callable[[Any], None]] = {
             Connect: self._connect,
@@ -165,7 +165,7 @@ class Operations:
     # --- network -------------------------------------------------------------------------------------------------
 
     def _connect(self, command: Connect) -> None:
-        def outcome(result: End | Failure) -> None:
+        def outcome(result: SimEnd | Failure) -> None:
             del self._give_up[command.op]
             if isinstance(result, Failure):
                 self._process.post(Failed(command.op, result))
@@ -180,7 +180,7 @@ class Operations:
 
     def _reload_tls(self, command: ReloadTls) -> None:
         def effect() -> TlsReloaded:
-            doors, pin = self._process.secure_doors, self._host.certificate
+            doors, pin = self._process.require_tls, self._host.certificate
             if doors and pin is None:
                 raise HostError(FailureKind.TLS, "cannot use the certificate with the key")
             return TlsReloaded((pin or "",) * doors)
@@ -192,13 +192,13 @@ class Operations:
         if end is None or end.gone:
             self._process.post(Failed(command.op, Failure(FailureKind.CANCELLED, "the channel closed")))
             return
-        if isinstance(end, ChildEnd):
+        if isinstance(end, SimChildEnd):
             refusal = Failure(FailureKind.UNSUPPORTED, "no file can be sent to a child process")
             self._process.post(Failed(command.op, refusal))
             return
         node = self._files[command.handle]
-        failure = None if isinstance(node, File) else Failure(FailureKind.INVALID, "not a regular file")
-        data = bytes(node.data[command.offset : command.offset + command.n]) if isinstance(node, File) else b""
+        failure = None if isinstance(node, FileNode) else Failure(FailureKind.INVALID, "not a regular file")
+        data = bytes(node.data[command.offset : command.offset + command.n]) if isinstance(node, FileNode) else b""
         if failure is None and len(data) < command.n:
             failure = Failure(FailureKind.INVALID, "the file is shorter than what was to be sent")
         if self._world.draw(self._world.faults.file):
@@ -210,7 +210,7 @@ class Operations:
             wrong = closed or failure
             self._process.post(Failed(command.op, wrong) if wrong is not None else Done(command.op, command.n))
 
-        item = FileItem(len(data), over)
+        item = OutboxFile(len(data), over)
         self._give_up[command.op] = lambda: end.drop_file(item)
         end.send(data, item)
 
@@ -221,7 +221,7 @@ class Operations:
             real, node = self._host.disk.open(command.path)
             handle = self._new_handle()
             self._files[handle] = node
-            if isinstance(node, File):
+            if isinstance(node, FileNode):
                 return OpenedFile(handle, real, len(node.data), node.modified)
             return OpenedFile(handle, real, 0, 0.0, regular=False)
 
@@ -247,7 +247,7 @@ class Operations:
             path = f"{self._host.spool}/{self._world.rng.randbytes(8).hex()}{command.suffix}"
             file = self._host.disk.create(path)
             handle = self._new_handle()
-            self._blobs[handle] = _Blob(path, file, command.min_free_bytes)
+            self._blobs[handle] = _SimBlob(path, file, command.min_free_bytes)
             return handle
 
         self._begin(command, effect)
@@ -377,14 +377,14 @@ class Operations:
         def effect() -> Spawned:
             if not command.argv or (command.terminal is not None and command.stderr is not None):
                 raise HostError(FailureKind.INVALID, "no program named, or a terminal with an error output")
-            if command.cwd is not None and not isinstance(host.disk.resolve(command.cwd)[1], Folder):
+            if command.cwd is not None and not isinstance(host.disk.resolve(command.cwd)[1], DirectoryNode):
                 raise HostError(FailureKind.NOT_FOUND, "not a directory")
             path = host.which(command.argv[0])
             if path is None:
                 raise HostError(FailureKind.NOT_FOUND, "no such file or directory")
             if len(host.children) >= MAX_CHILDREN:
                 raise HostError(FailureKind.TOO_LARGE, f"over {MAX_CHILDREN} child processes")
-            child = Child(host, command, host.pid())
+            child = SimChild(host, command, host.pid())
             self._process.adopt(command.ch, child.output)
             if child.errors is not None and command.stderr is not None:
                 self._process.adopt(command.stderr, child.errors)
@@ -395,12 +395,12 @@ class Operations:
 
     def _signal(self, command: Signal) -> None:
         end = self._process.end_of(command.ch)
-        if isinstance(end, ChildEnd) and not end.gone:
+        if isinstance(end, SimChildEnd) and not end.gone:
             end.child.signal(command.signal)
 
     def _resize(self, command: ResizeTerminal) -> None:
         end = self._process.end_of(command.ch)
-        if isinstance(end, ChildEnd) and not end.gone:
+        if isinstance(end, SimChildEnd) and not end.gone:
             end.child.resize(command.size)
 
     # --- helpers -------------------------------------------------------------------------------------------------
@@ -467,7 +467,7 @@ def _broken() -> object:
     raise HostError(FailureKind.INTERNAL, "input/output error")
 
 
-def _still(blob: _Blob | None) -> _Blob:
+def _still(blob: _SimBlob | None) -> _SimBlob:
     if blob is None:
         raise HostError(FailureKind.INVALID, "no such handle")
     return blob

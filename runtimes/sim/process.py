@@ -3,7 +3,7 @@
 A process waits for nothing but its inbox and the core's one deadline. What it reads from the network stays in the
 network until the core is really given it, so `PauseReading` holds at once.
 
-Where `handle` has a cost (`Host.cost`) its commands are carried out at the end of the computation. Until then facts
+Where `handle` has a cost (`SimHost.cost`) its commands are carried out at the end of the computation. Until then facts
 wait in the inbox and the deadline is not looked at; everything outside the process goes on.
 """
 
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import frozen
 
-from runtimes.sim.child import ChildEnd
-from runtimes.sim.connection import End
+from runtimes.sim.child import SimChildEnd
+from runtimes.sim.connection import SimEnd
 from runtimes.sim.contract import Contract, ContractError
 from runtimes.sim.cost import HandleCost, MeteredRows
-from runtimes.sim.operations import Operations
+from runtimes.sim.operations import SimOperations
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import (
     Abort,
@@ -54,9 +54,9 @@ from svc_proto.facts import (
 )
 
 if TYPE_CHECKING:
-    from runtimes.sim.host import CoreFactory, Host, Port
+    from runtimes.sim.host import CoreFactory, SimHost, SimPort
 
-__all__ = ["KILLED", "LogLine", "Process"]
+__all__ = ["KILLED", "LogLine", "SimProcess"]
 
 KILLED = -9  # exit code of a process that was killed, as `subprocess` gives it
 MAX_STALL = 100  # wake-ups at one instant after which a core's deadline is taken for stuck
@@ -80,12 +80,12 @@ class LogLine:
     fields: dict[str, object]
 
 
-class _Channel:
+class _SimChannel:
     """The owner of an end: turns what happens there into notices, and notices into facts when the core takes them."""
 
     __slots__ = ("_process", "_read_noted", "_sent", "_why", "ch", "end")
 
-    def __init__(self, process: Process, ch: ChannelId, end: End | ChildEnd) -> None:
+    def __init__(self, process: SimProcess, ch: ChannelId, end: SimEnd | SimChildEnd) -> None:
         self._process = process
         self.ch = ch
         self.end = end
@@ -115,7 +115,7 @@ class _Channel:
         if notice is _Notice.CLOSED:
             return Closed(self.ch, self._why, self.end.exit_status)
         self._read_noted = False
-        data = self.end.take()
+        data = self.end.read()
         if data is None:
             return None
         if self.end.has_more:
@@ -123,27 +123,27 @@ class _Channel:
         return Received(self.ch, data) if data else ReadClosed(self.ch)
 
 
-_Item: TypeAlias = Fact | tuple[_Channel, _Notice]
+_Item: TypeAlias = Fact | tuple[_SimChannel, _Notice]
 
 
-class Process:
-    """Made by `Host.start`. `exit_code` is None while it runs; `logs` are its log records, oldest first."""
+class SimProcess:
+    """Made by `SimHost.start`. `exit_code` is None while it runs; `logs` are its log records, oldest first."""
 
-    def __init__(self, host: Host, factory: CoreFactory, ports: tuple[Port, ...], name: str) -> None:
+    def __init__(self, host: SimHost, factory: CoreFactory, ports: tuple[SimPort, ...], name: str) -> None:
         self.host = host
         self.name = name
         self.exit_code: int | None = None
         self.exit_reason = ""
         self.ready = False
         self.logs: list[LogLine] = []
-        self.operations = Operations(self)
+        self.operations = SimOperations(self)
         world = host.world
         self.entropy: Entropy = Random(f"{world.seed}/{name}").randbytes
         self._world = world
         self._factory = factory
         self._ports = ports
         self._listeners = [_Listener(self, port) for port in ports]
-        self._channels: dict[ChannelId, _Channel] = {}
+        self._channels: dict[ChannelId, _SimChannel] = {}
         self._accepted = 0
         self._inbox: deque[_Item] = deque()
         self._draining = False  # a drain is on the world's agenda, or under way
@@ -190,7 +190,7 @@ class Process:
         mine = [record.what for record in self._world.records if record.process == self.name]
         return [what for what in mine if what is not None and not isinstance(what, Fact | str)]
 
-    def end_of(self, ch: ChannelId) -> End | ChildEnd | None:
+    def end_of(self, ch: ChannelId) -> SimEnd | SimChildEnd | None:
         """The other side of a channel; None when the core knows it closed."""
         channel = self._channels.get(ch)
         return None if channel is None else channel.end
@@ -198,7 +198,7 @@ class Process:
     def kill(self) -> None:
         """kill -9: memory is gone, peers get resets; files and store stay. Fine when it is over already."""
         if self.alive:
-            self._over(KILLED, "killed", reset=True)
+            self._finish(KILLED, "killed", reset=True)
 
     def stop(self, grace: float = 10.0) -> None:
         """SIGTERM: accept no more, and tell the core to finish within `grace` seconds."""
@@ -210,7 +210,7 @@ class Process:
         """SIGHUP: have the core read its certificates again."""
         self.post(Reloading())
 
-    def restart(self) -> Process:
+    def restart(self) -> SimProcess:
         """Kill it if it runs, and start another with the same core factory and ports; returns that one."""
         self.kill()
         return self.host.start(self._factory, self._ports, name=self.name.partition("#")[0])
@@ -220,7 +220,7 @@ class Process:
         self._arm()
 
     @property
-    def secure_doors(self) -> int:
+    def require_tls(self) -> int:
         """Ports with TLS."""
         return sum(port.tls for port in self._ports)
 
@@ -240,12 +240,12 @@ class Process:
             self._draining = True
             self._world.at(self._world.now, self._drain)
 
-    def adopt(self, ch: ChannelId, end: End | ChildEnd) -> None:
+    def adopt(self, ch: ChannelId, end: SimEnd | SimChildEnd) -> None:
         """Own a channel from now on."""
-        channel = self._channels[ch] = _Channel(self, ch, end)
+        channel = self._channels[ch] = _SimChannel(self, ch, end)
         end.adopt(channel)
 
-    def accepted(self, end: End) -> None:
+    def accepted(self, end: SimEnd) -> None:
         """A peer has come."""
         self._accepted += 2
         ch = ChannelId(self._accepted)
@@ -310,7 +310,7 @@ class Process:
                 assert isinstance(command, Operation)  # the contract has seen to it
                 self.operations.unserved(command)
         if self._exit is not None:
-            self._over(self._exit.code, self._exit.reason, reset=False)
+            self._finish(self._exit.code, self._exit.reason, reset=False)
 
     # --- time ----------------------------------------------------------------------------------------------------
 
@@ -385,7 +385,7 @@ class Process:
 
     # --- the end -------------------------------------------------------------------------------------------------
 
-    def _over(self, code: int, reason: str, *, reset: bool) -> None:
+    def _finish(self, code: int, reason: str, *, reset: bool) -> None:
         self.exit_code, self.exit_reason = code, reason
         self._world.trace.add(self._world.now, self.name, "killed" if reset else f"exited {code}")
         self._unlisten()
@@ -410,11 +410,11 @@ def _metered(fact: Fact | None, report: Callable[[], None]) -> Fact | None:
 class _Listener:
     """A port of a process."""
 
-    def __init__(self, process: Process, port: Port) -> None:
+    def __init__(self, process: SimProcess, port: SimPort) -> None:
         self._process = process
         self.number = port.number
         self.tls = port.tls
         self.alpn = port.alpn
 
-    def accepted(self, end: End) -> None:
+    def accepted(self, end: SimEnd) -> None:
         self._process.accepted(end)

@@ -9,30 +9,30 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from runtimes.sim.connection import Connection, End
+from runtimes.sim.connection import SimConnection, SimEnd
 from svc_proto.facts import Address, Failure
 
 if TYPE_CHECKING:
-    from runtimes.sim.host import Host
-    from runtimes.sim.simulation import World
+    from runtimes.sim.host import SimHost
+    from runtimes.sim.simulation import Simulation
 
-__all__ = ["ConnectFailed", "Wire", "WireListener"]
+__all__ = ["ConnectFailed", "RawPeer", "RawPeerListener"]
 
-LIMIT = 60.0  # virtual s that a method waits before it raises `LimitPassed`
+LIMIT = 60.0  # virtual s that a method waits before it raises `SimulationLimitError`
 
 
 class ConnectFailed(Exception):  # noqa: N818 - the name says what happened
-    """`World.connect` did not succeed; `failure` says why."""
+    """`Simulation.connect` did not succeed; `failure` says why."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(f"{failure.kind.name}: {failure.detail}")
         self.failure = failure
 
 
-class Wire:
+class RawPeer:
     """One end of a connection in the hands of a test. It reads all the time, unless paused."""
 
-    def __init__(self, world: World, end: End) -> None:
+    def __init__(self, world: Simulation, end: SimEnd) -> None:
         self._world = world
         self._end = end
         self._buffer = bytearray()
@@ -42,7 +42,7 @@ class Wire:
         end.adopt(self)
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> SimConnection:
         """What lies between, to cut or to hang."""
         return self._end.connection
 
@@ -69,7 +69,7 @@ class Wire:
     def read_until(self, wanted: bytes | Callable[[bytes], bool], *, limit: float = LIMIT) -> bytes:
         """Take everything up to and with `wanted`, or all there is once `wanted(all)` is true.
 
-        EOFError when the end comes before; `LimitPassed` after `limit` virtual seconds.
+        EOFError when the end comes before; `SimulationLimitError` after `limit` virtual seconds.
         """
         size = 0
 
@@ -126,7 +126,7 @@ class Wire:
 
     def on_readable(self) -> None:
         """Take what there is."""
-        while (data := self._end.take()) is not None:
+        while (data := self._end.read()) is not None:
             if data:
                 self._buffer += data
             else:
@@ -138,19 +138,21 @@ class Wire:
         self.why = why
 
 
-class WireListener:
-    """A port where a test plays the server. Made by `World.listen`."""
+class RawPeerListener:
+    """A port where a test plays the server. Made by `Simulation.listen`."""
 
-    def __init__(self, world: World, host: Host, port: int, *, tls: bool = False, alpn: str | None = None) -> None:
+    def __init__(
+        self, world: Simulation, host: SimHost, port: int, *, tls: bool = False, alpn: str | None = None
+    ) -> None:
         self._world = world
         self._host = host
         self._port = port
-        self._wires: deque[Wire] = deque()
+        self._wires: deque[RawPeer] = deque()
         self.tls = tls
         self.alpn = alpn
         world.network.listen(host, port, self)
 
-    def accept(self, *, limit: float = LIMIT) -> Wire:
+    def accept(self, *, limit: float = LIMIT) -> RawPeer:
         """The next connection that came, in their order."""
         self._world.run_until(lambda: bool(self._wires), limit)
         return self._wires.popleft()
@@ -159,17 +161,19 @@ class WireListener:
         """Take no more; new connections are refused."""
         self._world.network.unlisten(self._host, self._port, self)
 
-    def accepted(self, end: End) -> None:
+    def accepted(self, end: SimEnd) -> None:
         """Called by the network."""
-        self._wires.append(Wire(self._world, end))
+        self._wires.append(RawPeer(self._world, end))
 
 
-def connect(world: World, source: Host, target: tuple[str, int], *, tls: bool, limit: float) -> Wire:
+def connect_raw_peer(
+    world: Simulation, source: SimHost, target: tuple[str, int], *, tls: bool, limit: float
+) -> RawPeer:
     """Run the world until a handshake is over; `ConnectFailed` when it fails."""
-    result: list[Wire | Failure] = []
+    result: list[RawPeer | Failure] = []
 
-    def outcome(end: End | Failure) -> None:
-        result.append(end if isinstance(end, Failure) else Wire(world, end))
+    def outcome(end: SimEnd | Failure) -> None:
+        result.append(end if isinstance(end, Failure) else RawPeer(world, end))
 
     attempt = world.network.connect(source, target, tls=tls, outcome=outcome)
     try:

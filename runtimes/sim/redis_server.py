@@ -119,11 +119,11 @@ class RedisService:
         except (ValueError, IndexError):
             return RespError("ERR", f"wrong number of arguments for '{name.decode('latin-1').lower()}' command")
 
-    def tell(self, channel: bytes, data: bytes) -> int:
+    def publish(self, channel: bytes, data: bytes) -> int:
         """Deliver a message; how many had it."""
         listening = list(self.listeners.get(channel, ()))
         for listener in listening:
-            listener.say(Push([b"message", channel, data]))
+            listener.send_value(Push([b"message", channel, data]))
         return len(listening)
 
     def forget(self, client: _Client) -> None:
@@ -161,7 +161,7 @@ class RedisService:
         whole = int(self._now.wall * 1e6)
         return [b"%d" % (whole // 1_000_000), b"%d" % (whole % 1_000_000)]
 
-    def _held(self, client: _Client, key: bytes) -> tuple[bytes, float] | None:
+    def _get_live(self, client: _Client, key: bytes) -> tuple[bytes, float] | None:
         place = client.db, key
         found = self.keys.get(place)
         if found is not None and found[1] <= self._now.mono:
@@ -172,7 +172,7 @@ class RedisService:
     def _set(self, client: _Client, given: list[bytes]) -> object:
         key, value, *options = given
         until, only, old, kept = inf, b"", False, False
-        before = self._held(client, key)
+        before = self._get_live(client, key)
         while options:
             option = options.pop(0).upper()
             if option in (b"EX", b"PX") and options and until == inf:
@@ -198,7 +198,7 @@ class RedisService:
 
     def _get(self, client: _Client, given: list[bytes]) -> object:
         (key,) = given
-        found = self._held(client, key)
+        found = self._get_live(client, key)
         return None if found is None else found[0]
 
     def _getdel(self, client: _Client, given: list[bytes]) -> object:
@@ -208,14 +208,14 @@ class RedisService:
 
     def _del(self, client: _Client, given: list[bytes]) -> object:
         given[0]
-        there = [key for key in dict.fromkeys(given) if self._held(client, key) is not None]
+        there = [key for key in dict.fromkeys(given) if self._get_live(client, key) is not None]
         for key in there:
             del self.keys[client.db, key]
         return len(there)
 
     def _incr(self, client: _Client, given: list[bytes]) -> object:
         (key,) = given
-        value, until = self._held(client, key) or (b"0", inf)
+        value, until = self._get_live(client, key) or (b"0", inf)
         if not value.removeprefix(b"-").isdigit() or int(value) >= MAX_INT:
             return NO_NUMBER
         self.keys[client.db, key] = b"%d" % (int(value) + 1), until
@@ -225,7 +225,7 @@ class RedisService:
         key, span = given
         if not span.isdigit():
             return NO_NUMBER
-        found = self._held(client, key)
+        found = self._get_live(client, key)
         if found is None:
             return 0
         self.keys[client.db, key] = found[0], self._now.mono + int(span)
@@ -233,7 +233,7 @@ class RedisService:
 
     def _pttl(self, client: _Client, given: list[bytes]) -> object:
         (key,) = given
-        found = self._held(client, key)
+        found = self._get_live(client, key)
         if found is None:
             return -2
         return -1 if found[1] == inf else int(1000 * (found[1] - self._now.mono))
@@ -259,7 +259,7 @@ class RedisService:
         owner = self._get(client, [lease])
         if owner not in (None, me):
             return [owner, b"0"]
-        before = self._held(client, fence) or (b"0", inf)
+        before = self._get_live(client, fence) or (b"0", inf)
         number = b"%d" % max(int(before[0]) + 1, int(self._now.wall * 1e6))
         self._set(client, [fence, number])
         self._set(client, [lease, me, b"PX", span])
@@ -302,7 +302,7 @@ class RedisService:
 
     def _places(self, client: _Client, key: bytes) -> dict[str, float]:
         """A sorted set, which is text here: who has what until when."""
-        found = self._held(client, key)
+        found = self._get_live(client, key)
         known: dict[str, float] = {} if found is None else loads_trusted(found[0])
         return {place: until for place, until in known.items() if until > self._now.mono}
 
@@ -311,14 +311,14 @@ class RedisService:
 
     def _publish(self, client: _Client, given: list[bytes]) -> object:
         channel, data = given
-        return self.tell(channel, data)
+        return self.publish(channel, data)
 
     def _subscribe(self, client: _Client, given: list[bytes]) -> object:
         given[0]
         for channel in given:
             self.listeners.setdefault(channel, {})[client] = None
             count = sum(client in listening for listening in self.listeners.values())
-            client.say(Push([b"subscribe", channel, count]))
+            client.send_value(Push([b"subscribe", channel, count]))
         return _PUSHED
 
     def _pubsub(self, client: _Client, given: list[bytes]) -> object:
@@ -343,7 +343,7 @@ class _Client(Channel):
         self.db = 0
         self.trusted = not service.password
 
-    def say(self, value: object) -> None:
+    def send_value(self, value: object) -> None:
         """An answer, or a push."""
         if not self.gone:
             self._out.append(encode_reply(value))
@@ -360,7 +360,7 @@ class _Client(Channel):
             if isinstance(words, list) and words and all(isinstance(word, bytes) for word in words):
                 answer = self._service.serve(self, words)
                 if answer is not _PUSHED:
-                    self.say(answer)
+                    self.send_value(answer)
 
     def read_closed(self) -> None:
         """Nobody is there any more."""

@@ -3,7 +3,8 @@
     store = world.host("s3", "10.0.0.8").start(lambda entropy: s3_core(bucket, entropy), listen=[9000])
 
 Who asks is known by a signature (AWS Signature Version 4), which is looked at here by code of our own, so that the
-library which signs on real hosts is held to something else. `sign` is what simulated hosts have in its place.
+library which signs on real hosts is held to something else. `sign_s3_request_at` is what simulated hosts have in its
+place.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.ranges import Unsatisfiable, requested_range
 
-__all__ = ["S3Service", "s3_core", "sign"]
+__all__ = ["S3Service", "s3_core", "sign_s3_request_at"]
 
 SKEW = 900.0  # s that the clocks may differ
 LARGEST = 5 * 1024**3  # bytes of an object that is put in one piece
@@ -38,7 +39,7 @@ SCHEME = "AWS4-HMAC-SHA256"
 XML = (b"content-type", b"application/xml")
 
 
-class Access(Enum):
+class S3Access(Enum):
     """There is one policy: a signature."""
 
     SIGNED = auto()
@@ -64,7 +65,9 @@ class S3Service:
         rows = (("PUT", self._put, LARGEST), ("GET", self._get, 0), ("DELETE", self._delete, 0))
         self.router = Router(
             [
-                Route(method=method, pattern=path, access=Access.SIGNED, handler=self._served(handler), body_limit=most)
+                Route(
+                    method=method, pattern=path, access=S3Access.SIGNED, handler=self._served(handler), body_limit=most
+                )
                 for method, handler, most in rows
             ]
         )
@@ -158,8 +161,8 @@ class S3Service:
         return Response(204, Headers())
 
 
-def sign(bucket: S3Bucket, method: str, url: str, digest: str, *, wall: float) -> dict[str, str]:
-    """As `runtimes.host.s3_signing.sign`, at that time, which is in epoch seconds."""
+def sign_s3_request_at(bucket: S3Bucket, method: str, url: str, digest: str, *, wall: float) -> dict[str, str]:
+    """As `runtimes.host.s3_signing.sign_s3_request`, at that time, which is in epoch seconds."""
     parts = urlsplit(url)
     stamp = datetime.fromtimestamp(wall, UTC).strftime(STAMP)
     fields = {"host": parts.netloc, "x-amz-content-sha256": digest, "x-amz-date": stamp}

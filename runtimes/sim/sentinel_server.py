@@ -39,17 +39,17 @@ class SentinelService(RedisService):
 
     def on_started(self) -> None:
         """Look, again and again."""
-        self._timer = self.engine.timers.timer(self._look)
-        self._look()
+        self._timer = self.engine.timers.timer(self._poll_masters)
+        self._poll_masters()
         super().on_started()
 
-    def _look(self) -> None:
+    def _poll_masters(self) -> None:
         self._timer.set(self.engine.now.mono + LOOK)
         for name, where in self._masters.items():
             old, self._told[name] = self._told[name], where
             if old != where:
                 text = " ".join(map(str, (name, *old, *where)))
-                self.tell(b"+switch-master", text.encode())
+                self.publish(b"+switch-master", text.encode())
 
     def _sentinel(self, client: object, given: list[bytes]) -> object:
         question, name = given

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from random import Random
 
-from runtimes.sim.connection import Connection
+from runtimes.sim.connection import SimConnection
 from runtimes.sim.cost import HandleCost
 from runtimes.sim.faults import Faults
-from runtimes.sim.host import Host
-from runtimes.sim.network import Network
-from runtimes.sim.raw_peer import Wire, WireListener, connect
-from runtimes.sim.trace import Record, Trace
+from runtimes.sim.host import SimHost
+from runtimes.sim.network import SimNetwork
+from runtimes.sim.raw_peer import RawPeer, RawPeerListener, connect_raw_peer
+from runtimes.sim.trace import Trace, TraceRecord
 
-__all__ = ["LimitPassed", "World"]
+__all__ = ["SimulationLimitError", "Simulation"]
 
 START_MONO = 1000.0  # s, monotonic clock at the beginning
 START_WALL = 1_800_000_000.0  # epoch s at the beginning: 2027-01-15T08:00:00Z
@@ -23,14 +23,14 @@ LIMIT = 60.0  # virtual s that `run_until` waits
 MAX_EVENTS = 100_000  # events at one instant after which the world is taken for a livelock
 
 
-class LimitPassed(AssertionError):  # noqa: N818 - the name says what happened
+class SimulationLimitError(AssertionError):
     """What a test waited for did not come; the message has the last events."""
 
 
-class World:
+class Simulation:
     """`latency` is one way, in seconds. With `trace` every fact and command is kept in `records`.
 
-    `cost` is that of hosts that are made from then on; each may have another (`Host.cost`).
+    `cost` is that of hosts that are made from then on; each may have another (`SimHost.cost`).
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class World:
         seed: int = 0,
         *,
         latency: float = LATENCY,
-        network: Network | None = None,
+        network: SimNetwork | None = None,
         faults: Faults = Faults.NONE,
         cost: HandleCost = HandleCost.NONE,
         trace: bool = False,
@@ -50,10 +50,10 @@ class World:
         self.now = START_MONO
         self.events = 0  # that have happened
         self.trace = Trace(keep=trace)
-        self.network = network or Network()
+        self.network = network or SimNetwork()
         self.network.attach(self, latency)
-        self.hosts: dict[str, Host] = {}
-        self._addresses: dict[str, Host] = {}
+        self.hosts: dict[str, SimHost] = {}
+        self._addresses: dict[str, SimHost] = {}
         self._agenda: list[tuple[float, int, bool, Callable[[], object]]] = []
         self._filed = 0
         self._moving = 0  # events on the agenda that are not timers
@@ -67,31 +67,31 @@ class World:
         *,
         state: str = "/home/user/.svc",
         spool: str = "/tmp/svc-uploads",
-    ) -> Host:
+    ) -> SimHost:
         """A new machine; its name is a DNS name too. ValueError when the name or the address is taken."""
         if name in self.hosts or address in self._addresses:
             raise ValueError(f"host {name} or address {address} is there already")
-        host = self.hosts[name] = self._addresses[address] = Host(self, name, address, state=state, spool=spool)
+        host = self.hosts[name] = self._addresses[address] = SimHost(self, name, address, state=state, spool=spool)
         self.network.name(name, address)
         return host
 
-    def host_at(self, address: str) -> Host | None:
+    def host_at(self, address: str) -> SimHost | None:
         """Who has an address."""
         return self._addresses.get(address)
 
-    def connect(self, source: Host, address: str, port: int, *, tls: bool = False, limit: float = LIMIT) -> Wire:
+    def connect(self, source: SimHost, address: str, port: int, *, tls: bool = False, limit: float = LIMIT) -> RawPeer:
         """A raw connection from a host, in the hands of the test; `ConnectFailed` when it fails."""
-        return connect(self, source, (address, port), tls=tls, limit=limit)
+        return connect_raw_peer(self, source, (address, port), tls=tls, limit=limit)
 
-    def listen(self, host: Host, port: int, *, tls: bool = False, alpn: str | None = None) -> WireListener:
+    def listen(self, host: SimHost, port: int, *, tls: bool = False, alpn: str | None = None) -> RawPeerListener:
         """A port where the test plays the server."""
-        return WireListener(self, host, port, tls=tls, alpn=alpn)
+        return RawPeerListener(self, host, port, tls=tls, alpn=alpn)
 
-    def cut(self, connection: Connection) -> None:
+    def cut(self, connection: SimConnection) -> None:
         """Break a connection."""
         connection.cut()
 
-    def calm(self) -> None:
+    def heal_all(self) -> None:
         """No more faults, and what they broke is mended, as far as it can be."""
         self.faults = Faults.NONE
         self.network.heal()
@@ -133,12 +133,15 @@ class World:
         self.now = until
 
     def run_until(self, predicate: Callable[[], bool], limit: float = LIMIT) -> None:
-        """Run until the predicate holds; `LimitPassed` after `limit` seconds. It is looked at after every event."""
+        """Run until the predicate holds; `SimulationLimitError` after `limit` seconds. It is looked at after every
+        event."""
         until = self.now + limit
         if predicate() or self._run(until, predicate):
             return
         self.now = until
-        raise LimitPassed(f"still not so after {limit} s (seed {self.seed}); the last events:\n{self.trace.tail()}")
+        raise SimulationLimitError(
+            f"still not so after {limit} s (seed {self.seed}); the last events:\n{self.trace.tail()}"
+        )
 
     def run_idle(self, limit: float = LIMIT) -> None:
         """Run until nothing is on its way any more: nothing but timers are left."""
@@ -151,7 +154,7 @@ class World:
         return probability > 0.0 and self.rng.random() < probability
 
     @property
-    def records(self) -> list[Record]:
+    def records(self) -> list[TraceRecord]:
         """Every fact and command so far, of all processes; ValueError unless the world was made with `trace=True`."""
         if self.trace.records is None:
             raise ValueError("make the world with trace=True to keep its records")
@@ -169,7 +172,7 @@ class World:
             if self.now != instant:
                 instant, events = self.now, self.events
             elif self.events - events > MAX_EVENTS:
-                raise LimitPassed(f"time stands still at {instant}; the last events:\n{self.trace.tail()}")
+                raise SimulationLimitError(f"time stands still at {instant}; the last events:\n{self.trace.tail()}")
             if stop is not None and stop():
                 return True
         return False

@@ -13,12 +13,12 @@ from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
 
-__all__ = ["STORE_TIME", "Store"]
+__all__ = ["STORE_TIME", "SimStore"]
 
 STORE_TIME = 0.002  # s for one request: a commit on a disk
 
 
-class Store:
+class SimStore:
     """`sessions` is what is on the disk now, by token hash, oldest first; tests may look and change.
 
     What a function of a test (`serve`) or `sessions` does not answer, an SQLite database in memory does. `refused` are

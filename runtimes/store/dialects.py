@@ -8,7 +8,7 @@ from sqlalchemy.pool import StaticPool
 
 from runtimes.store.sql_executor import BEGIN, BUSY_TIMEOUT, prepare_sqlite
 
-__all__ = ["number_on", "open_engine", "reader_of", "repeatable", "wipe_log"]
+__all__ = ["advance_sequence", "open_engine", "read_only_engine", "repeatable_read_engine", "checkpoint_wal"]
 
 STATEMENT_TIMEOUT = 20_000  # ms for one statement of PostgreSQL
 CONNECT_TIMEOUT = 5  # s for its connections
@@ -35,17 +35,17 @@ def open_engine(url: URL) -> Engine:
     return engine
 
 
-def reader_of(engine: Engine) -> Engine:
+def read_only_engine(engine: Engine) -> Engine:
     """The same engine for transactions that only read: they wait for nobody's lock."""
     return engine.execution_options(**{_READS: True})
 
 
-def repeatable(engine: Engine) -> Engine:
+def repeatable_read_engine(engine: Engine) -> Engine:
     """The same engine for transactions that see the database as it was when they began."""
     return engine if engine.dialect.name == "sqlite" else engine.execution_options(isolation_level="REPEATABLE READ")
 
 
-def number_on(connection: Connection, column: Column[int]) -> None:
+def advance_sequence(connection: Connection, column: Column[int]) -> None:
     """Have the numbers of a column go on behind the greatest that was given by hand."""
     if connection.dialect.name == "postgresql":  # others look at the rows
         sequence = func.pg_get_serial_sequence(column.table.name, column.name)
@@ -53,7 +53,7 @@ def number_on(connection: Connection, column: Column[int]) -> None:
         connection.execute(select(func.setval(sequence, greatest)).where(greatest.is_not(None)))
 
 
-def wipe_log(engine: Engine) -> None:
+def checkpoint_wal(engine: Engine) -> None:
     """Take what was changed over into the file and empty the log, which still has what was there before."""
     if engine.dialect.name == "sqlite":
         connection = engine.raw_connection()

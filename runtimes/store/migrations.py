@@ -12,12 +12,12 @@ import string
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from runtimes.store.sql_executor import Hand
+from runtimes.store.sql_executor import SqlExecutor
 from runtimes.store.store_service import StoreError
 
 __all__ = ["INDEXED", "MIGRATIONS", "Migration", "create_fts5", "migrate", "version_in"]
 
-Migration = Callable[[Hand], object]
+Migration = Callable[[SqlExecutor], object]
 
 INDEXED = 250_000  # characters of a message: a `tsvector` takes 1 MiB, and each character up to four bytes
 
@@ -94,29 +94,29 @@ _TSVECTOR = (
 )
 
 
-def _create(statements: Sequence[str], hand: Hand) -> None:
+def _create(statements: Sequence[str], hand: SqlExecutor) -> None:
     types = _TYPES[hand.kind == "sqlite"]
     for statement in statements:
-        hand.change(statement.format(**types))
+        hand.execute(statement.format(**types))
 
 
-def _create_chat_search(hand: Hand) -> None:
+def _create_chat_search(hand: SqlExecutor) -> None:
     """Index the messages there are and those to come, where this kind of database can."""
     if hand.kind == "sqlite":
         create_fts5(hand)
     elif hand.kind == "postgresql":
         for statement in _TSVECTOR:
-            hand.change(statement)
+            hand.execute(statement)
 
 
-def create_fts5(hand: Hand) -> None:
+def create_fts5(hand: SqlExecutor) -> None:
     """SQLite's index of words; nothing where this one has no FTS5."""
     try:
-        hand.change("CREATE VIRTUAL TABLE temp.chat_probe USING fts5(words)")
+        hand.execute("CREATE VIRTUAL TABLE temp.chat_probe USING fts5(words)")
     except sqlite3.OperationalError:
         return
     for statement in ("DROP TABLE temp.chat_probe", *_FTS5):
-        hand.change(statement)
+        hand.execute(statement)
 
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -128,34 +128,34 @@ MIGRATIONS: tuple[Migration, ...] = (
 )
 
 
-def migrate(hand: Hand, migrations: Sequence[Migration] = MIGRATIONS, *, keep: bool = True) -> tuple[int, int]:
+def migrate(hand: SqlExecutor, migrations: Sequence[Migration] = MIGRATIONS, *, keep: bool = True) -> tuple[int, int]:
     """Bring a schema up to date, or only see whether that goes well: from and to which version. Raises `StoreError`."""
     newest = len(migrations)
     if hand.kind == "postgresql":  # one after the other; of SQLite all is locked by then
-        hand.change(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
+        hand.execute(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
     version = version_in(hand)
     if version is None:
-        hand.change(_VERSIONS)
+        hand.execute(_VERSIONS)
     before = version or 0
     if before > newest:
         raise StoreError(f"the store has schema version {before}, newer than {newest} known here")
     if before < newest:
         for migration in migrations[before:]:
             migration(hand)
-        if not hand.change(f"UPDATE schema_version SET version = :version WHERE {_MINE}", version=newest):
-            hand.change("INSERT INTO schema_version (component, version) VALUES ('svc', :version)", version=newest)
+        if not hand.execute(f"UPDATE schema_version SET version = :version WHERE {_MINE}", version=newest):
+            hand.execute("INSERT INTO schema_version (component, version) VALUES ('svc', :version)", version=newest)
     if not keep:
-        hand.undo()
+        hand.rollback()
     return before, newest
 
 
-def version_in(hand: Hand) -> int | None:
+def version_in(hand: SqlExecutor) -> int | None:
     """The version of a database's schema; None for one without."""
     if hand.kind == "sqlite":
-        there = hand.rows("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'")
+        there = hand.query("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'")
     else:
-        there = hand.rows("SELECT 1 WHERE to_regclass('schema_version') IS NOT NULL")
+        there = hand.query("SELECT 1 WHERE to_regclass('schema_version') IS NOT NULL")
     if not there:
         return None
-    found = hand.rows(f"SELECT version FROM schema_version WHERE {_MINE}")
+    found = hand.query(f"SELECT version FROM schema_version WHERE {_MINE}")
     return int(found[0][0]) if found else 0

@@ -13,12 +13,12 @@ from sqlalchemy import ClauseElement, Engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import PoolProxiedConnection
 
-from runtimes.store.sql_executor import BEGIN, Hand, Text
+from runtimes.store.sql_executor import BEGIN, SqlExecutor, Text
 
-__all__ = ["Prepared"]
+__all__ = ["PreparedStatements"]
 
 
-class Prepared:
+class PreparedStatements:
     """What a store has prepared. Threads that share it take turns."""
 
     def __init__(self, engine: Engine) -> None:
@@ -27,7 +27,7 @@ class Prepared:
         self._kept: PoolProxiedConnection | None = None  # of SQLite: to have one from the pool costs as much as a row
 
     @contextmanager
-    def transaction(self, *, reads: bool) -> Iterator[Hand]:
+    def transaction(self, *, reads: bool) -> Iterator[SqlExecutor]:
         """One transaction. Raises SQLAlchemy's errors, as its own execution does."""
         engine = self.engine
         errors = engine.dialect.loaded_dbapi.Error
@@ -37,7 +37,7 @@ class Prepared:
             cursor = raw.cursor()
             if engine.dialect.name == "sqlite":  # most drivers begin by themselves
                 cursor.execute(BEGIN[reads])
-            yield Hand(engine.dialect.name, cursor, self.text_of)
+            yield SqlExecutor(engine.dialect.name, cursor, self.text_of)
             raw.commit()
             if engine.dialect.name == "sqlite":  # others hang up while nobody looks
                 raw, self._kept = None, raw

@@ -16,7 +16,7 @@ __all__ = ["RESPONSE_HANDLERS"]
 _R = CHAT_RESPONSES.c
 
 
-def _keep(connection: Connection, request: SaveResponse) -> bool:
+def _save(connection: Connection, request: SaveResponse) -> bool:
     mine = (_R.kind == request.kind, _R.name == request.name)
     values = {"session_id": request.session_id, "text": request.text, "used_at": request.now}
     if not connection.execute(update(CHAT_RESPONSES).where(*mine).values(values)).rowcount:
@@ -45,13 +45,13 @@ def _find(connection: Connection, request: FindResponse) -> StoredResponse | Non
     return StoredResponse(session_id=row.session_id, text=row.text)
 
 
-def _drop(connection: Connection, request: DeleteResponse) -> bool:
+def _delete(connection: Connection, request: DeleteResponse) -> bool:
     mine = (_R.kind == "response", _R.name == request.name)
     return bool(connection.execute(delete(CHAT_RESPONSES).where(*mine)).rowcount)
 
 
 RESPONSE_HANDLERS: Mapping[type, Callable[[Connection, Any], object]] = {
-    SaveResponse: _keep,
+    SaveResponse: _save,
     FindResponse: _find,
-    DeleteResponse: _drop,
+    DeleteResponse: _delete,
 }

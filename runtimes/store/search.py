@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from runtimes.store.chat_tables import CHAT_MESSAGES
 
-__all__ = ["ChatSearch", "PortableSearch", "holds"]
+__all__ = ["ChatSearch", "PortableSearch", "contains_term"]
 
 
 class ChatSearch(Protocol):
@@ -34,13 +34,13 @@ class PortableSearch:
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
         """The numbers of messages that hold all `terms`."""
         seq = CHAT_MESSAGES.c.seq
-        found = select(seq).where(*map(holds, terms)).order_by(seq.desc()).limit(limit).offset(offset)
+        found = select(seq).where(*map(contains_term, terms)).order_by(seq.desc()).limit(limit).offset(offset)
         return connection.execute(found).scalars().all()
 
     def forget(self, connection: Connection) -> None:
         """Nothing is kept beside the texts."""
 
 
-def holds(term: str) -> ColumnElement[bool]:
+def contains_term(term: str) -> ColumnElement[bool]:
     """The condition that a message's text has a term in it."""
     return func.coalesce(CHAT_MESSAGES.c.words, CHAT_MESSAGES.c.text).icontains(term, autoescape=True)

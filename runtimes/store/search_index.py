@@ -6,10 +6,10 @@ from sqlalchemy import Connection, inspect
 
 from runtimes.store.search import ChatSearch, PortableSearch
 
-__all__ = ["chat_search"]
+__all__ = ["new_chat_search"]
 
 
-def chat_search(connection: Connection) -> ChatSearch:
+def new_chat_search(connection: Connection) -> ChatSearch:
     """What finds messages in this database."""
     kind, there = connection.dialect.name, inspect(connection)
     if kind == "sqlite" and there.has_table("chat_search"):

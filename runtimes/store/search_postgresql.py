@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, column, func, or_, select
 from sqlalchemy.dialects.postgresql import TSVECTOR
 
 from runtimes.store.chat_tables import CHAT_MESSAGES
-from runtimes.store.search import PortableSearch, holds
+from runtimes.store.search import PortableSearch, contains_term
 from runtimes.store.search_text import has_letters
 
 __all__ = ["TsvectorSearch"]
@@ -33,11 +33,11 @@ class TsvectorSearch:
         asked = _query(*(word for words in known.values() for word in words))
         # Several words in one term follow each other. Behind the 16,383rd word that is asked of the text alone.
         rows = [
-            or_(_SEARCH.op("@@")(_query(" ".join(words))), holds(term))
+            or_(_SEARCH.op("@@")(_query(" ".join(words))), contains_term(term))
             for term, words in known.items()
             if len(words) > 1
         ]
-        rows += [holds(term) for term in terms if term not in known]
+        rows += [contains_term(term) for term in terms if term not in known]
         seq = CHAT_MESSAGES.c.seq
         found = select(seq).where(_SEARCH.op("@@")(asked), *rows)
         found = found.order_by(func.ts_rank(_SEARCH, asked).desc(), seq.desc()).limit(limit).offset(offset)

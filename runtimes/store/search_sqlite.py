@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, column, select, table
 
 from runtimes.store.chat_tables import CHAT_MESSAGES
-from runtimes.store.search import PortableSearch, holds
+from runtimes.store.search import PortableSearch, contains_term
 from runtimes.store.search_text import has_letters
 
 __all__ = ["Fts5Search"]
@@ -31,7 +31,7 @@ class Fts5Search:
         found = select(_INDEX.c.rowid).where(_INDEX.c.chat_search.op("MATCH")(asked))
         if len(indexed) < len(terms):
             found = found.join(CHAT_MESSAGES, CHAT_MESSAGES.c.seq == _INDEX.c.rowid)
-            found = found.where(*[holds(term) for term in terms if not has_letters(term)])
+            found = found.where(*[contains_term(term) for term in terms if not has_letters(term)])
         found = found.order_by(_INDEX.c.rank, _INDEX.c.rowid.desc()).limit(limit).offset(offset)
         return connection.execute(found).scalars().all()
 

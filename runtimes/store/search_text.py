@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from runtimes.store.sql_executor import UNSTORABLE
 
-__all__ = ["has_letters", "searched", "snippet", "terms"]
+__all__ = ["has_letters", "fold_text", "build_snippet", "parse_terms"]
 
 MAX_QUERY = 1_000  # characters of a query that count
 MAX_TERMS = 32  # words of a query that count: databases limit the depth of an expression
@@ -28,12 +28,12 @@ _SPACELESS = (
 _LETTERS = r"[^\W_]+"
 
 
-def searched(text: str) -> str | None:
+def fold_text(text: str) -> str | None:
     """What is searched instead of `text`; None if that is `text` itself, any case."""
     return None if text.isascii() else _fold(text)
 
 
-def terms(query: str) -> tuple[str, ...]:
+def parse_terms(query: str) -> tuple[str, ...]:
     """The words that a query asks for, folded, without repeats."""
     words = UNSTORABLE.sub(" ", query[:MAX_QUERY]).split()
     return tuple(dict.fromkeys(filter(None, map(_fold, words))))[:MAX_TERMS]
@@ -44,7 +44,7 @@ def has_letters(term: str) -> bool:
     return re.search(_LETTERS, term) is not None
 
 
-def snippet(text: str, wanted: tuple[str, ...]) -> str:
+def build_snippet(text: str, wanted: tuple[str, ...]) -> str:
     """A line from around the first hit, `>>>` and `<<<` around each; `...` where it was cut."""
     text = unicodedata.normalize("NFC", text)
     folded, places = _fold_with_places(text)

@@ -8,51 +8,51 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runtimes.failures import HostError
-from runtimes.store.sql_executor import Hand
+from runtimes.store.sql_executor import SqlExecutor
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
 
-__all__ = ["SESSION_READS", "SESSION_REQUESTS"]
+__all__ = ["SESSION_READS", "SESSION_HANDLERS"]
 
 _SESSIONS = "SELECT token_hash, record FROM paired_sessions"
 _CHANGE = "UPDATE paired_sessions SET record = :record, updated_at = :updated_at WHERE token_hash = :wanted"
 _ADD = "INSERT INTO paired_sessions (token_hash, record, updated_at) VALUES (:wanted, :record, :updated_at)"
 
 
-def _load(hand: Hand, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
+def _load(hand: SqlExecutor, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
     wanted = request.token_hash
     if wanted:
-        rows = hand.rows(f"{_SESSIONS} WHERE token_hash = :wanted", wanted=wanted)
+        rows = hand.query(f"{_SESSIONS} WHERE token_hash = :wanted", wanted=wanted)
     else:
-        rows = hand.rows(f"{_SESSIONS} ORDER BY token_hash")
+        rows = hand.query(f"{_SESSIONS} ORDER BY token_hash")
     # One row that cannot be read has no members: it keeps no other phone out, and stays where it is.
     return tuple({**JsonObject.parse_or_empty(record), "token_hash": token_hash} for token_hash, record in rows)
 
 
-def _save(hand: Hand, request: SaveSession) -> None:
+def _save(hand: SqlExecutor, request: SaveSession) -> None:
     values = {
         "wanted": request.token_hash,
         "record": json.dumps(dict(request.record)),
         "updated_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    if hand.change(_CHANGE, **values):
+    if hand.execute(_CHANGE, **values):
         return
     if request.again:
         raise HostError(FailureKind.NOT_FOUND, "the session is not stored any more")
-    hand.change(_ADD, **values)
+    hand.execute(_ADD, **values)
 
 
-def _delete(hand: Hand, request: DeleteSession) -> None:
-    hand.change("DELETE FROM paired_sessions WHERE token_hash = :wanted", wanted=request.token_hash)
+def _delete(hand: SqlExecutor, request: DeleteSession) -> None:
+    hand.execute("DELETE FROM paired_sessions WHERE token_hash = :wanted", wanted=request.token_hash)
 
 
-def _ping(hand: Hand, request: CheckStore) -> None:
-    hand.rows("SELECT 1")
+def _ping(hand: SqlExecutor, request: CheckStore) -> None:
+    hand.query("SELECT 1")
 
 
-SESSION_REQUESTS: Mapping[type[StoreRequest[Any]], Callable[[Hand, Any], object]] = {
+SESSION_HANDLERS: Mapping[type[StoreRequest[Any]], Callable[[SqlExecutor, Any], object]] = {
     LoadSessions: _load,
     SaveSession: _save,
     DeleteSession: _delete,

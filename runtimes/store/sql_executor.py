@@ -12,7 +12,15 @@ from typing import Any
 from runtimes.failures import HostError
 from svc_proto.facts import FailureKind
 
-__all__ = ["BEGIN", "BUSY_TIMEOUT", "UNSTORABLE", "Hand", "prepare_sqlite", "storable", "store_failure"]
+__all__ = [
+    "BEGIN",
+    "BUSY_TIMEOUT",
+    "UNSTORABLE",
+    "SqlExecutor",
+    "prepare_sqlite",
+    "replace_unstorable",
+    "store_failure",
+]
 
 BUSY_TIMEOUT = 5000  # ms that SQLite and PostgreSQL wait for another process's lock
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # PostgreSQL takes no NUL, and UTF-8 can carry no lone surrogate
@@ -43,7 +51,7 @@ Row = tuple[Any, ...]
 Text = tuple[str, Sequence[str] | None]  # a statement, and the names of its values where they are given by order
 
 
-class Hand:
+class SqlExecutor:
     """What runs statements in one transaction: texts, and what `text_of` makes a text of. Values are `:named`."""
 
     __slots__ = ("_cursor", "_text_of", "kind")
@@ -55,13 +63,13 @@ class Hand:
         self._cursor = cursor
         self._text_of = text_of
 
-    def rows(self, statement: object, **values: object) -> list[Row]:
+    def query(self, statement: object, **values: object) -> list[Row]:
         """What a statement finds, in the order of its columns; a truth may be a number."""
         self._run(statement, values)
         found: list[Row] = self._cursor.fetchall()
         return found
 
-    def change(self, statement: object, **values: object) -> int:
+    def execute(self, statement: object, **values: object) -> int:
         """How many rows a statement has changed."""
         self._run(statement, values)
         count: int = self._cursor.rowcount
@@ -74,7 +82,7 @@ class Hand:
         ((version,),) = self._cursor.execute("PRAGMA data_version")
         return id(self._cursor.connection), version
 
-    def undo(self) -> None:
+    def rollback(self) -> None:
         """Take back what was done in this transaction, which is over then."""
         self._cursor.connection.rollback()
 
@@ -83,11 +91,11 @@ class Hand:
         if not values and text is statement:  # as it stands, with signs that a driver would take for values
             self._cursor.execute(text)
             return
-        taken = {name: storable(value) if isinstance(value, str) else value for name, value in values.items()}
+        taken = {name: replace_unstorable(value) if isinstance(value, str) else value for name, value in values.items()}
         self._cursor.execute(text, taken if order is None else [taken[name] for name in order])
 
 
-def storable(text: str) -> str:
+def replace_unstorable(text: str) -> str:
     """The text with U+FFFD for each character that not every database takes."""
     return UNSTORABLE.sub("\ufffd", text) if UNSTORABLE.search(text) else text
 

@@ -18,20 +18,20 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from runtimes.failures import HostError
-from runtimes.store.dialects import open_engine, reader_of, wipe_log
+from runtimes.store.dialects import checkpoint_wal, open_engine, read_only_engine
 from runtimes.store.migrations import MIGRATIONS, Migration, migrate, version_in
-from runtimes.store.prepared_statements import Prepared
-from runtimes.store.session_requests import SESSION_READS, SESSION_REQUESTS
-from runtimes.store.sql_executor import Hand, store_failure
+from runtimes.store.prepared_statements import PreparedStatements
+from runtimes.store.session_requests import SESSION_HANDLERS, SESSION_READS
+from runtimes.store.sql_executor import SqlExecutor, store_failure
 from runtimes.store.store_service import StoreError, outcome_of
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 
-__all__ = ["SqlStore", "first_line", "migrated", "opened", "schema_of", "upgrade"]
+__all__ = ["SqlStore", "first_error_line", "migrate_engine", "open_sql_engine", "schema_of", "upgrade"]
 
 _UNFIT = ("mysql", "mariadb")  # decision 22
 Handler = Callable[[Connection, Any], object]
-Quick = Callable[[Hand, Any], object]  # what is asked often: it runs prepared statements, together with others
+Quick = Callable[[SqlExecutor, Any], object]  # what is asked often: it runs prepared statements, together with others
 
 
 class SqlStore:
@@ -42,17 +42,17 @@ class SqlStore:
 
     def __init__(self, where: str | Path, migrations: Sequence[Migration] | None = MIGRATIONS) -> None:
         self._turn = Lock()
-        self._quick: dict[type, Quick] = dict(SESSION_REQUESTS)
+        self._quick: dict[type, Quick] = dict(SESSION_HANDLERS)
         self._others: dict[type, Handler] = {}
         self._reads: frozenset[type] = SESSION_READS
         self._erases: frozenset[type] = frozenset()
         self._chats = False  # whether the requests of chats are among them
-        self._engine = opened(where)
-        self._reader = reader_of(self._engine)
-        self._prepared = Prepared(self._engine)
+        self._engine = open_sql_engine(where)
+        self._reader = read_only_engine(self._engine)
+        self._prepared = PreparedStatements(self._engine)
         if migrations is not None:
             try:
-                migrated(self._engine, migrations)
+                migrate_engine(self._engine, migrations)
             except StoreError:
                 self._engine.dispose()
                 raise
@@ -106,16 +106,16 @@ class SqlStore:
         with (self._reader if type(request) in self._reads else self._engine).begin() as connection:
             answer = handler(connection, request)
         if type(request) in self._erases:
-            wipe_log(self._engine)
+            checkpoint_wal(self._engine)
         return answer
 
     def _is_quick(self, request: StoreRequest[Any]) -> bool:
         if type(request) not in self._quick and not self._chats:
             from runtimes.store.chat_requests import ERASES, READS, chat_handlers  # noqa: PLC0415, RUF100 - nor this
-            from runtimes.store.search_index import chat_search  # noqa: PLC0415, RUF100 - a relay never needs it
+            from runtimes.store.search_index import new_chat_search  # noqa: PLC0415, RUF100 - a relay never needs it
 
             with self._reader.begin() as connection:
-                quick, self._others = chat_handlers(chat_search(connection))
+                quick, self._others = chat_handlers(new_chat_search(connection))
             self._quick |= quick
             self._reads |= READS
             self._erases |= ERASES
@@ -128,14 +128,14 @@ def upgrade(where: str | Path, *, keep: bool = True) -> tuple[int, int]:
 
     Which version it had, and which it has or would have. Raises `StoreError`; nothing has changed then.
     """
-    engine = opened(where)
+    engine = open_sql_engine(where)
     try:
-        return migrated(engine, keep=keep)
+        return migrate_engine(engine, keep=keep)
     finally:
         engine.dispose()
 
 
-def opened(where: str | Path) -> Engine:
+def open_sql_engine(where: str | Path) -> Engine:
     """An engine for a store; nothing has been asked of it. Raises `StoreError`."""
     try:
         url = URL.create("sqlite", database=str(where)) if isinstance(where, Path) else make_url(where)
@@ -144,27 +144,29 @@ def opened(where: str | Path) -> Engine:
         return open_engine(url)
     except (SQLAlchemyError, ImportError) as error:
         hint = "; pip install 'svc-relay[postgres]'" if getattr(error, "name", None) == "psycopg" else ""
-        raise StoreError(f"cannot open the store: {type(error).__name__}: {first_line(error)}{hint}") from error
+        raise StoreError(f"cannot open the store: {type(error).__name__}: {first_error_line(error)}{hint}") from error
 
 
-def migrated(engine: Engine, migrations: Sequence[Migration] = MIGRATIONS, *, keep: bool = True) -> tuple[int, int]:
+def migrate_engine(
+    engine: Engine, migrations: Sequence[Migration] = MIGRATIONS, *, keep: bool = True
+) -> tuple[int, int]:
     """Bring its schema up to date in one transaction, which is taken back unless `keep`: from and to which version.
 
     Raises `StoreError`.
     """
-    prepared = Prepared(engine)
+    prepared = PreparedStatements(engine)
     try:
         with prepared.transaction(reads=False) as hand:
             return migrate(hand, migrations, keep=keep)
     except SQLAlchemyError as error:
-        raise StoreError(f"cannot open the store {engine.url.render_as_string()}: {first_line(error)}") from error
+        raise StoreError(f"cannot open the store {engine.url.render_as_string()}: {first_error_line(error)}") from error
     finally:
         prepared.close()
 
 
 def schema_of(engine: Engine) -> tuple[int, int]:
     """The version of its schema, 0 for a database without one, and the newest known."""
-    prepared = Prepared(engine)
+    prepared = PreparedStatements(engine)
     try:
         with prepared.transaction(reads=True) as hand:
             return version_in(hand) or 0, len(MIGRATIONS)
@@ -178,7 +180,7 @@ def _failure_of(error: SQLAlchemyError) -> HostError:
     return store_failure(error, None)
 
 
-def first_line(error: Exception) -> str:
+def first_error_line(error: Exception) -> str:
     """What the database says is wrong, without the statement and its values."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     return str(cause).partition("\n")[0]

@@ -13,8 +13,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from runtimes.store.migrations import migrate
-from runtimes.store.session_requests import SESSION_READS, SESSION_REQUESTS
-from runtimes.store.sql_executor import BEGIN, Hand, prepare_sqlite, store_failure
+from runtimes.store.session_requests import SESSION_HANDLERS, SESSION_READS
+from runtimes.store.sql_executor import BEGIN, SqlExecutor, prepare_sqlite, store_failure
 from runtimes.store.store_service import StoreError, outcome_of
 
 if TYPE_CHECKING:
@@ -72,17 +72,17 @@ class SqliteStore:
             self._sql.close()
 
     def _is_ours(self, request: StoreRequest[Any]) -> bool:
-        return self._sql is None and type(request) in SESSION_REQUESTS
+        return self._sql is None and type(request) in SESSION_HANDLERS
 
     def _together(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
         with self._transaction(reads=SESSION_READS.issuperset(map(type, requests))) as hand:
-            return [SESSION_REQUESTS[type(request)](hand, request) for request in requests]
+            return [SESSION_HANDLERS[type(request)](hand, request) for request in requests]
 
     @contextmanager
-    def _transaction(self, *, reads: bool) -> Iterator[Hand]:
+    def _transaction(self, *, reads: bool) -> Iterator[SqlExecutor]:
         cursor = self._connection.execute(BEGIN[reads])
         try:
-            yield Hand("sqlite", cursor)
+            yield SqlExecutor("sqlite", cursor)
             self._connection.commit()
         except BaseException:
             self._connection.rollback()

@@ -10,9 +10,9 @@ from sqlalchemy import Column, Connection, MetaData, String, Table, Text, func, 
 from sqlalchemy.exc import SQLAlchemyError
 
 from runtimes.store.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_RESPONSES, CHAT_SESSIONS
-from runtimes.store.dialects import number_on, reader_of, repeatable
-from runtimes.store.sql_store import first_line, migrated, opened, schema_of
-from runtimes.store.store_factory import made_private
+from runtimes.store.dialects import advance_sequence, read_only_engine, repeatable_read_engine
+from runtimes.store.sql_store import first_error_line, migrate_engine, open_sql_engine, schema_of
+from runtimes.store.store_factory import ensure_private_file
 from runtimes.store.store_service import StoreError
 
 __all__ = ["copy_store"]
@@ -26,7 +26,7 @@ PAIRED_SESSIONS = Table(
 )
 # A row comes after those that it refers to.
 TABLES = (PAIRED_SESSIONS, CHAT_SESSIONS, CHAT_MESSAGES, CHAT_FENCES, CHAT_RESPONSES)
-AT_ONCE = 500  # rows
+BATCH_SIZE = 500  # rows
 
 
 def copy_store(
@@ -38,22 +38,22 @@ def copy_store(
     it has all of it afterwards, or nothing. Raises `StoreError`.
     """
     if isinstance(target, Path):
-        made_private(target)
-    before, after = opened(source), opened(target)
+        ensure_private_file(target)
+    before, after = open_sql_engine(source), open_sql_engine(target)
     try:
         had, newest = schema_of(before)
         if had != newest:
             raise StoreError(f"the store to copy has schema version {had}, not {newest}: svc db upgrade comes first")
-        migrated(after)
-        with repeatable(reader_of(before)).begin() as reader, after.begin() as writer:
+        migrate_engine(after)
+        with repeatable_read_engine(read_only_engine(before)).begin() as reader, after.begin() as writer:
             for table in TABLES:
                 if writer.execute(select(func.count()).select_from(table)).scalar_one():
                     raise StoreError(f"the store to copy to is not empty: there are rows in {table.name}")
             counts = {table.name: _copy(table, reader, writer, told) for table in TABLES}
-            number_on(writer, CHAT_MESSAGES.c.seq)
+            advance_sequence(writer, CHAT_MESSAGES.c.seq)
             return counts
     except SQLAlchemyError as error:
-        raise StoreError(f"the store cannot be copied: {first_line(error)}") from error
+        raise StoreError(f"the store cannot be copied: {first_error_line(error)}") from error
     finally:
         before.dispose()
         after.dispose()
@@ -61,9 +61,9 @@ def copy_store(
 
 def _copy(table: Table, reader: Connection, writer: Connection, told: Callable[[str, int, int], None]) -> int:
     count = reader.execute(select(func.count()).select_from(table)).scalar_one()
-    rows = reader.execute(select(table).order_by(*table.primary_key), execution_options={"yield_per": AT_ONCE})
+    rows = reader.execute(select(table).order_by(*table.primary_key), execution_options={"yield_per": BATCH_SIZE})
     done = 0
-    for some in rows.mappings().partitions(AT_ONCE):
+    for some in rows.mappings().partitions(BATCH_SIZE):
         values: list[dict[str, Any]] = [dict(row) for row in some]
         writer.execute(insert(table), values)
         done += len(values)

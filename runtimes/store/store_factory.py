@@ -12,11 +12,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from runtimes.files.private_files import private_folder
+from runtimes.files.private_files import ensure_private_folder
 from runtimes.store.memory_store import MemoryStore
 from runtimes.store.store_service import Store, StoreError
 
-__all__ = ["made_private", "named_store", "open_store", "store_files"]
+__all__ = ["ensure_private_file", "configured_store", "open_store", "store_files"]
 
 
 def open_store(where: str | Path) -> Store:
@@ -30,11 +30,11 @@ def open_store(where: str | Path) -> Store:
     if isinstance(where, str) and "://" in where:
         return _open_sql(where)
     path = Path(where).expanduser().absolute()
-    made_private(path)
+    ensure_private_file(path)
     return _open_file(path)
 
 
-def named_store(env: Mapping[str, str], settings: Mapping[str, str], home: Path) -> str | Path:
+def configured_store(env: Mapping[str, str], settings: Mapping[str, str], home: Path) -> str | Path:
     """Which store is wanted: `RELAY_SESSIONS_FILE` (wire core 4.5: set but empty is memory only), `SVC_DATABASE_URL`,
     else a file of the home. `settings` are those of the environment `env` and what stands in the home.
 
@@ -61,7 +61,7 @@ def store_files(where: str) -> list[str]:
     return [f"{file}{end}" for end in ("", "-wal", "-shm", "-journal")]
 
 
-def made_private(path: Path) -> None:
+def ensure_private_file(path: Path) -> None:
     """Have a database file be there, for its owner alone. Raises `StoreError`."""
     try:
         private_folder_for(path)
@@ -74,7 +74,7 @@ def made_private(path: Path) -> None:
 def private_folder_for(path: Path) -> None:
     """Make the folder of a database file, if it is missing."""
     if not path.parent.is_dir():
-        private_folder(path.parent)
+        ensure_private_folder(path.parent)
 
 
 def _open_file(path: Path) -> Store:

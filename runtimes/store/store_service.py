@@ -8,13 +8,13 @@ from typing import Any, Protocol
 from attrs import frozen
 
 from runtimes.host.pump import Pump
-from runtimes.host.thread_pool import ThreadCall, Workers
+from runtimes.host.thread_pool import ThreadCall, ThreadPool
 from svc_proto.commands import Query, StoreRequest
 from svc_proto.facts import FailureKind
 
-__all__ = ["Asked", "Store", "StoreError", "StoreService", "StoreWorker", "outcome_of"]
+__all__ = ["StoreJob", "Store", "StoreError", "StoreService", "StoreWorker", "outcome_of"]
 
-TOGETHER = 64  # requests of one transaction: whoever else wants the file must not wait long
+MAX_BATCH = 64  # requests of one transaction: whoever else wants the file must not wait long
 
 
 class StoreError(Exception):
@@ -35,7 +35,7 @@ class Store(Protocol):
 
 
 @frozen(eq=False)
-class Asked:
+class StoreJob:
     """A request as work for the thread of its store."""
 
     store: Store
@@ -46,21 +46,21 @@ class Asked:
         return self.store.execute(self.request)
 
 
-class StoreWorker(Workers):
+class StoreWorker(ThreadPool):
     """The one thread of a store. What came while it was busy is carried out together, and waits for the disk once."""
 
     def __init__(self, post: Callable[[Callable[[], None]], None]) -> None:
         super().__init__("store", 1, post)
 
     def _carry_out(self, job: ThreadCall) -> Sequence[ThreadCall]:
-        jobs = [job, *self._waiting(TOGETHER - 1)]
-        asked = [(each, each.work) for each in jobs if isinstance(each.work, Asked) and each.begin()]
+        jobs = [job, *self._waiting(MAX_BATCH - 1)]
+        asked = [(each, each.work) for each in jobs if isinstance(each.work, StoreJob) and each.begin()]
         if len(asked) == 1:
             asked[0][0].run()
         elif asked:
             answers = asked[0][1].store.execute_all([work.request for _, work in asked])
             for (each, _), answer in zip(asked, answers, strict=True):
-                each.settle(answer)
+                each.set_result(answer)
         return jobs
 
 
@@ -78,7 +78,7 @@ class StoreService:
         if store is None:
             self._pump.refuse(command.op, FailureKind.UNSUPPORTED, "no store")
             return
-        self._pump.work(command.op, self._worker, Asked(store, command.request))
+        self._pump.work(command.op, self._worker, StoreJob(store, command.request))
 
 
 def outcome_of(store: Store, request: StoreRequest[Any]) -> object:

@@ -19,11 +19,11 @@ from svc_proto.facts import HTTP1, HTTP2
 __all__ = [
     "HANDSHAKE_TIMEOUT",
     "MAX_HANDSHAKES",
-    "PinnedTls",
+    "PinnedTrust",
     "ServerContext",
     "TlsFileError",
     "client_context",
-    "own_context",
+    "context_for_certificates",
     "server_context",
 ]
 
@@ -44,7 +44,7 @@ class ServerContext(ssl.SSLContext):
     cert: str | Path
     key: str | Path | None
 
-    def again(self) -> ServerContext:
+    def reload(self) -> ServerContext:
         """A fresh one, made of what is in the files now. Blocks. Raises `TlsFileError`."""
         return server_context(self.cert, self.key)
 
@@ -89,7 +89,7 @@ def client_context(cafile: str | Path | None = None) -> ssl.SSLContext:
     return _common(context)
 
 
-def own_context(*certificates: str | Path) -> ssl.SSLContext:
+def context_for_certificates(*certificates: str | Path) -> ssl.SSLContext:
     """Trust in certificates of our own, whoever issued them and whatever name they bear."""
     context = client_context(certificates[0])
     for certificate in certificates[1:]:
@@ -103,7 +103,7 @@ def own_context(*certificates: str | Path) -> ssl.SSLContext:
     return context
 
 
-class PinnedTls:
+class PinnedTrust:
     """A client's trust that remembers keys: a server whose pin is known needs that key, and nothing else.
 
     Without a pin the system's trust decides, and the pin is there to be asked for afterwards (wire core 10.8). Used on

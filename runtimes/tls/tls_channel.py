@@ -13,20 +13,20 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from runtimes.failures import failure_of, why
+from runtimes.failures import failure_of, short_reason
 from runtimes.host.pump import Pump
 from runtimes.net.file_body import FileBody
-from runtimes.net.tcp_channel import READ_SIZE, Channel
+from runtimes.net.tcp_channel import READ_SIZE, TcpChannel
 from svc_proto.facts import ChannelId, Failure, FailureKind, Received
 
-__all__ = ["Opening", "TlsChannel"]
+__all__ = ["HandshakeHandler", "TlsChannel"]
 
 # What is offered belongs to a context, which several loops may share; a connection keeps what it began with.
 _OFFERING = threading.Lock()
-CHUNK = 64 * 1024  # plaintext bytes encrypted at once
+CHUNK_SIZE = 64 * 1024  # plaintext bytes encrypted at once
 
 
-class Opening(Protocol):
+class HandshakeHandler(Protocol):
     """Who wants to know how a handshake ended."""
 
     def opened(self, channel: TlsChannel, alpn: str | None) -> None:
@@ -36,7 +36,7 @@ class Opening(Protocol):
         """The handshake has failed, and the socket is closed."""
 
 
-class TlsChannel(Channel):
+class TlsChannel(TcpChannel):
     """A connected TCP socket with TLS."""
 
     __slots__ = (
@@ -59,7 +59,7 @@ class TlsChannel(Channel):
         ch: ChannelId,
         context: ssl.SSLContext,
         *,
-        opening: Opening,
+        opening: HandshakeHandler,
         server_hostname: str | None = None,
         alpn: Sequence[str] | None = None,
     ) -> None:
@@ -72,7 +72,7 @@ class TlsChannel(Channel):
             self._tls = context.wrap_bio(
                 self._in, self._out, server_side=server_hostname is None, server_hostname=server_hostname
             )
-        self._opening: Opening | None = opening
+        self._opening: HandshakeHandler | None = opening
         self._encrypted: deque[memoryview] = deque()
         self._unreported_plain = 0
         self._notified = False  # close_notify was written
@@ -112,7 +112,7 @@ class TlsChannel(Channel):
     def _give_up(self, failure: Failure) -> None:
         opening = self._opening
         self._opening = None
-        self.drop()
+        self.abandon()
         if opening is not None:
             opening.failed(self, failure)
 
@@ -132,7 +132,7 @@ class TlsChannel(Channel):
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
-            self.end(why(error))
+            self.end(short_reason(error))
             return
         if not data:
             self.end("TLS: the connection ended without close_notify")
@@ -153,7 +153,7 @@ class TlsChannel(Channel):
         if self.gone:
             return
         if self._error is not None:
-            self.end(why(self._error))
+            self.end(short_reason(self._error))
         elif self._ended and not self._paused and not self.read_closed:
             self.read_end()
 
@@ -187,7 +187,7 @@ class TlsChannel(Channel):
         """Encrypt, and hand the records to the kernel; how much plaintext was taken."""
         taken = 0
         while taken < len(data) and self._push():
-            part = data[taken : taken + CHUNK]
+            part = data[taken : taken + CHUNK_SIZE]
             if not self._encrypt(part):
                 break
             taken += len(part)
@@ -195,7 +195,7 @@ class TlsChannel(Channel):
         self._push()
         return taken
 
-    def settled(self) -> bool:
+    def check_finished(self) -> bool:
         """Have all records left?"""
         return not self._encrypted
 
@@ -209,7 +209,7 @@ class TlsChannel(Channel):
             except ssl.SSLWantReadError:
                 pass
             except (ssl.SSLError, ValueError) as error:
-                self.end(why(error))
+                self.end(short_reason(error))
                 return
         if self._push():
             super().shut()
@@ -237,7 +237,7 @@ class TlsChannel(Channel):
         try:
             self._tls.write(data)
         except (ssl.SSLError, ValueError) as error:
-            self.end(why(error))
+            self.end(short_reason(error))
             return False
         return True
 
@@ -253,21 +253,21 @@ class TlsChannel(Channel):
             except (BlockingIOError, InterruptedError):
                 n = 0
             except OSError as error:
-                self.end(why(error))
+                self.end(short_reason(error))
                 return False
             taken += n
             if n < len(record):
                 self._encrypted[0] = record[n:]
                 self.wait_writable()
-                self._tell(min(taken, self._unreported_plain - 1))
+                self._report_sent(min(taken, self._unreported_plain - 1))
                 return False
             self._encrypted.popleft()
         if self.gone:
             return False
-        self._tell(self._unreported_plain)
+        self._report_sent(self._unreported_plain)
         return not self.gone
 
-    def _tell(self, n: int) -> None:
+    def _report_sent(self, n: int) -> None:
         if n > 0:
             self._unreported_plain -= n
             self.pump.sent(self, n)

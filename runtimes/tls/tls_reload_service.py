@@ -10,21 +10,21 @@ from collections.abc import Sequence
 
 from runtimes.failures import HostError
 from runtimes.host.pump import Pump
-from runtimes.host.thread_pool import Workers
+from runtimes.host.thread_pool import ThreadPool
 from runtimes.net.listener import Acceptor
 from runtimes.tls.contexts import ServerContext, TlsFileError
 from svc_proto.commands import ReloadTls, TlsReloaded
 from svc_proto.facts import FailureKind
 
-__all__ = ["TlsReload"]
+__all__ = ["TlsReloadService"]
 
 Loaded = list[tuple[Acceptor, ServerContext, str]]
 
 
-class TlsReload:
+class TlsReloadService:
     """The service for `ReloadTls`."""
 
-    def __init__(self, pump: Pump, workers: Workers, acceptors: Sequence[Acceptor]) -> None:
+    def __init__(self, pump: Pump, workers: ThreadPool, acceptors: Sequence[Acceptor]) -> None:
         self._pump = pump
         self._workers = workers
         self._acceptors = acceptors
@@ -35,7 +35,7 @@ class TlsReload:
 
         def load() -> Loaded:
             try:
-                fresh = [(acceptor, context.again()) for acceptor, context in stale]
+                fresh = [(acceptor, context.reload()) for acceptor, context in stale]
             except TlsFileError as error:
                 raise HostError(FailureKind.TLS, str(error)) from error
             return [(acceptor, context, context.pin()) for acceptor, context in fresh]

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from clients.phone.emulator import EmulatedPhone
-from runtimes.sim.host import Host
-from runtimes.sim.process import Process
-from runtimes.sim.simulation import World
+from runtimes.sim.host import SimHost
+from runtimes.sim.process import SimProcess
+from runtimes.sim.simulation import Simulation
 from svc_proto.agent.agent_factory import AgentConfig, AgentParts, build_agent
 from svc_proto.agent.interface import (
     ApprovalRequested,
@@ -164,13 +164,13 @@ class AgentHarness:
         handset: EmulatedPhone | None = None,
         **config: Any,
     ) -> None:
-        self.sim = World(trace=False)
-        self.agent_host: Host = self.sim.host("agent", "10.0.0.1")
+        self.sim = Simulation(trace=False)
+        self.agent_host: SimHost = self.sim.host("agent", "10.0.0.1")
         self.disk = self.agent_host.disk
         self.config = AgentConfig(**{"home": HOME, "pace": 0.0, **config})
         self.model = ScriptedModel(model)
         self.host = RecordingAgentHost()
-        self.processes: list[Process] = []
+        self.processes: list[SimProcess] = []
         self.news: list[Notify] = []  # of the phone
         self.serve(self.model, MODEL_PORT, self.sim.host("model", "10.0.0.2"))
         if relay or phone:
@@ -194,7 +194,7 @@ class AgentHarness:
         host.start(lambda entropy: Overhearing(Engine(phone, entropy=entropy), self.news))
         self.sim.run_for(5.0)
 
-    def serve(self, service: Service, port: int, host: Host | None = None) -> Process:
+    def serve(self, service: Service, port: int, host: SimHost | None = None) -> SimProcess:
         """A server, on the agent's own host if there is no other."""
         process = (host or self.agent_host).start(lambda entropy: Engine(service, entropy=entropy), [port])
         self.processes.append(process)

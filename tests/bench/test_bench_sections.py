@@ -288,7 +288,7 @@ def test_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_without_engines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "find_engines", lambda: {"listen": []})
+    monkeypatch.setattr(words, "find_speech_programs", lambda: {"listen": []})
     (table,) = words_section(TINY, SILENT)
     assert "missing" in table.notes[0]
 

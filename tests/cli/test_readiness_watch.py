@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from runtimes.sim.process import Process
-from runtimes.sim.simulation import World
+from runtimes.sim.process import SimProcess
+from runtimes.sim.simulation import Simulation
 from svc_proto.cli.readiness_watch import RESPONSE_TIMEOUT, SOON, ReadinessWatch
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
@@ -15,7 +15,7 @@ class Supervised:
     """A relay, and what watches it and one more server that may not be there."""
 
     def __init__(self, every: float | None = EVERY) -> None:
-        self.world = World(trace=True)
+        self.world = Simulation(trace=True)
         self.host = self.world.host("home", "10.0.0.1")
         self.relay = self.host.start(
             lambda entropy: Engine(Relay(RelayConfig()), entropy=entropy), [8767], name="relay"
@@ -23,7 +23,7 @@ class Supervised:
         urls = [f"http://10.0.0.1:{port}" for port in (8767, 8642)]
         self.watch = self.host.start(lambda entropy: Engine(ReadinessWatch(urls, every), entropy=entropy), name="watch")
 
-    def start(self, port: int = 8642) -> Process:
+    def start(self, port: int = 8642) -> SimProcess:
         return self.host.start(lambda entropy: Engine(Relay(RelayConfig()), entropy=entropy), [port], name=f"on {port}")
 
     @property

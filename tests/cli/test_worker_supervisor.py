@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runtimes.sim.child import Child, Script
-from runtimes.sim.process import Process
-from runtimes.sim.simulation import World
+from runtimes.sim.child import ScriptedProgram, SimChild
+from runtimes.sim.process import SimProcess
+from runtimes.sim.simulation import Simulation
 from svc_proto.cli.worker_supervisor import (
     LONGEST,
     MAX_PAUSE,
@@ -36,10 +36,10 @@ def worker(n: int) -> WorkerSpec:
     )
 
 
-class Program(Script):
+class Program(ScriptedProgram):
     """Does what it is told by its yard."""
 
-    def __init__(self, child: Child, yard: Yard) -> None:
+    def __init__(self, child: SimChild, yard: Yard) -> None:
         super().__init__(child)
         self.yard = yard
         self.name = " ".join(child.argv).removeprefix("/bin/")
@@ -59,18 +59,18 @@ class Yard:
     """A crew, and the programs that it starts."""
 
     def __init__(
-        self, workers: int = 2, needed: WorkerSpec | None = REDIS, on_start: Callable[[Child], object] | None = None
+        self, workers: int = 2, needed: WorkerSpec | None = REDIS, on_start: Callable[[SimChild], object] | None = None
     ):
-        self.running: dict[str, Child] = {}
+        self.running: dict[str, SimChild] = {}
         self.told: list[str] = []
         self.deaf: set[str] = set()
         self.on_start = on_start or (lambda child: child.emit(b"hello\nready to accept\n"))
-        self.world = World(trace=True)
+        self.world = Simulation(trace=True)
         host = self.world.host("home", "10.0.0.1")
         for name in ("/bin/redis", "/bin/worker"):
             host.programs[name] = lambda child: Program(child, self)
         crew = WorkerSupervisor(needed, [worker(n + 1) for n in range(workers)])
-        self.process: Process = host.start(lambda entropy: Engine(crew, entropy=entropy), name="crew")
+        self.process: SimProcess = host.start(lambda entropy: Engine(crew, entropy=entropy), name="crew")
         self.world.run_for(SOON)
 
     def take(self) -> list[str]:
@@ -151,7 +151,7 @@ def test_one_that_ends_comes_back_after_longer_and_longer_pauses() -> None:
 
 
 def test_one_that_never_was_ready_ends_all() -> None:
-    def start(child: Child) -> None:
+    def start(child: SimChild) -> None:
         if child.argv[-1] == "2":
             child.exit(2)
         else:
@@ -161,7 +161,7 @@ def test_one_that_never_was_ready_ends_all() -> None:
     assert yard.end == (2, "worker 2 has ended with 2")
     assert yard.take()[-1] == "SIGTERM redis"
 
-    def die(child: Child) -> None:
+    def die(child: SimChild) -> None:
         child.emit(b"a\nno room\n")
         child.die(SignalName.KILL)
 

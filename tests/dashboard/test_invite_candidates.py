@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.sim.child import Child, Script
+from runtimes.sim.child import ScriptedProgram, SimChild
 from svc_proto.basics.brand import HERMES
 from svc_proto.relay_config import RelayConfig
 from tests.loops.boards import Board
@@ -30,7 +30,7 @@ PUBLIC = {
 }
 
 
-class Tailscale(Script):
+class Tailscale(ScriptedProgram):
     """Says what it is to this host, and ends; `/silent` never does."""
 
     def on_start(self) -> None:
@@ -39,14 +39,14 @@ class Tailscale(Script):
         self.child.exit(0)
 
 
-class Silent(Script):
+class Silent(ScriptedProgram):
     def on_start(self) -> None:
         pass
 
 
 def mesh_of(world: VirtualWorld, program: Any = Tailscale) -> None:
-    def start(child: Child) -> Script:
-        script: Script = program(child)
+    def start(child: SimChild) -> ScriptedProgram:
+        script: ScriptedProgram = program(child)
         return script
 
     world.relay_host.programs["/bin/tailscale"] = start

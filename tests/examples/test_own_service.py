@@ -14,7 +14,7 @@ import pytest
 from examples.codecs import ask
 from examples.own_service import PAUSE, Notes
 from runtimes.host.host import Program
-from runtimes.loops.waker import Handle
+from runtimes.loops.waker import HostHandle
 from runtimes.net.listener import bind
 from runtimes.run import run
 from svc_proto import Accepted, Address, ChannelId, Moment, Received, Send, Started
@@ -25,7 +25,7 @@ HOME = Address("127.0.0.1", 8080)
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    listener, handle = bind("127.0.0.1", 0), Handle()
+    listener, handle = bind("127.0.0.1", 0), HostHandle()
     program = Program(core=Engine(Notes(), entropy=os.urandom), listeners=[listener])
     codes: list[int] = []
     thread = threading.Thread(target=lambda: codes.append(run(program, "threads", handle=handle)))

@@ -18,7 +18,7 @@ from fuzz.steps import (
     Step,
 )
 from fuzz.story import in_words, sentence, story
-from runtimes.sim.trace import Record
+from runtimes.sim.trace import TraceRecord
 from svc_proto import facts
 from svc_proto.commands import (
     Abort,
@@ -91,8 +91,8 @@ def test_a_fact_or_a_command_in_words(what: Fact | Command | str | None, words: 
 
 def test_steps_and_events_are_told_in_order_short_and_without_secrets() -> None:
     records = [
-        Record(1002.0, "relay#1", Send(CH, b'Bearer key-1 {"session_token":"0123456789"} ' + b"x" * 500)),
-        Record(1003.0, "relay#1", facts.Sent(CH, 544)),
+        TraceRecord(1002.0, "relay#1", Send(CH, b'Bearer key-1 {"session_token":"0123456789"} ' + b"x" * 500)),
+        TraceRecord(1003.0, "relay#1", facts.Sent(CH, 544)),
     ]
     lines = story(records, [(1003.0, "7. socket 3 is left")], {"key-1": "the API's key"}, 1000.0).splitlines()
     assert lines[0].startswith(

@@ -169,7 +169,7 @@ class LiveRelay(Running, RelayHandle):
         def make(logger: logging.Logger) -> Program:
             services = Services(
                 state=folder,
-                rooms=tuple(map(Path, service.rooms)),
+                extra_state_folders=tuple(map(Path, service.rooms)),
                 spool=folder / "spool",
                 store=store,
                 logger=logger,
@@ -279,7 +279,7 @@ class LivePhone(Running, PhoneHandle):
 
         def make(logger: logging.Logger) -> Program:
             core = Engine(make_phone(config), entropy=os.urandom)
-            return Program(core=core, services=Services(logger=logger, client_tls=world.client_tls), on_tell=tell)
+            return Program(core=core, services=Services(logger=logger, client_tls=world.client_tls), on_notify=tell)
 
         self.begin(make)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import evolve
 
-from runtimes.sim.connection import End
+from runtimes.sim.connection import SimEnd
 from runtimes.sim.redis_server import redis_core
 from svc_proto.api.config import ApiConfig
 from svc_proto.relay_config import RelayConfig
@@ -88,7 +88,7 @@ class Nodes(Together):
         self._network.unlisten(self._host, self.port, self)
         super().kill()
 
-    def accepted(self, end: End) -> None:
+    def accepted(self, end: SimEnd) -> None:
         """The next has it, or the one that had the last from there."""
         self._next = (self._next + 1) % NODES
         place = self._places.setdefault(end.peer.host, self._next) if self._world.kept else self._next

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from runtimes.sim.child import Script
+from runtimes.sim.child import ScriptedProgram
 from svc_proto.relay_config import LocalTrustPolicy
 from svc_proto.service_clients.local_pairing import DEVICE_NAME
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
@@ -55,7 +55,7 @@ def is_running(world: World, pid: int) -> bool:
     return runs(pid)
 
 
-class ReadyProgram(Script):
+class ReadyProgram(ScriptedProgram):
     """A program of a simulated host that prints a line and waits for its end."""
 
     def on_start(self) -> None:

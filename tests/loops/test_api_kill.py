@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from runtimes.sim.simulation import World as Simulation
+from runtimes.sim.simulation import Simulation as Simulation
 from svc_proto.commands import Send
 from tests.loops.conftest import open_world
 from tests.loops.session_events import check_turn

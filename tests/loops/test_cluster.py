@@ -19,7 +19,7 @@ from tests.loops.conftest import open_world
 from tests.loops.voices import VoiceClient, create
 from tests.loops.wires import Ws
 from tests.loops.world import RelayHandle, World, bearer
-from tests.runtimes.redis_server import RedisServer, Watched, needs_redis
+from tests.runtimes.redis_server import RedisServer, RedisWithSentinels, needs_redis
 
 pytestmark = needs_redis
 
@@ -171,7 +171,7 @@ def test_a_code_outlives_a_cut_of_the_connections_to_redis(nodes: World, redis: 
 def test_when_sentinels_make_another_the_master_codes_revocations_and_commands_survive(
     runtime: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    with Watched(tmp_path) as watched, open_world(runtime, tmp_path, request) as nodes:
+    with RedisWithSentinels(tmp_path) as watched, open_world(runtime, tmp_path, request) as nodes:
         for _ in range(2):
             nodes.start_relay(durable=True, cluster=watched.address)
         phone = paired(nodes)

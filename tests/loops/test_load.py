@@ -19,7 +19,7 @@ import pytest
 from attrs import define, field
 
 from runtimes.net.file_body import FileBody
-from runtimes.net.tcp_channel import Channel
+from runtimes.net.tcp_channel import TcpChannel
 from runtimes.tls.tls_channel import TlsChannel
 from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.flow import Task
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.full  # thousands of sockets
 
 CLIENTS = 2000  # on each loop, of which BATCH at once
 BATCH = 100
-KINDS = (Channel, TlsChannel, FileBody, ServerChannel, Exchange, WebSocketConnection, Task, asyncio.Task)
+KINDS = (TcpChannel, TlsChannel, FileBody, ServerChannel, Exchange, WebSocketConnection, Task, asyncio.Task)
 TASKS = {"trio._core._run.Task", "curio.task.Task"}  # of loops that need not be installed
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)  # the preface and SETTINGS without any

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from runtimes.sim.host import Host, Port
-from runtimes.sim.process import Process
+from runtimes.sim.host import SimHost, SimPort
+from runtimes.sim.process import SimProcess
 from runtimes.sim.raw_peer import ConnectFailed
-from runtimes.sim.raw_peer import Wire as SimWire
-from runtimes.sim.simulation import LimitPassed
-from runtimes.sim.simulation import World as Simulation
+from runtimes.sim.raw_peer import RawPeer as SimWire
+from runtimes.sim.simulation import Simulation as Simulation
+from runtimes.sim.simulation import SimulationLimitError
 from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
@@ -67,7 +67,7 @@ class VirtualWire(Wire):
 
         try:
             self._simulation.run_until(something, timeout)
-        except LimitPassed as passed:
+        except SimulationLimitError as passed:
             raise TimeoutError(str(passed)) from None
         if not arrived and not wire.eof:
             raise ConnectionResetError(wire.why)
@@ -114,7 +114,7 @@ class NotStarted(Exception):  # noqa: N818 - the name says what happened
 class Simulated(ProgramHandle):
     """A simulated process."""
 
-    def __init__(self, world: VirtualWorld, process: Process) -> None:
+    def __init__(self, world: VirtualWorld, process: SimProcess) -> None:
         self._world = world
         self.process = process
 
@@ -134,7 +134,7 @@ class Simulated(ProgramHandle):
 class VirtualRelay(Simulated, RelayHandle):
     """A server."""
 
-    def __init__(self, world: VirtualWorld, process: Process, port: int) -> None:
+    def __init__(self, world: VirtualWorld, process: SimProcess, port: int) -> None:
         super().__init__(world, process)
         self.port = port
         self._await_ready()
@@ -197,7 +197,7 @@ class VirtualServers(Together):
 class VirtualPhone(Simulated, PhoneHandle):
     """A phone on a host of its own."""
 
-    def __init__(self, world: VirtualWorld, host: Host, config: PhoneConfig, make_phone: MakePhone) -> None:
+    def __init__(self, world: VirtualWorld, host: SimHost, config: PhoneConfig, make_phone: MakePhone) -> None:
         self.news = []
 
         def make(entropy: Entropy) -> Core:
@@ -229,7 +229,7 @@ class VirtualWorld(World):
         """Have it run as one process at this port, and at others without TLS."""
         host = self._peer_host if service.apart else self.relay_host
         host.rooms = service.rooms or host.rooms
-        doors = [Port(port, tls=service.tls, alpn="h2" if service.tls else None), *map(Port, others)]
+        doors = [SimPort(port, tls=service.tls, alpn="h2" if service.tls else None), *map(SimPort, others)]
 
         def make(entropy: Entropy) -> Core:
             if service.name == "relay" and not service.durable:
@@ -287,7 +287,7 @@ class VirtualWorld(World):
     def wait_until(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
         try:
             self.simulation.run_until(so, timeout)
-        except LimitPassed as passed:
+        except SimulationLimitError as passed:
             raise TimeoutError(str(passed)) from None
 
     def pause(self) -> None:

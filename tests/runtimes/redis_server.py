@@ -68,19 +68,19 @@ class RedisServer:
 
     def cut(self) -> None:
         """Close the connections of all subscribers; the keys stay."""
-        self.ask("CLIENT", "KILL", "TYPE", "pubsub")
+        self.execute("CLIENT", "KILL", "TYPE", "pubsub")
 
     def subscribers(self) -> set[str]:
         """Return the ids of the connections that have subscribed."""
-        lines = self.ask("CLIENT", "LIST", "TYPE", "pubsub").splitlines()
+        lines = self.execute("CLIENT", "LIST", "TYPE", "pubsub").splitlines()
         return {line.split()[0] for line in lines if line.startswith("id=")}
 
     @property
     def role(self) -> str:
         """`master` or `slave`, as it says itself."""
-        return self.ask("ROLE").splitlines()[2]
+        return self.execute("ROLE").splitlines()[2]
 
-    def ask(self, *words: str) -> str:
+    def execute(self, *words: str) -> str:
         """A command, and the answer in RESP2."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT) as sock:
             sock.sendall(f"AUTH {PASSWORD}\r\n{' '.join(words)}\r\nQUIT\r\n".encode())
@@ -88,7 +88,7 @@ class RedisServer:
         return data.decode().removeprefix("+OK\r\n").removesuffix("+OK\r\n")
 
 
-class Watched:
+class RedisWithSentinels:
     """A master and its replica, and three Sentinels that watch them; a context.
 
     The first Sentinel notices the loss of the master long before the others and needs no second opinion (quorum 1), so
@@ -114,7 +114,7 @@ class Watched:
     def __enter__(self) -> Self:
         self.master.start()
         self.replica.start()
-        while "state=online" not in self.master.ask("INFO", "replication"):
+        while "state=online" not in self.master.execute("INFO", "replication"):
             pass
         for (place, port), down_after in zip(self._sentinels, DOWN_AFTER, strict=True):
             lines = [
@@ -141,7 +141,7 @@ class Watched:
     def in_step(self) -> bool:
         """Whether the replica has all that the master has taken: it is asked first, so it may only have more since."""
         behind, ahead = (
-            int(server.ask("INFO", "replication").partition("master_repl_offset:")[2].split()[0])
+            int(server.execute("INFO", "replication").partition("master_repl_offset:")[2].split()[0])
             for server in (self.replica, self.master)
         )
         return behind >= ahead

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from runtimes.host.host import Program, Services
-from runtimes.loops.waker import Handle
+from runtimes.loops.waker import HostHandle
 from runtimes.net.listener import Listener, bind
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Operation, Ready
@@ -56,10 +56,10 @@ class ScriptCore:
         return self.deadline
 
 
-class Live:
+class RunningCore:
     """A running core, seen from the test."""
 
-    def __init__(self, core: ScriptCore, listener: Listener, extra: Listener | None, handle: Handle) -> None:
+    def __init__(self, core: ScriptCore, listener: Listener, extra: Listener | None, handle: HostHandle) -> None:
         self.core = core
         self.listener = listener
         self.extra = extra
@@ -83,7 +83,7 @@ class Live:
         self.core.orders.append(list(commands))
         self.control.sendall(b"!")
 
-    def ask(self, operation: Operation[Any]) -> Done | Failed:
+    def run_operation(self, operation: Operation[Any]) -> Done | Failed:
         """Order an operation and wait for its answer."""
         self.order(operation)
         return self.answer(operation.op)
@@ -95,7 +95,7 @@ class Live:
                 return fact
 
     def done(self, operation: Operation[Any]) -> Any:
-        answer = self.ask(operation)
+        answer = self.run_operation(operation)
         assert isinstance(answer, Done), answer
         return answer.result
 
@@ -127,7 +127,7 @@ def running(
     tls: ssl.SSLContext | None = None,
     listener: Listener | None = None,
     more: Sequence[Listener] = (),
-) -> Iterator[Live]:
+) -> Iterator[RunningCore]:
     """A scripted core that runs; with `tls`, `live.extra` is a second listener that speaks it.
 
     `more` are further listeners of the same program.
@@ -138,7 +138,7 @@ def running(
     listeners = [plain, *([] if extra is None else [extra]), *more]
     program = Program(core=core, listeners=listeners, services=services or Services())
     beside = Beside(program, runtime)
-    live = Live(core, plain, extra, beside.handle)
+    live = RunningCore(core, plain, extra, beside.handle)
     try:
         yield live
     finally:

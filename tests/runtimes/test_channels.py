@@ -86,14 +86,14 @@ def test_small_writes_that_follow_each_other_leave_together(runtime: str) -> Non
         live.order(*(Send(ch, b"%02d" % n) for n in range(100)))
         assert read_exactly(sock, 200) == b"".join(b"%02d" % n for n in range(100))
         assert [live.expect(Sent).n, live.expect(Sent).n] == [2, 198]
-        size = channel_module.SMALL
+        size = channel_module.COALESCE_SIZE
         live.order(Send(ch, b"a"), Send(ch, b"b" * size), Send(ch, b"c" * size), Send(ch, b"d"), CloseWrite(ch))
         assert read_all(sock) == b"a" + b"b" * size + b"c" * size + b"d"
         sock.close()
 
 
 def test_what_may_be_told_of_late_is_told_with_what_is_not(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pump, "LATE", 1000.0)
+    monkeypatch.setattr(pump, "COALESCE_DELAY", 1000.0)
     with running(runtime) as live:
         sock, ch = live.accept()
         live.order(Send(ch, b"ab", low_priority=True))
@@ -107,19 +107,19 @@ def test_what_may_be_told_of_late_is_told_with_what_is_not(runtime: str, monkeyp
 
 
 def test_much_is_told_of_at_once(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pump, "LATE", 1000.0)
+    monkeypatch.setattr(pump, "COALESCE_DELAY", 1000.0)
     with running(runtime) as live:
         sock, ch = live.accept()
-        live.order(Send(ch, b"x" * (pump.MOST_LATE - 1), low_priority=True))
-        assert len(read_exactly(sock, pump.MOST_LATE - 1)) == pump.MOST_LATE - 1
+        live.order(Send(ch, b"x" * (pump.MAX_LOW_PRIORITY_BYTES - 1), low_priority=True))
+        assert len(read_exactly(sock, pump.MAX_LOW_PRIORITY_BYTES - 1)) == pump.MAX_LOW_PRIORITY_BYTES - 1
         live.order(Send(ch, b"x", low_priority=True))
-        assert live.expect(Sent) == Sent(ch, pump.MOST_LATE)
+        assert live.expect(Sent) == Sent(ch, pump.MAX_LOW_PRIORITY_BYTES)
         sock.close()
 
 
 @pytest.mark.parametrize("gone", [False, True])
 def test_nothing_is_told_before_what_is_late(runtime: str, gone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pump, "LATE", 0.0 if not gone else 1000.0)
+    monkeypatch.setattr(pump, "COALESCE_DELAY", 0.0 if not gone else 1000.0)
     with running(runtime) as live:
         sock, ch = live.accept()
         live.order(Send(ch, b"a", low_priority=True))

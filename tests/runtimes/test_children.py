@@ -33,7 +33,7 @@ from svc_proto.facts import (
     Received,
     Sent,
 )
-from tests.runtimes.processes.spawned_child import CH, ERR, SIZE, Child, wait_gone
+from tests.runtimes.processes.spawned_child import CH, ERR, SIZE, SpawnedChild, wait_gone
 from tests.runtimes.scripted_core import running
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 def test_echo_through_cat_and_the_end_of_its_input(runtime: str) -> None:
     with running(runtime) as live:
-        child = Child(live, "cat")
+        child = SpawnedChild(live, "cat")
         child.send(b"hello")
         child.until(b"hello")
         live.order(Send(CH, b" world"), CloseWrite(CH), CloseWrite(CH), Send(CH, b"never"))
@@ -58,14 +58,14 @@ def test_echo_through_cat_and_the_end_of_its_input(runtime: str) -> None:
 @pytest.mark.parametrize("terminal", [False, True])
 def test_how_it_ended(runtime: str, shell: str, status: int, terminal: bool) -> None:
     with running(runtime) as live:
-        child = Child(live, shell=f"echo last; {shell}", terminal=terminal)
+        child = SpawnedChild(live, shell=f"echo last; {shell}", terminal=terminal)
         assert child.closed().exit == status
         assert child.data.strip() == b"last"
 
 
 def test_error_output_is_a_channel_of_its_own(runtime: str) -> None:
     with running(runtime) as live:
-        child = Child(live, shell="echo out; echo err >&2; exit 3", stderr=ERR)
+        child = SpawnedChild(live, shell="echo out; echo err >&2; exit 3", stderr=ERR)
         live.order(Send(ERR, b"x"), CloseWrite(ERR))
         assert child.closed() == Closed(CH, "exit status 3", 3)
         assert (child.data, child.errors) == (b"out\n", b"err\n")
@@ -74,21 +74,21 @@ def test_error_output_is_a_channel_of_its_own(runtime: str) -> None:
 
 def test_error_output_that_nobody_wants(runtime: str) -> None:
     with running(runtime) as live:
-        child = Child(live, shell="trap '' PIPE; read go; echo err >&2; echo out", stderr=ERR)
+        child = SpawnedChild(live, shell="trap '' PIPE; read go; echo err >&2; echo out", stderr=ERR)
         live.order(Abort(ERR), Abort(ERR))
         assert child.closed(ERR) == Closed(ERR, "aborted")
         child.send(b"go\n")
         assert child.closed() == Closed(CH, "exit status 0", 0)
         assert child.data == b"out\n"
     with running(runtime) as live:
-        child = Child(live, shell="echo err >&2; echo out")
+        child = SpawnedChild(live, shell="echo err >&2; echo out")
         assert child.closed().exit == 0
         assert child.data == b"out\n"
 
 
 def test_error_output_is_held_back_and_given_up_at_the_end(runtime: str) -> None:
     with running(runtime) as live:
-        child = Child(live, shell="read line; echo err >&2", stderr=ERR)
+        child = SpawnedChild(live, shell="read line; echo err >&2", stderr=ERR)
         live.order(PauseReading(ERR))
         child.send(b"go\n")
         while not any(isinstance(fact, ReadClosed) for fact in child.facts):
@@ -101,11 +101,13 @@ def test_error_output_is_held_back_and_given_up_at_the_end(runtime: str) -> None
 
 def test_environment_and_folder(runtime: str, tmp_path: Path) -> None:
     with running(runtime) as live:
-        child = Child(live, shell='echo "$A-$HOME"; pwd', env=(("A", "é"),), cwd=str(tmp_path), inherited_env=("HOME",))
+        child = SpawnedChild(
+            live, shell='echo "$A-$HOME"; pwd', env=(("A", "é"),), cwd=str(tmp_path), inherited_env=("HOME",)
+        )
         child.closed()
         assert child.data.decode() == f"é-{os.environ['HOME']}\n{tmp_path}\n"
     with running(runtime) as live:
-        child = Child(live, shell='echo "$A"; pwd; tty', env=(("A", "b"),), cwd=str(tmp_path), terminal=True)
+        child = SpawnedChild(live, shell='echo "$A"; pwd; tty', env=(("A", "b"),), cwd=str(tmp_path), terminal=True)
         child.closed()
         assert child.data.decode().split()[:2] == ["b", str(tmp_path)]
         assert b"/dev/pts/" in child.data
@@ -116,7 +118,7 @@ def test_a_child_sees_only_what_is_named(runtime: str, terminal: bool, monkeypat
     for name in ("API_SERVER_KEY", "SVC_ODD", "SVC_ODDER", "PATH2"):
         monkeypatch.setenv(name, f"is-{name}")
     with running(runtime) as live:
-        child = Child(
+        child = SpawnedChild(
             live, "/usr/bin/env", terminal=terminal, inherited_env=("SVC_ODD*", "PATH", "ABSENT"), env=(("A", "b"),)
         )
         child.closed()
@@ -126,11 +128,11 @@ def test_a_child_sees_only_what_is_named(runtime: str, terminal: bool, monkeypat
 
 def test_20_000_lines_in_order(runtime: str) -> None:
     with running(runtime) as live:
-        child = Child(live, "seq", "20000")
+        child = SpawnedChild(live, "seq", "20000")
         assert child.closed().exit == 0
         assert child.data == b"".join(b"%d\n" % n for n in range(1, 20_001))
     with running(runtime) as live:
-        child = Child(live, "seq", "20000", terminal=True)
+        child = SpawnedChild(live, "seq", "20000", terminal=True)
         assert child.closed().exit == 0
         assert child.data == b"".join(b"%d\r\n" % n for n in range(1, 20_001))
 
@@ -140,7 +142,7 @@ def test_output_comes_as_json_has_it_if_that_is_asked(runtime: str, tmp_path: Pa
     said = 'Grüße "from" C:\\ \t\x1b[1m\n' * 2000
     (tmp_path / "said").write_text(said)
     with running(runtime) as live:
-        child = Child(live, "cat", str(tmp_path / "said"), terminal=terminal, detached=True)
+        child = SpawnedChild(live, "cat", str(tmp_path / "said"), terminal=terminal, detached=True)
         assert child.closed().exit == 0
     shown = said.replace("\n", "\r\n") if terminal else said
     assert child.data.decode() == json.dumps(shown, ensure_ascii=False)[1:-1]
@@ -155,7 +157,7 @@ def test_a_terminal_is_not_asked_for_less_than_it_holds(runtime: str, monkeypatc
 
     monkeypatch.setattr(os, "read", reading)
     with running(runtime) as live:
-        child = Child(live, shell="read go; seq 20000", terminal=True)
+        child = SpawnedChild(live, shell="read go; seq 20000", terminal=True)
         live.order(PauseReading(CH))
         child.send(b"\n")
         live.expect(Sent)
@@ -163,7 +165,7 @@ def test_a_terminal_is_not_asked_for_less_than_it_holds(runtime: str, monkeypatc
         child.until(b"20000\r\n")
         live.order(Abort(CH))
         child.closed()
-    assert child_output.PIECE <= min(asked) < max(asked) == 64 * 1024
+    assert child_output.CHUNK_SIZE <= min(asked) < max(asked) == 64 * 1024
     assert max(len(fact.data) for fact in child.facts if isinstance(fact, Received)) <= 64 * 1024
 
 
@@ -172,7 +174,7 @@ def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
     size = 1_000_000
     raw = "stty raw -echo; " if terminal else ""
     with running(runtime) as live:
-        child = Child(live, shell=f"{raw}echo ready; read go; head -c {size} | cksum", terminal=terminal)
+        child = SpawnedChild(live, shell=f"{raw}echo ready; read go; head -c {size} | cksum", terminal=terminal)
         child.until(b"ready")
         body = bytes(range(65, 85)) * (size // 20)
         child.send(body[: size // 2])
@@ -183,7 +185,9 @@ def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
         assert child.closed() == Closed(CH, "aborted", None)
         wait_gone(child.pid)
     with running(runtime) as live:
-        child = Child(live, shell=f"{raw}echo ready; read go; echo went; head -c {size} | wc -c", terminal=terminal)
+        child = SpawnedChild(
+            live, shell=f"{raw}echo ready; read go; echo went; head -c {size} | wc -c", terminal=terminal
+        )
         child.until(b"ready")
         live.order(Send(CH, b"go\n"), *[Send(CH, body[:100_000])] * 10)
         assert child.closed().exit == 0
@@ -193,7 +197,7 @@ def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
 
 def test_input_that_nobody_reads(runtime: str, gate: Path) -> None:
     with running(runtime) as live:
-        child = Child(live, shell=f"exec 0<&-; echo closed; read go <{gate}; echo on")
+        child = SpawnedChild(live, shell=f"exec 0<&-; echo closed; read go <{gate}; echo on")
         child.until(b"closed")
         child.send(b"x" * 300_000)
         assert live.expect(Sent) == Sent(CH, 300_000)
@@ -208,7 +212,7 @@ def test_input_that_nobody_reads(runtime: str, gate: Path) -> None:
 def test_an_outbox_has_an_end(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "OUTBOX_LIMIT", 1000)
     with running(runtime) as live:
-        child = Child(live, shell="kill -STOP $$")
+        child = SpawnedChild(live, shell="kill -STOP $$")
         child.send(b"z" * 400_000)
         assert "unsent" in child.closed().why
 
@@ -218,7 +222,7 @@ def test_an_outbox_has_an_end(runtime: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_shell_in_a_terminal(runtime: str) -> None:
     with running(runtime) as live:
-        child = Child(live, "/bin/sh", terminal=True, env=(("PS1", "ready> "), ("ENV", "")))
+        child = SpawnedChild(live, "/bin/sh", terminal=True, env=(("PS1", "ready> "), ("ENV", "")))
         child.until(b"ready> ")
         child.send(b"stty size; echo pid=$$ group=$(ps -o tpgid= -p $$ 2>/dev/null || echo $$)\n")
         child.until(b"24 80")
@@ -236,7 +240,7 @@ def test_a_shell_in_a_terminal(runtime: str) -> None:
 def test_the_child_is_told_of_the_size(runtime: str) -> None:
     script = "trap 'stty size; exit 0' WINCH; echo ready; while :; do read line; done"
     with running(runtime) as live:
-        child = Child(live, shell=script, terminal=True)
+        child = SpawnedChild(live, shell=script, terminal=True)
         child.until(b"ready")
         live.order(ResizeTerminal(CH, TerminalSize(33, 44)))
         child.send(b"\n")  # some shells only run a trap between two commands
@@ -246,7 +250,7 @@ def test_the_child_is_told_of_the_size(runtime: str) -> None:
 
 def test_control_c_through_the_terminal(runtime: str) -> None:
     with running(runtime) as live:
-        child = Child(live, shell="echo ready; exec cat", terminal=True)
+        child = SpawnedChild(live, shell="echo ready; exec cat", terminal=True)
         child.until(b"ready")
         child.send(b"\x03")
         assert child.closed() == Closed(CH, "ended by SIGINT", -2)
@@ -254,13 +258,13 @@ def test_control_c_through_the_terminal(runtime: str) -> None:
 
 def test_the_end_of_a_terminals_input(runtime: str) -> None:
     with running(runtime) as live:
-        child = Child(live, shell="echo ready; cat", terminal=True)
+        child = SpawnedChild(live, shell="echo ready; cat", terminal=True)
         child.until(b"ready")
         live.order(Send(CH, b"a line that has begun"), CloseWrite(CH), Send(CH, b"never"))
         assert child.closed().exit == 0
         assert child.data.count(b"a line that has begun") == 2
     with running(runtime) as live:
-        child = Child(live, shell="stty raw; echo ready; head -c 3", terminal=True)
+        child = SpawnedChild(live, shell="stty raw; echo ready; head -c 3", terminal=True)
         child.until(b"ready")
         live.order(Send(CH, b"abc"), CloseWrite(CH))
         assert child.closed().exit == 0
@@ -268,7 +272,9 @@ def test_the_end_of_a_terminals_input(runtime: str) -> None:
 
 def test_a_terminal_that_its_child_has_left(runtime: str, gate: Path) -> None:
     with running(runtime) as live:
-        child = Child(live, shell=f"trap '' HUP; exec </dev/null >/dev/null 2>&1; read go <{gate}", terminal=True)
+        child = SpawnedChild(
+            live, shell=f"trap '' HUP; exec </dev/null >/dev/null 2>&1; read go <{gate}", terminal=True
+        )
         while not isinstance(child.step(), ReadClosed):
             pass
         live.order(PauseReading(CH), ResumeReading(CH), Send(CH, b"nobody"), CloseWrite(CH))
@@ -283,7 +289,7 @@ def test_a_terminal_that_its_child_has_left(runtime: str, gate: Path) -> None:
 @pytest.mark.parametrize("name", SignalName)
 def test_signals_go_to_the_group(runtime: str, name: SignalName) -> None:
     with running(runtime) as live:
-        child = Child(live, shell="sleep 1000 & echo $! ready; wait")
+        child = SpawnedChild(live, shell="sleep 1000 & echo $! ready; wait")
         child.until(b"ready")
         live.order(Signal(CH, name))
         closed = child.closed()
@@ -305,7 +311,7 @@ def test_yes_is_held_by_a_pause(runtime: str, terminal: bool) -> None:
         return [PauseReading(CH)] if isinstance(fact, Received) else []
 
     with running(runtime, react) as live:
-        Child(live, "yes", terminal=terminal)
+        SpawnedChild(live, "yes", terminal=terminal)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for _ in range(40):
             assert isinstance(live.fact(), Received)
@@ -323,7 +329,7 @@ def test_yes_is_held_by_a_pause(runtime: str, terminal: bool) -> None:
 @pytest.mark.parametrize("terminal", [False, True])
 def test_what_it_wrote_before_it_exited_waits_for_a_paused_reader(runtime: str, terminal: bool) -> None:
     with running(runtime) as live:
-        child = Child(live, shell="read go; echo the last words", terminal=terminal)
+        child = SpawnedChild(live, shell="read go; echo the last words", terminal=terminal)
         live.order(PauseReading(CH), PauseReading(CH))
         child.send(b"\n")
         live.expect(Sent)

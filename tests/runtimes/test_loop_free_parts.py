@@ -15,18 +15,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from runtimes.failures import HostError, failure_of, why
-from runtimes.host.compute import (
-    YAML_NODES,
-    give_back_memory,
-    lan_address,
-    list_folders,
-    load_yaml,
-    qr_rows,
-    real_paths,
-)
-from runtimes.host.logs import LogMessage, LogWriter, setup
-from runtimes.host.thread_pool import Workers
+from runtimes.failures import HostError, failure_of, short_reason
+from runtimes.host.compute import YAML_NODES, lan_address, list_folders, load_yaml, qr_rows, real_paths, release_memory
+from runtimes.host.logs import LogMessage, LogWriter, setup_logging
+from runtimes.host.thread_pool import ThreadPool
 from runtimes.loops.loop import Source
 from runtimes.loops.waker import Waker
 from runtimes.net.listener import BindError, bind, plain_address
@@ -103,7 +95,7 @@ def test_failures_name_no_path() -> None:
     with pytest.raises(OSError, match="secret") as caught, open("/no/such/secret"):
         pass
     assert failure_of(caught.value) == Failure(FailureKind.NOT_FOUND, "no such file or directory")
-    assert why(caught.value) == "no such file or directory"
+    assert short_reason(caught.value) == "no such file or directory"
 
 
 # --- logs --------------------------------------------------------------------------------------------------------
@@ -116,11 +108,11 @@ def stream() -> Iterator[io.StringIO]:
 
 
 def test_text_logs(stream: io.StringIO) -> None:
-    writer = LogWriter(setup(logging.INFO, stream=stream, name="test.svc"))
+    writer = LogWriter(setup_logging(logging.INFO, stream=stream, name="test.svc"))
     fields = {"n": 1, "ok": True, "none": None, "word": "plain", "text": 'a "b"\n', "eq": "a=b", "empty": ""}
     writer.write(Log(Level.INFO, "it.happened", fields))
     writer.write(Log(Level.DEBUG, "hidden", {}))
-    writer.note(logging.DEBUG, "hidden")
+    writer.log(logging.DEBUG, "hidden")
     line = stream.getvalue()
     assert line.endswith(
         'Z INFO test.svc it.happened n=1 ok=true none=null word=plain text="a \\"b\\"\\n" eq="a=b" empty=""\n'
@@ -132,7 +124,7 @@ def test_text_logs(stream: io.StringIO) -> None:
 
 
 def test_json_logs(stream: io.StringIO) -> None:
-    logger = setup("INFO", as_json=True, stream=stream, name="test.svc")
+    logger = setup_logging("INFO", as_json=True, stream=stream, name="test.svc")
     writer = LogWriter(logger)
     writer.write(Log(Level.WARNING, "it.happened", {"n": 1, "event": "hidden by the event", "odd": {1}}))
     logger.info("from %s", "elsewhere")
@@ -150,7 +142,7 @@ def test_a_message_is_text_only_when_asked() -> None:
         def __str__(self) -> str:
             raise AssertionError
 
-    logger = setup(logging.ERROR, stream=io.StringIO(), name="test.svc")
+    logger = setup_logging(logging.ERROR, stream=io.StringIO(), name="test.svc")
     LogWriter(logger).write(Log(Level.INFO, "quiet", {"loud": Loud()}))
     assert str(LogMessage("event", {})) == "event"
     logger.handlers.clear()
@@ -206,7 +198,7 @@ def test_the_address_on_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_worker_keeps_the_order_and_tells_of_errors() -> None:
     waker = Waker()
-    workers = Workers("test", 1, waker.post)
+    workers = ThreadPool("test", 1, waker.post)
     order: list[int] = []
     told: list[tuple[object, str]] = []
     for n in range(20):
@@ -222,7 +214,7 @@ def test_one_worker_keeps_the_order_and_tells_of_errors() -> None:
 
 def test_workers_are_bounded() -> None:
     waker = Waker()
-    workers = Workers("bounded", 2, waker.post)
+    workers = ThreadPool("bounded", 2, waker.post)
     go = threading.Event()
     for _ in range(6):
         workers.submit(lambda: go.wait(TIMEOUT), lambda result, error: None)
@@ -241,7 +233,7 @@ def test_no_thread_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(threading.Thread, "start", no_thread)
     waker = Waker()
-    workers = Workers("test", 2, waker.post)
+    workers = ThreadPool("test", 2, waker.post)
     told: list[str] = []
     workers.submit(lambda: None, lambda result, error: told.append(type(error).__name__))
     assert told == []
@@ -280,9 +272,9 @@ def test_where_paths_really_lead(tmp_path: Path) -> None:
 def test_memory_is_given_back_where_there_is_a_call_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr("ctypes.CDLL", lambda name: SimpleNamespace(malloc_trim=asked.append))
-    give_back_memory()
+    release_memory()
     monkeypatch.setattr("ctypes.CDLL", lambda name: SimpleNamespace())
-    give_back_memory()
+    release_memory()
     assert asked == [0]
 
 

@@ -14,7 +14,7 @@ import pytest
 from attrs import frozen
 
 from runtimes.files import file_service as files_module
-from runtimes.files.private_files import private_folder
+from runtimes.files.private_files import ensure_private_folder
 from runtimes.files.state_folder import FILE_LIMIT
 from runtimes.host.host import Services
 from runtimes.store.store_factory import open_store
@@ -42,16 +42,16 @@ from svc_proto.commands import (
 )
 from svc_proto.facts import Failed, FailureKind, OperationId
 from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
-from tests.runtimes.scripted_core import TIMEOUT, Live, ops, running
+from tests.runtimes.scripted_core import TIMEOUT, RunningCore, ops, running
 
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def refusal(live: Live, what: Operation[object] | int) -> FailureKind:
+def refusal(live: RunningCore, what: Operation[object] | int) -> FailureKind:
     """How an operation fails, or one that was ordered before, by its number."""
-    answer = live.answer(what) if isinstance(what, int) else live.ask(what)
+    answer = live.answer(what) if isinstance(what, int) else live.run_operation(what)
     assert isinstance(answer, Failed), answer
     return answer.error.kind
 
@@ -79,7 +79,7 @@ def test_a_folder_of_ours_is_closed_to_others(tmp_path: Path, before: int) -> No
     folder = tmp_path / "home"
     folder.mkdir()
     folder.chmod(before)
-    assert mode(private_folder(folder)) == 0o700
+    assert mode(ensure_private_folder(folder)) == 0o700
 
 
 def test_reading_a_file(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_files_of_the_state_folder(runtime: str, op: Iterator[OperationId], tmp_
 def test_rooms_beside_the_state_folder(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
     state, room = tmp_path / "state", tmp_path / "room"
     room.mkdir(mode=0o755)
-    with running(runtime, services=Services(state=state, rooms=[tmp_path / "other", room])) as live:
+    with running(runtime, services=Services(state=state, extra_state_folders=[tmp_path / "other", room])) as live:
         assert live.done(WriteConfig(next(op), f"{room}/config.yaml", "a: 1")) is None
         assert live.done(ReadConfig(next(op), f"{room}/config.yaml")) == "a: 1"
         assert live.done(WriteConfig(next(op), f"{room}/sub/config.yaml", "b: 2")) is None
@@ -233,7 +233,7 @@ def test_rooms_beside_the_state_folder(runtime: str, op: Iterator[OperationId], 
 def test_files_that_grow(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
     state, room = tmp_path / "state", tmp_path / "room"
     room.mkdir(mode=0o755)
-    with running(runtime, services=Services(state=state, rooms=[room])) as live:
+    with running(runtime, services=Services(state=state, extra_state_folders=[room])) as live:
         assert live.done(AppendFile(next(op), "runs/a.jsonl", b"{}\n")) == 3
         assert live.done(AppendFile(next(op), "runs/a.jsonl", b"[]\n", b"<>")) == 6
         assert live.done(AppendFile(next(op), "runs/a.jsonl", b"", b"()\n")) == 6

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-from runtimes.tls.contexts import PinnedTls
+from runtimes.tls.contexts import PinnedTrust
 from svc_proto.basics.certificate_pins import pin_of
 
 OTHER = "sha256/" + "A" * 43 + "="
@@ -14,7 +14,7 @@ def leaf(certificate: tuple[Path, Path]) -> bytes:
 
 
 def test_without_a_pin_the_system_decides(certificate: tuple[Path, Path]) -> None:
-    tls = PinnedTls()
+    tls = PinnedTrust()
     context = tls.context("h", 443)
     assert context is tls.context("other", 1)
     assert context.verify_mode is ssl.CERT_REQUIRED
@@ -26,7 +26,7 @@ def test_without_a_pin_the_system_decides(certificate: tuple[Path, Path]) -> Non
 
 
 def test_a_pin_is_the_only_thing_that_counts(certificate: tuple[Path, Path]) -> None:
-    tls = PinnedTls()
+    tls = PinnedTrust()
     tls.expect("h", 443, pin_of(leaf(certificate)))
     context = tls.context("h", 443)
     assert context is tls.context("h", 443)
@@ -42,14 +42,14 @@ def test_a_pin_is_the_only_thing_that_counts(certificate: tuple[Path, Path]) -> 
 
 
 def test_the_key_of_a_server_that_was_refused_is_not_remembered(certificate: tuple[Path, Path]) -> None:
-    tls = PinnedTls()
+    tls = PinnedTrust()
     tls.expect("h", 443, OTHER)
     assert not tls.accepts("h", 443, leaf(certificate))
     assert tls.seen("h", 443) is None
 
 
 def test_no_certificate_is_no_pin() -> None:
-    tls = PinnedTls()
+    tls = PinnedTrust()
     assert tls.accepts("h", 443, None)
     assert tls.seen("h", 443) is None
     tls.expect("h", 443, OTHER)

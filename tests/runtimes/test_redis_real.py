@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.sim.redis_server import redis_core
-from runtimes.sim.simulation import World
+from runtimes.sim.simulation import Simulation
 from svc_proto.cluster.leases import DROP, RENEW, TAKE
 from svc_proto.cluster.semaphore import ACQUIRE_SCRIPT, RELEASE_SCRIPT, RENEW_SCRIPT
 from svc_proto.wire.resp import Push, RespError, RespReader, encode_command
@@ -125,7 +125,7 @@ def _code(value: object) -> str:
 
 class Simulated:
     def __init__(self) -> None:
-        self._world = World()
+        self._world = Simulation()
         host = self._world.host("redis")
         host.start(lambda entropy: redis_core(entropy, password=PASSWORD), [6379])
         self._world.run_idle()

@@ -14,7 +14,7 @@ from click.shell_completion import ShellComplete
 from runtimes.cli.runtime_option import runtime_option
 from runtimes.host.host import Program
 from runtimes.loops import threads_loop
-from runtimes.loops.waker import Handle
+from runtimes.loops.waker import HostHandle
 from runtimes.run import RUNTIMES, Runtime, RuntimeMissingError, find_runtime, run
 from svc_proto.commands import Exit
 from tests.runtimes.scripted_core import ScriptCore
@@ -24,17 +24,17 @@ HERE = __name__
 CHOICES = "choose one of anyio, asyncio, uvloop, trio, curio, threads, or name a function as package.module:function"
 NOT_CALLABLE = 7
 
-given: list[tuple[Sequence[Program], Handle, float, bool]] = []
+given: list[tuple[Sequence[Program], HostHandle, float, bool]] = []
 
 
-def recording(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+def recording(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """A loop that runs nothing."""
     assert handle.waker.sock.fileno() >= 0
     given.append((programs, handle, grace, signals))
     return Exit(0), Exit(4), Exit(3)
 
 
-def failing(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+def failing(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
     raise ZeroDivisionError
 
 
@@ -90,7 +90,7 @@ def test_one_that_is_not_installed(name: str, extra: str, monkeypatch: pytest.Mo
 
 
 def test_what_is_handed_over() -> None:
-    one, two, handle = Program(core=ScriptCore()), Program(core=ScriptCore()), Handle()
+    one, two, handle = Program(core=ScriptCore()), Program(core=ScriptCore()), HostHandle()
     assert run([one, two], f"{HERE}:recording", handle=handle, grace=3.0, signals=False) == 4
     assert run(one, f"{HERE}:recording") == 4
     first, second = given
@@ -104,7 +104,7 @@ def test_what_is_handed_over() -> None:
 
 
 def test_what_escapes_goes_on_and_the_handle_is_disposed_of() -> None:
-    handle = Handle()
+    handle = HostHandle()
     with pytest.raises(ZeroDivisionError):
         run([], f"{HERE}:failing", handle=handle, signals=False)
     assert handle.waker.sock.fileno() == -1

@@ -14,7 +14,7 @@ import pytest
 from runtimes.tls.contexts import server_context
 from svc_proto.commands import Abort, Cancel, CloseWrite, OpenFile, ReleaseFile, Send, SendFile
 from svc_proto.facts import ChannelId, Closed, Done, Failed, FailureKind, OperationId, Sent
-from tests.runtimes.scripted_core import TIMEOUT, Live, ops, read_all, read_exactly, running
+from tests.runtimes.scripted_core import TIMEOUT, RunningCore, ops, read_all, read_exactly, running
 from tests.runtimes.test_operations import refusal
 from tests.runtimes.tls.test_contexts import Files, secured
 
@@ -34,12 +34,12 @@ def op() -> Iterator[OperationId]:
     return ops()
 
 
-def open_file(live: Live, op: Iterator[OperationId], path: Path) -> int:
+def open_file(live: RunningCore, op: Iterator[OperationId], path: Path) -> int:
     handle: int = live.done(OpenFile(next(op), str(path))).handle
     return handle
 
 
-def peer_of(live: Live, certificate: Files | None) -> tuple[socket.socket, ChannelId]:
+def peer_of(live: RunningCore, certificate: Files | None) -> tuple[socket.socket, ChannelId]:
     """A peer, over TLS with a certificate, and its channel."""
     return live.accept() if certificate is None else secured(live, certificate)
 

@@ -29,7 +29,7 @@ from svc_proto.api.chat.store_requests import (
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from tests.runtimes.scripted_core import TIMEOUT
-from tests.runtimes.store.chat_stores import ask, chat, create, message
+from tests.runtimes.store.chat_stores import chat, create, execute, message
 from tests.runtimes.store.postgresql_server import needs_postgresql, server
 
 pytestmark = needs_postgresql
@@ -90,7 +90,7 @@ def begun(message_id: str, fence: int | None = None) -> BeginTurn:
 
 
 def ids(store: Store, session_id: str = "c") -> list[str]:
-    rows = ask(store, ListMessages(session_id=session_id))
+    rows = execute(store, ListMessages(session_id=session_id))
     assert rows is not None
     return [row.id for row in rows]
 
@@ -102,7 +102,7 @@ def is_denied(answer: object) -> bool:
 def test_the_counters_have_the_messages_of_both(store: Store) -> None:
     assert both(added("a"), added("b")) == (True, True)
     assert ids(store) == ["a", "b"]
-    session = ask(store, GetChat(id="c"))
+    session = execute(store, GetChat(id="c"))
     assert session is not None
     assert (session.message_count, session.input_tokens, session.output_tokens) == (2, 2, 4)
 
@@ -135,19 +135,19 @@ def test_a_higher_fence_waits_for_the_lower_one_and_ends_it(store: Store) -> Non
 def test_the_first_reason_for_an_end_stays(store: Store) -> None:
     ends = [UpdateChat(id="c", changes={"ended_at": at, "end_reason": f"at {at}"}, now=at) for at in (5.0, 6.0)]
     both(*ends)
-    session = ask(store, GetChat(id="c"))
+    session = execute(store, GetChat(id="c"))
     assert session is not None
     assert (session.ended_at, session.end_reason) == (5.0, "at 5.0")
 
 
 def test_a_deleted_session_takes_no_message(store: Store) -> None:
     assert both(DeleteChat(id="c"), added("a")) == (True, False)
-    assert ask(store, ListMessages(session_id="c")) is None
+    assert execute(store, ListMessages(session_id="c")) is None
 
 
 def test_the_counters_of_a_fork_are_those_of_its_messages(store: Store) -> None:
     both(added("a"), ForkChat(source="c", session=chat("fork"), now=3.0))
-    fork = ask(store, GetChat(id="fork"))
+    fork = execute(store, GetChat(id="fork"))
     assert fork is not None
     assert fork.message_count == len(ids(store, "fork")) == 1
 
@@ -165,6 +165,6 @@ def test_a_conversation_that_both_keep_is_kept(store: Store) -> None:
         for session in ("first", "second")
     ]
     assert both(*kept, hold=INSERTION_WAITS) == (True, True)
-    found = ask(store, FindResponse(kind="conversation", name="n", now=2.0))
+    found = execute(store, FindResponse(kind="conversation", name="n", now=2.0))
     assert found is not None
     assert found.session_id in ("first", "second")  # whichever was the later

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.service_home.server_registry import claim, find_all, is_held
+from runtimes.service_home.server_registry import find_running_servers, is_held, lock_home
 from runtimes.tls.contexts import client_context
 from servers import __main__ as everything
 from servers.env_file import create_api_key
@@ -236,7 +236,7 @@ def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[P
         for _ in range(3):
             found = servers.line(r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+) ")
             ports[found[1]] = int(found[2])
-        told = {each.role: each for each in find_all(home)}
+        told = {each.role: each for each in find_running_servers(home)}
         assert {role: each.port for role, each in told.items()} == ports
         assert {each.pid for each in told.values()} == {servers.process.pid}
         assert (told["api"].key, told["api"].model) == ("environment", "built-in")
@@ -254,7 +254,7 @@ def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[P
         files = [path.read_text() for path in (home / "run").iterdir()]
         assert not [text for text in files if "sk-all" in text]
         assert servers.stop() == 0
-    assert find_all(home) == []
+    assert find_running_servers(home) == []
 
 
 def test_a_desktop_that_was_paired_by_an_invite_chats(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_desktop_that_was_paired_by_an_invite_chats(tmp_path: Path) -> None:
 @pytest.mark.parametrize("role", ["relay", "api"])
 def test_a_second_server_on_one_home_is_refused(tmp_path: Path, failing: Failing, role: str) -> None:
     home = tmp_path / "svc"
-    held = claim(home, role, version="1")
+    held = lock_home(home, role, version="1")
     code, line = failing(everything.main, *LOCAL)
     assert code == 2
     assert line == (

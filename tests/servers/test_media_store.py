@@ -17,7 +17,7 @@ from shutil import which
 
 import pytest
 
-from runtimes.host.s3_signing import sign
+from runtimes.host.s3_signing import sign_s3_request
 from runtimes.sim.s3_server import S3Service
 from servers.launch import CannotStartError
 from servers.relay_program import read_relay_config
@@ -42,7 +42,7 @@ def asked(bucket: S3Bucket, method: str, url: str, digest: str = "UNSIGNED-PAYLO
     place = url.split("/", 3)
     try:
         with closing(HTTPConnection(place[2], timeout=TIMEOUT)) as connection:
-            connection.request(method, f"/{place[3]}", headers=sign(bucket, method, url, digest))
+            connection.request(method, f"/{place[3]}", headers=sign_s3_request(bucket, method, url, digest))
             return connection.getresponse().status
     except OSError:
         return 0

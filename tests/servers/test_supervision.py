@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.host.host import Program
-from runtimes.net.listener import BindError, Listener, adopt, bind
+from runtimes.net.listener import BindError, Listener, adopt_listener, bind
 from servers import supervision
 from servers.api_program import read_api_config
 from servers.dashboard_program import read_dashboard_config
@@ -129,7 +129,7 @@ def test_what_cannot_be_listened_on() -> None:
     unbound = socket.socket()
     for sock in (a, b, unbound):
         with pytest.raises(BindError, match="it is none of TCP that listens"):
-            adopt(sock)
+            adopt_listener(sock)
         assert sock.fileno() == -1
 
 

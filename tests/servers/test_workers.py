@@ -21,7 +21,7 @@ import pytest
 from attrs import evolve, frozen
 
 from runtimes.net.listener import bind
-from runtimes.service_home.server_registry import find_running, is_held
+from runtimes.service_home.server_registry import find_running_server, is_held
 from runtimes.tls.contexts import client_context
 from svc_proto.cli.worker_supervisor import PAUSE
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
@@ -146,7 +146,7 @@ def test_two_processes_are_one_relay(tmp_path: Path) -> None:
         here = "127.0.0.1"  # where the phone comes from
         there = next(source for source in SOURCES if places[source] != places[here])
         assert {relay.worker(there) for _ in range(5)} == {places[there]}
-        home = find_running(relay.home, "relay")
+        home = find_running_server(relay.home, "relay")
         assert home is not None
         assert (home.pid, home.port) == (relay.relay.process.pid, relay.port)
 
@@ -231,7 +231,7 @@ def test_tls_the_door_inside_and_a_hangup(tmp_path: Path) -> None:
     cert, key = make_certificate(tmp_path)
     with crew(tmp_path, {"RELAY_SSL_CERT": str(cert), "RELAY_SSL_KEY": str(key)}) as relay:
         assert call(relay.port, "GET", "/health", tls=client_context(cert)).status == 200
-        there = find_running(relay.home, "relay")
+        there = find_running_server(relay.home, "relay")
         assert there is not None
         assert call(int(there.inside.rpartition(":")[2]), "GET", "/health").status == 200
         make_certificate(tmp_path)

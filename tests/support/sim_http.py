@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from runtimes.sim.connection import Connection, End
-from runtimes.sim.host import Host
+from runtimes.sim.connection import SimConnection, SimEnd
+from runtimes.sim.host import SimHost
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.facts import Failure
 from svc_proto.wire.events import (
@@ -54,7 +54,7 @@ EXPECTED_RESETS = (PEER_RESET, CONNECTION_CUT, UNREAD_REQUEST)  # caused by the 
 
 @frozen
 class ServerAddress:
-    """A server, and the value of `Host` for it."""
+    """A server, and the value of `SimHost` for it."""
 
     address: str
     port: int
@@ -64,14 +64,14 @@ class ServerAddress:
 class TcpClient:
     """A connection of the simulated network; the owner of its client's end."""
 
-    def __init__(self, host: Host, target: ServerAddress) -> None:
+    def __init__(self, host: SimHost, target: ServerAddress) -> None:
         self.host = host
         self.target = target
         self.began = host.world.now
         self.opened = False
         self.over = False
         self.slow = False
-        self._end: End | None = None
+        self._end: SimEnd | None = None
         self._unsent: list[bytes] = []  # until there is a connection
         network = host.world.network
         self._attempt = network.connect(host, (target.address, target.port), tls=False, outcome=self._connected)
@@ -100,7 +100,7 @@ class TcpClient:
             (self._end.pause if slow else self._end.resume)()
 
     @property
-    def connection(self) -> Connection | None:
+    def connection(self) -> SimConnection | None:
         """The simulated connection, once it is established."""
         return None if self._end is None else self._end.connection
 
@@ -120,14 +120,14 @@ class TcpClient:
     def on_readable(self) -> None:
         """Read all that has arrived."""
         end = self._end
-        while end is not None and not self.over and (data := end.take()) is not None:
+        while end is not None and not self.over and (data := end.read()) is not None:
             self.on_data(data)
 
     def on_closed(self, why: str) -> None:
         """Handle the loss of the connection."""
         self._finish()
 
-    def _connected(self, outcome: End | Failure) -> None:
+    def _connected(self, outcome: SimEnd | Failure) -> None:
         if isinstance(outcome, Failure):
             self._finish()
             return
@@ -149,7 +149,9 @@ class TcpClient:
 class RawBytesClient(TcpClient):
     """A client that sends given bytes and collects all that it receives, until it is `over`."""
 
-    def __init__(self, host: Host, target: ServerAddress, data: bytes, over: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, host: SimHost, target: ServerAddress, data: bytes, over: Callable[[], None] = lambda: None
+    ) -> None:
         self.heard = bytearray()
         self._on_over = over
         super().__init__(host, target)
@@ -174,7 +176,7 @@ class HttpClientConnection(TcpClient):
     """A client's HTTP connection: HTTP/1.1 for one stream, or HTTP/2 for as many as the server allows."""
 
     def __init__(
-        self, host: Host, target: ServerAddress, entropy: Entropy, *, http2: bool = False, deflate: bool = False
+        self, host: SimHost, target: ServerAddress, entropy: Entropy, *, http2: bool = False, deflate: bool = False
     ) -> None:
         self.http2 = Http2Client(entropy) if http2 else None
         self._codec = self.http2 or Http1Client(entropy, deflate=deflate)
@@ -299,7 +301,7 @@ class StreamClient:
 
     def __init__(self, carrier: HttpClientConnection, target: ServerAddress) -> None:
         self.carrier = carrier
-        self.host: Host = carrier.host
+        self.host: SimHost = carrier.host
         self.began = self.host.world.now
         self.over = False
         self.slow = False
@@ -475,7 +477,7 @@ class WebSocketClient(StreamClient):
 # --- servers ------------------------------------------------------------------------------------------------------
 
 
-def listen(host: Host, port: int, on_connection: Callable[[End], object]) -> Callable[[], None]:
+def listen(host: SimHost, port: int, on_connection: Callable[[SimEnd], object]) -> Callable[[], None]:
     """Listen at a port of a host; return what closes the listener."""
     network, listener = host.world.network, _Listener(on_connection)
     network.listen(host, port, listener)
@@ -486,10 +488,10 @@ class _Listener:
     tls = False
     alpn: str | None = None
 
-    def __init__(self, on_connection: Callable[[End], object]) -> None:
+    def __init__(self, on_connection: Callable[[SimEnd], object]) -> None:
         self._on_connection = on_connection
 
-    def accepted(self, end: End) -> None:
+    def accepted(self, end: SimEnd) -> None:
         self._on_connection(end)
 
 
@@ -498,7 +500,7 @@ class ServerSideConnection:
 
     head: RequestHead  # of the last request
 
-    def __init__(self, end: End) -> None:
+    def __init__(self, end: SimEnd) -> None:
         self.end = end
         self._codec = Http1Server()
         self._body = bytearray()
@@ -534,7 +536,7 @@ class ServerSideConnection:
 
     def on_readable(self) -> None:
         """Read all that has arrived."""
-        while (data := self.end.take()) is not None:
+        while (data := self.end.read()) is not None:
             if not data:
                 self.end.close_write()
                 return
@@ -555,7 +557,7 @@ class ServerSideConnection:
 class ScriptedHttpServer:
     """A port whose requests are all answered by one method."""
 
-    def __init__(self, host: Host, port: int) -> None:
+    def __init__(self, host: SimHost, port: int) -> None:
         self.close = listen(host, port, lambda end: _ScriptedConnection(self, end))
 
     def asked(self, visit: ServerSideConnection, body: bytes) -> None:
@@ -564,7 +566,7 @@ class ScriptedHttpServer:
 
 
 class _ScriptedConnection(ServerSideConnection):
-    def __init__(self, server: ScriptedHttpServer, end: End) -> None:
+    def __init__(self, server: ScriptedHttpServer, end: SimEnd) -> None:
         super().__init__(end)
         self._server = server
 

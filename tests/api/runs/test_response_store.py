@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtimes.sim.disk import Disk
+from runtimes.sim.disk import SimDisk
 from svc_proto.api.runs.response_store import FILE, MAX_STORED, MAX_TEXT, ResponseStore
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level, ReadConfig, WriteConfig
@@ -138,7 +138,7 @@ def test_one_that_was_answered_is_found_while_the_file_is_read_anew() -> None:
 
 def test_it_is_loaded_once() -> None:
     book = ApiHarness()
-    assert isinstance(book.disk, Disk)
+    assert isinstance(book.disk, SimDisk)
     book.hold = (ReadConfig,)
     results = [book.spawn(kept(book).get("resp_1")) for _ in range(3)]
     assert results == [[], [], []]

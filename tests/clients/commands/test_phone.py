@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 
-from runtimes.service_home.server_registry import claim
+from runtimes.service_home.server_registry import lock_home
 from svc_proto.phone.screen_server import PHONE_SESSION
 from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
 from tests.clients.commands.command_process import CommandHome
@@ -25,7 +25,7 @@ def talk(dashboard: int) -> list[dict[str, str]]:
 
 def test_one_that_runs_is_seen_before_the_relay_is_asked(lonely: CommandHome) -> None:
     """There is no relay: who asked it for a code would say that."""
-    held = claim(lonely.home / "svc", "phone", version="1")
+    held = lock_home(lonely.home / "svc", "phone", version="1")
     try:
         assert "runs already" in lonely.run("svc", "phone").problem
     finally:

@@ -12,7 +12,7 @@ import pytest
 
 from clients.commands.quick_probe import SECRET_FIELD, SECRET_FILE, probe_json
 from clients.commands.svc import main
-from runtimes.service_home.server_registry import claim
+from runtimes.service_home.server_registry import lock_home
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.clients.commands.command_process import CommandHome, finish
 from tests.servers.program_process import call, running, websocket
@@ -105,11 +105,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_server_that_does_not_answer(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as sock:
         port = sock.getsockname()[1]
-    held = claim(home, "relay", version="1")
+    held = lock_home(home, "relay", version="1")
     with pytest.raises(SystemExit) as caught:
         main.main(["status"])
     assert (caught.value.code, capsys.readouterr().out) == (1, "relay starts or stops\n")
-    held.tell({"host": "::", "port": port, "inside": f"http://127.0.0.1:{port}"})
+    held.publish({"host": "::", "port": port, "inside": f"http://127.0.0.1:{port}"})
     with pytest.raises(SystemExit) as caught:
         main.main(["status"])
     assert caught.value.code == 1
@@ -126,8 +126,8 @@ def test_a_server_that_does_not_answer(home: Path, capsys: pytest.CaptureFixture
 def test_one_that_does_not_stop(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    held = claim(home, "api", version="1")
-    held.tell({"host": "::", "port": 1, "inside": "http://[::1]:1"})
+    held = lock_home(home, "api", version="1")
+    held.publish({"host": "::", "port": 1, "inside": "http://[::1]:1"})
     monkeypatch.setattr("clients.commands.server_status.os.kill", lambda pid, signum: None)
     monkeypatch.setattr("clients.commands.server_status.STOP_TIMEOUT", 0.0)
     with pytest.raises(SystemExit) as caught:

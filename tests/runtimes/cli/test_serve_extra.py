@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.cli.serve_extra import need_programs
+from runtimes.cli.serve_extra import require_serve_extra
 
 ROOT = Path(__file__).parents[3]
 
 
 def test_where_they_have_it_nothing_happens() -> None:
-    need_programs()
+    require_serve_extra()
 
 
 @pytest.mark.parametrize("program", ["clients.commands.svc", "clients.gateway.__main__", "servers.relay"])

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from runtimes.cli.word_wrap import fit
+from runtimes.cli.word_wrap import wrap_line
 
 URL = "svc-relay://pair?payload=" + "x" * 60
 
@@ -27,8 +27,8 @@ def test_it_breaks_between_words(monkeypatch: pytest.MonkeyPatch, line: str, lin
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setattr("sys.stdout.fileno", lambda: 1)
     monkeypatch.setattr(os, "get_terminal_size", lambda number: os.terminal_size((20, 24)))
-    assert fit(line) == "\n".join(lines)
+    assert wrap_line(line) == "\n".join(lines)
 
 
 def test_a_file_keeps_them_as_they_are() -> None:
-    assert fit("x y " * 50) == "x y " * 50
+    assert wrap_line("x y " * 50) == "x y " * 50

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtimes.files.backup import BackupError, back_up, restore
-from runtimes.service_home.server_registry import claim
+from runtimes.service_home.server_registry import lock_home
 from runtimes.store.store_factory import open_store
 from svc_proto.store_requests import LoadSessions, SaveSession
 from tests.servers.program_process import ROOT
@@ -162,7 +162,7 @@ def test_nothing_is_written_over(tmp_path: Path, home: Path, archive: Path) -> N
 
 
 def test_not_while_servers_run(tmp_path: Path, archive: Path) -> None:
-    running = claim(tmp_path / "new", "api", version="1")
+    running = lock_home(tmp_path / "new", "api", version="1")
     with pytest.raises(BackupError, match=rf"the api of .*new runs \(process {os.getpid()}\): svc down stops it"):
         again(archive, tmp_path / "new")
     running.release()

@@ -18,7 +18,7 @@ from svc_proto.commands import Command, Exit
 from svc_proto.facts import Fact
 
 
-class Core:
+class ExitingCore:
     """It is over at once."""
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
@@ -61,7 +61,7 @@ def main() -> None:
 
         Host.close = close  # type: ignore[method-assign]  # where the end begins
         sys.settrace(interruption.trace)
-        code = run(Program(core=Core()), sys.argv[1])
+        code = run(Program(core=ExitingCore()), sys.argv[1])
         lines, interruption.lines = interruption.lines, None
         sys.settrace(None)
         codes.add(code)

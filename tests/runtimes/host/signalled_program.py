@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from runtimes.host.host import Program
-from runtimes.loops.waker import Handle
+from runtimes.loops.waker import HostHandle
 from runtimes.net.listener import bind
 from runtimes.run import run
 from runtimes.tls.contexts import server_context
@@ -18,24 +18,24 @@ from svc_proto.commands import Command, Exit, Ready
 from svc_proto.facts import Fact, Reloading, Started, Stopping
 
 
-class Core:
+class SignalCore:
     """Told of signals."""
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
         if isinstance(fact, Started):
             return [Ready()]
         if isinstance(fact, Stopping):
-            tell("stopping", fact.grace)
+            print_line("stopping", fact.grace)
             return [Exit(0)] if sys.argv[2] == "polite" else []
         if isinstance(fact, Reloading):
-            tell("reloading")
+            print_line("reloading")
         return []
 
     def next_deadline(self) -> float | None:
         return None
 
 
-def tell(*words: object) -> None:
+def print_line(*words: object) -> None:
     """A line, at once."""
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
@@ -50,11 +50,11 @@ def main() -> int:
     """Run until it is over; the code of the exit."""
     tls = server_context(*map(Path, sys.argv[3:])) if sys.argv[3:] else None
     listeners = [bind("127.0.0.1", 0, tls=tls)]
-    program = Program(core=Core(), listeners=listeners, on_ready=lambda: tell("ready"))
-    handle = Handle()
-    handle.waker.last_words += [fail, lambda: tell("last words")]
+    program = Program(core=SignalCore(), listeners=listeners, on_ready=lambda: print_line("ready"))
+    handle = HostHandle()
+    handle.waker.last_words += [fail, lambda: print_line("last words")]
     code = run(program, sys.argv[1], handle=handle, grace=4.0)
-    tell("over")
+    print_line("over")
     return code
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from runtimes.failures import HostError
-from runtimes.host.compute import COMPUTE, YAML_DEPTH, edit_yaml
+from runtimes.host.compute import COMPUTE_FUNCTIONS, YAML_DEPTH, edit_yaml
 from svc_proto.facts import FailureKind
 
 CONFIG = """\
@@ -79,7 +79,7 @@ def test_what_could_not_be_read_again_is_not_made() -> None:
 
 
 def test_it_can_be_ordered() -> None:
-    assert COMPUTE["yaml.edit"] is edit_yaml
+    assert COMPUTE_FUNCTIONS["yaml.edit"] is edit_yaml
 
 
 def test_an_alias_is_not_changed_in_two_places() -> None:

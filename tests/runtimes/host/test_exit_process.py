@@ -9,13 +9,13 @@ import threading
 
 import pytest
 
-from runtimes.host.exit_process import leave
+from runtimes.host.exit_process import exit_process
 from tests.servers.program_process import ROOT
 
 # A thread that Python waits for in its own end, and that says when it does.
 LEAVES = """
 import signal, sys, threading
-from runtimes.host.exit_process import leave
+from runtimes.host.exit_process import exit_process
 
 def linger():
     threading.main_thread().join()
@@ -24,7 +24,7 @@ def linger():
 
 threading.Thread(target=linger).start()
 {before}
-leave(7)
+exit_process(7)
 """
 
 
@@ -62,7 +62,7 @@ def test_beside_the_main_thread_signals_are_let_alone() -> None:
 
     def end() -> None:
         with pytest.raises(SystemExit) as caught:
-            leave(3)
+            exit_process(3)
         codes.append(caught.value.code)
 
     thread = threading.Thread(target=end)

@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from runtimes.host.file_descriptors import MOST, raise_descriptors
+from runtimes.host.file_descriptors import MAX_DESCRIPTORS, raise_descriptor_limit
 
 ENDLESS = resource.RLIM_INFINITY
 
@@ -15,9 +15,9 @@ ENDLESS = resource.RLIM_INFINITY
     ("limits", "forbidden", "set_to", "found"),
     [
         ((1024, 4096), False, (4096, 4096), 4096),
-        ((1024, 1_000_000), False, (MOST, 1_000_000), MOST),
-        ((1024, ENDLESS), False, (MOST, ENDLESS), MOST),
-        ((ENDLESS, ENDLESS), False, None, MOST),
+        ((1024, 1_000_000), False, (MAX_DESCRIPTORS, 1_000_000), MAX_DESCRIPTORS),
+        ((1024, ENDLESS), False, (MAX_DESCRIPTORS, ENDLESS), MAX_DESCRIPTORS),
+        ((ENDLESS, ENDLESS), False, None, MAX_DESCRIPTORS),
         ((100_000, 200_000), False, None, 100_000),
         ((4096, 4096), False, None, 4096),
         ((1024, 4096), True, None, 1024),
@@ -39,5 +39,5 @@ def test_as_many_as_may_be(
 
     monkeypatch.setattr(resource, "getrlimit", lambda what: limits)
     monkeypatch.setattr(resource, "setrlimit", order)
-    assert raise_descriptors() == found
+    assert raise_descriptor_limit() == found
     assert orders == ([] if set_to is None else [set_to])

@@ -225,7 +225,7 @@ def test_running_out_of_descriptors(runtime: str, caplog: pytest.LogCaptureFixtu
 def test_descriptors_that_stay_scarce_are_told_of_again(
     runtime: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runtimes.net.listener.SAID_FOR", 0.0)
+    monkeypatch.setattr("runtimes.net.listener.LOG_INTERVAL", 0.0)
     sock = Scarce(socket.AF_INET, socket.SOCK_STREAM)
     sock.errors = [errno.ENOBUFS, errno.ENOMEM]
     sock.bind(("127.0.0.1", 0))

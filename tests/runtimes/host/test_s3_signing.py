@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from runtimes.failures import HostError
-from runtimes.host.s3_signing import sign
-from runtimes.sim.s3_server import sign as sign_at
+from runtimes.host.s3_signing import sign_s3_request
+from runtimes.sim.s3_server import sign_s3_request_at as sign_at
 from svc_proto.facts import FailureKind
 from svc_proto.settings import S3Bucket
 
@@ -25,7 +25,7 @@ DIGEST = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 @pytest.mark.parametrize("url", [URL, "http://127.0.0.1:9000/uploads/name", "https://s3.lan/uploads/name?x-id=a%20b"])
 def test_the_library_signs_as_the_simulated_store_wants_it(token: str, method: str, url: str) -> None:
     bucket = S3Bucket("https://x", "eu-north-1", "AKIDEXAMPLE", "very/secret+4711", token)
-    before, signed, after = time.time(), sign(bucket, method, url, DIGEST), time.time()
+    before, signed, after = time.time(), sign_s3_request(bucket, method, url, DIGEST), time.time()
     assert signed in [sign_at(bucket, method, url, DIGEST, wall=wall) for wall in (before, after)]
     assert bucket.secret not in str(signed)
 
@@ -46,5 +46,5 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing: Any = None
     monkeypatch.setitem(sys.modules, "aws_request_signer", nothing)
     with pytest.raises(HostError, match="svc-relay\\[s3\\]") as error:
-        sign(S3Bucket("", "r", "k", "s"), "GET", URL, DIGEST)
+        sign_s3_request(S3Bucket("", "r", "k", "s"), "GET", URL, DIGEST)
     assert error.value.failure.kind is FailureKind.UNSUPPORTED

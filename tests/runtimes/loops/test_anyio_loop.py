@@ -7,7 +7,7 @@ import socket
 import threading
 
 from runtimes.host.host import Program
-from runtimes.loops.waker import Handle
+from runtimes.loops.waker import HostHandle
 from runtimes.run import run
 from tests.runtimes.scripted_core import ScriptCore
 
@@ -15,7 +15,7 @@ from tests.runtimes.scripted_core import ScriptCore
 def test_asyncio_gets_its_turn() -> None:
     ours, theirs = socket.socketpair()
     told: list[str] = []
-    handle = Handle()
+    handle = HostHandle()
     names = {"soon", "later", "readable", "from a thread", "a task"}
 
     def note(name: str) -> None:

@@ -12,23 +12,23 @@ from typing import cast
 import pytest
 
 from runtimes.loops import threads_loop
-from runtimes.loops.poller import READ, WRITE, Polling, Selected, new_polling
+from runtimes.loops.poller import READ, WRITE, Poller, SelectorPoller, new_poller
 from runtimes.loops.threads_loop import ThreadsLoop
 from runtimes.loops.waker import Waker
 
 KINDS = [
-    Selected,
-    pytest.param(new_polling, marks=pytest.mark.skipif(sys.platform != "linux", reason="there is no epoll")),
+    SelectorPoller,
+    pytest.param(new_poller, marks=pytest.mark.skipif(sys.platform != "linux", reason="there is no epoll")),
 ]
 
 
 @pytest.fixture(params=KINDS)
-def polling(request: pytest.FixtureRequest) -> Iterator[Polling]:
+def polling(request: pytest.FixtureRequest) -> Iterator[Poller]:
     with closing(request.param()) as made:
         yield made
 
 
-def test_what_is_watched_is_told(polling: Polling) -> None:
+def test_what_is_watched_is_told(polling: Poller) -> None:
     here, there = socket.socketpair()
     with here, there:
         fd = here.fileno()
@@ -45,7 +45,7 @@ def test_what_is_watched_is_told(polling: Polling) -> None:
         assert polling.poll(0.0, 4) == []
 
 
-def test_a_hang_up_is_news_for_who_writes_and_for_who_reads(polling: Polling) -> None:
+def test_a_hang_up_is_news_for_who_writes_and_for_who_reads(polling: Poller) -> None:
     here, there = socket.socketpair()
     with here:
         there.close()
@@ -58,20 +58,20 @@ def test_a_hang_up_is_news_for_who_writes_and_for_who_reads(polling: Polling) ->
 
 
 def test_a_loop_without_epoll(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads_loop, "new_polling", Selected)
+    monkeypatch.setattr(threads_loop, "new_poller", SelectorPoller)
     loop, waker, heard = ThreadsLoop(), Waker(), list[str]()
-    assert isinstance(loop.polling, Selected)
+    assert isinstance(loop.polling, SelectorPoller)
     loop.watch_read(waker)
     waker.post(lambda: heard.append("called"))
-    loop.turn()
+    loop.run_once()
     assert heard == ["called"]
-    loop.turn(0.0)
+    loop.run_once(0.0)
     loop.close(waker)
     waker.dispose()
     loop.end()
 
 
-def test_the_kernel_is_not_told_what_it_knows(polling: Polling) -> None:
+def test_the_kernel_is_not_told_what_it_knows(polling: Poller) -> None:
     class Told:
         def __getattr__(self, order: str) -> object:
             orders.append(order)
@@ -79,7 +79,7 @@ def test_the_kernel_is_not_told_what_it_knows(polling: Polling) -> None:
 
     loop, waker, orders = ThreadsLoop(), Waker(), list[str]()
     loop.end()
-    loop.polling = cast("Polling", Told())
+    loop.polling = cast("Poller", Told())
     for order in (loop.watch_read, loop.unwatch_write, loop.watch_read, loop.watch_write, loop.watch_write):
         order(waker)
     assert orders == ["register", "modify"]
@@ -110,7 +110,7 @@ def test_who_was_closed_in_a_round_is_not_called_in_it_nor_who_has_its_number_no
     for each in (one, two):
         loop.watch_read(each)
         each.poke_sock.send(b"x")
-    loop.turn()
+    loop.run_once()
     assert len(heard) == 1
     for left in (*heard, *taken):
         loop.close(left)

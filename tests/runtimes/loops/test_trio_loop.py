@@ -8,7 +8,7 @@ import threading
 import trio
 
 from runtimes.host.host import Program
-from runtimes.loops.waker import Handle
+from runtimes.loops.waker import HostHandle
 from runtimes.run import run
 from tests.runtimes.scripted_core import ScriptCore
 
@@ -16,7 +16,7 @@ from tests.runtimes.scripted_core import ScriptCore
 def test_trio_gets_its_turn() -> None:
     ours, theirs = socket.socketpair()
     told: list[str] = []
-    handle = Handle()
+    handle = HostHandle()
     names = {"soon", "later", "readable", "from a thread", "a task"}
 
     def note(name: str) -> None:
@@ -52,7 +52,7 @@ def test_trio_gets_its_turn() -> None:
 
 
 def test_a_busy_trio_does_not_keep_our_sockets_waiting() -> None:
-    handle = Handle()
+    handle = HostHandle()
     turns: list[int] = []
 
     async def busy() -> None:

@@ -128,7 +128,7 @@ def test_an_address_that_is_silent_is_overtaken(runtime: str) -> None:
 
 def test_no_address_at_all(runtime: str) -> None:
     with running(runtime, services=Services(resolver=lambda host, port: [])) as live:
-        assert isinstance(live.ask(Connect(OP, CH, "none.example", 1)), Failed)
+        assert isinstance(live.run_operation(Connect(OP, CH, "none.example", 1)), Failed)
 
 
 def test_cancel_while_connecting(runtime: str) -> None:
@@ -159,7 +159,7 @@ def test_ipv6_when_there_is_any(runtime: str) -> None:
         pytest.skip("no IPv6 on this host")
     with listening, running(runtime) as live:
         port = listening.getsockname()[1]
-        answer = live.ask(Connect(OP, CH, "::1", port))
+        answer = live.run_operation(Connect(OP, CH, "::1", port))
         assert answer == Done(OP, Connected(Address("::1", port)))
 
 

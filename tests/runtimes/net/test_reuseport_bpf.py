@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from runtimes.net.listener import bind
-from runtimes.net.reuseport_bpf import steer
+from runtimes.net.reuseport_bpf import attach_source_steering
 
 SOURCES = [f"127.0.0.{n}" for n in range(1, 33)]
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="the program is the Linux kernel's")
@@ -52,7 +52,7 @@ def reached(doors: list[socket.socket], source: str) -> int:
 @pytest.mark.parametrize("host", ["127.0.0.1", "::"])
 def test_who_comes_from_one_place_stays_in_one_place(opened: ExitStack, host: str) -> None:
     doors = listeners(opened, 3, host)
-    assert [steer(door, 3) for door in doors] == [True] * 3
+    assert [attach_source_steering(door, 3) for door in doors] == [True] * 3
     places = {source: {reached(doors, source) for _ in range(8)} for source in SOURCES}
     assert all(len(found) == 1 for found in places.values())
     counts = [sum(found == {n} for found in places.values()) for n in range(3)]
@@ -63,21 +63,21 @@ def test_who_comes_from_one_place_stays_in_one_place(opened: ExitStack, host: st
 @only_dual
 def test_ipv6_counts_by_its_first_half(opened: ExitStack) -> None:
     doors = listeners(opened, 3, "::")
-    assert steer(doors[0], 3)
+    assert attach_source_steering(doors[0], 3)
     assert {reached(doors, "::1") for _ in range(16)} == {0}  # all of it is zero
 
 
 @only_linux
 def test_a_place_that_is_empty_is_passed_over(opened: ExitStack) -> None:
     doors = listeners(opened, 3)
-    assert steer(doors[0], 3)
+    assert attach_source_steering(doors[0], 3)
     doors.pop().close()
     assert {reached(doors, source) for source in SOURCES} == {0, 1}
 
 
 def test_where_the_system_cannot(opened: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as sock:
-        assert not steer(sock, 3)  # it listens nowhere, and shares nothing
+        assert not attach_source_steering(sock, 3)  # it listens nowhere, and shares nothing
     (door,) = listeners(opened, 1)
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert not steer(door, 3)
+    assert not attach_source_steering(door, 3)

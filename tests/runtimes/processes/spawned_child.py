@@ -20,7 +20,7 @@ from svc_proto.facts import (
     OperationId,
     Received,
 )
-from tests.runtimes.scripted_core import TIMEOUT, Live
+from tests.runtimes.scripted_core import TIMEOUT, RunningCore
 
 SIZE = TerminalSize(80, 24)
 CH, ERR = ChannelId(101), ChannelId(103)
@@ -53,11 +53,11 @@ def wait_gone(pid: int) -> None:
         os.close(fd)
 
 
-class Child:
+class SpawnedChild:
     """A spawned child and what it has said."""
 
     def __init__(
-        self, live: Live, *argv: str, shell: str | None = None, terminal: bool = False, **more: object
+        self, live: RunningCore, *argv: str, shell: str | None = None, terminal: bool = False, **more: object
     ) -> None:
         self.live = live
         self.data = b""

@@ -15,7 +15,7 @@ import pytest
 from runtimes.host.host import Services
 from runtimes.processes import child_channel as child_module
 from runtimes.processes import child_output, controlling_terminal, reaper
-from runtimes.processes.spawn import ChildProcess, start_process
+from runtimes.processes.spawn import SpawnedProcess, start_process
 from svc_proto.commands import (
     Abort,
     Cancel,
@@ -38,7 +38,7 @@ from svc_proto.facts import (
     FailureKind,
     OperationId,
 )
-from tests.runtimes.processes.spawned_child import CH, ERR, OP, SIZE, Child, children, wait_gone
+from tests.runtimes.processes.spawned_child import CH, ERR, OP, SIZE, SpawnedChild, children, wait_gone
 from tests.runtimes.scripted_core import TIMEOUT, ops, running
 from tests.runtimes.test_operations import refusal
 
@@ -51,7 +51,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_left")
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_grandchild_does_not_hold_the_end_back(runtime: str, terminal: bool) -> None:
     with running(runtime) as live:
-        child = Child(live, shell="trap '' HUP; sleep 1000 & echo $! bye; exit 4", terminal=terminal)
+        child = SpawnedChild(live, shell="trap '' HUP; sleep 1000 & echo $! bye; exit 4", terminal=terminal)
         assert child.closed().exit == 4
         assert b"bye" in child.data
         pid = int(child.data.split()[0])
@@ -60,9 +60,9 @@ def test_a_grandchild_does_not_hold_the_end_back(runtime: str, terminal: bool) -
 
 
 def test_a_grandchild_that_goes_on_writing(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child_output, "LEFTOVER", 100_000)
+    monkeypatch.setattr(child_output, "MAX_AFTER_EXIT", 100_000)
     with running(runtime) as live:
-        child = Child(live, shell="yes & echo $! bye; exit 4")
+        child = SpawnedChild(live, shell="yes & echo $! bye; exit 4")
         assert child.closed().exit == 4
         assert b"bye" in child.data
         pid = int(re.search(rb"(\d+) bye", child.data)[1])  # type: ignore[index]
@@ -72,7 +72,7 @@ def test_a_grandchild_that_goes_on_writing(runtime: str, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("terminal", [False, True])
 def test_abort_lets_go_without_a_signal_and_leaves_no_zombie(runtime: str, terminal: bool) -> None:
     with running(runtime) as live:
-        child = Child(live, "cat", terminal=terminal, stderr=None if terminal else ERR)
+        child = SpawnedChild(live, "cat", terminal=terminal, stderr=None if terminal else ERR)
         live.order(Abort(CH), Send(CH, b"x"), Signal(CH, SignalName.KILL), Abort(CH))
         assert child.closed() == Closed(CH, "aborted", None)
         if not terminal:
@@ -100,15 +100,15 @@ def test_100_quick_spawns_and_aborts(runtime: str) -> None:
 @pytest.mark.parametrize("terminal", [False, True])
 def test_our_own_end(runtime: str, terminal: bool) -> None:
     with running(runtime) as live:
-        child = Child(live, shell="echo ready; sleep 1000", terminal=terminal)
+        child = SpawnedChild(live, shell="echo ready; sleep 1000", terminal=terminal)
         child.until(b"ready")
     wait_gone(child.pid)
 
 
 def test_our_own_end_with_a_child_that_clings(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reaper, "PATIENCE", 0.1)
+    monkeypatch.setattr(reaper, "HANGUP_TIMEOUT", 0.1)
     with running(runtime) as live:
-        child = Child(live, shell="trap '' HUP; echo ready; while :; do :; done", terminal=True)
+        child = SpawnedChild(live, shell="trap '' HUP; echo ready; while :; do :; done", terminal=True)
         child.until(b"ready")
     wait_gone(child.pid)
 
@@ -118,14 +118,14 @@ def test_a_cancelled_spawn_leaves_nothing(runtime: str) -> None:
         for op in range(1, 21):
             live.order(Spawn(OperationId(op), ChannelId(op * 2 + 1), ("sleep", "1000")), Cancel(OperationId(op)))
             assert isinstance(live.answer(op), Failed)
-        assert isinstance(live.ask(Spawn(OperationId(99), CH, ("true",))), Done)
+        assert isinstance(live.run_operation(Spawn(OperationId(99), CH, ("true",))), Done)
 
 
 def test_a_spawn_that_is_cancelled_while_it_starts(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go = threading.Event(), threading.Event()
-    started: list[ChildProcess] = []
+    started: list[SpawnedProcess] = []
 
-    def slow(command: Spawn) -> ChildProcess:
+    def slow(command: Spawn) -> SpawnedProcess:
         started.append(start_process(command))
         begun.set()
         go.wait(TIMEOUT)
@@ -160,7 +160,7 @@ def test_without_pidfd_a_thread_waits(runtime: str, monkeypatch: pytest.MonkeyPa
     pidfd_open = os.pidfd_open
     monkeypatch.delattr(os, "pidfd_open")
     with running(runtime) as live:
-        child = Child(live, shell="cat; exit 9", terminal=True)
+        child = SpawnedChild(live, shell="cat; exit 9", terminal=True)
         live.order(CloseWrite(CH))
         assert child.closed().exit == 9
     monkeypatch.setattr(os, "pidfd_open", pidfd_open, raising=False)
@@ -192,7 +192,9 @@ def test_what_cannot_be_run(runtime: str, tmp_path: Path, terminal: bool) -> Non
     ]
     with running(runtime) as live:
         for number, (argv, cwd, kind) in enumerate(cases, 1):
-            answer = live.ask(Spawn(OperationId(number), ChannelId(number * 2 + 1), argv, cwd=cwd, terminal=size))
+            answer = live.run_operation(
+                Spawn(OperationId(number), ChannelId(number * 2 + 1), argv, cwd=cwd, terminal=size)
+            )
             assert isinstance(answer, Failed), argv
             assert answer.error.kind is kind, (argv, answer)
 
@@ -203,7 +205,7 @@ def test_odd_orders(runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path = tmp_path / "file"
     path.write_bytes(b"x")
     with running(runtime, services=Services()) as live:
-        child = Child(live, "cat")
+        child = SpawnedChild(live, "cat")
         assert (
             refusal(live, Spawn(next(op), ChannelId(7), ("cat",), terminal=SIZE, stderr=ChannelId(9)))
             is FailureKind.INVALID

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.host.logs import setup
-from runtimes.service_home.log_file import keep_log, log_files
+from runtimes.host.logs import setup_logging
+from runtimes.service_home.log_file import add_log_file, log_files
 
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_records_are_kept_in_the_form_of_the_others(tmp_path: Path, as_json: bool) -> None:
-    logger = setup("INFO", as_json=as_json, name="svc.kept")
-    kept = keep_log(logger, tmp_path, "relay")
+    logger = setup_logging("INFO", as_json=as_json, name="svc.kept")
+    kept = add_log_file(logger, tmp_path, "relay")
     assert kept is not None
     logger.info("hello")
     kept.close()
@@ -31,8 +31,8 @@ def test_records_are_kept_in_the_form_of_the_others(tmp_path: Path, as_json: boo
 
 
 def test_it_has_a_limit_and_no_disk_is_no_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    logger = setup("INFO", name="svc.kept")
-    kept = keep_log(logger, tmp_path, "relay")
+    logger = setup_logging("INFO", name="svc.kept")
+    kept = add_log_file(logger, tmp_path, "relay")
     assert isinstance(kept, logging.handlers.RotatingFileHandler)
     kept.maxBytes = 10
     for _ in range(5):
@@ -54,13 +54,13 @@ def test_it_has_a_limit_and_no_disk_is_no_end(tmp_path: Path, capsys: pytest.Cap
     assert "Logging error" not in capsys.readouterr().err
     kept.close()
     (tmp_path / "a file").write_text("")
-    assert keep_log(logger, tmp_path / "a file", "relay") is None
+    assert add_log_file(logger, tmp_path / "a file", "relay") is None
 
 
 def test_a_file_that_somebody_put_aside(tmp_path: Path) -> None:
-    logger = setup("INFO", name="svc.kept")
+    logger = setup_logging("INFO", name="svc.kept")
     before = signal.getsignal(signal.SIGUSR1)
-    kept = keep_log(logger, tmp_path, "relay")
+    kept = add_log_file(logger, tmp_path, "relay")
     assert kept is not None
     path = tmp_path / "log" / "relay.log"
     logger.info("one")
@@ -78,8 +78,8 @@ def test_a_file_that_somebody_put_aside(tmp_path: Path) -> None:
 
 
 def test_a_thread_has_no_signals(tmp_path: Path) -> None:
-    logger = setup("INFO", name="svc.kept")
+    logger = setup_logging("INFO", name="svc.kept")
     with ThreadPoolExecutor() as pool:
-        kept = pool.submit(keep_log, logger, tmp_path, "relay").result()
+        kept = pool.submit(add_log_file, logger, tmp_path, "relay").result()
     assert kept is not None
     kept.close()

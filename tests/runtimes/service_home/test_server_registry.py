@@ -10,9 +10,17 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from runtimes.service_home.home import find_home, with_env_file
-from runtimes.service_home.running_relay import beside_running
-from runtimes.service_home.server_registry import GLANCE, HomeClaim, TakenError, claim, find_all, find_running, is_held
+from runtimes.service_home.home import service_home_path, with_env_file
+from runtimes.service_home.running_relay import with_running_settings
+from runtimes.service_home.server_registry import (
+    PROBE_TIMEOUT,
+    HomeClaim,
+    HomeInUseError,
+    find_running_server,
+    find_running_servers,
+    is_held,
+    lock_home,
+)
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.relay_config import RelayConfig
 
@@ -20,39 +28,39 @@ WHERE = {"host": "::", "port": 8767, "inside": "http://[::1]:8767"}
 
 
 def taken(home: Path, role: str = "relay", **more: object) -> HomeClaim:
-    made = claim(home, role, version="1.2")
-    made.tell({**WHERE, **more})
+    made = lock_home(home, role, version="1.2")
+    made.publish({**WHERE, **more})
     return made
 
 
 def test_who_runs_is_found_with_what_it_said(tmp_path: Path) -> None:
-    assert find_running(tmp_path, "relay") is None
+    assert find_running_server(tmp_path, "relay") is None
     relay = taken(tmp_path, certificate="c.pem", certificate_key="k.pem", brand="hermes")
-    found = find_running(tmp_path, "relay")
+    found = find_running_server(tmp_path, "relay")
     assert found is not None
     assert (found.role, found.pid, found.version, found.brand) == ("relay", os.getpid(), "1.2", "hermes")
     assert (found.url, found.inside) == ("https://[::]:8767", "http://[::1]:8767")
     api = taken(tmp_path, "api", host="127.0.0.1", key="environment")
-    assert [each.url for each in find_all(tmp_path)] == ["https://[::]:8767", "http://127.0.0.1:8767"]
+    assert [each.url for each in find_running_servers(tmp_path)] == ["https://[::]:8767", "http://127.0.0.1:8767"]
     for claimed in (relay, api):
         claimed.release()
         claimed.release()  # once more does nothing
-        claimed.tell(WHERE)
-    assert find_all(tmp_path) == []
+        claimed.publish(WHERE)
+    assert find_running_servers(tmp_path) == []
 
 
 def test_before_it_accepts_it_has_the_home_and_is_not_found(tmp_path: Path) -> None:
-    starting = claim(tmp_path, "relay", version="1")
+    starting = lock_home(tmp_path, "relay", version="1")
     assert is_held(tmp_path, "relay")
-    assert find_running(tmp_path, "relay") is None
+    assert find_running_server(tmp_path, "relay") is None
     starting.release()
     assert not is_held(tmp_path, "relay")
 
 
 def test_a_second_one_is_told_who_has_the_home(tmp_path: Path) -> None:
     first = taken(tmp_path)
-    with pytest.raises(TakenError) as caught:
-        claim(tmp_path, "relay", version="1")
+    with pytest.raises(HomeInUseError) as caught:
+        lock_home(tmp_path, "relay", version="1")
     assert (caught.value.role, caught.value.pid) == ("relay", os.getpid())
     taken(tmp_path, "api").release()  # another kind may
     first.release()
@@ -66,14 +74,14 @@ def test_what_a_crash_left_counts_for_nothing_whoever_has_its_number_now(tmp_pat
     (tmp_path / "run" / "relay.json").write_text(text)
     assert json.loads(text)["pid"] == os.getpid()
     assert not is_held(tmp_path, "relay")
-    assert find_running(tmp_path, "relay") is None
+    assert find_running_server(tmp_path, "relay") is None
     taken(tmp_path).release()
 
 
 def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
     program = (
-        "import sys, os, pathlib; from runtimes.service_home.server_registry import claim; "
-        "c = claim(pathlib.Path(sys.argv[1]), 'relay', version='1'); os.kill(os.getpid(), 9)"
+        "import sys, os, pathlib; from runtimes.service_home.server_registry import lock_home; "
+        "c = lock_home(pathlib.Path(sys.argv[1]), 'relay', version='1'); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
     assert done.returncode == -9
@@ -86,7 +94,7 @@ def test_somebody_who_looks_does_not_hinder(tmp_path: Path, monkeypatch: pytest.
     look = os.open(tmp_path / "run" / "relay.json", os.O_RDONLY)
     fcntl.flock(look, fcntl.LOCK_SH)
     monkeypatch.setattr("runtimes.service_home.server_registry.time.sleep", lambda seconds: os.close(look))
-    assert GLANCE > 0
+    assert PROBE_TIMEOUT > 0
     taken(tmp_path).release()
 
 
@@ -94,9 +102,9 @@ def test_somebody_who_looks_does_not_hinder(tmp_path: Path, monkeypatch: pytest.
 def test_a_file_that_says_nothing_sensible(tmp_path: Path, text: str) -> None:
     held = taken(tmp_path)
     (tmp_path / "run" / "relay.json").write_text(text)
-    assert find_running(tmp_path, "relay") is None
-    with pytest.raises(TakenError) as caught:
-        claim(tmp_path, "relay", version="1")
+    assert find_running_server(tmp_path, "relay") is None
+    with pytest.raises(HomeInUseError) as caught:
+        lock_home(tmp_path, "relay", version="1")
     assert caught.value.pid is None
     held.release()
 
@@ -107,27 +115,27 @@ def test_the_file_is_nobody_elses_business(tmp_path: Path) -> None:
     assert (tmp_path / "home" / "run" / "relay.json").stat().st_mode & 0o777 == 0o600
     (tmp_path / "home" / "run" / "api.json").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic"):
-        claim(tmp_path / "home", "api", version="1")
+        lock_home(tmp_path / "home", "api", version="1")
 
 
 def test_settings_follow_what_runs(tmp_path: Path) -> None:
     config = RelayConfig(home=str(tmp_path), port=1, host="10.0.0.1", webapi_url="http://elsewhere:2")
-    assert beside_running(config) == config
+    assert with_running_settings(config) == config
     relay = taken(tmp_path, certificate="c", certificate_key="k", brand="hermes", root_path="/relay")
-    found = beside_running(config)
+    found = with_running_settings(config)
     assert (found.host, found.port, found.tls, found.inside) == ("::", 8767, True, "http://[::1]:8767")
     assert found.root_path == "/relay"
-    assert (found.brand, beside_running(config, branded=True).brand) == (HERMES, SVC)
+    assert (found.brand, with_running_settings(config, branded=True).brand) == (HERMES, SVC)
     assert found.webapi_inside is None
     api = taken(tmp_path, "api", host="127.0.0.1", port=3, inside="http://127.0.0.1:4")
-    found = beside_running(evolve(config, ssl_cert="mine", ssl_key="mine"))
+    found = with_running_settings(evolve(config, ssl_cert="mine", ssl_key="mine"))
     assert (found.webapi_url, found.webapi_inside) == ("http://127.0.0.1:3", "http://127.0.0.1:4")
     relay.release()
-    assert beside_running(config).port == 1
+    assert with_running_settings(config).port == 1
     named = evolve(config, api_key="of-this-shell", key_in_environment=True)
-    assert not beside_running(named).key_in_environment  # the server has another one
-    api.tell({**WHERE, "key": "environment"})
-    assert beside_running(named).key_in_environment
+    assert not with_running_settings(named).key_in_environment  # the server has another one
+    api.publish({**WHERE, "key": "environment"})
+    assert with_running_settings(named).key_in_environment
     api.release()
 
 
@@ -137,5 +145,5 @@ def test_the_file_of_settings(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("RELAY_PORT=5\nRELAY_HOST=no\nAPI_SERVER_KEY=secret\nSVC_HOME=/no\n")
     assert with_env_file(env) == {**env, "RELAY_PORT": "5"}
     assert with_env_file({**env, "API_SERVER_KEY": "mine"})["API_SERVER_KEY"] == "mine"
-    assert find_home({"HERMES_HOME": "/h"}) == Path("/h")
-    assert find_home({}) == Path.home() / ".svc"
+    assert service_home_path({"HERMES_HOME": "/h"}) == Path("/h")
+    assert service_home_path({}) == Path.home() / ".svc"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from runtimes.sim.child import WINDOW, Child, Script
-from runtimes.sim.simulation import World
+from runtimes.sim.child import WINDOW, ScriptedProgram, SimChild
+from runtimes.sim.simulation import Simulation
 from svc_proto.commands import (
     Abort,
     CloseWrite,
@@ -26,18 +26,18 @@ from svc_proto.commands import (
     TerminalSize,
 )
 from svc_proto.facts import ChannelId, Closed, Failure, FailureKind, ReadClosed, Received, Sent
-from tests.runtimes.sim.toy_cores import Bench
+from tests.runtimes.sim.toy_cores import ToyNetwork
 
 CH, ERR = ChannelId(101), ChannelId(103)
 SIZE = TerminalSize(80, 24)
 
 
-class Cat(Script):
+class Cat(ScriptedProgram):
     def on_input(self, data: bytes) -> None:
         self.child.emit(data)
 
 
-class Shell(Script):
+class Shell(ScriptedProgram):
     """Greets, tells its size when that changes, ignores an interrupt."""
 
     def on_start(self) -> None:
@@ -52,7 +52,7 @@ class Shell(Script):
             super().on_signal(signal)
 
 
-class Yes(Script):
+class Yes(ScriptedProgram):
     written = 0
 
     def on_start(self) -> None:
@@ -66,11 +66,13 @@ class Yes(Script):
         self.child.emit(b"y\n" * (WINDOW // 2))
 
 
-def scene(factory: Callable[[Child], Script] = Script, *, terminal: bool = False, errors: bool = False) -> Bench:
-    bench = Bench(World(3))
+def scene(
+    factory: Callable[[SimChild], ScriptedProgram] = ScriptedProgram, *, terminal: bool = False, errors: bool = False
+) -> ToyNetwork:
+    bench = ToyNetwork(Simulation(3))
     bench.relay.programs["/bin/it"] = factory
     size = SIZE if terminal else None
-    answer = bench.ask(lambda op: Spawn(op, CH, ("it", "-x"), terminal=size, stderr=ERR if errors else None))
+    answer = bench.run_operation(lambda op: Spawn(op, CH, ("it", "-x"), terminal=size, stderr=ERR if errors else None))
     assert isinstance(answer, Spawned)
     (child,) = bench.relay.children
     assert (child.pid, child.argv, child.size) == (answer.pid, ("it", "-x"), size)
@@ -108,7 +110,7 @@ def test_a_terminal() -> None:
 
 
 def test_nothing_withstands_kill() -> None:
-    class Stubborn(Script):
+    class Stubborn(ScriptedProgram):
         def on_signal(self, signal: SignalName) -> None:
             pass
 
@@ -161,14 +163,14 @@ def test_something_in_the_background_does_not_hold_the_end_back(last: bytes) -> 
 def test_yes_is_held_back() -> None:
     scripts: list[Yes] = []
 
-    def factory(child: Child) -> Script:
+    def factory(child: SimChild) -> ScriptedProgram:
         scripts.append(Yes(child))
         return scripts[-1]
 
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.relay.programs["/bin/yes"] = factory
     bench.toy.react = lambda toy, fact: toy.emit(PauseReading(CH)) if isinstance(fact, Received) else None
-    bench.ask(lambda op: Spawn(op, CH, ("/bin/yes",)))
+    bench.run_operation(lambda op: Spawn(op, CH, ("/bin/yes",)))
     bench.world.run_for(10.0)
     assert scripts[0].written <= 2 * WINDOW
     assert scripts[0].child.room < WINDOW
@@ -253,7 +255,7 @@ def test_what_cannot_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusal(*argv: str, cwd: str | None = None, errors: ChannelId | None = None) -> FailureKind:
         ch = ChannelId(1001 + 4 * bench.toy.ops)
         terminal = SIZE if errors is not None else None
-        answer = bench.ask(lambda op: Spawn(op, ch, argv, cwd=cwd, terminal=terminal, stderr=errors))
+        answer = bench.run_operation(lambda op: Spawn(op, ch, argv, cwd=cwd, terminal=terminal, stderr=errors))
         assert isinstance(answer, Failure)
         return answer.kind
 
@@ -263,20 +265,20 @@ def test_what_cannot_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal("it", cwd="/file") is FailureKind.NOT_FOUND
     assert refusal() is FailureKind.INVALID
     assert refusal("it", errors=ChannelId(3)) is FailureKind.INVALID
-    assert bench.ask(lambda op: Compute(op, "which", ("it",))) == "/bin/it"
-    assert bench.ask(lambda op: Compute(op, "executable", ("/bin/it",))) is True
-    assert bench.ask(lambda op: Compute(op, "executable", ("/file",))) is False
-    handle = bench.ask(lambda op: OpenFile(op, "/file")).handle
-    assert bench.ask(lambda op: SendFile(op, CH, handle, 0, 1)).kind is FailureKind.UNSUPPORTED
+    assert bench.run_operation(lambda op: Compute(op, "which", ("it",))) == "/bin/it"
+    assert bench.run_operation(lambda op: Compute(op, "executable", ("/bin/it",))) is True
+    assert bench.run_operation(lambda op: Compute(op, "executable", ("/file",))) is False
+    handle = bench.run_operation(lambda op: OpenFile(op, "/file")).handle
+    assert bench.run_operation(lambda op: SendFile(op, CH, handle, 0, 1)).kind is FailureKind.UNSUPPORTED
     monkeypatch.setattr("runtimes.sim.operations.MAX_CHILDREN", 1)
     assert refusal("it", cwd="/home") is FailureKind.TOO_LARGE
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
     def digest(seed: int) -> str:
-        bench = Bench(World(seed))
+        bench = ToyNetwork(Simulation(seed))
         bench.relay.programs["/bin/it"] = Cat
-        bench.ask(lambda op: Spawn(op, CH, ("it",)))
+        bench.run_operation(lambda op: Spawn(op, CH, ("it",)))
         bench.order(Send(CH, bytes(1000)), CloseWrite(CH))
         bench.world.run_idle()
         return bench.world.trace_digest()

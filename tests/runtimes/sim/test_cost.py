@@ -9,26 +9,26 @@ import pytest
 
 from runtimes.sim.cost import HandleCost, MeteredRows
 from runtimes.sim.process import KILLED
-from runtimes.sim.simulation import START_MONO, START_WALL, World
+from runtimes.sim.simulation import START_MONO, START_WALL, Simulation
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import AppendFile, Command, Exit, Query, Ready, Send
 from svc_proto.facts import Accepted, ChannelId, Done, Fact, OperationId, Received, Started
 from svc_proto.store_requests import CheckStore, LoadSessions
 from tests.runtimes.sim.test_simulation import story
-from tests.runtimes.sim.toy_cores import Bench, Toy, connected, echo
+from tests.runtimes.sim.toy_cores import ToyCore, ToyNetwork, connected, echo
 
 SECOND = HandleCost(per_call=1.0)
 CHANNEL, OPERATION = ChannelId(2), OperationId(1)
 
 
-def times(toy: Toy) -> list[float]:
+def times(toy: ToyCore) -> list[float]:
     """When the toy was called, in seconds since the start of the world."""
     return [round(moment.mono - START_MONO, 9) for moment in toy.times]
 
 
 def test_commands_take_effect_at_the_end_of_the_computation() -> None:
-    world = World(cost=SECOND, trace=True)
-    Bench(world)
+    world = Simulation(cost=SECOND, trace=True)
+    ToyNetwork(world)
     assert [(record.when - START_MONO, record.what) for record in world.records[1:]] == [
         (0.0, Started()),
         (1.0, Ready()),
@@ -36,8 +36,8 @@ def test_commands_take_effect_at_the_end_of_the_computation() -> None:
 
 
 def test_facts_wait_until_the_computation_ends() -> None:
-    world = World(latency=0.1, cost=SECOND)
-    bench = Bench(world, echo)
+    world = Simulation(latency=0.1, cost=SECOND)
+    bench = ToyNetwork(world, echo)
     wire = world.connect(bench.phone, "relay", 80)
     wire.send(b"one")
     world.run_for(0.5)
@@ -50,12 +50,12 @@ def test_facts_wait_until_the_computation_ends() -> None:
 
 
 def test_a_timer_that_is_due_during_a_computation_is_late() -> None:
-    def react(toy: Toy, fact: Fact | None) -> None:
+    def react(toy: ToyCore, fact: Fact | None) -> None:
         if isinstance(fact, Started):
             toy.deadline = toy.now.mono + 0.25
 
-    world = World(cost=SECOND)
-    bench = Bench(world, react)
+    world = Simulation(cost=SECOND)
+    bench = ToyNetwork(world, react)
     bench.toy.deadline = 1000.5
     bench.process.nudge()  # which finds the core at work
     world.run_for(5.0)
@@ -63,8 +63,8 @@ def test_a_timer_that_is_due_during_a_computation_is_late() -> None:
 
 
 def test_a_timer_that_was_set_before_a_computation_is_late() -> None:
-    world = World(latency=0.1, cost=SECOND)
-    bench = Bench(world, lambda toy, fact: setattr(toy, "deadline", 1003.5) if isinstance(fact, Started) else None)
+    world = Simulation(latency=0.1, cost=SECOND)
+    bench = ToyNetwork(world, lambda toy, fact: setattr(toy, "deadline", 1003.5) if isinstance(fact, Started) else None)
     world.run_for(2.1)
     wire = world.connect(bench.phone, "relay", 80)
     wire.send(b"x")
@@ -76,8 +76,8 @@ def test_a_timer_that_was_set_before_a_computation_is_late() -> None:
 
 
 def test_a_computation_that_a_timer_starts_holds_up_facts() -> None:
-    world = World(latency=0.1)
-    bench = Bench(world, lambda toy, fact: setattr(toy, "deadline", 1003.0) if isinstance(fact, Started) else None)
+    world = Simulation(latency=0.1)
+    bench = ToyNetwork(world, lambda toy, fact: setattr(toy, "deadline", 1003.0) if isinstance(fact, Started) else None)
     wire = connected(bench)
     bench.relay.cost = SECOND
     world.run_for(1003.0 - world.now)
@@ -87,11 +87,11 @@ def test_a_computation_that_a_timer_starts_holds_up_facts() -> None:
 
 
 def test_other_hosts_and_other_programs_of_the_host_go_on() -> None:
-    world = World(cost=SECOND)
-    bench = Bench(world, echo)
+    world = Simulation(cost=SECOND)
+    bench = ToyNetwork(world, echo)
     bench.phone.cost = HandleCost.NONE
-    idle = bench.phone.start(lambda entropy: Toy(entropy, echo), [81])
-    neighbour = bench.relay.start(lambda entropy: Toy(entropy, echo), [82])
+    idle = bench.phone.start(lambda entropy: ToyCore(entropy, echo), [81])
+    neighbour = bench.relay.start(lambda entropy: ToyCore(entropy, echo), [82])
     world.run_for(1.0)
     assert idle.ready
     assert neighbour.ready
@@ -105,8 +105,8 @@ def test_other_hosts_and_other_programs_of_the_host_go_on() -> None:
 
 
 def test_both_clocks_show_the_start_of_the_computation() -> None:
-    world = World(cost=SECOND)
-    bench = Bench(world)
+    world = Simulation(cost=SECOND)
+    bench = ToyNetwork(world)
     bench.relay.step_wall(100.0)
     bench.toy.deadline = world.now
     bench.process.nudge()
@@ -118,9 +118,9 @@ def test_both_clocks_show_the_start_of_the_computation() -> None:
 
 
 def test_what_a_killed_program_was_computing_has_no_effect() -> None:
-    world = World(cost=SECOND)
+    world = Simulation(cost=SECOND)
     relay = world.host("relay")
-    process = relay.start(Toy, [80])
+    process = relay.start(ToyCore, [80])
     world.run_for(0.5)
     process.kill()
     world.run_idle()
@@ -130,8 +130,8 @@ def test_what_a_killed_program_was_computing_has_no_effect() -> None:
 
 
 def test_an_exit_comes_at_the_end_of_the_computation() -> None:
-    world = World(cost=SECOND)
-    process = world.host("relay").start(lambda entropy: Toy(entropy, lambda toy, fact: toy.emit(Exit(0))))
+    world = Simulation(cost=SECOND)
+    process = world.host("relay").start(lambda entropy: ToyCore(entropy, lambda toy, fact: toy.emit(Exit(0))))
     world.run_for(0.5)
     assert process.alive
     world.run_for(1.0)
@@ -142,15 +142,15 @@ def test_rows_are_paid_for_when_the_core_takes_them() -> None:
     """A core that spreads a long answer over several calls is not held up by all of it at once."""
     rows: list[Iterator[object]] = []
 
-    def react(toy: Toy, fact: Fact | None) -> None:
+    def react(toy: ToyCore, fact: Fact | None) -> None:
         if isinstance(fact, Done):
             assert isinstance(fact.result, tuple)
             rows.append(iter(fact.result))
         taken = [*islice(rows[0], 5)] if rows else []
         toy.deadline = toy.now.mono if taken else None
 
-    world = World(cost=HandleCost(per_record=1.0))
-    bench = Bench(world, react)
+    world = Simulation(cost=HandleCost(per_record=1.0))
+    bench = ToyNetwork(world, react)
     bench.relay.store.sessions = {f"{n}": {"token_hash": f"{n}"} for n in range(10)}
     bench.order(Query(bench.toy.new_op(), LoadSessions()))
     world.run_for(60.0)

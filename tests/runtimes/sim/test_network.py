@@ -7,10 +7,10 @@ import pytest
 from runtimes.sim.connection import READ_SIZE, split
 from runtimes.sim.contract import ContractError
 from runtimes.sim.faults import Faults
-from runtimes.sim.host import Port
-from runtimes.sim.network import Network
+from runtimes.sim.host import SimPort
+from runtimes.sim.network import SimNetwork
 from runtimes.sim.raw_peer import ConnectFailed
-from runtimes.sim.simulation import LimitPassed, World
+from runtimes.sim.simulation import Simulation, SimulationLimitError
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, PauseReading, ResumeReading, Send
 from svc_proto.facts import (
     Accepted,
@@ -27,7 +27,7 @@ from svc_proto.facts import (
     Received,
     Sent,
 )
-from tests.runtimes.sim.toy_cores import OUT, Bench, Toy, connect, connected, echo
+from tests.runtimes.sim.toy_cores import OUT, ToyCore, ToyNetwork, connect, connected, echo
 
 CH = ChannelId(2)
 
@@ -36,7 +36,7 @@ CH = ChannelId(2)
 
 
 def test_an_accepted_channel_has_both_addresses() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     (fact,) = bench.toy.of(Accepted)
     assert fact == Accepted(CH, Address("10.0.0.2", 49152), Address("10.0.0.1", 80))
@@ -46,7 +46,7 @@ def test_an_accepted_channel_has_both_addresses() -> None:
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST", "::1"])
 def test_loopback_is_the_host_itself(name: str) -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.world.connect(bench.relay, name, 80)
     assert bench.toy.of(Accepted)[0].peer.host == "127.0.0.1"
     with pytest.raises(ConnectFailed, match="refused"):
@@ -54,13 +54,13 @@ def test_loopback_is_the_host_itself(name: str) -> None:
 
 
 def test_ones_own_address_is_no_loopback_address() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.world.connect(bench.relay, "10.0.0.1", 80)
     assert bench.toy.of(Accepted)[0].peer.host == "10.0.0.1"
 
 
 def test_dns_names_lead_to_hosts() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.world.network.name("Relay.example", "10.0.0.1")
     bench.world.connect(bench.phone, "relay.EXAMPLE", 80)
     with pytest.raises(ConnectFailed, match="UNREACHABLE: name not found") as caught:
@@ -69,10 +69,10 @@ def test_dns_names_lead_to_hosts() -> None:
 
 
 def test_a_port_is_open_from_ready_on() -> None:
-    world = World()
+    world = Simulation()
     relay, phone = world.host("relay"), world.host("phone", "10.0.0.2")
 
-    process = relay.start(Toy, [80])
+    process = relay.start(ToyCore, [80])
     assert world.network.listener(relay, 80) is None
     world.run_idle()
     assert process.ready
@@ -82,7 +82,7 @@ def test_a_port_is_open_from_ready_on() -> None:
 
 
 def test_a_core_connects_to_a_scripted_peer() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     listener = bench.world.listen(bench.phone, 443)
     answer = connect(bench, "phone", 443)
     wire = listener.accept()
@@ -98,13 +98,13 @@ def test_a_core_connects_to_a_scripted_peer() -> None:
 
 def test_what_the_server_says_first_comes_after_the_handshake() -> None:
     for seed in range(20):
-        bench = Bench(World(seed))
+        bench = ToyNetwork(Simulation(seed))
 
-        def greet(toy: Toy, fact: Fact | None) -> None:
+        def greet(toy: ToyCore, fact: Fact | None) -> None:
             if isinstance(fact, Accepted):
                 toy.emit(Send(fact.ch, b"220 hello"), CloseWrite(fact.ch))
 
-        bench.phone.start(lambda entropy, react=greet: Toy(entropy, react), [25])  # type: ignore[misc]
+        bench.phone.start(lambda entropy, react=greet: ToyCore(entropy, react), [25])  # type: ignore[misc]
         bench.world.run_idle()
         connect(bench, "phone", 25)
         bench.world.run_until(lambda bench=bench: bool(bench.toy.of(ReadClosed)))  # type: ignore[misc]
@@ -114,19 +114,19 @@ def test_what_the_server_says_first_comes_after_the_handshake() -> None:
 
 
 def test_a_refused_connection_fails_after_a_round_trip() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     assert connect(bench, "phone", 81) == Failure(FailureKind.UNREACHABLE, "connection refused")
     assert 1000.002 <= bench.world.now <= 1000.004
 
 
 def test_a_host_that_is_not_there_times_out() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     assert connect(bench, "10.9.9.9", 80) == Failure(FailureKind.TIMED_OUT, "connecting timed out")
     assert bench.world.now == 1020.0
 
 
 def test_a_partition_that_ends_in_time_lets_a_handshake_through() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.world.listen(bench.phone, 80)
     bench.world.network.partition(bench.phone, bench.relay)
     bench.world.after(5.0, bench.world.network.heal)
@@ -136,7 +136,7 @@ def test_a_partition_that_ends_in_time_lets_a_handshake_through() -> None:
 
 
 def test_a_partition_during_the_handshake_delays_it() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     listener = bench.world.listen(bench.phone, 80)
     bench.order(Connect(OperationId(901), OUT, "phone", 80))
     listener.accept()
@@ -150,13 +150,13 @@ def test_a_partition_during_the_handshake_delays_it() -> None:
 
 def test_a_server_that_aborts_at_once() -> None:
     for seed in range(20):
-        bench = Bench(World(seed))
+        bench = ToyNetwork(Simulation(seed))
 
-        def refuse(toy: Toy, fact: Fact | None) -> None:
+        def refuse(toy: ToyCore, fact: Fact | None) -> None:
             if isinstance(fact, Accepted):
                 toy.emit(Abort(fact.ch))
 
-        bench.phone.start(lambda entropy, react=refuse: Toy(entropy, react), [25])  # type: ignore[misc]
+        bench.phone.start(lambda entropy, react=refuse: ToyCore(entropy, react), [25])  # type: ignore[misc]
         bench.world.run_idle()
         answer = connect(bench, "phone", 25)
         bench.world.run_idle()
@@ -168,7 +168,7 @@ def test_a_server_that_aborts_at_once() -> None:
 
 @pytest.mark.parametrize("wait", [0.0, 0.0021, 30.0])
 def test_giving_up_connecting(wait: float) -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     listener = bench.world.listen(bench.phone, 80)
     if wait == 30.0:
         bench.world.network.connect_timeout = 60.0
@@ -187,7 +187,7 @@ def test_giving_up_connecting(wait: float) -> None:
 
 
 def test_tls_and_alpn() -> None:
-    bench = Bench(World(), listen=(80, Port(443, tls=True, alpn="h2")))
+    bench = ToyNetwork(Simulation(), listen=(80, SimPort(443, tls=True, alpn="h2")))
     bench.world.connect(bench.phone, "relay", 443, tls=True)
     bench.world.network.connect(bench.phone, ("relay", 443), tls=True, outcome=lambda end: None, alpn=("h2",))
     bench.world.run_for(1.0)
@@ -206,16 +206,16 @@ def test_tls_and_alpn() -> None:
 
 
 def test_ephemeral_ports_wrap_around() -> None:
-    host = World().host("phone")
+    host = Simulation().host("phone")
     ports = [host.ephemeral_port() for _ in range(16385)]
     assert ports[0] == ports[-1] == 49152
     assert max(ports) == 65535
 
 
 def test_a_wire_that_cannot_wait_long_enough() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.world.network.partition(bench.phone, bench.relay)
-    with pytest.raises(LimitPassed):
+    with pytest.raises(SimulationLimitError):
         bench.world.connect(bench.phone, "relay", 80, limit=2.0)
     bench.world.network.heal()
     bench.world.run_for(30.0)
@@ -226,7 +226,7 @@ def test_a_wire_that_cannot_wait_long_enough() -> None:
 
 
 def test_echo() -> None:
-    bench = Bench(World(), echo)
+    bench = ToyNetwork(Simulation(), echo)
     wire = connected(bench)
     wire.send(b"hello, world")
     assert wire.read_until(b", ") == b"hello, "
@@ -243,7 +243,7 @@ def test_chunking_is_random_and_keeps_order() -> None:
     sizes = []
     data = bytes(range(256)) * 8
     for seed in range(30):
-        bench = Bench(World(seed))
+        bench = ToyNetwork(Simulation(seed))
         connected(bench).send(data)
         bench.world.run_until(lambda bench=bench: len(bench.toy.received()) == len(data))  # type: ignore[misc]
         assert bench.toy.received() == data
@@ -254,11 +254,11 @@ def test_chunking_is_random_and_keeps_order() -> None:
 
 
 def test_chunking_can_be_switched_off() -> None:
-    bench = Bench(World(network=Network(chunking=0.0)))
+    bench = ToyNetwork(Simulation(network=SimNetwork(chunking=0.0)))
     connected(bench).send(b"x" * 1000)
     bench.world.run_idle()
     assert [len(fact.data) for fact in bench.toy.of(Received)] == [1000]
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     assert split(b"", bench.world.rng, 1.0) == []
     assert split(b"x", bench.world.rng, 1.0) == [b"x"]
 
@@ -266,7 +266,7 @@ def test_chunking_can_be_switched_off() -> None:
 def test_connections_overtake_each_other() -> None:
     orders = set()
     for seed in range(20):
-        bench = Bench(World(seed))
+        bench = ToyNetwork(Simulation(seed))
         wires = [connected(bench) for _ in range(3)]
         for number, wire in enumerate(wires):
             wire.send(b"%d" % number)
@@ -276,7 +276,7 @@ def test_connections_overtake_each_other() -> None:
 
 
 def test_a_sender_stops_at_the_window_of_a_reader_that_does_not_read() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     wire.pause()
     bench.order(Send(CH, bytes(100_000)), Send(CH, bytes(50_000)))
@@ -290,7 +290,7 @@ def test_a_sender_stops_at_the_window_of_a_reader_that_does_not_read() -> None:
 
 
 def test_a_paused_core_stops_its_peer() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     bench.order(PauseReading(CH), PauseReading(CH))
     wire.send(b"x" * 200_000)
@@ -305,11 +305,11 @@ def test_a_paused_core_stops_its_peer() -> None:
 
 
 def test_pausing_holds_at_once_even_for_what_has_arrived() -> None:
-    def react(toy: Toy, fact: Fact | None) -> None:
+    def react(toy: ToyCore, fact: Fact | None) -> None:
         if isinstance(fact, Received) and len(toy.of(Received)) == 1:
             toy.emit(PauseReading(fact.ch))
 
-    bench = Bench(World(1), react)
+    bench = ToyNetwork(Simulation(1), react)
     wire = connected(bench)
     bench.order(PauseReading(CH))
     for _ in range(50):
@@ -321,7 +321,7 @@ def test_pausing_holds_at_once_even_for_what_has_arrived() -> None:
 
 
 def test_one_read_may_be_under_way_when_pausing() -> None:
-    bench = Bench(World(faults=Faults(late_read=1.0)))
+    bench = ToyNetwork(Simulation(faults=Faults(late_read=1.0)))
     wire = connected(bench)
     bench.order(PauseReading(CH))
     for _ in range(5):
@@ -335,7 +335,7 @@ def test_one_read_may_be_under_way_when_pausing() -> None:
 
 
 def test_an_empty_send_says_nothing() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     bench.order(Send(CH, b""), CloseWrite(CH))
     assert wire.read_all() == b""
@@ -346,7 +346,7 @@ def test_an_empty_send_says_nothing() -> None:
 
 
 def test_after_a_fin_the_other_direction_goes_on() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     wire.close_write()
     wire.close_write()
@@ -364,7 +364,7 @@ def test_after_a_fin_the_other_direction_goes_on() -> None:
 
 
 def test_closed_waits_for_the_fin_of_the_other_side() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     bench.order(CloseWrite(CH))
     wire.read_all()
@@ -376,7 +376,7 @@ def test_closed_waits_for_the_fin_of_the_other_side() -> None:
 
 
 def test_abort_loses_what_flies() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     bench.order(Send(CH, b"never seen"), Abort(CH), Abort(CH), Send(CH, b"ignored"), CloseWrite(CH))
     bench.world.run_idle()
@@ -394,7 +394,7 @@ def test_abort_loses_what_flies() -> None:
 
 
 def test_abort_behind_a_fin_loses_nothing() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     bench.order(Send(CH, b"last words"), CloseWrite(CH), Abort(CH))
     bench.world.run_idle()
@@ -406,7 +406,7 @@ def test_abort_behind_a_fin_loses_nothing() -> None:
 
 
 def test_a_peer_that_resets() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     wire.send(b"lost")
     wire.abort()
@@ -416,7 +416,7 @@ def test_a_peer_that_resets() -> None:
 
 
 def test_aborts_that_cross() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     wire.abort()
     bench.order(Abort(CH))
@@ -426,7 +426,7 @@ def test_aborts_that_cross() -> None:
 
 
 def test_killed_with_unread_data() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     bench.order(PauseReading(CH))
     wire.send(b"unread")

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtimes.sim.faults import Faults
-from runtimes.sim.network import Network
-from runtimes.sim.simulation import World
+from runtimes.sim.network import SimNetwork
+from runtimes.sim.simulation import Simulation
 from svc_proto.commands import Abort, CloseWrite, Connect, Exit, PauseReading, ResumeReading, Send
 from svc_proto.facts import (
     ChannelId,
@@ -18,13 +18,13 @@ from svc_proto.facts import (
     Received,
     Sent,
 )
-from tests.runtimes.sim.toy_cores import OUT, Bench, connected, echo
+from tests.runtimes.sim.toy_cores import OUT, ToyNetwork, connected, echo
 
 CH = ChannelId(2)
 
 
 def test_a_cut_ends_both_sides() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     wire.send(b"lost")
     bench.world.cut(wire.connection)
@@ -37,7 +37,7 @@ def test_a_cut_ends_both_sides() -> None:
 
 
 def test_a_hung_connection_is_silent_until_it_is_mended() -> None:
-    bench = Bench(World(), echo)
+    bench = ToyNetwork(Simulation(), echo)
     wire = connected(bench)
     wire.connection.hang()
     wire.send(b"one")
@@ -51,20 +51,20 @@ def test_a_hung_connection_is_silent_until_it_is_mended() -> None:
 
 
 def test_an_abort_into_a_black_hole_arrives_when_it_is_mended() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     wire.connection.hang()
     bench.order(Abort(CH))
     bench.world.run_for(60.0)
     assert bench.toy.of(Closed)
     assert not wire.closed
-    bench.world.calm()
+    bench.world.heal_all()
     bench.world.run_idle()
     assert wire.closed
 
 
 def test_a_partition_holds_up_everything_between_two_hosts() -> None:
-    bench = Bench(World(), echo)
+    bench = ToyNetwork(Simulation(), echo)
     wire, inside = connected(bench), bench.world.connect(bench.relay, "localhost", 80)
     bench.world.network.partition(bench.relay, bench.phone)
     wire.send(b"far")
@@ -77,7 +77,7 @@ def test_a_partition_holds_up_everything_between_two_hosts() -> None:
 
 
 def test_lost_segments_come_late() -> None:
-    bench = Bench(World(faults=Faults(spike=1.0)))
+    bench = ToyNetwork(Simulation(faults=Faults(spike=1.0)))
     connected(bench).send(b"x")
     bench.world.run_for(0.15)
     assert bench.toy.of(Received) == []
@@ -87,7 +87,7 @@ def test_lost_segments_come_late() -> None:
 
 @pytest.mark.parametrize("what", ["cut", "hang"])
 def test_faults_break_connections(what: str) -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     bench.world.faults = Faults(cut=1.0) if what == "cut" else Faults(hang=1.0)
     wire.send(b"x" * 100_000)
@@ -99,7 +99,7 @@ def test_faults_break_connections(what: str) -> None:
 
 
 def test_a_connection_that_is_cut_before_its_handshake_ends() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     listener = bench.world.listen(bench.phone, 80)
     bench.world.network.link(bench.relay, bench.phone, latency=0.1)
     bench.order(Connect(OperationId(901), OUT, "phone", 80))
@@ -111,7 +111,7 @@ def test_a_connection_that_is_cut_before_its_handshake_ends() -> None:
 
 
 def test_a_cut_that_an_abort_forestalls() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     wire.connection.cut()
     bench.order(Abort(CH))
@@ -121,7 +121,7 @@ def test_a_cut_that_an_abort_forestalls() -> None:
 
 
 def test_killed_while_connecting() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     listener = bench.world.listen(bench.phone, 80)
     bench.order(Connect(OperationId(901), OUT, "phone", 80))
     wire = listener.accept()
@@ -131,7 +131,7 @@ def test_killed_while_connecting() -> None:
 
 
 def test_exit_after_the_own_fin() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     wire = connected(bench)
     bench.order(Send(CH, b"bye"), CloseWrite(CH))
     bench.order(Exit(0))
@@ -147,8 +147,8 @@ def test_nothing_is_lost_or_reordered_as_long_as_the_connection_stands(
     seed: int, sizes: list[int], chunking: float
 ) -> None:
     faults = Faults(spike=0.1, hang=0.02, late_read=0.5, late_wake=0.5)
-    world = World(seed, network=Network(chunking=chunking), faults=faults)
-    bench = Bench(world, echo)
+    world = Simulation(seed, network=SimNetwork(chunking=chunking), faults=faults)
+    bench = ToyNetwork(world, echo)
     wire = connected(bench)
     sent = b""
     for number, size in enumerate(sizes):
@@ -161,7 +161,7 @@ def test_nothing_is_lost_or_reordered_as_long_as_the_connection_stands(
             world.network.heal()
     wire.close_write()
     bench.order(ResumeReading(CH))
-    world.calm()
+    world.heal_all()
     assert wire.read_all() == sent
     world.run_idle()
     assert bench.toy.of(Closed) == [Closed(CH)]

@@ -11,8 +11,8 @@ from attrs import frozen
 from runtimes.failures import HostError
 from runtimes.sim.contract import ContractError
 from runtimes.sim.faults import Faults
-from runtimes.sim.raw_peer import Wire
-from runtimes.sim.simulation import World
+from runtimes.sim.raw_peer import RawPeer
+from runtimes.sim.simulation import Simulation
 from svc_proto.commands import (
     Abort,
     AppendFile,
@@ -42,7 +42,7 @@ from svc_proto.commands import (
 )
 from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, OperationId, Sent
 from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
-from tests.runtimes.sim.toy_cores import Bench, Toy
+from tests.runtimes.sim.toy_cores import ToyCore, ToyNetwork
 
 CH = ChannelId(2)
 EIO = Failure(FailureKind.INTERNAL, "input/output error")
@@ -52,15 +52,15 @@ def op(number: int) -> OperationId:
     return OperationId(number)
 
 
-def opened(bench: Bench, path: str) -> OpenedFile:
-    answer = bench.ask(lambda op: OpenFile(op, path))
+def opened(bench: ToyNetwork, path: str) -> OpenedFile:
+    answer = bench.run_operation(lambda op: OpenFile(op, path))
     assert isinstance(answer, OpenedFile)
     return answer
 
 
-def unread(data: bytes = bytes(100_000)) -> tuple[Bench, Wire, OpenedFile]:
+def unread(data: bytes = bytes(100_000)) -> tuple[ToyNetwork, RawPeer, OpenedFile]:
     """A file that is open, and a peer that does not read."""
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.relay.disk.put("/big", data)
     wire = bench.world.connect(bench.phone, "relay", 80)
     wire.pause()
@@ -71,15 +71,15 @@ def unread(data: bytes = bytes(100_000)) -> tuple[Bench, Wire, OpenedFile]:
 
 
 def test_reading_a_file_by_its_real_path() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.relay.disk.put("/data/real/a.txt", b"0123456789")
     bench.relay.disk.symlink("/data/link", "real")
     file = opened(bench, "/data/link/../link/a.txt")
     assert file == OpenedFile(1, "/data/real/a.txt", 10, 1_800_000_000.0)
     assert bench.process.operations.open_handles == 1
     bench.relay.disk.remove("/data/real/a.txt")  # it stays readable
-    assert bench.ask(lambda op: ReadFile(op, file.handle, 2, 4)) == b"2345"
-    assert bench.ask(lambda op: ReadFile(op, file.handle, 8, 4)) == b"89"
+    assert bench.run_operation(lambda op: ReadFile(op, file.handle, 2, 4)) == b"2345"
+    assert bench.run_operation(lambda op: ReadFile(op, file.handle, 8, 4)) == b"89"
     bench.order(ReleaseFile(file.handle))
     assert bench.process.operations.open_handles == 0
     with pytest.raises(ContractError, match="no such handle"):
@@ -99,29 +99,29 @@ def test_reading_a_file_by_its_real_path() -> None:
     ],
 )
 def test_files_that_do_not_open(path: str, kind: FailureKind) -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     disk = bench.relay.disk
     disk.put("/file", b"")
     disk.symlink("/loop", "/loop")
     disk.put("/secret", b"")
     disk.denied.add("/secret")
     disk.symlink("/link-to-secret", "/../secret")
-    assert bench.ask(lambda op: OpenFile(op, path)).kind is kind
+    assert bench.run_operation(lambda op: OpenFile(op, path)).kind is kind
 
 
 @pytest.mark.parametrize("path", ["/tmp", "/pipe"])
 def test_what_is_no_regular_file_opens_but_does_not_read(path: str) -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.relay.disk.special("/pipe")
     file = opened(bench, path)
     assert not file.regular
-    assert bench.ask(lambda op: ReadFile(op, file.handle, 0, 1)).kind is FailureKind.INVALID
+    assert bench.run_operation(lambda op: ReadFile(op, file.handle, 0, 1)).kind is FailureKind.INVALID
     bench.world.connect(bench.phone, "relay", 80)
-    assert bench.ask(lambda op: SendFile(op, CH, file.handle, 0, 1)).kind is FailureKind.INVALID
+    assert bench.run_operation(lambda op: SendFile(op, CH, file.handle, 0, 1)).kind is FailureKind.INVALID
 
 
 def test_the_disk_as_a_test_sees_it() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     disk = bench.relay.disk
     disk.put("/a/b", b"1")
     disk.symlink("/a/c", "/a/b")
@@ -135,16 +135,16 @@ def test_the_disk_as_a_test_sees_it() -> None:
 
 
 def test_io_errors() -> None:
-    bench = Bench(World(faults=Faults(file=1.0)))
+    bench = ToyNetwork(Simulation(faults=Faults(file=1.0)))
     bench.relay.disk.put("/a", b"1")
-    assert bench.ask(lambda op: OpenFile(op, "/a")) == EIO
-    assert bench.ask(lambda op: WriteConfig(op, "n", "x")) == EIO
+    assert bench.run_operation(lambda op: OpenFile(op, "/a")) == EIO
+    assert bench.run_operation(lambda op: WriteConfig(op, "n", "x")) == EIO
     assert bench.relay.disk.paths(bench.relay.state) == []
 
 
 def test_slow_operations_take_seconds() -> None:
-    bench = Bench(World(faults=Faults(slow=1.0)))
-    bench.ask(lambda op: CreateBlob(op))
+    bench = ToyNetwork(Simulation(faults=Faults(slow=1.0)))
+    bench.run_operation(lambda op: CreateBlob(op))
     assert bench.world.now > 1000.5
 
 
@@ -164,14 +164,14 @@ def test_a_file_goes_out_past_the_core() -> None:
 
 
 def test_sending_past_the_end_of_a_file_fails() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.relay.disk.put("/small", b"abc")
     wire = bench.world.connect(bench.phone, "relay", 80)
     file = opened(bench, "/small")
-    assert bench.ask(lambda op: SendFile(op, CH, file.handle, 0, 10)).kind is FailureKind.INVALID
+    assert bench.run_operation(lambda op: SendFile(op, CH, file.handle, 0, 10)).kind is FailureKind.INVALID
     assert wire.read_exactly(3) == b"abc"
     bench.world.faults = Faults(file=1.0)
-    assert bench.ask(lambda op: SendFile(op, CH, file.handle, 0, 3)) == EIO
+    assert bench.run_operation(lambda op: SendFile(op, CH, file.handle, 0, 3)) == EIO
 
 
 def test_a_file_on_a_channel_that_closes() -> None:
@@ -208,8 +208,8 @@ def test_sending_a_file_is_given_up() -> None:
 
 
 def test_an_upload() -> None:
-    bench = Bench(World())
-    handle = bench.ask(lambda op: CreateBlob(op, ".png"))
+    bench = ToyNetwork(Simulation())
+    handle = bench.run_operation(lambda op: CreateBlob(op, ".png"))
     bench.order(WriteBlob(op(901), handle, b"abc"), WriteBlob(op(902), handle, b"de"), FinishBlob(op(903), handle))
     bench.world.run_idle()
     assert (bench.toy.answer(901), bench.toy.answer(902)) == (("done", 3), ("done", 5))
@@ -221,8 +221,8 @@ def test_an_upload() -> None:
 
 
 def test_a_discarded_upload_leaves_nothing() -> None:
-    bench = Bench(World())
-    handle = bench.ask(lambda op: CreateBlob(op))
+    bench = ToyNetwork(Simulation())
+    handle = bench.run_operation(lambda op: CreateBlob(op))
     bench.order(WriteBlob(op(901), handle, b"abc"), FinishBlob(op(902), handle), DiscardBlob(handle))
     bench.world.run_idle()
     assert bench.relay.disk.paths(bench.relay.spool) == []
@@ -236,13 +236,13 @@ def test_discarding_crosses_with_the_end_of_an_upload() -> None:
     outcomes = set()
     handle = 1
 
-    def react(toy: Toy, fact: Fact | None) -> None:
+    def react(toy: ToyCore, fact: Fact | None) -> None:
         if isinstance(fact, Done) and fact.op == 901:  # the end may be done in this instant, and not told yet
             toy.emit(WriteBlob(op(903), handle, b"x"), DiscardBlob(handle))
 
     for seed in range(20):
-        bench = Bench(World(seed), react)
-        assert bench.ask(lambda op: CreateBlob(op)) == handle
+        bench = ToyNetwork(Simulation(seed), react)
+        assert bench.run_operation(lambda op: CreateBlob(op)) == handle
         bench.order(WriteBlob(op(901), handle, b"abc"), FinishBlob(op(902), handle))
         bench.world.run_idle()
         finished = bench.toy.answer(902) != gone
@@ -253,9 +253,9 @@ def test_discarding_crosses_with_the_end_of_an_upload() -> None:
 
 
 def test_deleting_a_finished_upload() -> None:
-    bench = Bench(World())
-    handle = bench.ask(lambda op: CreateBlob(op))
-    path = bench.ask(lambda op: FinishBlob(op, handle))
+    bench = ToyNetwork(Simulation())
+    handle = bench.run_operation(lambda op: CreateBlob(op))
+    path = bench.run_operation(lambda op: FinishBlob(op, handle))
     disk, spool = bench.relay.disk, bench.relay.spool
     disk.put("/tmp/other", b"")
     disk.put(f"{spool}/below/file", b"")
@@ -269,18 +269,18 @@ def test_deleting_a_finished_upload() -> None:
 
 
 def test_odd_suffixes_and_huge_reads_are_refused() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.relay.disk.put("/a", b"1")
-    assert bench.ask(lambda op: CreateBlob(op, "/../x")).kind is FailureKind.INVALID
+    assert bench.run_operation(lambda op: CreateBlob(op, "/../x")).kind is FailureKind.INVALID
     file = opened(bench, "/a")
-    assert bench.ask(lambda op: ReadFile(op, file.handle, 0, 1 << 40)).kind is FailureKind.TOO_LARGE
+    assert bench.run_operation(lambda op: ReadFile(op, file.handle, 0, 1 << 40)).kind is FailureKind.TOO_LARGE
 
 
 def test_unfinished_uploads_go_with_an_exit_but_stay_after_a_kill() -> None:
     left = []
     for killed in (False, True):
-        bench = Bench(World())
-        bench.ask(lambda op: CreateBlob(op))
+        bench = ToyNetwork(Simulation())
+        bench.run_operation(lambda op: CreateBlob(op))
         if killed:
             bench.process.kill()
         else:
@@ -290,61 +290,61 @@ def test_unfinished_uploads_go_with_an_exit_but_stay_after_a_kill() -> None:
 
 
 def test_a_full_disk() -> None:
-    bench = Bench(World())
-    handle = bench.ask(lambda op: CreateBlob(op))
+    bench = ToyNetwork(Simulation())
+    handle = bench.run_operation(lambda op: CreateBlob(op))
     bench.relay.disk.put("/old", b"12345")
     bench.relay.disk.fill()
-    assert bench.ask(lambda op: WriteBlob(op, handle, b"1")).kind is FailureKind.NO_SPACE
-    assert bench.ask(lambda op: WriteConfig(op, "n", "1")).kind is FailureKind.NO_SPACE
+    assert bench.run_operation(lambda op: WriteBlob(op, handle, b"1")).kind is FailureKind.NO_SPACE
+    assert bench.run_operation(lambda op: WriteConfig(op, "n", "1")).kind is FailureKind.NO_SPACE
     bench.relay.disk.capacity = 6
-    assert bench.ask(lambda op: WriteBlob(op, handle, b"1")) == 1
+    assert bench.run_operation(lambda op: WriteBlob(op, handle, b"1")) == 1
 
 
 # --- the state folder ----------------------------------------------------------------------------------------------
 
 
 def test_configuration_files() -> None:
-    bench = Bench(World())
-    assert bench.ask(lambda op: ReadConfig(op, "c.yaml")).kind is FailureKind.NOT_FOUND
-    assert bench.ask(lambda op: WriteConfig(op, "c.yaml", "ä: 1")) is None
-    assert bench.ask(lambda op: ReadConfig(op, "c.yaml")) == "ä: 1"
+    bench = ToyNetwork(Simulation())
+    assert bench.run_operation(lambda op: ReadConfig(op, "c.yaml")).kind is FailureKind.NOT_FOUND
+    assert bench.run_operation(lambda op: WriteConfig(op, "c.yaml", "ä: 1")) is None
+    assert bench.run_operation(lambda op: ReadConfig(op, "c.yaml")) == "ä: 1"
     assert bench.relay.disk.get("/home/user/.svc/c.yaml") == "ä: 1".encode()
     bench.relay.disk.put("/home/user/.svc/latin", b"\xe4")
-    assert bench.ask(lambda op: ReadConfig(op, "latin")).kind is FailureKind.INVALID
+    assert bench.run_operation(lambda op: ReadConfig(op, "latin")).kind is FailureKind.INVALID
     for name in ("", ".", "..", "a//b", "a/../b", "a\0"):
-        assert bench.ask(partial(ReadConfig, name=name)).kind is FailureKind.INVALID
+        assert bench.run_operation(partial(ReadConfig, name=name)).kind is FailureKind.INVALID
 
 
 def test_files_of_the_state_folder() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     disk = bench.relay.disk
-    assert bench.ask(lambda op: WriteFile(op, "audio/a.mp3", b"\xff")) == "/home/user/.svc/audio/a.mp3"
+    assert bench.run_operation(lambda op: WriteFile(op, "audio/a.mp3", b"\xff")) == "/home/user/.svc/audio/a.mp3"
     bench.world.run_for(100.0)
-    assert bench.ask(lambda op: WriteFile(op, "audio/b.mp3", b"1")).endswith("/audio/b.mp3")
+    assert bench.run_operation(lambda op: WriteFile(op, "audio/b.mp3", b"1")).endswith("/audio/b.mp3")
     disk.put("/home/user/.svc/audio/below/c.mp3", b"")
-    assert bench.ask(lambda op: SweepFolder(op, "audio", disk.wall() - 50.0)) == 1
-    assert bench.ask(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0)) == 1
+    assert bench.run_operation(lambda op: SweepFolder(op, "audio", disk.wall() - 50.0)) == 1
+    assert bench.run_operation(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0)) == 1
     assert disk.paths("/home/user/.svc/audio") == ["/home/user/.svc/audio/below/c.mp3"]
-    assert bench.ask(lambda op: SweepFolder(op, "none", 0.0)) == 0
-    assert bench.ask(lambda op: SweepFolder(op, "../x", 0.0)).kind is FailureKind.INVALID
-    assert bench.ask(lambda op: WriteFile(op, "/etc/x", b"")).kind is FailureKind.INVALID
+    assert bench.run_operation(lambda op: SweepFolder(op, "none", 0.0)) == 0
+    assert bench.run_operation(lambda op: SweepFolder(op, "../x", 0.0)).kind is FailureKind.INVALID
+    assert bench.run_operation(lambda op: WriteFile(op, "/etc/x", b"")).kind is FailureKind.INVALID
     disk.put("/home/user/.svc/audio/d.mp3", b"")
-    assert bench.ask(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0, "e")) == 0
-    assert bench.ask(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0, "d")) == 1
+    assert bench.run_operation(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0, "e")) == 0
+    assert bench.run_operation(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0, "d")) == 1
 
 
 def test_rooms_beside_the_state_folder() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     disk = bench.relay.disk
     bench.relay.rooms = ("/srv/voice", "/etc/svc")
-    assert bench.ask(lambda op: WriteConfig(op, "/etc/svc/sub/config.yaml", "a: 1")) is None
-    assert bench.ask(lambda op: ReadConfig(op, "/etc/svc/sub/config.yaml")) == "a: 1"
+    assert bench.run_operation(lambda op: WriteConfig(op, "/etc/svc/sub/config.yaml", "a: 1")) is None
+    assert bench.run_operation(lambda op: ReadConfig(op, "/etc/svc/sub/config.yaml")) == "a: 1"
     assert disk.get("/etc/svc/sub/config.yaml") == b"a: 1"
-    assert bench.ask(lambda op: WriteFile(op, "/srv/voice/x", b"")) == "/srv/voice/x"
-    assert bench.ask(lambda op: SweepFolder(op, "/srv/voice", disk.wall() + 1.0)) == 1
+    assert bench.run_operation(lambda op: WriteFile(op, "/srv/voice/x", b"")) == "/srv/voice/x"
+    assert bench.run_operation(lambda op: SweepFolder(op, "/srv/voice", disk.wall() + 1.0)) == 1
 
     def problem(name: str) -> FailureKind:
-        failure: Failure = bench.ask(lambda op: WriteFile(op, name, b""))
+        failure: Failure = bench.run_operation(lambda op: WriteFile(op, name, b""))
         return failure.kind
 
     outside = ("/etc/passwd", "/etc/svcs/x", "/etc/svc/../passwd", "/etc/svc/", "/srv")
@@ -352,34 +352,34 @@ def test_rooms_beside_the_state_folder() -> None:
 
 
 def test_files_that_grow() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     disk = bench.relay.disk
-    assert bench.ask(lambda op: AppendFile(op, "runs/a.jsonl", b"{}\n")) == 3
-    assert bench.ask(lambda op: AppendFile(op, "runs/a.jsonl", b"[]\n", b"<>")) == 6
+    assert bench.run_operation(lambda op: AppendFile(op, "runs/a.jsonl", b"{}\n")) == 3
+    assert bench.run_operation(lambda op: AppendFile(op, "runs/a.jsonl", b"[]\n", b"<>")) == 6
     assert disk.get("/home/user/.svc/runs/a.jsonl") == b"<>\n[]\n"
     disk.fill()
-    assert bench.ask(lambda op: AppendFile(op, "runs/a.jsonl", b"1")).kind is FailureKind.NO_SPACE
+    assert bench.run_operation(lambda op: AppendFile(op, "runs/a.jsonl", b"1")).kind is FailureKind.NO_SPACE
     assert disk.get("/home/user/.svc/runs/a.jsonl") == b"<>\n[]\n"
-    assert bench.ask(lambda op: AppendFile(op, "../x", b"")).kind is FailureKind.INVALID
+    assert bench.run_operation(lambda op: AppendFile(op, "../x", b"")).kind is FailureKind.INVALID
 
 
 def test_a_secret_is_made_once() -> None:
-    bench = Bench(World())
-    assert bench.ask(lambda op: EnsureSecret(op, "key", b"1" * 32)) == b"1" * 32
-    assert bench.ask(lambda op: EnsureSecret(op, "key", b"2" * 32)) == b"1" * 32
+    bench = ToyNetwork(Simulation())
+    assert bench.run_operation(lambda op: EnsureSecret(op, "key", b"1" * 32)) == b"1" * 32
+    assert bench.run_operation(lambda op: EnsureSecret(op, "key", b"2" * 32)) == b"1" * 32
     bench.relay.disk.put("/home/user/.svc/key", b"short")
-    assert bench.ask(lambda op: EnsureSecret(op, "key", b"3" * 32)) == b"3" * 32
+    assert bench.run_operation(lambda op: EnsureSecret(op, "key", b"3" * 32)) == b"3" * 32
 
 
 # --- the store -----------------------------------------------------------------------------------------------------
 
 
 def test_the_store_outlives_processes() -> None:
-    bench = Bench(World())
-    bench.ask(lambda op: Query(op, SaveSession("a", {"n": [1]})))
-    bench.ask(lambda op: Query(op, SaveSession("b", {"n": [2]})))
-    bench.ask(lambda op: Query(op, DeleteSession("a")))
-    bench.ask(lambda op: Query(op, DeleteSession("a")))
+    bench = ToyNetwork(Simulation())
+    bench.run_operation(lambda op: Query(op, SaveSession("a", {"n": [1]})))
+    bench.run_operation(lambda op: Query(op, SaveSession("b", {"n": [2]})))
+    bench.run_operation(lambda op: Query(op, DeleteSession("a")))
+    bench.run_operation(lambda op: Query(op, DeleteSession("a")))
     bench.process = bench.process.restart()
     bench.world.run_idle()
     bench.order(Query(op(901), LoadSessions()))
@@ -390,7 +390,7 @@ def test_the_store_outlives_processes() -> None:
 
 def test_requests_are_carried_out_in_order() -> None:
     for seed in range(10):
-        bench = Bench(World(seed, faults=Faults(slow=0.3)))
+        bench = ToyNetwork(Simulation(seed, faults=Faults(slow=0.3)))
         bench.order(*[Query(op(900 + n), SaveSession("x", {"n": n})) for n in range(10)])
         bench.world.run_idle()
         assert bench.relay.store.sessions == {"x": {"n": 9}}
@@ -400,8 +400,8 @@ def test_requests_are_carried_out_in_order() -> None:
 def test_what_was_under_way_when_killed_may_or_may_not_be_there() -> None:
     kept = set()
     for seed in range(40):
-        bench = Bench(World(seed))
-        bench.ask(lambda op: Query(op, SaveSession("sure", {})))
+        bench = ToyNetwork(Simulation(seed))
+        bench.run_operation(lambda op: Query(op, SaveSession("sure", {})))
         bench.order(*[Query(op(900 + n), SaveSession(str(n), {})) for n in range(2)])
         bench.order(WriteConfig(op(910), "file", "text"))
         bench.process.kill()
@@ -412,19 +412,19 @@ def test_what_was_under_way_when_killed_may_or_may_not_be_there() -> None:
 
 
 def test_store_faults_change_nothing() -> None:
-    bench = Bench(World(faults=Faults(store=1.0)))
-    assert bench.ask(lambda op: Query(op, SaveSession("a", {}))) == EIO
+    bench = ToyNetwork(Simulation(faults=Faults(store=1.0)))
+    assert bench.run_operation(lambda op: Query(op, SaveSession("a", {}))) == EIO
     assert bench.relay.store.sessions == {}
 
 
 def test_a_store_may_refuse_some_requests() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.relay.store.refused = (SaveSession,)
-    failure = bench.ask(lambda op: Query(op, SaveSession("a", {})))
+    failure = bench.run_operation(lambda op: Query(op, SaveSession("a", {})))
     assert failure.kind is FailureKind.INTERNAL
-    assert bench.ask(lambda op: Query(op, LoadSessions())) == ()
+    assert bench.run_operation(lambda op: Query(op, LoadSessions())) == ()
     bench.relay.store.refused = ()
-    bench.ask(lambda op: Query(op, SaveSession("a", {})))
+    bench.run_operation(lambda op: Query(op, SaveSession("a", {})))
     assert bench.relay.store.sessions == {"a": {}}
 
 
@@ -433,55 +433,55 @@ def test_requests_of_a_tests_own() -> None:
     class Count(StoreRequest[int]):
         answer = int
 
-    bench = Bench(World())
-    assert bench.ask(lambda op: Query(op, Count())).kind is FailureKind.UNSUPPORTED
+    bench = ToyNetwork(Simulation())
+    assert bench.run_operation(lambda op: Query(op, Count())).kind is FailureKind.UNSUPPORTED
     bench.relay.store.serve(Count, lambda request: 7)
-    assert bench.ask(lambda op: Query(op, Count())) == 7
+    assert bench.run_operation(lambda op: Query(op, Count())) == 7
     bench.relay.store.serve(Count, lambda request: "seven")
     with pytest.raises(ContractError, match="not an answer to Query"):
-        bench.ask(lambda op: Query(op, Count()))
+        bench.run_operation(lambda op: Query(op, Count()))
 
 
 # --- work ----------------------------------------------------------------------------------------------------------
 
 
 def test_work_by_name() -> None:
-    bench = Bench(World())
-    assert bench.ask(lambda op: Compute(op, "yaml.load", ("a: [1, 2]",))) == {"a": [1, 2]}
-    assert bench.ask(lambda op: Compute(op, "yaml.load", ("a: [",))).kind is FailureKind.INVALID
-    assert bench.ask(lambda op: Compute(op, "lan_address")) == "10.0.0.1"
+    bench = ToyNetwork(Simulation())
+    assert bench.run_operation(lambda op: Compute(op, "yaml.load", ("a: [1, 2]",))) == {"a": [1, 2]}
+    assert bench.run_operation(lambda op: Compute(op, "yaml.load", ("a: [",))).kind is FailureKind.INVALID
+    assert bench.run_operation(lambda op: Compute(op, "lan_address")) == "10.0.0.1"
     bench.relay.disk.put("/p/b/x", b"")
     bench.relay.disk.folder("/p/a/deeper")
-    assert bench.ask(lambda op: Compute(op, "list_folders", ("/p",))) == ("a", "b")
-    assert bench.ask(lambda op: Compute(op, "list_folders", ("/nowhere",))) == ()
+    assert bench.run_operation(lambda op: Compute(op, "list_folders", ("/p",))) == ("a", "b")
+    assert bench.run_operation(lambda op: Compute(op, "list_folders", ("/nowhere",))) == ()
     bench.relay.disk.symlink("/link", "/p/a")
     bench.relay.disk.symlink("/loop", "/loop")
-    led = bench.ask(lambda op: Compute(op, "real_paths", ("/link/new/x", "/p/b", "/loop/x", "/nowhere")))
+    led = bench.run_operation(lambda op: Compute(op, "real_paths", ("/link/new/x", "/p/b", "/loop/x", "/nowhere")))
     assert led == ("/p/a/new/x", "/p/b", "/loop/x", "/nowhere")
-    assert bench.ask(lambda op: Compute(op, "speak")).kind is FailureKind.UNSUPPORTED
+    assert bench.run_operation(lambda op: Compute(op, "speak")).kind is FailureKind.UNSUPPORTED
     bench.relay.compute["speak"] = lambda text: text.upper()
     bench.relay.compute_time["speak"] = 10.0
     before = bench.world.now
-    assert bench.ask(lambda op: Compute(op, "speak", ("hi",))) == "HI"
+    assert bench.run_operation(lambda op: Compute(op, "speak", ("hi",))) == "HI"
     assert 5.0 <= bench.world.now - before <= 15.0
-    assert bench.ask(lambda op: Compute(op, "speak", (1,))).kind is FailureKind.INTERNAL
+    assert bench.run_operation(lambda op: Compute(op, "speak", (1,))).kind is FailureKind.INTERNAL
 
 
 def test_an_assertion_in_a_tests_work_is_not_swallowed() -> None:
     def check(value: int) -> None:
         assert value == 2
 
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.relay.compute["check"] = check
     with pytest.raises(AssertionError):
-        bench.ask(lambda op: Compute(op, "check", (1,)))
+        bench.run_operation(lambda op: Compute(op, "check", (1,)))
 
 
 # --- cancelling ----------------------------------------------------------------------------------------------------
 
 
 def test_a_cancelled_operation_has_one_answer_and_no_effect() -> None:
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.order(CreateBlob(op(901)), Cancel(op(901)), Cancel(op(901)))
     bench.world.run_idle()
     assert bench.toy.of(Failed) == [Failed(op(901), Failure(FailureKind.CANCELLED))]
@@ -491,7 +491,7 @@ def test_a_cancelled_operation_has_one_answer_and_no_effect() -> None:
 
 
 def test_a_cancel_may_come_too_late() -> None:
-    bench = Bench(World(faults=Faults(late_answer=1.0)))
+    bench = ToyNetwork(Simulation(faults=Faults(late_answer=1.0)))
     bench.order(CreateBlob(op(901)), Cancel(op(901)))
     bench.world.run_idle()
     assert bench.toy.answer(901) == ("done", 1)
@@ -500,7 +500,7 @@ def test_a_cancel_may_come_too_late() -> None:
 def test_a_cancelled_change_may_be_made_nevertheless() -> None:
     made = set()
     for seed in range(20):
-        bench = Bench(World(seed))
+        bench = ToyNetwork(Simulation(seed))
         bench.order(Query(op(901), SaveSession("a", {})), Cancel(op(901)))
         bench.world.run_idle()
         assert bench.toy.answer(901) == Failure(FailureKind.CANCELLED)
@@ -513,7 +513,7 @@ def test_a_killed_process_hears_nothing_more() -> None:
         lambda: CreateBlob(op(901)),
         lambda: Compute(op(902), "lan_address"),
     ]
-    bench = Bench(World())
+    bench = ToyNetwork(Simulation())
     bench.order(*[order() for order in orders])
     bench.process.kill()
     bench.world.run_idle()

@@ -6,8 +6,8 @@ from hashlib import sha256
 
 import pytest
 
-from runtimes.sim.s3_server import S3Service, s3_core, sign
-from runtimes.sim.simulation import World
+from runtimes.sim.s3_server import S3Service, s3_core, sign_s3_request_at
+from runtimes.sim.simulation import Simulation
 from svc_proto.settings import S3Bucket
 from tests.support.sim_http import HttpClientConnection, RequestClient, ServerAddress
 
@@ -18,7 +18,7 @@ DATA = b"0123456789"
 
 class Store:
     def __init__(self) -> None:
-        self.world = World(1)
+        self.world = Simulation(1)
         host = self.world.host("s3", "10.0.0.8")
         process = host.start(lambda entropy: s3_core(BUCKET, entropy), [9000])
         self.crowd = self.world.host("crowd", "10.0.8.1")
@@ -28,7 +28,7 @@ class Store:
         self, method: str, data: bytes = b"", *, url: str = URL, late: float = 0.0, key: S3Bucket = BUCKET, **more: str
     ) -> tuple[int, bytes]:
         digest = more.pop("digest", sha256(data).hexdigest())
-        fields = sign(key, method, url, digest, wall=self.crowd.wall() - late)
+        fields = sign_s3_request_at(key, method, url, digest, wall=self.crowd.wall() - late)
         fields.pop("host")
         target = ServerAddress("10.0.0.8", 9000, "10.0.0.8:9000")
         shown = {name.lower().replace("_", "-"): value for name, value in {**fields, **more}.items() if value}

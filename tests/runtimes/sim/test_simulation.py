@@ -14,24 +14,24 @@ from runtimes.sim.cost import HandleCost
 from runtimes.sim.faults import Faults
 from runtimes.sim.process import KILLED
 from runtimes.sim.raw_peer import ConnectFailed
-from runtimes.sim.simulation import LimitPassed, World
-from runtimes.sim.trace import Record
+from runtimes.sim.simulation import Simulation, SimulationLimitError
+from runtimes.sim.trace import TraceRecord
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Compute, Exit, Level, Log, Operation, Query, Ready, Send
 from svc_proto.facts import Accepted, Closed, Fact, Failure, FailureKind, Received, Started, Stopping
 from svc_proto.store_requests import SaveSession
-from tests.runtimes.sim.toy_cores import Bench, Toy, echo
+from tests.runtimes.sim.toy_cores import ToyCore, ToyNetwork, echo
 
 ROOT = Path(__file__).parents[3]  # of the repository
 
 
 def test_a_timer_of_30_s_fires_at_exactly_30_s() -> None:
-    def react(toy: Toy, fact: Fact | None) -> None:
+    def react(toy: ToyCore, fact: Fact | None) -> None:
         if isinstance(fact, Started):
             toy.deadline = toy.now.mono + 30.0
 
-    world = World()
-    bench = Bench(world, react)
+    world = Simulation()
+    bench = ToyNetwork(world, react)
     world.run_for(29.999)
     assert bench.toy.facts == [Started()]
     world.run_for(1.0)
@@ -41,8 +41,8 @@ def test_a_timer_of_30_s_fires_at_exactly_30_s() -> None:
 
 
 def test_an_earlier_deadline_replaces_a_later_one() -> None:
-    world = World()
-    bench = Bench(world, lambda toy, fact: setattr(toy, "deadline", 1050.0) if isinstance(fact, Started) else None)
+    world = Simulation()
+    bench = ToyNetwork(world, lambda toy, fact: setattr(toy, "deadline", 1050.0) if isinstance(fact, Started) else None)
     bench.toy.deadline = 1010.0
     bench.process.nudge()
     world.run_for(20.0)
@@ -56,8 +56,8 @@ def test_an_earlier_deadline_replaces_a_later_one() -> None:
 
 
 def test_a_deadline_that_moved_later_wakes_nobody_before() -> None:
-    world = World()
-    bench = Bench(world, lambda toy, fact: setattr(toy, "deadline", 1010.0) if isinstance(fact, Started) else None)
+    world = Simulation()
+    bench = ToyNetwork(world, lambda toy, fact: setattr(toy, "deadline", 1010.0) if isinstance(fact, Started) else None)
     bench.toy.deadline = 1020.0
     world.run_for(15.0)
     assert bench.toy.facts == [Started()]
@@ -66,22 +66,22 @@ def test_a_deadline_that_moved_later_wakes_nobody_before() -> None:
 
 
 def test_a_deadline_that_never_moves_is_an_error() -> None:
-    class Stuck(Toy):
+    class Stuck(ToyCore):
         def next_deadline(self) -> float | None:
             return 1000.0
 
-    world = World()
+    world = Simulation()
     world.host("relay").start(Stuck)
     with pytest.raises(ContractError, match="stays at"):
         world.run_for(1.0)
 
 
 def test_a_core_that_raises_is_named() -> None:
-    class Broken(Toy):
+    class Broken(ToyCore):
         def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
             raise KeyError("x")
 
-    world = World()
+    world = Simulation()
     world.host("relay").start(Broken)
     with pytest.raises(KeyError) as caught:
         world.run_idle()
@@ -89,8 +89,8 @@ def test_a_core_that_raises_is_named() -> None:
 
 
 def test_wall_clocks_are_the_hosts_own() -> None:
-    world = World()
-    bench = Bench(world)
+    world = Simulation()
+    bench = ToyNetwork(world)
     bench.phone.clock_offset = -5.0
     bench.relay.step_wall(3600.0)
     assert bench.relay.moment() == Moment(1000.0, 1_800_003_600.0)
@@ -98,8 +98,8 @@ def test_wall_clocks_are_the_hosts_own() -> None:
 
 
 def test_a_slow_clock_wakes_late() -> None:
-    world = World()
-    bench = Bench(world)
+    world = Simulation()
+    bench = ToyNetwork(world)
     world.run_idle()
     bench.relay.run_clock(0.5)
     world.run_for(10.0)
@@ -113,12 +113,12 @@ def test_a_slow_clock_wakes_late() -> None:
 
 
 def test_a_timer_follows_its_hosts_clock() -> None:
-    def react(toy: Toy, fact: Fact | None) -> None:
+    def react(toy: ToyCore, fact: Fact | None) -> None:
         if isinstance(fact, Started):
             toy.deadline = toy.now.mono + 30.0
 
-    world = World()
-    bench = Bench(world, react)
+    world = Simulation()
+    bench = ToyNetwork(world, react)
     world.run_idle()
     bench.relay.run_clock(0.5)
     world.run_for(59.9)
@@ -129,7 +129,7 @@ def test_a_timer_follows_its_hosts_clock() -> None:
 
 
 def test_names_and_addresses_are_unique() -> None:
-    world = World()
+    world = Simulation()
     world.host("relay", "10.0.0.1")
     with pytest.raises(ValueError, match="there already"):
         world.host("relay", "10.0.0.2")
@@ -139,9 +139,9 @@ def test_names_and_addresses_are_unique() -> None:
 
 
 def test_limit_passed_shows_what_happened_last() -> None:
-    world = World(seed=3)
-    Bench(world)
-    with pytest.raises(LimitPassed, match=r"seed 3(.|\n)*relay#1: Ready\(\)"):
+    world = Simulation(seed=3)
+    ToyNetwork(world)
+    with pytest.raises(SimulationLimitError, match=r"seed 3(.|\n)*relay#1: Ready\(\)"):
         world.run_until(lambda: False, limit=2.0)
     assert world.now == 1002.0
     assert not world.step()
@@ -149,19 +149,19 @@ def test_limit_passed_shows_what_happened_last() -> None:
 
 def test_a_world_that_stands_still_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runtimes.sim.simulation.MAX_EVENTS", 100)
-    world = World()
+    world = Simulation()
 
     def again() -> None:
         world.after(0.0, again)
 
     again()
-    with pytest.raises(LimitPassed, match="stands still"):
+    with pytest.raises(SimulationLimitError, match="stands still"):
         world.run_for(1.0)
 
 
 def test_logs_carry_the_wall_time() -> None:
-    world = World(trace=True)
-    bench = Bench(world)
+    world = Simulation(trace=True)
+    bench = ToyNetwork(world)
     bench.order(Log(Level.WARNING, "odd", {"n": 1}))
     assert bench.process.commands == [Ready(), Log(Level.WARNING, "odd", {"n": 1})]
     (line,) = bench.process.logs
@@ -169,12 +169,12 @@ def test_logs_carry_the_wall_time() -> None:
 
 
 def test_stop_tells_the_core_and_closes_the_port() -> None:
-    def react(toy: Toy, fact: Fact | None) -> None:
+    def react(toy: ToyCore, fact: Fact | None) -> None:
         if isinstance(fact, Stopping):
             toy.emit(Exit(0, "bye"), Log(Level.INFO, "last", {}))
 
-    world = World()
-    bench = Bench(world, react)
+    world = Simulation()
+    bench = ToyNetwork(world, react)
     bench.process.stop(grace=3.0)
     assert bench.process.alive
     assert repr(bench.process) == "<process relay#1 runs>"
@@ -191,13 +191,13 @@ def test_stop_tells_the_core_and_closes_the_port() -> None:
 
 
 def test_exit_sends_what_is_in_the_kernel_and_then_a_fin() -> None:
-    world = World()
+    world = Simulation()
 
-    def react(toy: Toy, fact: Fact | None) -> None:
+    def react(toy: ToyCore, fact: Fact | None) -> None:
         if isinstance(fact, Received):
             toy.emit(Send(fact.ch, b"bye"), Exit(1))
 
-    bench = Bench(world, react)
+    bench = ToyNetwork(world, react)
     wire = world.connect(bench.phone, "relay", 80)
     wire.send(b"x")
     assert wire.read_all() == b"bye"
@@ -208,8 +208,8 @@ def test_exit_sends_what_is_in_the_kernel_and_then_a_fin() -> None:
 
 
 def test_a_killed_process_resets_its_peers_and_can_be_started_again() -> None:
-    world = World()
-    bench = Bench(world, echo)
+    world = Simulation()
+    bench = ToyNetwork(world, echo)
     wire = world.connect(bench.phone, "relay", 80)
     wire.send(b"one")
     assert wire.read_exactly(3) == b"one"
@@ -234,9 +234,9 @@ def test_a_killed_process_resets_its_peers_and_can_be_started_again() -> None:
 
 
 def test_a_process_that_is_killed_before_it_is_ready() -> None:
-    world = World()
+    world = Simulation()
     relay, phone = world.host("relay"), world.host("phone", "10.0.0.2")
-    process = relay.start(Toy, [80])
+    process = relay.start(ToyCore, [80])
     process.kill()
     world.run_idle()
     assert not process.ready
@@ -246,8 +246,8 @@ def test_a_process_that_is_killed_before_it_is_ready() -> None:
 
 def test_entropy_is_a_processs_own_and_repeats() -> None:
     def draw(seed: int) -> list[bytes]:
-        world = World(seed)
-        bench = Bench(world)
+        world = Simulation(seed)
+        bench = ToyNetwork(world)
         bench.process.restart()
         return [toy.entropy(8) for toy in bench.toys]
 
@@ -258,19 +258,19 @@ def test_entropy_is_a_processs_own_and_repeats() -> None:
 
 def test_records_are_kept_on_demand() -> None:
     with pytest.raises(ValueError, match="trace=True"):
-        _ = World().records
-    world = World(trace=True)
-    Bench(world)
-    assert world.records[0] == Record(1000.0, "relay#1", "started")
+        _ = Simulation().records
+    world = Simulation(trace=True)
+    ToyNetwork(world)
+    assert world.records[0] == TraceRecord(1000.0, "relay#1", "started")
     assert [record.what for record in world.records[1:]] == [Started(), Ready()]
-    assert len(str(Record(1.0, "x", "y" * 500))) < 200
+    assert len(str(TraceRecord(1.0, "x", "y" * 500))) < 200
 
 
-def story(seed: int, faults: Faults = Faults.NONE, cost: HandleCost = HandleCost.NONE) -> World:
+def story(seed: int, faults: Faults = Faults.NONE, cost: HandleCost = HandleCost.NONE) -> Simulation:
     """A bit of everything, for runs that have to agree."""
-    world = World(seed, faults=faults, cost=cost)
+    world = Simulation(seed, faults=faults, cost=cost)
 
-    def react(toy: Toy, fact: Fact | None) -> None:
+    def react(toy: ToyCore, fact: Fact | None) -> None:
         echo(toy, fact)
         if isinstance(fact, Accepted):
             toy.deadline = toy.now.mono + 1.0
@@ -278,7 +278,7 @@ def story(seed: int, faults: Faults = Faults.NONE, cost: HandleCost = HandleCost
                 Query(toy.new_op(), SaveSession(str(fact.ch), {"n": 1})), Compute(toy.new_op(), "yaml.load", ("a: 1",))
             )
 
-    bench = Bench(world, react)
+    bench = ToyNetwork(world, react)
     wires = [world.connect(bench.phone, "relay", 80) for _ in range(5)]
     for round_ in range(20):
         for wire in wires:
@@ -312,14 +312,14 @@ def test_the_hash_seed_of_the_interpreter_changes_nothing(hash_seed: str) -> Non
 
 def test_a_hundred_worlds_with_faults_keep_the_contract() -> None:
     for seed in range(100):
-        world = World(seed, faults=Faults.some(5.0))
-        bench = Bench(world, echo)
+        world = Simulation(seed, faults=Faults.some(5.0))
+        bench = ToyNetwork(world, echo)
         wires = [world.connect(bench.phone, "relay", 80) for _ in range(3)]
         for _ in range(5):
             for wire in wires:
                 wire.send(bytes(300))
             world.run_for(1.0)
-        world.calm()
+        world.heal_all()
         world.run_for(10.0)
         for wire in wires:
             assert wire.closed or len(wire.receive()) == 1500
@@ -327,8 +327,8 @@ def test_a_hundred_worlds_with_faults_keep_the_contract() -> None:
 
 
 def test_a_late_wake_up_is_at_most_50_ms_late() -> None:
-    world = World(faults=Faults(late_wake=1.0, clock_step=1.0))
-    bench = Bench(world, lambda toy, fact: setattr(toy, "deadline", 1010.0) if isinstance(fact, Started) else None)
+    world = Simulation(faults=Faults(late_wake=1.0, clock_step=1.0))
+    bench = ToyNetwork(world, lambda toy, fact: setattr(toy, "deadline", 1010.0) if isinstance(fact, Started) else None)
     world.run_for(20.0)
     (when,) = [moment.mono for moment in bench.toy.times if moment.mono > 1005.0]
     assert 1010.0 < when <= 1010.05
@@ -339,14 +339,14 @@ def test_unknown_operations_are_unsupported() -> None:
     class Juggle(Operation[int]):
         answer = int
 
-    world = World()
-    bench = Bench(world)
-    failure = bench.ask(lambda op: Juggle(op))
+    world = Simulation()
+    bench = ToyNetwork(world)
+    failure = bench.run_operation(lambda op: Juggle(op))
     assert failure == Failure(FailureKind.UNSUPPORTED, "this runtime has no Juggle")
 
 
 def test_events_are_counted() -> None:
-    world = World()
+    world = Simulation()
     world.after(1.0, lambda: world.after(1.0, list))
     world.run_for(5.0)
     assert world.events == 2

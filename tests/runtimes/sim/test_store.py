@@ -10,14 +10,14 @@ from attrs import frozen
 
 from runtimes.failures import HostError
 from runtimes.sim.faults import Faults
-from runtimes.sim.simulation import World
-from runtimes.sim.store import Store
+from runtimes.sim.simulation import Simulation
+from runtimes.sim.store import SimStore
 from svc_proto.api.chat.records import ChatPage
 from svc_proto.api.chat.store_requests import AddMessages, CreateChat, GetChat, ListChats, ListMessages, SearchMessages
 from svc_proto.commands import Query, StoreRequest
 from svc_proto.facts import Done, Failed, FailureKind, OperationId
 from svc_proto.store_requests import SaveSession
-from tests.runtimes.sim.toy_cores import Bench
+from tests.runtimes.sim.toy_cores import ToyNetwork
 from tests.runtimes.store.chat_stores import chat, message
 
 
@@ -26,9 +26,9 @@ def op(number: int) -> OperationId:
 
 
 def test_chats_are_answered_and_survive_a_kill() -> None:
-    bench = Bench(World())
-    assert bench.ask(lambda op: Query(op, CreateChat(session=chat()))) is True
-    assert bench.ask(lambda op: Query(op, AddMessages(session_id="c", messages=(message("m"),)))) is True
+    bench = ToyNetwork(Simulation())
+    assert bench.run_operation(lambda op: Query(op, CreateChat(session=chat()))) is True
+    assert bench.run_operation(lambda op: Query(op, AddMessages(session_id="c", messages=(message("m"),)))) is True
     bench.process = bench.process.restart()
     bench.world.run_idle()
     bench.order(Query(op(901), ListMessages(session_id="c")))
@@ -43,8 +43,8 @@ def test_chats_are_answered_and_survive_a_kill() -> None:
 def test_what_was_not_carried_out_when_killed_is_lost() -> None:
     kept = set()
     for seed in range(40):
-        bench = Bench(World(seed))
-        assert bench.ask(lambda op: Query(op, CreateChat(session=chat()))) is True
+        bench = ToyNetwork(Simulation(seed))
+        assert bench.run_operation(lambda op: Query(op, CreateChat(session=chat()))) is True
         for number in range(2):
             bench.order(Query(op(900 + number), AddMessages(session_id="c", messages=(message(f"m{number}"),))))
         bench.process.kill()
@@ -56,7 +56,7 @@ def test_what_was_not_carried_out_when_killed_is_lost() -> None:
 
 
 def test_a_failing_disk_changes_nothing() -> None:
-    bench = Bench(World(faults=Faults(store=1.0)))
+    bench = ToyNetwork(Simulation(faults=Faults(store=1.0)))
     bench.order(Query(op(901), CreateChat(session=chat())))
     bench.world.run_idle()
     assert [type(fact) for fact in bench.toy.of(Failed)] == [Failed]
@@ -64,7 +64,7 @@ def test_a_failing_disk_changes_nothing() -> None:
 
 
 def test_each_host_has_its_own() -> None:
-    one, two = Store(), Store()
+    one, two = SimStore(), SimStore()
     assert one.apply(CreateChat(session=chat())) is True
     assert two.apply(GetChat(id="c")) is None
     assert one.apply(GetChat(id="c")) == chat()
@@ -75,7 +75,7 @@ def test_a_test_may_answer_itself() -> None:
     class Own(StoreRequest[int]):
         answer = int
 
-    store = Store()
+    store = SimStore()
     with pytest.raises(HostError) as caught:
         store.apply(Own())
     assert caught.value.failure.kind is FailureKind.UNSUPPORTED
@@ -88,7 +88,7 @@ def test_a_test_may_answer_itself() -> None:
 
 
 def test_a_store_that_nobody_needs_is_closed() -> None:
-    store = Store()
+    store = SimStore()
     store.apply(CreateChat(session=chat()))
     gone = weakref.ref(store._sql)
     assert gone() is not None

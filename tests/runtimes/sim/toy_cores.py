@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from runtimes.sim.host import Host, Port
-from runtimes.sim.process import Process
-from runtimes.sim.raw_peer import Wire
-from runtimes.sim.simulation import World
+from runtimes.sim.host import SimHost, SimPort
+from runtimes.sim.process import SimProcess
+from runtimes.sim.raw_peer import RawPeer
+from runtimes.sim.simulation import Simulation
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import CloseWrite, Command, Connect, Operation, Ready, Send
@@ -29,10 +29,10 @@ F = TypeVar("F")
 OUT = ChannelId(1)  # the channel of `connect`
 
 
-class Toy:
+class ToyCore:
     """Collects facts; `react(toy, fact)` may `emit`, or a test may put commands into `orders` and `poke`."""
 
-    def __init__(self, entropy: Entropy, react: Callable[[Toy, Fact | None], None] | None = None) -> None:
+    def __init__(self, entropy: Entropy, react: Callable[[ToyCore, Fact | None], None] | None = None) -> None:
         self.entropy = entropy
         self.react = react
         self.facts: list[Fact | None] = []
@@ -84,7 +84,7 @@ class Toy:
         return None
 
 
-def echo(toy: Toy, fact: Fact | None) -> None:
+def echo(toy: ToyCore, fact: Fact | None) -> None:
     """Send back what comes, and a FIN for a FIN."""
     match fact:
         case Received(ch=ch, data=data):
@@ -95,31 +95,31 @@ def echo(toy: Toy, fact: Fact | None) -> None:
             pass
 
 
-class Bench:
+class ToyNetwork:
     """Two hosts, `relay` and `phone`, and a toy that runs on the relay at port 80."""
 
     def __init__(
         self,
-        world: World,
-        react: Callable[[Toy, Fact | None], None] | None = None,
+        world: Simulation,
+        react: Callable[[ToyCore, Fact | None], None] | None = None,
         *,
-        listen: tuple[int | Port, ...] = (80,),
+        listen: tuple[int | SimPort, ...] = (80,),
     ) -> None:
         self.world = world
-        self.toys: list[Toy] = []
-        self.relay: Host = world.host("relay", "10.0.0.1")
-        self.phone: Host = world.host("phone", "10.0.0.2")
+        self.toys: list[ToyCore] = []
+        self.relay: SimHost = world.host("relay", "10.0.0.1")
+        self.phone: SimHost = world.host("phone", "10.0.0.2")
 
-        def factory(entropy: Entropy) -> Toy:
-            toy = Toy(entropy, react)
+        def factory(entropy: Entropy) -> ToyCore:
+            toy = ToyCore(entropy, react)
             self.toys.append(toy)
             return toy
 
-        self.process: Process = self.relay.start(factory, listen)
+        self.process: SimProcess = self.relay.start(factory, listen)
         world.run_idle()
 
     @property
-    def toy(self) -> Toy:
+    def toy(self) -> ToyCore:
         return self.toys[-1]
 
     def order(self, *commands: Command) -> None:
@@ -129,7 +129,7 @@ class Bench:
         self.process.nudge()
         self.world.run_until(lambda: not self.toy.orders)
 
-    def ask(self, make: Callable[[OperationId], Operation[Any]]) -> Any:
+    def run_operation(self, make: Callable[[OperationId], Operation[Any]]) -> Any:
         """Order an operation and run until its answer: the result, or the `Failure`."""
         op = self.toy.new_op()
         self.order(make(op))
@@ -142,14 +142,14 @@ class Bench:
         return self.toy.of(Accepted)[-1].ch
 
 
-def connected(bench: Bench) -> Wire:
+def connected(bench: ToyNetwork) -> RawPeer:
     """A wire from the phone, which the toy knows of."""
     wire = bench.world.connect(bench.phone, "relay", 80)
     bench.world.run_until(lambda: bool(bench.toy.of(Accepted)))
     return wire
 
 
-def connect(bench: Bench, host: str, port: int, *, tls: bool = False) -> object:
+def connect(bench: ToyNetwork, host: str, port: int, *, tls: bool = False) -> object:
     """Have the toy connect from channel 1; the answer."""
     bench.order(Connect(OperationId(901), OUT, host, port, tls))
     bench.world.run_until(lambda: bench.toy.answer(901) is not None, 60.0)

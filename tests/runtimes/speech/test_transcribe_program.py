@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtimes.speech import transcribe_program
-from runtimes.speech.transcribe_program import RATE, RecordingError, check_wav, decode, main
+from runtimes.speech.transcribe_program import RATE, RecordingError, check_wav, decode_audio, main
 from svc_proto.basics.pcm import wav_head
 from tests.voice.recordings import CLEAR_VOICE, SENTENCE, container, needs_decoder, needs_engines, spoken, understood
 
@@ -48,7 +48,7 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 @needs_decoder
 @pytest.mark.parametrize("suffix", [".mp3", ".m4a", ".webm", ".ogg", ".flac", ".aac"])
 def test_formats_that_people_upload(suffix: str) -> None:
-    pcm = decode(container(suffix, WAV))
+    pcm = decode_audio(container(suffix, WAV))
     assert abs(len(pcm) / 2 / RATE - 1.0) < 0.15  # encoders pad
     loudest = max(array("h", pcm))
     assert 7_000 < loudest < 20_000
@@ -57,7 +57,7 @@ def test_formats_that_people_upload(suffix: str) -> None:
 @needs_decoder
 def test_what_came_before_the_damage_is_worth_listening_to() -> None:
     file = container(".flac", WAV)
-    assert len(decode(file[: len(file) // 2] + bytes(500))) > 10_000
+    assert len(decode_audio(file[: len(file) // 2] + bytes(500))) > 10_000
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_came_before_the_damage_is_worth_listening_to() -> None:
 @pytest.mark.usefixtures("either")
 def test_what_cannot_be_listened_to(data: bytes, words_: str) -> None:
     with pytest.raises(RecordingError, match=words_):
-        decode(data)
+        decode_audio(data)
 
 
 @needs_decoder
@@ -92,14 +92,14 @@ def test_a_film_without_sound() -> None:
         target.mux(stream.encode(av.VideoFrame(16, 16, "yuv420p")))
         target.mux(stream.encode(None))
     with pytest.raises(RecordingError, match="no sound"):
-        decode(out.getvalue())
+        decode_audio(out.getvalue())
 
 
 @needs_decoder
 @given(st.binary(max_size=300), st.sampled_from([b"RIFF\0\0\0\0WAVE", b"", *HEADS]))
 def test_no_file_raises_anything_else(data: bytes, head: bytes) -> None:
     with suppress(RecordingError):
-        decode(head + data)
+        decode_audio(head + data)
 
 
 @given(st.binary(max_size=100), st.integers(0, 44))
@@ -110,10 +110,12 @@ def test_no_head_raises_anything_else(data: bytes, cut: int) -> None:
 
 @pytest.mark.usefixtures("either")
 def test_a_wav_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert decode(WAV) == decode(wav_head(0x7FFFF000, RATE) + TONE) == TONE  # that one's length was not known
+    assert (
+        decode_audio(WAV) == decode_audio(wav_head(0x7FFFF000, RATE) + TONE) == TONE
+    )  # that one's length was not known
     monkeypatch.setattr(transcribe_program, "MAX_SECONDS", 0)
     with pytest.raises(RecordingError, match="longer than"):
-        decode(WAV)
+        decode_audio(WAV)
 
 
 # --- without PyAV -------------------------------------------------------------------------------------------------
@@ -130,7 +132,7 @@ def wav_of(channels: int, width: int, rate: int, pcm: bytes) -> bytes:
 @pytest.mark.usefixtures("no_decoder")
 def test_other_rates_and_channels() -> None:
     pcm = array("h", [sample for number in range(480) for sample in (number, -1)]).tobytes()
-    assert array("h", decode(wav_of(2, 2, 48_000, pcm))).tolist() == list(range(0, 480, 3))
+    assert array("h", decode_audio(wav_of(2, 2, 48_000, pcm))).tolist() == list(range(0, 480, 3))
 
 
 @pytest.mark.usefixtures("no_decoder")
@@ -144,7 +146,7 @@ def test_other_rates_and_channels() -> None:
 )
 def test_what_needs_it_says_so(data: bytes, words_: str) -> None:
     with pytest.raises(RecordingError, match=words_):
-        decode(data)
+        decode_audio(data)
 
 
 # --- the program --------------------------------------------------------------------------------------------------
@@ -199,7 +201,7 @@ def test_why_it_heard_nothing(answer: Answer, monkeypatch: pytest.MonkeyPatch) -
     def exhausted(data: bytes) -> bytes:
         raise MemoryError
 
-    monkeypatch.setattr(transcribe_program, "decode", exhausted)
+    monkeypatch.setattr(transcribe_program, "decode_audio", exhausted)
     assert answer(WAV) == {"error": "the recording needs too much memory"}
 
 
@@ -215,7 +217,7 @@ class Whisper:
         self.model = SimpleNamespace(is_multilingual=self.multilingual)
 
     def transcribe(self, sound: BytesIO, *, language: str | None, **options: object) -> tuple[list[object], object]:
-        assert decode(sound.read()) == TONE
+        assert decode_audio(sound.read()) == TONE
         said = ((f" In {language}, ", 0.1), (" hiss", 0.9), ("  of course.", 0.0))
         return [SimpleNamespace(text=text, no_speech_prob=noise) for text, noise in said], None
 

@@ -30,7 +30,7 @@ def new_store(kind: str, folder: Path) -> Store:
     return open_store("memory:" if kind == "memory" else folder / "chats.db")
 
 
-def ask(store: Store, request: StoreRequest[T]) -> T:
+def execute(store: Store, request: StoreRequest[T]) -> T:
     """The answer, of the type that the request names."""
     answer: Any = store.execute(request)
     assert isinstance(answer, request.answer), answer
@@ -50,9 +50,9 @@ def message(message_id: str, content: Any = "hello", at: float = 2.0, **more: An
 def create(store: Store, *sessions: ChatSession) -> None:
     """Insert sessions."""
     for session in sessions:
-        assert ask(store, CreateChat(session=session))
+        assert execute(store, CreateChat(session=session))
 
 
 def add(store: Store, *messages: Message, to: str = "c") -> None:
     """Append messages."""
-    assert ask(store, AddMessages(session_id=to, messages=messages))
+    assert execute(store, AddMessages(session_id=to, messages=messages))

@@ -14,7 +14,7 @@ from svc_proto.api.chat.store_requests import AddMessages
 
 def main(path: str, name: str, count: int) -> None:
     store = open_store(path)
-    say("ready")
+    print_line("ready")
     sys.stdin.readline()
     for number in range(count):
         asked = Message(
@@ -29,11 +29,11 @@ def main(path: str, name: str, count: int) -> None:
             usage=Usage(input_tokens=1, output_tokens=2),
         )
         assert store.execute(AddMessages(session_id="c", messages=(asked, said))) is True
-        say(str(number))
+        print_line(str(number))
     store.close()
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -1,6 +1,6 @@
 """Databases as each version of the schema has left them, in `tests/runtimes/databases`.
 
-They are never written anew: that is what they are for. Whoever adds a migration adds one, by `make`.
+They are never written anew: that is what they are for. Whoever adds a migration adds one, by `create_database`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RECORD = {"device_name": "Pixel 8", "grants": {"chat": None}}
 NEWEST = len(MIGRATIONS)
 
 
-def make(version: int) -> None:
+def create_database(version: int) -> None:
     """Write the one of a version."""
     path = KEPT / f"{version}.db"
     store = SqlStore(path, MIGRATIONS[:version])

@@ -27,7 +27,7 @@ needs_postgresql = pytest.mark.needs("PostgreSQL or psycopg", MISSING)
 _NUMBERS = count(1)
 
 
-class Server:
+class PostgresqlServer:
     """PostgreSQL in a folder, and who may use it."""
 
     def __init__(self, folder: Path) -> None:
@@ -106,8 +106,8 @@ class Server:
 
 
 @cache
-def server() -> Server:
+def server() -> PostgresqlServer:
     """The one of this process."""
-    one = Server(Path(tempfile.mkdtemp(prefix="svc-pg-", dir="/tmp")))
+    one = PostgresqlServer(Path(tempfile.mkdtemp(prefix="svc-pg-", dir="/tmp")))
     atexit.register(one.end)
     return one

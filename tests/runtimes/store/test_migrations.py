@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.store.migrations import MIGRATIONS, migrate, version_in
-from runtimes.store.sql_executor import Hand
+from runtimes.store.sql_executor import SqlExecutor
 from runtimes.store.store_service import StoreError
 from tests.runtimes.store.old_databases import NEWEST, unpacked
 
@@ -26,7 +26,7 @@ def test_a_new_database_is_what_it_was_when_the_version_was_new(tmp_path: Path, 
         closing(sqlite3.connect(unpacked(version, tmp_path))) as before,
         closing(sqlite3.connect(":memory:")) as now,
     ):
-        hand = Hand("sqlite", now.cursor())
+        hand = SqlExecutor("sqlite", now.cursor())
         assert version_in(hand) is None
         assert migrate(hand, MIGRATIONS[:version]) == (0, version)
         assert version_in(hand) == version
@@ -35,11 +35,11 @@ def test_a_new_database_is_what_it_was_when_the_version_was_new(tmp_path: Path, 
 
 def test_a_table_of_versions_without_ours() -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
-        hand = Hand("sqlite", connection.cursor())
-        hand.change("CREATE TABLE schema_version (component VARCHAR(64) PRIMARY KEY, version INTEGER)")
-        hand.change("INSERT INTO schema_version VALUES ('other', 99)")
+        hand = SqlExecutor("sqlite", connection.cursor())
+        hand.execute("CREATE TABLE schema_version (component VARCHAR(64) PRIMARY KEY, version INTEGER)")
+        hand.execute("INSERT INTO schema_version VALUES ('other', 99)")
         assert migrate(hand) == (0, NEWEST)
         assert migrate(hand) == (NEWEST, NEWEST)
-        hand.change("UPDATE schema_version SET version = 99 WHERE component = 'svc'")
+        hand.execute("UPDATE schema_version SET version = 99 WHERE component = 'svc'")
         with pytest.raises(StoreError, match=f"version 99, newer than {NEWEST} known here"):
             migrate(hand)

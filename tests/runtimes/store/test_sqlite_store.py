@@ -18,7 +18,7 @@ from runtimes.store.store_service import Store, StoreError
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import CheckStore, LoadSessions, SaveSession
-from tests.runtimes.store.chat_stores import ask, chat, create
+from tests.runtimes.store.chat_stores import chat, create, execute
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_sessions_are_there_before_and_after_the_first_chat(store: Store) -> Non
     store.execute(SaveSession("a", {"n": 1}))
     create(store, chat())
     store.execute(SaveSession("b", {"n": 2}))
-    assert ask(store, GetChat(id="c")) == chat()
+    assert execute(store, GetChat(id="c")) == chat()
     assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a"}, {"n": 2, "token_hash": "b"})
     assert store.execute(LoadSessions("b")) == ({"n": 2, "token_hash": "b"},)
 
@@ -70,7 +70,7 @@ def test_a_file_that_another_has_locked(store: Store, path: Path) -> None:
         assert caught.value.failure.kind is FailureKind.TIMED_OUT
         assert "SQLITE_BUSY" in caught.value.failure.detail
         assert store.execute(LoadSessions()) == ()  # reading waits for nobody
-        assert ask(store, GetChat(id="c")) is None  # and so does what opens it for chats
+        assert execute(store, GetChat(id="c")) is None  # and so does what opens it for chats
         other.execute("ROLLBACK")
     store.execute(SaveSession("a", {}))
     assert store.execute(LoadSessions()) == ({"token_hash": "a"},)
@@ -101,5 +101,5 @@ def test_without_chats_nothing_of_a_database_is_asked_for(store: Store, monkeypa
         saved, there = store.execute_all([SaveSession("b", {}), GetChat(id="c")])
         assert saved is None
         assert isinstance(there, ImportError)
-    assert ask(store, GetChat(id="c")) is None  # it is tried again
+    assert execute(store, GetChat(id="c")) is None  # it is tried again
     assert store.execute(LoadSessions()) == ({"token_hash": "a"}, {"token_hash": "b"})

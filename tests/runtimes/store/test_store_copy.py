@@ -14,7 +14,7 @@ from runtimes.store.store_service import Store, StoreError
 from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import ListChats, ListMessages, SaveResponse
 from svc_proto.store_requests import LoadSessions, SaveSession
-from tests.runtimes.store.chat_stores import add, ask, chat, create, message
+from tests.runtimes.store.chat_stores import add, chat, create, execute, message
 from tests.runtimes.store.postgresql_server import needs_postgresql, server
 from tests.runtimes.store.test_store_factory_search import found
 
@@ -32,12 +32,12 @@ def fill(where: str | Path) -> None:
         create(store, chat("c", title="Früher", pinned=True), chat("d", parent_id="gone"))
         add(store, *[message(f"m{number}", f"cup {number}", at=number) for number in range(7)])
         add(store, message("x", ({"type": "text", "text": "a lone \ud800 surrogate"},), session_id="d"), to="d")
-        ask(store, SaveResponse(kind="response", name="r", session_id="c", text="{}", now=1.0, most=9, size=9))
+        execute(store, SaveResponse(kind="response", name="r", session_id="c", text="{}", now=1.0, most=9, size=9))
 
 
 def all_of(store: Store) -> tuple[object, tuple[ChatSession, ...], list[tuple[Message, ...] | None]]:
-    chats = ask(store, ListChats(limit=100, include_children=True, include_archived=True)).sessions
-    return store.execute(LoadSessions()), chats, [ask(store, ListMessages(session_id=one.id)) for one in chats]
+    chats = execute(store, ListChats(limit=100, include_children=True, include_archived=True)).sessions
+    return store.execute(LoadSessions()), chats, [execute(store, ListMessages(session_id=one.id)) for one in chats]
 
 
 @pytest.mark.parametrize("of", KINDS)
@@ -45,7 +45,7 @@ def all_of(store: Store) -> tuple[object, tuple[ChatSession, ...], list[tuple[Me
 def test_it_is_the_same_there(of: str, to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = place(of, tmp_path, "old"), place(to, tmp_path, "new")
     fill(source)
-    monkeypatch.setattr(store_copy, "AT_ONCE", 3)
+    monkeypatch.setattr(store_copy, "BATCH_SIZE", 3)
     told: list[tuple[str, int, int]] = []
     counts = copy_store(source, target, lambda *step: told.append(step))
     assert counts == COUNTS

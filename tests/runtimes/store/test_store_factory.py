@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from runtimes.failures import HostError
 from runtimes.store.migrations import MIGRATIONS
-from runtimes.store.sql_executor import Hand
+from runtimes.store.sql_executor import SqlExecutor
 from runtimes.store.sql_store import SqlStore
 from runtimes.store.store_factory import open_store, store_files
 from runtimes.store.store_service import Store, StoreError
@@ -84,9 +84,9 @@ def test_a_new_migration_is_run_once(tmp_path: Path) -> None:
     open_store(path).close()
     runs: list[int] = []
 
-    def more(hand: Hand) -> None:
+    def more(hand: SqlExecutor) -> None:
         runs.append(1)
-        hand.change("CREATE TABLE more (n INTEGER)")
+        hand.execute("CREATE TABLE more (n INTEGER)")
 
     for _ in range(2):
         SqlStore(path, (*MIGRATIONS, more)).close()

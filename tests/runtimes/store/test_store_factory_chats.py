@@ -26,7 +26,7 @@ from svc_proto.api.chat.store_requests import (
     UpdateChat,
 )
 from svc_proto.facts import FailureKind
-from tests.runtimes.store.chat_stores import EMBEDDED, KINDS, add, ask, chat, create, message, new_store
+from tests.runtimes.store.chat_stores import EMBEDDED, KINDS, add, chat, create, execute, message, new_store
 
 CALL = {"id": "t1", "type": "function", "function": {"name": "screen", "arguments": '{"deep": [1, 2.5, null]}'}}
 PARTS = (
@@ -44,13 +44,13 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 def get(store: Store, session_id: str = "c") -> ChatSession:
-    session = ask(store, GetChat(id=session_id))
+    session = execute(store, GetChat(id=session_id))
     assert session is not None
     return session
 
 
 def ids(store: Store, session_id: str = "c", **window: object) -> list[str]:
-    messages = ask(store, ListMessages(session_id=session_id, **window))  # type: ignore[arg-type]  # of the tests
+    messages = execute(store, ListMessages(session_id=session_id, **window))  # type: ignore[arg-type]  # of the tests
     assert messages is not None
     return [one.id for one in messages]
 
@@ -80,12 +80,12 @@ def test_a_session_comes_back_as_it_was(store: Store) -> None:
     create(store, full, chat("plain"))
     assert get(store) == full
     assert get(store, "plain") == chat("plain")
-    assert ask(store, GetChat(id="other")) is None
+    assert execute(store, GetChat(id="other")) is None
 
 
 def test_an_id_is_taken_once(store: Store) -> None:
     create(store, chat(title="first"))
-    assert ask(store, CreateChat(session=chat(title="second"))) is False
+    assert execute(store, CreateChat(session=chat(title="second"))) is False
     assert get(store).title == "first"
 
 
@@ -104,7 +104,7 @@ def test_lists_are_ordered_and_filtered(store: Store) -> None:
     )
 
     def listed(limit: int = 50, **more: object) -> tuple[list[str], int]:
-        page = ask(store, ListChats(limit=limit, **more))  # type: ignore[arg-type]  # of the tests
+        page = execute(store, ListChats(limit=limit, **more))  # type: ignore[arg-type]  # of the tests
         return [session.id for session in page.sessions], page.total
 
     usual = ["busy", "phone", "new", "later", "b", "a", "old"]
@@ -123,25 +123,25 @@ def test_lists_are_ordered_and_filtered(store: Store) -> None:
 
 
 def test_an_empty_list(store: Store) -> None:
-    assert ask(store, ListChats(limit=10)) == ChatPage(sessions=(), total=0)
+    assert execute(store, ListChats(limit=10)) == ChatPage(sessions=(), total=0)
 
 
 def test_an_update_sets_what_may_be_set(store: Store) -> None:
     create(store, chat())
     changes: dict[str, Any] = {"title": "new", "model": "m", "pinned": True, "archived": True}
     expected = chat(**{**changes, "updated_at": 7.5})
-    assert ask(store, UpdateChat(id="c", changes=changes, now=7.5)) == expected == get(store)
+    assert execute(store, UpdateChat(id="c", changes=changes, now=7.5)) == expected == get(store)
     expected = attrs.evolve(expected, title=None, pinned=False, updated_at=8.0)
-    assert ask(store, UpdateChat(id="c", changes={"title": None, "pinned": False}, now=8.0)) == expected
-    assert ask(store, UpdateChat(id="c", changes={}, now=9.0)) == attrs.evolve(expected, updated_at=9.0)
-    assert ask(store, UpdateChat(id="other", changes={"title": "x"}, now=9.0)) is None
+    assert execute(store, UpdateChat(id="c", changes={"title": None, "pinned": False}, now=8.0)) == expected
+    assert execute(store, UpdateChat(id="c", changes={}, now=9.0)) == attrs.evolve(expected, updated_at=9.0)
+    assert execute(store, UpdateChat(id="other", changes={"title": "x"}, now=9.0)) is None
 
 
 def test_the_first_reason_to_end_stays(store: Store) -> None:
     create(store, chat())
-    first = ask(store, UpdateChat(id="c", changes={"end_reason": "one", "ended_at": 5}, now=5.0))
-    second = ask(store, UpdateChat(id="c", changes={"end_reason": "two", "ended_at": 6.0, "title": "t"}, now=6.0))
-    third = ask(store, UpdateChat(id="c", changes={"end_reason": None, "ended_at": None}, now=6.0))
+    first = execute(store, UpdateChat(id="c", changes={"end_reason": "one", "ended_at": 5}, now=5.0))
+    second = execute(store, UpdateChat(id="c", changes={"end_reason": "two", "ended_at": 6.0, "title": "t"}, now=6.0))
+    third = execute(store, UpdateChat(id="c", changes={"end_reason": None, "ended_at": None}, now=6.0))
     assert first == chat(end_reason="one", ended_at=5.0, updated_at=5.0)
     assert second == third == chat(end_reason="one", ended_at=5.0, title="t", updated_at=6.0)
 
@@ -178,12 +178,12 @@ def test_deleting_takes_messages_and_runs_and_leaves_forks(store: Store) -> None
     )
     for session_id in ("c", "child", "grandchild", "fork", "other"):
         add(store, message("m", "kept words"), to=session_id)
-    assert ask(store, DeleteChat(id="c")) is True
-    assert ask(store, DeleteChat(id="c")) is False
+    assert execute(store, DeleteChat(id="c")) is True
+    assert execute(store, DeleteChat(id="c")) is False
     for session_id in ("c", "child", "grandchild"):
-        assert ask(store, GetChat(id=session_id)) is None
-        assert ask(store, ListMessages(session_id=session_id)) is None
-        assert ask(store, AddMessages(session_id=session_id, messages=(message("late"),))) is False
+        assert execute(store, GetChat(id=session_id)) is None
+        assert execute(store, ListMessages(session_id=session_id)) is None
+        assert execute(store, AddMessages(session_id=session_id, messages=(message("late"),))) is False
     for session_id in ("fork", "fork of a child", "other"):
         assert get(store, session_id).parent_id is None
     assert ids(store, "fork") == ids(store, "other") == ["m"]
@@ -194,9 +194,9 @@ def test_deleting_takes_messages_and_runs_and_leaves_forks(store: Store) -> None
 def test_deleting_ends_with_sessions_that_are_their_own_ancestors(store: Store) -> None:
     create(store, chat("a", is_child=True, parent_id="b"), chat("b", is_child=True, parent_id="a"))
     create(store, chat("self", is_child=True, parent_id="self"))
-    assert ask(store, DeleteChat(id="a"))
-    assert ask(store, DeleteChat(id="self"))
-    assert ask(store, ListChats(limit=9, include_children=True)).total == 0
+    assert execute(store, DeleteChat(id="a"))
+    assert execute(store, DeleteChat(id="self"))
+    assert execute(store, ListChats(limit=9, include_children=True)).total == 0
 
 
 def test_a_fork(store: Store) -> None:
@@ -206,7 +206,7 @@ def test_a_fork(store: Store) -> None:
         "m2", PARTS, at=3.0, role="assistant", tool_calls=(CALL,), usage=Usage(input_tokens=5, output_tokens=6)
     )
     add(store, first, second)
-    fork = ask(store, ForkChat(source="c", session=chat("f", at=9.0, title="Plan #2", preview="?"), now=9.5))
+    fork = execute(store, ForkChat(source="c", session=chat("f", at=9.0, title="Plan #2", preview="?"), now=9.5))
     assert fork == get(store, "f")
     assert fork == chat(
         "f",
@@ -219,7 +219,7 @@ def test_a_fork(store: Store) -> None:
         input_tokens=5,
         output_tokens=6,
     )
-    assert ask(store, ListMessages(session_id="f")) == (
+    assert execute(store, ListMessages(session_id="f")) == (
         attrs.evolve(first, id="f:1", session_id="f"),
         attrs.evolve(second, id="f:2", session_id="f"),
     )
@@ -233,15 +233,15 @@ def test_a_fork(store: Store) -> None:
 
 def test_a_fork_that_cannot_be(store: Store) -> None:
     create(store, chat(), chat("taken"))
-    assert ask(store, ForkChat(source="none", session=chat("f"), now=2.0)) is True
-    assert ask(store, ForkChat(source="c", session=chat("taken"), now=2.0)) is False
-    assert ask(store, ForkChat(source="c", session=chat("c"), now=2.0)) is False
+    assert execute(store, ForkChat(source="none", session=chat("f"), now=2.0)) is True
+    assert execute(store, ForkChat(source="c", session=chat("taken"), now=2.0)) is False
+    assert execute(store, ForkChat(source="c", session=chat("c"), now=2.0)) is False
     assert get(store) == chat()
 
 
 def test_a_fork_of_a_session_that_has_ended(store: Store) -> None:
     create(store, chat(end_reason="done", ended_at=2.0, last_active=4.0))
-    fork = ask(store, ForkChat(source="c", session=chat("f", at=3.0), now=9.0))
+    fork = execute(store, ForkChat(source="c", session=chat("f", at=3.0), now=9.0))
     assert fork == chat("f", at=3.0, last_active=4.0, parent_id="c")
     assert get(store) == chat(end_reason="done", ended_at=2.0, last_active=4.0)
 
@@ -249,9 +249,9 @@ def test_a_fork_of_a_session_that_has_ended(store: Store) -> None:
 def test_titles_of_a_series(store: Store) -> None:
     titles = ["Plan", "Plan #2", "Plan #10", "plan #3", "Plan#4", "Planet #5", "Plan 100% #1", "Plan 1000 #1", None]
     create(store, *[chat(str(number), title=title) for number, title in enumerate(titles)], chat("x", title="Plan"))
-    assert sorted(ask(store, ListTitles(base="Plan"))) == ["Plan", "Plan", "Plan #10", "Plan #2"]
-    assert ask(store, ListTitles(base="Plan 100%")) == ("Plan 100% #1",)
-    assert ask(store, ListTitles(base="Pl_n")) == ask(store, ListTitles(base="")) == ()
+    assert sorted(execute(store, ListTitles(base="Plan"))) == ["Plan", "Plan", "Plan #10", "Plan #2"]
+    assert execute(store, ListTitles(base="Plan 100%")) == ("Plan 100% #1",)
+    assert execute(store, ListTitles(base="Pl_n")) == execute(store, ListTitles(base="")) == ()
 
 
 # --- messages ------------------------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def test_messages_come_back_as_they_were(store: Store) -> None:
         message("m8", "[1]", usage=Usage()),
     )
     add(store, *messages)
-    assert ask(store, ListMessages(session_id="c")) == messages
+    assert execute(store, ListMessages(session_id="c")) == messages
 
 
 def test_a_mapping_of_any_kind_is_stored(store: Store) -> None:
@@ -279,7 +279,7 @@ def test_a_mapping_of_any_kind_is_stored(store: Store) -> None:
 
     create(store, chat())
     add(store, message("m", (Own(type="text", text="hi"),), tool_calls=(Own(CALL),)))
-    assert ask(store, ListMessages(session_id="c")) == (
+    assert execute(store, ListMessages(session_id="c")) == (
         message("m", ({"type": "text", "text": "hi"},), tool_calls=(CALL,)),
     )
     with pytest.raises(TypeError):
@@ -308,7 +308,7 @@ def test_windows_of_messages(store: Store) -> None:
     assert ids(store, limit=3, offset=5, latest=True) == names[:2]
     assert ids(store, offset=70, latest=True) == ids(store, limit=0) == ids(store, "empty") == []
     assert ids(store, limit=10**30, offset=-1) == names
-    assert ask(store, ListMessages(session_id="none")) is None
+    assert execute(store, ListMessages(session_id="none")) is None
 
 
 def test_counters_follow_the_messages(store: Store) -> None:
@@ -332,7 +332,7 @@ def test_counters_follow_the_messages(store: Store) -> None:
         output_tokens=2,
     )
     assert get(store) == expected
-    assert ask(store, AddMessages(session_id="none", messages=(message("m9"),))) is False
+    assert execute(store, AddMessages(session_id="none", messages=(message("m9"),))) is False
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ def test_a_message_that_is_there_is_replaced(store: Store) -> None:
         "m2", "done", role="assistant", at=4.0, finish_reason="stop", usage=Usage(input_tokens=7, output_tokens=9)
     )
     add(store, message("m4", at=3.5), final, message("m5", "x"), message("m5", "five"))
-    messages = ask(store, ListMessages(session_id="c"))
+    messages = execute(store, ListMessages(session_id="c"))
     assert messages is not None
     assert [one.id for one in messages] == ["m1", "m2", "m3", "m4", "m5"]
     assert messages[1] == final
@@ -383,7 +383,7 @@ def test_one_id_in_two_sessions(store: Store) -> None:
     create(store, chat(), chat("d"))
     add(store, message("m", "here"))
     add(store, message("m", "there"), to="d")
-    here, there = (ask(store, ListMessages(session_id=session_id)) for session_id in "cd")
+    here, there = (execute(store, ListMessages(session_id=session_id)) for session_id in "cd")
     assert here == (message("m", "here"),)
     assert there == (message("m", "there", session_id="d"),)
 
@@ -402,7 +402,7 @@ def test_many_messages_at_once(store: Store) -> None:
 def test_a_turn_begins_with_what_was_before_it(store: Store) -> None:
     def begin(text: str, history: int, **more: Any) -> list[str] | None:
         said = (message(f"m-{text}", text),)
-        rows = ask(store, BeginTurn(session_id="c", messages=said, history=history, **more))
+        rows = execute(store, BeginTurn(session_id="c", messages=said, history=history, **more))
         return None if rows is None else [str(row.content) for row in rows]
 
     assert begin("too early", 5) is None
@@ -410,16 +410,16 @@ def test_a_turn_begins_with_what_was_before_it(store: Store) -> None:
     assert begin("two", 5, create=chat(title="second")) == ["one"]
     assert begin("three", 1) == ["two"]
     assert begin("four", 0) == []
-    found = ask(store, GetChat(id="c"))
+    found = execute(store, GetChat(id="c"))
     assert found is not None
     assert (found.title, found.message_count, found.preview) == ("first", 4, "one")
-    assert ask(store, ListChats(limit=1)).total == 1
+    assert execute(store, ListChats(limit=1)).total == 1
 
 
 def test_a_chat_that_its_first_turn_makes_is_counted(store: Store) -> None:
-    assert ask(store, ListChats(limit=1)).total == 0
-    ask(store, BeginTurn(session_id="c", create=chat(), messages=(message("m", "Hi"),), history=0))
-    assert ask(store, ListChats(limit=1)).total == 1
+    assert execute(store, ListChats(limit=1)).total == 0
+    execute(store, BeginTurn(session_id="c", create=chat(), messages=(message("m", "Hi"),), history=0))
+    assert execute(store, ListChats(limit=1)).total == 1
 
 
 # --- fences --------------------------------------------------------------------------------------------------------
@@ -427,11 +427,11 @@ def test_a_chat_that_its_first_turn_makes_is_counted(store: Store) -> None:
 
 def test_who_was_overtaken_writes_nothing_more(store: Store) -> None:
     def write(name: str, fence: int | None) -> bool:
-        return ask(store, AddMessages(session_id="c", messages=(message(name, "x"),), fence=fence))
+        return execute(store, AddMessages(session_id="c", messages=(message(name, "x"),), fence=fence))
 
     def begin(name: str, fence: int | None) -> object:
         said = (message(name, "x"),)
-        return ask(store, BeginTurn(session_id="c", messages=said, history=0, create=chat(), fence=fence))
+        return execute(store, BeginTurn(session_id="c", messages=said, history=0, create=chat(), fence=fence))
 
     assert begin("a", 2**52) == ()
     assert write("b", 2**52)
@@ -446,8 +446,8 @@ def test_who_was_overtaken_writes_nothing_more(store: Store) -> None:
     with pytest.raises(HostError):
         write("h", 2**52 + 5)
     assert ids(store) == ["a", "b", "c", "e", "f", "g"]
-    assert ask(store, AddMessages(session_id="none", messages=(), fence=1)) is False
-    assert ask(store, DeleteChat(id="c"))
+    assert execute(store, AddMessages(session_id="none", messages=(), fence=1)) is False
+    assert execute(store, DeleteChat(id="c"))
     assert begin("again", 1) == ()  # it is another session
 
 

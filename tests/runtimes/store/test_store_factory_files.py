@@ -19,13 +19,13 @@ from sqlalchemy import insert
 
 from runtimes.store.chat_tables import CHAT_SESSIONS
 from runtimes.store.migrations import MIGRATIONS
-from runtimes.store.sql_executor import Hand
-from runtimes.store.sql_store import SqlStore, opened
+from runtimes.store.sql_executor import SqlExecutor
+from runtimes.store.sql_store import SqlStore, open_sql_engine
 from runtimes.store.store_factory import open_store
 from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import DeleteChat, GetChat, ListChats, ListMessages, SearchMessages
 from svc_proto.store_requests import LoadSessions, SaveSession
-from tests.runtimes.store.chat_stores import add, ask, chat, create, message
+from tests.runtimes.store.chat_stores import add, chat, create, execute, message
 
 ROOT = Path(__file__).parents[3]
 
@@ -52,7 +52,7 @@ def begin(child: subprocess.Popen[str]) -> None:
 def checked(path: Path) -> tuple[ChatSession, tuple[Message, ...]]:
     """The session and its messages, after the file, its index and its counters were found in order."""
     store = open_store(path)
-    session, messages = ask(store, GetChat(id="c")), ask(store, ListMessages(session_id="c"))
+    session, messages = execute(store, GetChat(id="c")), execute(store, ListMessages(session_id="c"))
     store.close()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -75,12 +75,12 @@ def test_two_processes_on_one_file(tmp_path: Path) -> None:
         begin(two)
         for number in range(count):  # and this one
             add(store, message(f"three:{number}", at=float(number)))
-            assert len(ask(store, ListChats(limit=5)).sessions) == 1
+            assert len(execute(store, ListChats(limit=5)).sessions) == 1
         assert one.stdout is not None
         assert two.stdout is not None
         assert one.stdout.read().split() == two.stdout.read().split() == list(map(str, range(count)))
         assert one.wait() == two.wait() == 0
-    hits = ask(store, SearchMessages(query="word", limit=1000))
+    hits = execute(store, SearchMessages(query="word", limit=1000))
     assert len(hits) == 2 * count
     store.close()
     session, messages = checked(path)
@@ -120,13 +120,13 @@ def test_reading_waits_for_no_writer(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     store = open_store(path)
     create(store, chat())
-    ask(store, GetChat(id="c"))
+    execute(store, GetChat(id="c"))
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     other.execute("UPDATE chat_sessions SET title = 'not yet'")
-    assert ask(store, GetChat(id="c")) == chat()
-    assert ask(store, ListMessages(session_id="c")) == ()
-    assert ask(store, ListChats(limit=1)).total == 1
+    assert execute(store, GetChat(id="c")) == chat()
+    assert execute(store, ListMessages(session_id="c")) == ()
+    assert execute(store, ListChats(limit=1)).total == 1
     assert store.execute(LoadSessions()) == ()
     other.execute("ROLLBACK")
     other.close()
@@ -142,11 +142,11 @@ def test_threads_take_turns_in_memory() -> None:
         ready.wait()
         for number in range(25):
             add(store, message(f"{name}:{number}"))
-            assert ask(store, GetChat(id="c")) is not None
+            assert execute(store, GetChat(id="c")) is not None
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
-    messages = ask(store, ListMessages(session_id="c"))
+    messages = execute(store, ListMessages(session_id="c"))
     assert messages is not None
     assert len({row.id for row in messages}) == 100
     store.close()
@@ -156,10 +156,10 @@ def test_stores_in_memory_are_apart() -> None:
     one, two, three = open_store("memory:"), open_store("memory:"), open_store("sqlite:///:memory:")
     create(one, chat())
     for other in (two, three):
-        assert ask(other, GetChat(id="c")) is None
+        assert execute(other, GetChat(id="c")) is None
     with ThreadPoolExecutor(1) as pool:  # one database, whichever thread asks
         create(three, chat())
-        assert pool.submit(ask, three, GetChat(id="c")).result() == chat()
+        assert pool.submit(execute, three, GetChat(id="c")).result() == chat()
     for store in (one, two, three):
         store.close()
 
@@ -191,8 +191,8 @@ def test_a_file_of_the_first_version_keeps_its_rows(tmp_path: Path) -> None:
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
 
-    def fail(hand: Hand) -> None:
-        hand.change("CREATE TABLE half (n INTEGER)")
+    def fail(hand: SqlExecutor) -> None:
+        hand.execute("CREATE TABLE half (n INTEGER)")
         raise RuntimeError("in the middle")
 
     with pytest.raises(RuntimeError, match="in the middle"):
@@ -223,7 +223,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("crowded") / "s.db"
 
     open_store(path).close()
-    engine = opened(path)
+    engine = open_sql_engine(path)
     with engine.begin() as connection:
         connection.execute(insert(CHAT_SESSIONS), [attrs.asdict(session) for session in SESSIONS])
     engine.dispose()
@@ -243,7 +243,7 @@ def test_pages_of_many_sessions_have_no_gap(crowded: Path, how: dict[str, Any]) 
     store = open_store(crowded)
     paged: list[ChatSession] = []
     while True:
-        page = ask(store, ListChats(limit=200, offset=len(paged), **how))
+        page = execute(store, ListChats(limit=200, offset=len(paged), **how))
         assert page.total == len(shown)
         paged += page.sessions
         if len(page.sessions) < 200:
@@ -276,10 +276,10 @@ def test_nothing_of_a_deleted_chat_is_left_in_the_files(tmp_path: Path) -> None:
     for number in range(20):
         add(store, message(f"m{number}", f"deletedmessage{number} " + "filling " * 100))
         add(store, message(f"k{number}", f"keptmessage{number}", session_id="kept"), to="kept")
-    assert ask(store, DeleteChat(id="c"))
+    assert execute(store, DeleteChat(id="c"))
     left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"deletedmessage" not in left
     assert b"filling" not in left
     assert b"keptmessage" in left
-    assert len(ask(store, SearchMessages(query="keptmessage7", limit=5))) == 1
+    assert len(execute(store, SearchMessages(query="keptmessage7", limit=5))) == 1
     store.close()

@@ -27,7 +27,7 @@ from svc_proto.api.chat.store_requests import (
     SearchMessages,
     UpdateChat,
 )
-from tests.runtimes.store.chat_stores import EMBEDDED, ask, new_store
+from tests.runtimes.store.chat_stores import EMBEDDED, execute, new_store
 from tests.runtimes.store.postgresql_server import needs_postgresql
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
@@ -196,7 +196,7 @@ class Stores(RuleBasedStateMachine):
 
     def check(self, request: Any, expected: object) -> None:
         for kind, store in zip(self.kinds, self.stores, strict=True):
-            assert ask(store, request) == expected, kind
+            assert execute(store, request) == expected, kind
 
     @rule(
         name=NAMES,
@@ -268,7 +268,7 @@ class Stores(RuleBasedStateMachine):
             if word in words(message.content).split()
         }
         for kind, store in zip(self.kinds, self.stores, strict=True):
-            hits = ask(store, SearchMessages(query=word, limit=1000))
+            hits = execute(store, SearchMessages(query=word, limit=1000))
             found = {(hit.session.id, hit.message.id) for hit in hits}
             assert there <= found, kind
             for hit in hits:

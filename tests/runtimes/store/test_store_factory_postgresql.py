@@ -17,7 +17,7 @@ from runtimes.store.store_service import Store, StoreError
 from svc_proto.api.chat.store_requests import GetChat, ListChats, ListMessages
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import CheckStore, LoadSessions, SaveSession
-from tests.runtimes.store.chat_stores import add, ask, chat, create, message
+from tests.runtimes.store.chat_stores import add, chat, create, execute, message
 from tests.runtimes.store.postgresql_server import needs_postgresql, server
 from tests.runtimes.store.test_store_factory_search import found
 
@@ -62,7 +62,7 @@ def test_a_server_that_comes_back_is_found_again(store: Store) -> None:
     finally:
         server().start()
     assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a"},)
-    assert ask(store, GetChat(id="c")) == chat()
+    assert execute(store, GetChat(id="c")) == chat()
 
 
 def test_a_connection_that_was_cut_while_nobody_looked(store: Store) -> None:
@@ -106,7 +106,7 @@ def test_without_its_driver_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyP
 def test_lists_are_ordered_as_everywhere(store: Store) -> None:
     names = ["b", "A", "a", "Ä", "_", "B"]  # people, and this server, would say: _ A Ä a B b
     create(store, *[chat(name) for name in names])
-    page = ask(store, ListChats(limit=10))
+    page = execute(store, ListChats(limit=10))
     assert [session.id for session in page.sessions] == sorted(names, reverse=True)
 
 
@@ -126,7 +126,7 @@ def test_a_message_that_is_longer_than_an_index_takes(store: Store) -> None:
     text = "First " + "".join(f"w{number} " for number in range(40_000)) + "last"
     create(store, chat())
     add(store, message("m", text))
-    assert ask(store, ListMessages(session_id="c")) == (message("m", text),)
+    assert execute(store, ListMessages(session_id="c")) == (message("m", text),)
     assert found(store, "first w1") == ["m"]
     assert len(text) > INDEXED
     assert found(store, "last") == []

@@ -11,7 +11,7 @@ import pytest
 from runtimes.store.store_service import Store
 from svc_proto.api.chat.records import StoredResponse
 from svc_proto.api.chat.store_requests import DeleteResponse, FindResponse, SaveResponse
-from tests.runtimes.store.chat_stores import KINDS, ask, new_store
+from tests.runtimes.store.chat_stores import KINDS, execute, new_store
 
 
 @pytest.fixture(params=KINDS)
@@ -22,11 +22,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 def keep(store: Store, name: str, at: float, text: str = "x", *, kind: str = "response", **more: int) -> None:
     limits = {"most": 3, "size": 100, **more}
-    assert ask(store, SaveResponse(kind=kind, name=name, session_id=f"s {name}", text=text, now=at, **limits))
+    assert execute(store, SaveResponse(kind=kind, name=name, session_id=f"s {name}", text=text, now=at, **limits))
 
 
 def find(store: Store, name: str, at: float, *, kind: str = "response") -> StoredResponse | None:
-    return ask(store, FindResponse(kind=kind, name=name, now=at))
+    return execute(store, FindResponse(kind=kind, name=name, now=at))
 
 
 def there(store: Store, *names: str) -> list[str]:
@@ -42,8 +42,8 @@ def test_one_is_kept_found_and_dropped(store: Store) -> None:
     assert (kept.session_id, kept.text.replace("\ufffd", "\x00")) == ("s a", "früher \x00 🍵")
     keep(store, "a", 2.0, "again")
     assert find(store, "a", 2.0) == StoredResponse(session_id="s a", text="again")
-    assert ask(store, DeleteResponse(name="a"))
-    assert not ask(store, DeleteResponse(name="a"))
+    assert execute(store, DeleteResponse(name="a"))
+    assert not execute(store, DeleteResponse(name="a"))
     assert find(store, "a", 3.0) is None
     assert find(store, "a", 3.0, kind="conversation") is not None
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from runtimes.store.migrations import MIGRATIONS, create_fts5
 from runtimes.store.search import PortableSearch
-from runtimes.store.search_index import chat_search
+from runtimes.store.search_index import new_chat_search
 from runtimes.store.search_sqlite import Fts5Search
-from runtimes.store.sql_executor import Hand
-from runtimes.store.sql_store import SqlStore, opened
+from runtimes.store.sql_executor import SqlExecutor
+from runtimes.store.sql_store import SqlStore, open_sql_engine
 from runtimes.store.store_service import Store
 from svc_proto.api.chat.records import SearchHit
 from svc_proto.api.chat.store_requests import DeleteChat, ForkChat, GetChat, ListMessages, SearchMessages
-from tests.runtimes.store.chat_stores import KINDS, add, ask, chat, create, message, new_store
+from tests.runtimes.store.chat_stores import KINDS, add, chat, create, execute, message, new_store
 
 
 @pytest.fixture(params=KINDS)
@@ -31,7 +31,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 def search(store: Store, query: str, limit: int = 50, offset: int = 0) -> tuple[SearchHit, ...]:
-    return ask(store, SearchMessages(query=query, limit=limit, offset=offset))
+    return execute(store, SearchMessages(query=query, limit=limit, offset=offset))
 
 
 def found(store: Store, query: str) -> list[str]:
@@ -43,7 +43,7 @@ def test_a_hit_tells_where_it_is(store: Store) -> None:
     rows = [message(f"m{number}", content, at=float(number)) for number, content in enumerate(["a", "b", "c"])]
     add(store, *rows, message("m3", ({"type": "text", "text": "The Needle\nin it"},)))
     add(store, message("alone", "needle"), to="d")
-    session = ask(store, GetChat(id="c"))
+    session = execute(store, GetChat(id="c"))
     assert session is not None
     by_id = {hit.message.id: hit for hit in search(store, "needle")}
     assert by_id["m3"] == SearchHit(
@@ -110,9 +110,9 @@ def test_the_index_follows_changes(store: Store) -> None:
     add(store, message("m1", "neuere plain"))
     assert found(store, "altere") == []
     assert found(store, "plain") == ["m1", "m2"]
-    ask(store, ForkChat(source="c", session=chat("f"), now=2.0))
+    execute(store, ForkChat(source="c", session=chat("f"), now=2.0))
     assert found(store, "plain") == ["f:1", "f:2", "m1", "m2"]
-    ask(store, DeleteChat(id="c"))
+    execute(store, DeleteChat(id="c"))
     assert found(store, "plain") == ["f:1", "f:2"]
     create(store, chat())
     add(store, message("m3", "quite plain"))
@@ -156,10 +156,10 @@ def test_no_query_is_an_error(store: Store) -> None:
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(content=st.text(max_size=40), query=st.text(max_size=20))
 def test_no_text_is_an_error(store: Store, content: str, query: str) -> None:
-    ask(store, DeleteChat(id="c"))
+    execute(store, DeleteChat(id="c"))
     create(store, chat())
     add(store, message("m", content))
-    assert ask(store, ListMessages(session_id="c")) == (message("m", content),)
+    assert execute(store, ListMessages(session_id="c")) == (message("m", content),)
     for asked in (query, content):
         for hit in search(store, asked):
             assert hit.message == message("m", content)
@@ -168,7 +168,7 @@ def test_no_text_is_an_error(store: Store, content: str, query: str) -> None:
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(words=st.lists(st.text("abcüéßЁж日本한ไ1_-", min_size=1, max_size=5), min_size=1, max_size=5), pick=st.data())
 def test_a_word_that_is_there_is_found(store: Store, words: list[str], pick: st.DataObject) -> None:
-    ask(store, DeleteChat(id="c"))
+    execute(store, DeleteChat(id="c"))
     create(store, chat())
     add(store, message("m", " ".join(words)))
     assert found(store, pick.draw(st.sampled_from(words))) == ["m"]
@@ -182,9 +182,9 @@ def test_which_search_a_store_has(tmp_path: Path) -> None:
     for count, kind in ((2, PortableSearch), (len(MIGRATIONS), Fts5Search)):
         path = tmp_path / f"{count}.db"
         SqlStore(path, MIGRATIONS[:count]).close()
-        engine = opened(path)
+        engine = open_sql_engine(path)
         with engine.begin() as connection:
-            assert type(chat_search(connection)) is kind
+            assert type(new_chat_search(connection)) is kind
         engine.dispose()
 
 
@@ -214,11 +214,11 @@ def test_the_index_holds_nothing_else(tmp_path: Path) -> None:
 
 
 def test_a_sqlite_without_fts5(tmp_path: Path) -> None:
-    class Lacking(Hand):
-        def change(self, statement: object, **values: object) -> int:
-            return super().change(str(statement).replace("USING fts5(words)", "USING nosuchmodule(words)"), **values)
+    class Lacking(SqlExecutor):
+        def execute(self, statement: object, **values: object) -> int:
+            return super().execute(str(statement).replace("USING fts5(words)", "USING nosuchmodule(words)"), **values)
 
-    def lacking(hand: Hand) -> None:
+    def lacking(hand: SqlExecutor) -> None:
         create_fts5(Lacking("sqlite", hand._cursor))
 
     store = SqlStore(tmp_path / "s.db", (*MIGRATIONS[:2], lacking))

@@ -15,15 +15,15 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 from runtimes.failures import HostError
 from runtimes.loops.waker import Waker
 from runtimes.store import chat_requests, search_index
-from runtimes.store.prepared_statements import Prepared
-from runtimes.store.sql_executor import Hand
+from runtimes.store.prepared_statements import PreparedStatements
+from runtimes.store.sql_executor import SqlExecutor
 from runtimes.store.store_factory import open_store
-from runtimes.store.store_service import Asked, StoreWorker
+from runtimes.store.store_service import StoreJob, StoreWorker
 from svc_proto.api.chat.store_requests import CreateChat, DeleteChat, GetChat, ListChats, UpdateChat
 from svc_proto.commands import StoreRequest
 from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 from tests.runtimes.scripted_core import TIMEOUT
-from tests.runtimes.store.chat_stores import ask, chat, create
+from tests.runtimes.store.chat_stores import chat, create, execute
 
 
 def commits(path: Path) -> sqlite3.Cursor:
@@ -68,7 +68,7 @@ def test_chats_that_cannot_be_had_take_nobody_along(tmp_path: Path, monkeypatch:
 
     store = open_store(tmp_path / "s.db")
     with monkeypatch.context() as broken:
-        broken.setattr(search_index, "chat_search", fail)
+        broken.setattr(search_index, "new_chat_search", fail)
         saved, there, again = store.execute_all([SaveSession("a", {}), GetChat(id="none"), SaveSession("b", {})])
     assert isinstance(there, HostError)
     assert (saved, again) == (None, None)
@@ -76,13 +76,13 @@ def test_chats_that_cannot_be_had_take_nobody_along(tmp_path: Path, monkeypatch:
     store.close()
 
 
-def _break(hand: Hand) -> None:
+def _break(hand: SqlExecutor) -> None:
     hand._cursor.connection.close()
     hand.version()
 
 
 def test_a_connection_that_broke_is_not_used_again(tmp_path: Path) -> None:
-    prepared = Prepared(create_engine(f"sqlite:///{tmp_path / 's.db'}"))
+    prepared = PreparedStatements(create_engine(f"sqlite:///{tmp_path / 's.db'}"))
     with pytest.raises(ProgrammingError, match="closed database"), prepared.transaction(reads=True) as hand:
         _break(hand)
     with prepared.transaction(reads=True) as hand:
@@ -97,18 +97,18 @@ def test_the_number_of_sessions_is_what_it_is(tmp_path: Path, monkeypatch: pytes
 
     def totals() -> tuple[int, ...]:
         kinds: list[dict[str, Any]] = [{}, {"source": "cli"}, {"include_archived": True}]
-        return tuple(ask(store, ListChats(limit=1, **kind)).total for kind in kinds)
+        return tuple(execute(store, ListChats(limit=1, **kind)).total for kind in kinds)
 
     assert totals() == totals() == (0, 0, 0)
     create(store, chat("a"), chat("b", source="cli"))
     assert totals() == totals() == (2, 1, 2)
-    ask(store, UpdateChat(id="a", changes={"archived": True}, now=3.0))
+    execute(store, UpdateChat(id="a", changes={"archived": True}, now=3.0))
     assert totals() == (1, 1, 2)
     create(other, chat("c", source="cli"))
     assert totals() == totals() == (2, 2, 3)
-    ask(other, DeleteChat(id="b"))
+    execute(other, DeleteChat(id="b"))
     assert totals() == (1, 1, 2)
-    assert ask(store, DeleteChat(id="c"))
+    assert execute(store, DeleteChat(id="c"))
     assert totals() == (0, 0, 1)
     for each in (store, other):
         each.close()
@@ -143,7 +143,7 @@ def test_what_came_while_the_store_was_busy_goes_together() -> None:
         def tell(result: object, error: BaseException | None) -> None:
             told[name] = error or result
 
-        return worker.submit(Asked(store, request), tell)
+        return worker.submit(StoreJob(store, request), tell)
 
     first = submit("first", LoadSessions())
     assert store.begun.wait(TIMEOUT)
@@ -161,13 +161,13 @@ def test_what_came_while_the_store_was_busy_goes_together() -> None:
 
 
 def test_no_more_than_so_many_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtimes.store.store_service.TOGETHER", 2)
+    monkeypatch.setattr("runtimes.store.store_service.MAX_BATCH", 2)
     waker, store = Waker(), Slow()
     worker = StoreWorker(waker.post)
-    worker.submit(Asked(store, LoadSessions()), lambda result, error: None)
+    worker.submit(StoreJob(store, LoadSessions()), lambda result, error: None)
     assert store.begun.wait(TIMEOUT)
     for _ in range(5):
-        worker.submit(Asked(store, LoadSessions()), lambda result, error: None)
+        worker.submit(StoreJob(store, LoadSessions()), lambda result, error: None)
     store.go.set()
     worker.close(TIMEOUT)
     assert store.groups == [1, 2, 2, 1]

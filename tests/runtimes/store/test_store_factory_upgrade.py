@@ -13,7 +13,7 @@ from runtimes.store.store_factory import open_store
 from runtimes.store.store_service import StoreError
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.store_requests import LoadSessions
-from tests.runtimes.store.chat_stores import ask
+from tests.runtimes.store.chat_stores import execute
 from tests.runtimes.store.old_databases import KEPT, NEWEST, RECORD, unpacked
 from tests.runtimes.store.test_store_factory_search import found
 
@@ -32,7 +32,7 @@ def test_a_database_of_an_older_version(tmp_path: Path, version: int) -> None:
     with closing(open_store(path)) as store:
         assert store.execute(LoadSessions()) == ({**RECORD, "token_hash": "a"},)
         if version >= 2:
-            there = ask(store, GetChat(id="c"))
+            there = execute(store, GetChat(id="c"))
             assert there is not None
             assert there.title == "Tea"
             assert found(store, "fruher") == ["m"]
@@ -66,7 +66,7 @@ def test_a_row_that_does_not_fit_is_shown_without_members_and_stays(tmp_path: Pa
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"INSERT INTO paired_sessions VALUES ('odd', {record}, '2026')")
     with closing(open_store(path)) as store:
-        assert ask(store, LoadSessions()) == ({**RECORD, "token_hash": "a"}, {"token_hash": "odd"})
+        assert execute(store, LoadSessions()) == ({**RECORD, "token_hash": "a"}, {"token_hash": "odd"})
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute(f"SELECT record IS {record} FROM paired_sessions ORDER BY 1").fetchall() == [
             (0,),

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtimes.store.search_text import has_letters, searched, snippet, terms
-from runtimes.store.sql_executor import storable
+from runtimes.store.search_text import build_snippet, fold_text, has_letters, parse_terms
+from runtimes.store.sql_executor import replace_unstorable
 
 
 def test_plain_text_is_searched_as_it_is() -> None:
-    assert searched("Plain TEXT, 1 < 2") is None
-    assert searched("") is None
+    assert fold_text("Plain TEXT, 1 < 2") is None
+    assert fold_text("") is None
 
 
 @pytest.mark.parametrize(
@@ -35,17 +35,17 @@ def test_plain_text_is_searched_as_it_is() -> None:
     ],
 )
 def test_folding(text: str, folded: str) -> None:
-    assert searched(text) == folded
-    assert searched(unicodedata.normalize("NFD", text)) == folded or "ﾊ" in text
+    assert fold_text(text) == folded
+    assert fold_text(unicodedata.normalize("NFD", text)) == folded or "ﾊ" in text
 
 
 def test_terms_of_a_query() -> None:
-    assert terms("  Foo  foo\tBÄR \n") == ("foo", "bar")
-    assert terms("日本語 test") == ("日 本 語", "test")
-    assert terms("a\0b \ud800 c") == ("a", "b", "c")
-    assert terms("") == terms(" \u0301 ") == ()
-    assert len(terms(" ".join(map(str, range(100))))) == 32
-    assert terms("x" * 2000) == ("x" * 1000,)
+    assert parse_terms("  Foo  foo\tBÄR \n") == ("foo", "bar")
+    assert parse_terms("日本語 test") == ("日 本 語", "test")
+    assert parse_terms("a\0b \ud800 c") == ("a", "b", "c")
+    assert parse_terms("") == parse_terms(" \u0301 ") == ()
+    assert len(parse_terms(" ".join(map(str, range(100))))) == 32
+    assert parse_terms("x" * 2000) == ("x" * 1000,)
 
 
 def test_what_an_index_knows() -> None:
@@ -54,7 +54,7 @@ def test_what_an_index_knows() -> None:
 
 
 def test_storable() -> None:
-    assert storable("a\0\ud800b") == "a\ufffd\ufffdb"
+    assert replace_unstorable("a\0\ud800b") == "a\ufffd\ufffdb"
 
 
 @pytest.mark.parametrize(
@@ -80,21 +80,21 @@ def test_storable() -> None:
 def test_snippets(text: str, query: str, line: str) -> None:
     if query == "(b) \\":  # a term with letters is found by its letters
         line = "a (>>>b<<<) [c] >>>\\<<< *"
-    assert snippet(text, terms(query)) == line
+    assert build_snippet(text, parse_terms(query)) == line
 
 
 def test_a_snippet_is_cut_around_the_first_hit() -> None:
-    line = snippet("before " * 50 + "needle " + "after " * 50 + "needle", ("needle",))
+    line = build_snippet("before " * 50 + "needle " + "after " * 50 + "needle", ("needle",))
     assert line == "..." + "before " * 8 + ">>>needle<<< " + ("after " * 19).rstrip() + "..."
-    line = snippet("x" * 500 + "needle" + "y" * 500, ("needle",))
+    line = build_snippet("x" * 500 + "needle" + "y" * 500, ("needle",))
     assert line == "..." + "x" * 60 + ">>>needle" + "y" * 114 + "<<<..."
-    line = snippet("needle" + " z" * 500, ("needle",))
+    line = build_snippet("needle" + " z" * 500, ("needle",))
     assert line == ">>>needle<<<" + " z" * 86 + "..."
 
 
 @given(st.text(max_size=300), st.text(max_size=30))
 def test_a_snippet_is_always_a_line_of_the_text(text: str, query: str) -> None:
-    line = snippet(text, terms(query))
+    line = build_snippet(text, parse_terms(query))
     assert "\n" not in line
     if not {">", "<"} & set(text):
         assert line.count(">>>") == line.count("<<<")

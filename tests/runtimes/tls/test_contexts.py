@@ -12,7 +12,7 @@ import pytest
 
 from runtimes.host.host import Services
 from runtimes.net import listener as listen_module
-from runtimes.tls.contexts import PinnedTls, TlsFileError, client_context, own_context, server_context
+from runtimes.tls.contexts import PinnedTrust, TlsFileError, client_context, context_for_certificates, server_context
 from svc_proto.commands import (
     Abort,
     Cancel,
@@ -36,7 +36,7 @@ from svc_proto.facts import (
     Received,
     Sent,
 )
-from tests.runtimes.scripted_core import TIMEOUT, Live, read_all, read_exactly, running
+from tests.runtimes.scripted_core import TIMEOUT, RunningCore, read_all, read_exactly, running
 from tests.runtimes.test_channels import echo, reset
 from tests.runtimes.test_operations import refusal
 
@@ -45,7 +45,7 @@ OP = OperationId(1)
 CH = ChannelId(1)
 
 
-def secure(live: Live, certificate: Files, *, version: ssl.TLSVersion | None = None) -> ssl.SSLSocket:
+def secure(live: RunningCore, certificate: Files, *, version: ssl.TLSVersion | None = None) -> ssl.SSLSocket:
     context = ssl.create_default_context(cafile=str(certificate[0]))
     if version is not None:
         context.maximum_version = version
@@ -54,7 +54,7 @@ def secure(live: Live, certificate: Files, *, version: ssl.TLSVersion | None = N
     return context.wrap_socket(live.connect(live.extra), server_hostname="localhost")
 
 
-def secured(live: Live, certificate: Files) -> tuple[ssl.SSLSocket, ChannelId]:
+def secured(live: RunningCore, certificate: Files) -> tuple[ssl.SSLSocket, ChannelId]:
     """A peer over TLS, and its channel."""
     return secure(live, certificate), live.expect(Accepted).ch
 
@@ -310,8 +310,8 @@ def test_the_protocols_that_are_offered(runtime: str, certificate: Files, pinned
     context = client_context(certificate[0])
     for offered, chosen in (((), None), (("h2", "http/1.1"), "h2"), (("http/1.1",), "http/1.1"), (("odd",), None)):
         server = TlsServer(certificate)
-        trust = PinnedTls() if pinned else context
-        if isinstance(trust, PinnedTls):
+        trust = PinnedTrust() if pinned else context
+        if isinstance(trust, PinnedTrust):
             trust.expect("localhost", server.port, server_context(*certificate).pin())
         with running(runtime, services=Services(client_tls=trust)) as live:
             connected = live.done(Connect(OP, CH, "localhost", server.port, tls=True, alpn=offered))
@@ -324,7 +324,7 @@ def test_the_protocols_that_are_offered(runtime: str, certificate: Files, pinned
 def test_a_certificate_that_is_not_trusted(runtime: str, certificate: Files) -> None:
     server = TlsServer(certificate)
     with running(runtime) as live:
-        answer = live.ask(Connect(OP, CH, "localhost", server.port, tls=True))
+        answer = live.run_operation(Connect(OP, CH, "localhost", server.port, tls=True))
         assert isinstance(answer, Failed)
         assert answer.error.kind is FailureKind.TLS
         assert "CERTIFICATE_VERIFY_FAILED" in answer.error.detail
@@ -369,7 +369,7 @@ def test_files_that_cannot_be_used(certificate: Files, tmp_path: Path) -> None:
     with pytest.raises(TlsFileError, match="cannot use"):
         client_context(tmp_path / "none.pem")
     with pytest.raises(TlsFileError, match="cannot use"):
-        own_context(cert, tmp_path / "none.pem")
+        context_for_certificates(cert, tmp_path / "none.pem")
     both = tmp_path / "both.pem"
     both.write_bytes(cert.read_bytes() + key.read_bytes())
     assert server_context(both).minimum_version is ssl.TLSVersion.TLSv1_2

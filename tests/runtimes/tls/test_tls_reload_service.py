@@ -14,7 +14,7 @@ from svc_proto.basics.certificate_pins import pin_of
 from svc_proto.commands import ReloadTls, TlsReloaded
 from svc_proto.facts import Accepted, Done, Failed, FailureKind, OperationId, Reloading
 from tests.runtimes.certificates import make_certificate
-from tests.runtimes.scripted_core import Live, read_exactly, running
+from tests.runtimes.scripted_core import RunningCore, read_exactly, running
 from tests.runtimes.test_channels import echo
 
 OP = OperationId(1)
@@ -25,7 +25,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return make_certificate(tmp_path)
 
 
-def shown(live: Live, listener: Listener | None = None) -> str:
+def shown(live: RunningCore, listener: Listener | None = None) -> str:
     """Return the pin of the certificate that a new connection receives; the default is `live.extra`."""
     sock = connect(live, listener=listener)
     certificate = sock.getpeercert(binary_form=True)
@@ -35,7 +35,7 @@ def shown(live: Live, listener: Listener | None = None) -> str:
 
 
 def connect(
-    live: Live,
+    live: RunningCore,
     session: ssl.SSLSession | None = None,
     context: ssl.SSLContext | None = None,
     listener: Listener | None = None,
@@ -97,7 +97,7 @@ def test_every_listener_reloads_its_own_files(runtime: str, tmp_path: Path) -> N
         assert not set(pins) & set(before)
         make_certificate(folders[0])
         (folders[1] / "cert.pem").unlink()
-        assert isinstance(live.ask(ReloadTls(OP)), Failed)  # one failure: neither listener changes
+        assert isinstance(live.run_operation(ReloadTls(OP)), Failed)  # one failure: neither listener changes
         assert pins == (shown(live), shown(live, other))
 
 
@@ -115,7 +115,7 @@ def test_what_cannot_be_used_changes_nothing(runtime: str, files: tuple[Path, Pa
             cert.unlink()
             if fault == "pipe":
                 os.mkfifo(cert)
-        answer = live.ask(ReloadTls(OP))
+        answer = live.run_operation(ReloadTls(OP))
         assert isinstance(answer, Failed)
         assert answer.error.kind is FailureKind.TLS
         assert str(cert) in answer.error.detail
@@ -141,7 +141,7 @@ def test_the_handle_has_it_done(runtime: str, files: tuple[Path, Path]) -> None:
 def test_a_context_knows_its_files_and_its_pin(files: tuple[Path, Path]) -> None:
     context = server_context(*files)
     assert (context.cert, context.key) == files
-    assert context.again().pin() == context.pin() == pin_of(ssl.PEM_cert_to_DER_cert(files[0].read_text()))
+    assert context.reload().pin() == context.pin() == pin_of(ssl.PEM_cert_to_DER_cert(files[0].read_text()))
 
 
 def test_a_name_that_no_file_has() -> None:

@@ -11,10 +11,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from runtimes.sim.child import Child, Script
-from runtimes.sim.host import Host
+from runtimes.sim.child import ScriptedProgram, SimChild
+from runtimes.sim.host import SimHost
 
-ScriptT = TypeVar("ScriptT", bound=Script)
+ScriptT = TypeVar("ScriptT", bound=ScriptedProgram)
 
 
 def tool(name: str, description: str = "Does it.", **more: object) -> dict[str, Any]:
@@ -26,11 +26,11 @@ READ = tool("read", annotations={"readOnlyHint": True})
 WRITE = tool("write")
 
 
-def install(host: Host, kind: Callable[[Child], ScriptT], path: str = "/bin/shop") -> list[ScriptT]:
+def install(host: SimHost, kind: Callable[[SimChild], ScriptT], path: str = "/bin/shop") -> list[ScriptT]:
     """Have a program on a host: all that it is started as."""
     started: list[ScriptT] = []
 
-    def start(child: Child) -> ScriptT:
+    def start(child: SimChild) -> ScriptT:
         started.append(kind(child))
         return started[-1]
 
@@ -38,12 +38,12 @@ def install(host: Host, kind: Callable[[Child], ScriptT], path: str = "/bin/shop
     return started
 
 
-class McpProgram(Script):
+class McpProgram(ScriptedProgram):
     """Answers as it should."""
 
     tools: Sequence[Mapping[str, Any]] = (READ, WRITE)
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: SimChild) -> None:
         super().__init__(child)
         self._rest = b""
         self.seen: list[dict[str, Any]] = []

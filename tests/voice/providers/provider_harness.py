@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from runtimes.sim.child import Child, Script
-from runtimes.sim.host import Host
-from runtimes.sim.simulation import World
+from runtimes.sim.child import ScriptedProgram, SimChild
+from runtimes.sim.host import SimHost
+from runtimes.sim.simulation import Simulation
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine, Service
 from svc_proto.engine.flow import Flow, sleep
@@ -68,12 +68,12 @@ class Sink:
         return b"".join(chunk.data for chunk in self.chunks)
 
 
-class ScriptedSpeechProgram(Script):
+class ScriptedSpeechProgram(ScriptedProgram):
     """A program of the host: when its input has ended it says what comes `first`, waits, leaves a file under the last
     of its words, says what it has to say, and ends; without a status it does not.
     """
 
-    def __init__(self, child: Child, does: Mapping[str, Any]) -> None:
+    def __init__(self, child: SimChild, does: Mapping[str, Any]) -> None:
         super().__init__(child)
         self.heard = b""
         self.left: bytes = does.get("says", b"")  # that it has not said yet
@@ -103,8 +103,8 @@ class ProviderHarness:
     """See the module."""
 
     def __init__(self, peer: Service | None = None, **variables: str) -> None:
-        self.sim = World(trace=False)
-        self.host: Host = self.sim.host("relay", "10.0.0.1")
+        self.sim = Simulation(trace=False)
+        self.host: SimHost = self.sim.host("relay", "10.0.0.1")
         self.variables = VARIABLES | variables
         self.sink = Sink()
         if peer is not None:
@@ -116,7 +116,7 @@ class ProviderHarness:
         """Install one (`first`, `says`, `error`, `leaves`, `status`, `after`); the list has those that were started."""
         started: list[ScriptedSpeechProgram] = []
 
-        def start(child: Child) -> ScriptedSpeechProgram:
+        def start(child: SimChild) -> ScriptedSpeechProgram:
             started.append(ScriptedSpeechProgram(child, does))
             return started[-1]
 
